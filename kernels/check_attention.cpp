@@ -65,8 +65,8 @@ void check_biases(const ScoreRule& rule, std::int64_t heads) {
     check_finite("offsets", rule.offsets);
     const bool offsets = traits_of(rule.normaliser).takes_offsets();
     expect(rule.offsets.size() == (offsets ? static_cast<std::size_t>(heads) : 0), "offsets",
-           offsets ? std::to_string(heads) + " values [heads]" : std::string("none beside ") +
-                                                                     normaliser_name(rule.normaliser),
+           offsets ? std::to_string(heads) + " values [heads]"
+                   : std::string("none beside ") + normaliser_name(rule.normaliser),
            std::to_string(rule.offsets.size()));
     expect(rule.bias_length >= 0 && rule.bias_length < kLargestSize, "distance_bias", "a length of at least 0",
            std::to_string(rule.bias_length));

@@ -63,9 +63,8 @@ bool allowed(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t b
 
 std::int64_t visible_keys(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i) {
     std::int64_t count = 0;
-    for_key_ranges(rule, bounds, 0, 0, 1, i, [&](std::int64_t begin, std::int64_t end) {
-        count += std::max<std::int64_t>(end - begin, 0);
-    });
+    for_key_ranges(rule, bounds, 0, 0, 1, i,
+                   [&](std::int64_t begin, std::int64_t end) { count += std::max<std::int64_t>(end - begin, 0); });
     return count;
 }
 

@@ -35,6 +35,7 @@ Theme make_theme(bool dark) {
         theme.line = QColor(0xb8, 0xbc, 0xc2);
         theme.grid = QColor(0x3b, 0x3f, 0x46);
         theme.none = QColor(0x2b, 0x2e, 0x34);
+        theme.zero = QColor(0x4f, 0x41, 0x22);
         theme.accent = QColor(0xff, 0x8a, 0x5c);
     } else {
         theme.background = Qt::white;
@@ -43,6 +44,7 @@ Theme make_theme(bool dark) {
         theme.line = QColor(0x40, 0x40, 0x40);
         theme.grid = QColor(0xd4, 0xd4, 0xd4);
         theme.none = QColor(0xe9, 0xe9, 0xe9);
+        theme.zero = QColor(0xf2, 0xdf, 0xb6);
         theme.accent = QColor(0xc0, 0x3a, 0x00);
     }
     return theme;

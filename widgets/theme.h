@@ -12,6 +12,7 @@ namespace headscope::widgets {
 struct Theme {
     bool dark = false;
     QColor background, text, muted, line, grid, none, accent;
+    QColor zero;  ///< a weight that is exactly 0, where colour maps leave room for it: beside small ones and none
     std::string sequential_map = "indigo", diverging_map = "blue-red";  ///< names of figures::colour_maps()
 
     /// Any index; wraps around.

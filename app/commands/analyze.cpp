@@ -44,6 +44,7 @@ struct Options {
     std::string adapter, output, bos = "auto", layers, skip, switch_off, switch_off_how = "zero", dtype = "float32",
                                  device = "auto", kernels = "auto";
     std::int64_t length = 0;
+    model::Segments segments;
     int threads = 0;
     bool windows = false, repeat_token = false, beyond_positions = false, all_rows = false, maps_int16 = false,
          json = false, chat = false;
@@ -155,6 +156,7 @@ analysis::Settings settings_of(const Options& options, const std::string& model,
     settings.adapter = adapter;
     settings.bos = options.bos;
     settings.length = options.length;
+    settings.segments = options.segments;
     settings.windows = options.windows;
     settings.repeat_token = options.repeat_token;
     settings.chat = options.chat;
@@ -207,9 +209,10 @@ Done analyse_one(const Options& options, const std::string& path,
     std::vector<fs::path> inputs = input.paths;
     inputs.insert(inputs.end(), options.target_tokens.begin(), options.target_tokens.end());
     inputs.insert(inputs.end(), checkpoint->files().begin(), checkpoint->files().end());
-    for (const char* side : {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "source.spm",
-                             "target.spm", "target_vocab.json", "sentencepiece.bpe.model", "spiece.model",
-                             "tokenizer_config.json", "chat_template.jinja", "chat_template.json"})
+    for (const char* side :
+         {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "vocab.bin", "vocab.pkl",
+          "vocab.pt", "source.spm", "target.spm", "target_vocab.json", "sentencepiece.bpe.model", "spiece.model",
+          "tokenizer_config.json", "chat_template.jinja", "chat_template.json"})
         if (const auto file = checkpoint->side_file(side)) inputs.push_back(*file);
     if (const auto* adapter = checkpoint->adapter()) {
         inputs.push_back(adapter->file().path());
@@ -227,6 +230,7 @@ Done analyse_one(const Options& options, const std::string& path,
     request.layers = layers;
     request.skip_layers = skip;
     request.switched_off = switched_off;
+    request.segments = options.segments;
     request.beyond_positions = options.beyond_positions;
     request.all_rows = options.all_rows;
     request.maps_int16 = options.maps_int16;
@@ -374,6 +378,14 @@ void add_analyze(CLI::App& app, Context& context) {
         ->check(in_range(std::int64_t{1}, std::int64_t{1} << 24))
         ->group("Input");
     add_flag(*command, "--windows", options->windows, "Cut a long text into windows of --length instead")
+        ->group("Input");
+    add_option(*command, "--segment", options->segments.tokens,
+               "Transformer-XL: read each sequence in segments of so many tokens, each behind the model's memory")
+        ->check(in_range(std::int64_t{1}, std::int64_t{1} << 24))
+        ->group("Input");
+    add_option(*command, "--memory", options->segments.memory,
+               "Transformer-XL: so many tokens of memory, 0: none; else as the model has")
+        ->check(in_range(std::int64_t{0}, std::int64_t{1} << 24))
         ->group("Input");
     add_flag(*command, "--repeat-token", options->repeat_token, "Replace every token by the text's first one")
         ->group("Input");

@@ -44,7 +44,8 @@ json evaluation_json(const store::Evaluation& evaluation) {
                           {"parameters", model.parameters},
                           {"layers", model.layers},
                           {"training_length", model.training_length},
-                          {"seed", model.seed}});
+                          {"seed", model.seed},
+                          {"job", model.job}});
     }
     for (const auto& result : evaluation.results) {
         results.push_back({{"model", result.model},

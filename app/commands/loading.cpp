@@ -34,7 +34,7 @@ fs::path folder_of(const fs::path& path) {
 std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path) {
     const fs::path folder = folder_of(path);
     if (folder == path) return tokenizer::Tokenizer::from_folder(path);
-    for (const char* name : {"config.json", "vocab.json", "merges.txt", "vocab.txt", "source.spm",
+    for (const char* name : {"config.json", "vocab.json", "merges.txt", "vocab.txt", "vocab.bin", "vocab.pkl", "vocab.pt", "source.spm",
                              "sentencepiece.bpe.model", "spiece.model"})
         if (path.filename() == name) return tokenizer::Tokenizer::from_folder(folder);
     for (const char* end : {".safetensors", ".index.json", ".bin", ".pt", ".pth"})

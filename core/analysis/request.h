@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/model/segments.h"
 #include "core/model/switched_off.h"
 #include "core/store/analysis_header.h"
 
@@ -30,6 +31,7 @@ struct AnalysisRequest {
     std::set<int> skip_layers;  ///< whole blocks left out
     /// Heads whose output is replaced: they are measured as they would be, everything after them changes.
     std::vector<model::SwitchedOff> switched_off;
+    model::Segments segments;  ///< of models with a memory of earlier segments
     bool beyond_positions = false;
     bool all_rows = false;  ///< histograms of every row
     bool maps_int16 = false;

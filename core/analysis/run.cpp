@@ -83,6 +83,7 @@ void check_settings(const model::ModelConfig& config, const std::vector<Site>& s
     if (request.record.branches && type_chunk(sites) == 0) {
         throw Error(ErrorCode::usage, "--record branch-weights", "expected a model with NAtS-L layers", "found none");
     }
+    model::check_segments(request.segments, config);
     check_layers(request.layers, config.all_layers(), "--layers");
     check_layers(request.skip_layers, config.all_layers(), "--skip");
     measured_layers(request, config.all_layers());
@@ -169,6 +170,7 @@ public:
         options.probe = &probe;
         options.skip_layers = request_.skip_layers;
         options.switched_off = request_.switched_off;
+        options.segments = request_.segments;
         options.beyond_positions = request_.beyond_positions;
         options.cancellation = &cancellation_;
         const std::string layers = std::to_string(model_.config().all_layers());

@@ -32,6 +32,8 @@ std::string Settings::json(const Input& input) const {
                             {"chat", chat},
                             {"beyond_positions", beyond_positions},
                             {"all_rows", all_rows}};
+    if (segments != model::Segments())
+        settings["segments"] = {{"tokens", segments.tokens}, {"memory", segments.memory}};
     if (adapter != nullptr) {
         settings["adapter"] = {{"path", adapter->path().string()}, {"name", adapter->display_name()},
                                {"base", adapter->base()},          {"rank", adapter->rank()},

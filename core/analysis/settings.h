@@ -10,6 +10,7 @@
 
 #include "core/analysis/input.h"
 #include "core/checkpoint/adapter.h"
+#include "core/model/segments.h"
 
 namespace headscope::analysis {
 
@@ -25,6 +26,7 @@ struct Settings {
     int threads = 0;
     std::string bos = "auto";
     std::int64_t length = 0;
+    model::Segments segments;
     bool windows = false, repeat_token = false, chat = false, beyond_positions = false, all_rows = false;
 
     const checkpoint::Adapter* adapter = nullptr;  ///< merged into the model; null: none

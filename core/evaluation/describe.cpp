@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/sha256.h"
 #include "core/checkpoint/adapter.h"
 #include "core/model/presets.h"
 #include "core/run/run_folder.h"
@@ -61,6 +62,7 @@ store::EvaluatedModel describe(const checkpoint::Checkpoint& checkpoint, const m
     entry.layers = static_cast<std::int64_t>(mixers.size());
     entry.training_length = training_length(job, model.config().max_positions);
     entry.seed = job != nullptr ? job->seed : -1;
+    if (job != nullptr) entry.job = sha256_hex(training::text_but_for_seed(*job));
     return entry;
 }
 

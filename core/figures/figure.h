@@ -67,6 +67,7 @@ struct ColourScale {
     ColourMap map = ColourMap::sequential;
     ScaleKind scale = ScaleKind::linear;
     double minimum = 0, maximum = 1;  ///< logarithmic: values below minimum are drawn as minimum
+    bool zero_apart = false;          ///< exactly 0 has the theme's colour for it, and a place below the bar
     std::optional<Tick> mark;         ///< a value that the colour bar points out; its label stands before the number
 };
 
@@ -185,6 +186,7 @@ struct TextTable {
     std::vector<std::string> header;
     std::vector<std::vector<std::string>> rows;  ///< each as long as the header
     std::size_t words = 1;                       ///< the first so many columns are words
+    std::vector<std::size_t> more_words{};       ///< further ones
 };
 
 /// A line with a label: trained positions, means. `position` in the axis's units; heat maps: between cells.
@@ -283,13 +285,17 @@ enum class Stage { before, after, both };
 /// What a run's curves are drawn against.
 enum class Against { step, tokens, time };
 
+/// In the place of a head: the mean over those of the layer.
+inline constexpr std::int64_t kMeanOfHeads = -1;
+
 /// What the user can choose; figure_options.h says how it is called and checked.
 struct FigureOptions {
-    std::optional<std::int64_t> layer, head, sequence;  ///< counted from 0
+    std::optional<std::int64_t> layer, head, sequence;  ///< counted from 0; `attention` has kMeanOfHeads, too
     std::string indicator;                              ///< for `indicators`; empty: all
     std::string statistic = "mean";                     ///< thumbnails: mean, maximum
     std::int64_t pixels = 1024;                         ///< `attention`: most cells along a side, pooled beyond
-    std::vector<std::int64_t> heads;                    ///< more than one; `lines` only
+    std::vector<std::int64_t> heads;                    ///< more than one: of `lines`; of `attention` one a file
+    std::vector<std::int64_t> layers;                   ///< more than one: of `attention`, one a file
     bool all_sequences = false;                         ///< mean over sequences; `sequence` is empty
     Normalise normalise = Normalise::absolute;          ///< `indicators`
     CellScale scale = CellScale::by_length;             ///< `attention`

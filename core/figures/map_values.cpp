@@ -171,7 +171,11 @@ void check_one_map(const FigureOptions& options) {
                     "expected none, for --values " +
                         std::string(options.values == MapValues::rollout ? "rollout" : "layer-norms") +
                         " is of all heads together",
-                    "found " + std::to_string(*options.head));
+                    "found " + (*options.head == kMeanOfHeads ? "mean" : std::to_string(*options.head)));
+    }
+    if (options.values == MapValues::norms && options.head == kMeanOfHeads) {
+        throw Error(ErrorCode::usage, "--head", "expected a number, or --values layer-norms for all heads together",
+                    "found mean");
     }
     if ((of_layer(options.values) || of_norms(options.values)) && options.all_sequences) {
         throw Error(ErrorCode::usage, "--sequence", "expected a number, for norms and rollout are of one sequence",

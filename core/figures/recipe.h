@@ -86,6 +86,18 @@ std::vector<std::string> file_labels(Files files);
 /// The file's name as errors give it.
 std::string file_name(const store::AnalysisFile& file);
 
+/// A thumbnail does not know what a window hides: a few weights of a softmax that underflow must not colour all of
+/// that.
+inline constexpr double kSparseHead = 0.01;
+
+/// Of each head of a site whether so many of its weights are exactly 0 (kSparseHead, in the mean over those sequences)
+/// that its thumbnail tells zeros from small weights.
+std::vector<bool> heads_with_zeros(const store::AnalysisFile& file, std::int64_t site,
+                                   std::span<const std::int64_t> sequences);
+
+/// Sets zero_apart of a scale of weights where some value is exactly 0.
+void set_zero_apart(ColourScale& scale, std::span<const float> values);
+
 /// "sequence 0 (512 tokens)" of the chosen sequence, the model, and "partial file: ..." where it is one. The second of
 /// the files may be the first again, with another sequence (minuend_options()).
 std::vector<std::string> source_notes(Files files, const FigureOptions& options);

@@ -27,8 +27,11 @@ constexpr std::array kRecipes{
     Entry{"logits",
           "distribution of the scores per layer, or per head of --layer, and of the weights; models side by side",
           "logit histograms; --stage after: maps (analyze --record maps)", logits},
-    Entry{"attention", "attention map of one head, or of all heads of --layer", "maps (analyze --record maps)",
-          attention},
+    Entry{
+        "attention",
+        "attention map of one head, of the mean of a layer's, or of all heads of --layer; several models and texts in "
+        "a grid, each with its own layer and head",
+        "maps (analyze --record maps)", attention},
     Entry{"indicators", "heat map layers x heads of --indicator, or of every indicator", "indicators", indicators},
     Entry{"lines", "tokens left and right with weighted lines between them, of one head, several, or a layer's mean",
           "maps (analyze --record maps)", lines},
@@ -113,14 +116,30 @@ const Entry& entry_of(const std::string& recipe) {
     throw Error(ErrorCode::usage, "--figure", "expected one of " + known, "found " + escaped(recipe));
 }
 
+/// Lists and means of heads are not for every figure.
+void check_lists(const std::string& recipe, const FigureOptions& options) {
+    const auto refuse = [](const char* option, const std::string& expected, const std::string& found) {
+        throw Error(ErrorCode::usage, option, "expected " + expected, "found " + found);
+    };
+    const bool maps = recipe == "attention";
+    if (options.head && !options.heads.empty()) refuse("--heads", "either --head or --heads", "both");
+    if (!options.heads.empty() && recipe != "lines" && !maps) {
+        refuse("--head", "one head; several are for the figure lines, and for attention of several files",
+               std::to_string(options.heads.size()));
+    }
+    if (!options.layers.empty() && !maps) {
+        refuse("--layer", "one layer; several are for the figure attention of several files",
+               std::to_string(options.layers.size()));
+    }
+    const bool mean = options.head == kMeanOfHeads ||
+                      std::find(options.heads.begin(), options.heads.end(), kMeanOfHeads) != options.heads.end();
+    if (mean && !maps)
+        refuse("--head", "a number, counted from 0; the mean of heads is for the figure attention", "mean");
+}
+
 FigureData make_of_analyses(const Entry& entry, Files files, const FigureOptions& options) {
     const std::string recipe = entry.name;
-    if (options.head && !options.heads.empty())
-        throw Error(ErrorCode::usage, "--heads", "expected either --head or --heads", "found both");
-    if (!options.heads.empty() && recipe != "lines") {
-        throw Error(ErrorCode::usage, "--head", "expected one head; several are for the figure lines",
-                    "found " + std::to_string(options.heads.size()));
-    }
+    check_lists(recipe, options);
     FigureData figure = entry.make(files, options);
     figure.recipe = recipe;
     return figure;
@@ -154,6 +173,7 @@ FigureData make_figure(const std::string& recipe, const FigureInputs& inputs, co
                     "found " + (found.empty() ? "none" : found));
     }
     if (!inputs.analyses.empty()) return make_of_analyses(entry, inputs.analyses, options);
+    check_lists(recipe, options);
     FigureData figure = entry.make_other(inputs, options);
     figure.recipe = recipe;
     return figure;

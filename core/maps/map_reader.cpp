@@ -20,6 +20,35 @@ Error refused(const store::AnalysisFile& file, const char* what, const std::stri
     return {ErrorCode::usage, std::string(what) + " of " + shown(file.path()), expected, found};
 }
 
+/// Heads [first, end) of one sequence, or (empty) of all.
+std::shared_ptr<const MeanMap> mean_of(const store::AnalysisFile& file, std::optional<std::int64_t> sequence,
+                                       std::int64_t site, std::int64_t first, std::int64_t end) {
+    const auto sequences = std::ssize(file.header().sequences);
+    const bool implicit = file.header().sites.at(static_cast<std::size_t>(site)).has_implicit;
+    std::vector<std::shared_ptr<const PairMap>> maps;
+    std::int64_t bytes = 0;
+    for (std::int64_t s = sequence.value_or(0); s < (sequence ? *sequence + 1 : sequences); ++s) {
+        for (std::int64_t head = first; head < end && file.site_done(s, site); ++head) {
+            std::shared_ptr<const PairMap> map;
+            if (implicit)
+                map = read_implicit_map(file, s, site, head);
+            else
+                map = read_head_map(file, s, site, head);
+            if (!map) continue;
+            bytes += map->bytes();
+            if (bytes > kMostMapBytes) {
+                throw refused(file, sequence ? "mean over the heads" : "mean over the sequences",
+                              "expected at most " + std::to_string(kMostMapBytes >> 20) +
+                                  " MiB of queries and keys, or coefficients",
+                              "found more in " + std::to_string(s + 1) + " of " + std::to_string(sequences) +
+                                  " sequences: choose one " + (sequence ? "head" : "of them"));
+            }
+            maps.push_back(std::move(map));
+        }
+    }
+    return maps.empty() ? nullptr : std::make_shared<const MeanMap>(std::move(maps));
+}
+
 }  // namespace
 
 std::shared_ptr<const HeadMap> read_head_map(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site,
@@ -31,29 +60,12 @@ std::shared_ptr<const HeadMap> read_head_map(const store::AnalysisFile& file, st
 }
 
 std::shared_ptr<const MeanMap> read_mean_map(const store::AnalysisFile& file, std::int64_t site, std::int64_t head) {
-    const auto sequences = std::ssize(file.header().sequences);
-    const bool implicit = file.header().sites.at(static_cast<std::size_t>(site)).has_implicit;
-    std::vector<std::shared_ptr<const PairMap>> maps;
-    std::int64_t bytes = 0;
-    for (std::int64_t s = 0; s < sequences; ++s) {
-        if (!file.site_done(s, site)) continue;
-        std::shared_ptr<const PairMap> map;
-        if (implicit)
-            map = read_implicit_map(file, s, site, head);
-        else
-            map = read_head_map(file, s, site, head);
-        if (!map) continue;
-        bytes += map->bytes();
-        if (bytes > kMostMapBytes) {
-            throw Error(
-                ErrorCode::usage, "mean over the sequences of " + shown(file.path()),
-                "expected at most " + std::to_string(kMostMapBytes >> 20) + " MiB of queries and keys, or coefficients",
-                "found more in " + std::to_string(maps.size() + 1) + " of " + std::to_string(sequences) +
-                    " sequences: choose one of them");
-        }
-        maps.push_back(std::move(map));
-    }
-    return maps.empty() ? nullptr : std::make_shared<const MeanMap>(std::move(maps));
+    return mean_of(file, std::nullopt, site, head, head + 1);
+}
+
+std::shared_ptr<const MeanMap> read_mean_of_heads(const store::AnalysisFile& file, std::optional<std::int64_t> sequence,
+                                                  std::int64_t site) {
+    return mean_of(file, sequence, site, 0, file.header().sites.at(static_cast<std::size_t>(site)).heads);
 }
 
 std::shared_ptr<const Rollout> read_rollout(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site) {

@@ -24,6 +24,11 @@ inline constexpr std::int64_t kMostMapBytes = 1LL << 30;  ///< of queries and ke
 /// Error (usage) where all together would take more than kMostMapBytes.
 std::shared_ptr<const MeanMap> read_mean_map(const store::AnalysisFile& file, std::int64_t site, std::int64_t head);
 
+/// The same in the mean over the heads of a site, of one sequence or (empty) of all that are done: an entry of the mean
+/// for each head and sequence.
+std::shared_ptr<const MeanMap> read_mean_of_heads(const store::AnalysisFile& file, std::optional<std::int64_t> sequence,
+                                                  std::int64_t site);
+
 /// Rollout through the layers of `site`'s stack up to its own. Null when maps of this site were not recorded. Throws
 /// Error (usage) for cross-attention, where a layer below has several attentions or no map, and beyond kMostMapBytes.
 std::shared_ptr<const Rollout> read_rollout(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site);

@@ -58,8 +58,9 @@ at::Tensor GatedDeltaMixer::forward(const at::Tensor& normed, const StackContext
     what.query = unit(activated(heads.query, activation_));
     what.key = unit(activated(heads.key, activation_));
     what.value = heads.value;
-    what.write = parts_.write(normed);
-    what.log_decay = parts_.log_decay(normed);
+    const DeltaParts::Rates rates = parts_.rates(normed);
+    what.write = rates.write;
+    what.log_decay = rates.log_decay;
     what.rule.scale = 1.0 / std::sqrt(static_cast<double>(parts_.sizes().key_size));
     StackContext own = context;
     own.output_projection = nullptr;  // the norm lies between

@@ -50,7 +50,7 @@ at::Tensor KimiDeltaMixer::forward(const at::Tensor& normed, const StackContext&
     what.query = unit_length(heads.query);
     what.key = unit_length(heads.key);
     what.value = heads.value;
-    what.write = parts_.write(normed);
+    what.write = parts_.rates(normed).write;
     what.log_decay = log_decay(normed);
     what.rule.scale = 1.0 / std::sqrt(static_cast<double>(sizes.key_size));
     StackContext own = context;

@@ -29,6 +29,7 @@ at::Tensor by_head(const at::Tensor& rows, std::int64_t heads) {
 
 Mamba2Mixer::Mamba2Mixer(const model::ModelConfig& config) : choices_(config.state_space) {
     const StateSizes sizes = state_sizes(kMamba2, config.mixer_options, config.heads, config.head_size);
+    check_state_sizes(kMamba2, sizes);
     heads_ = sizes.heads;
     head_size_ = std::llround(sizes.value_size);
     state_size_ = sizes.key_size;

@@ -281,8 +281,9 @@ at::Tensor NatslMixer::linear(const at::Tensor& normed, const Read& read, const 
     what.query = unit_length(read.linear.query);
     what.key = unit_length(read.linear.key);
     what.value = read.linear.value;
-    what.write = parts_.write(normed);
-    what.log_decay = parts_.log_decay(normed);
+    const DeltaParts::Rates rates = parts_.rates(normed);
+    what.write = rates.write;
+    what.log_decay = rates.log_decay;
     what.kept = types.select(3, 1);
     what.dropped_too = all_scores_;
     what.rule.scale = 1.0 / std::sqrt(static_cast<double>(parts_.sizes().key_size));

@@ -13,7 +13,7 @@
 
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
-#include "core/model/model.h"
+#include "core/model/segments.h"
 #include "core/model/tensor_plan.h"
 
 namespace headscope::mixers {

@@ -91,7 +91,10 @@ void StandardMixer::declare(model::TensorPlan& plan, const model::TensorNames& n
 
 at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& around, MixerCache* cache) const {
     StackContext context = around;
-    if (type_ == &kAlibi) context.rotary = nullptr, context.history_rotation = nullptr;
+    if (type_ == &kAlibi) {
+        context.rotary = nullptr;
+        context.history_rotation = nullptr;
+    }
     at::Tensor gate;
     const at::Tensor all = maps_.heads(normed, context.cancellation, &gate);
     const auto [both, values] = model::split_heads(all, maps_.query_heads() + maps_.key_value_heads());

@@ -138,7 +138,8 @@ at::Tensor TestTimeMixer::error(const Tokens& in, const at::Tensor& start) const
     const at::Tensor gain = gain_.to(start.scalar_type()).unsqueeze(1);
     const at::Tensor offset = offset_.to(start.scalar_type()).unsqueeze(1);
     const at::Tensor read = in.key.matmul(start);
-    const at::Tensor spread = (at::var(read, at::OptionalIntArrayRef({-1}), 0, true) + kEpsilon).sqrt();
+    const at::Tensor spread =
+        (at::var(read, at::IntArrayRef{-1}, /*unbiased=*/false, /*keepdim=*/true) + kEpsilon).sqrt();
     const at::Tensor normal = (read - read.mean(-1, true)) / spread;
     const at::Tensor slope = gain * (gain * normal + offset - in.target);
     const at::Tensor common = slope.mean(-1, true) + normal * (slope * normal).mean(-1, true);

@@ -28,6 +28,7 @@ namespace headscope::mixers {
 /// without its correction learned for each place. Titans' alpha and eta are sigmoids of maps, too, alpha's bias begins
 /// at -4. W begins at a learned map, drawn as other weights are; no rotary positions. Sums are in float32 at least.
 ///
+/// Mini-batches are ATen operators that autograd knows; training keeps two states of each beside what its tokens make.
 /// The norms make outputs no linear function of values: there is no implicit matrix.
 class TestTimeMixer final : public Mixer {
 public:

@@ -12,7 +12,7 @@
 
 namespace headscope::model {
 namespace {
-constexpr std::int64_t kLargestSize = std::int64_t{1} << 31;
+constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - 1;  // a Site's numbers are int32
 }
 
 ConfigReader::ConfigReader(const nlohmann::json& object, std::string where)
@@ -55,20 +55,20 @@ std::int64_t ConfigReader::count(const std::string& key, std::int64_t otherwise)
     if (!value) return otherwise;
     // Unsigned numbers beyond int64 read as negative ones here; both are refused.
     const std::int64_t size = value->is_number_integer() ? value->get<std::int64_t>() : -1;
-    if (size < 0 || size > kLargestSize) refuse(key, "a whole number from 0 to 2^31");
+    if (size < 0 || size > kLargestSize) refuse(key, "a whole number from 0 to 2^31 - 1");
     return size;
 }
 
 std::int64_t ConfigReader::size(const std::string& key, std::int64_t otherwise) const {
     const auto* value = find(key);
-    if (value && !value->is_number_integer()) refuse(key, "a whole number from 1 to 2^31");
+    if (value && !value->is_number_integer()) refuse(key, "a whole number from 1 to 2^31 - 1");
     const std::int64_t size = value ? value->get<std::int64_t>() : otherwise;
-    if (size < 1 || size > kLargestSize) refuse(key, "a whole number from 1 to 2^31");
+    if (size < 1 || size > kLargestSize) refuse(key, "a whole number from 1 to 2^31 - 1");
     return size;
 }
 
 std::int64_t ConfigReader::size(const std::string& key) const {
-    if (!has(key)) refuse(key, "a whole number from 1 to 2^31");
+    if (!has(key)) refuse(key, "a whole number from 1 to 2^31 - 1");
     return size(key, 1);
 }
 

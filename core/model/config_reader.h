@@ -23,7 +23,7 @@ public:
 
     bool has(const std::string& key) const;
     bool is_null(const std::string& key) const;       ///< there, and null: what some keys of transformers mean "off" by
-    std::int64_t size(const std::string& key) const;  ///< required, 1 .. 2^31
+    std::int64_t size(const std::string& key) const;  ///< required, 1 .. 2^31 - 1
     std::int64_t size(const std::string& key, std::int64_t otherwise) const;
     std::int64_t count(const std::string& key, std::int64_t otherwise) const;  ///< may be 0
     double number(const std::string& key, double otherwise) const;             ///< finite

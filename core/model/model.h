@@ -18,6 +18,7 @@
 #include "core/model/batch.h"
 #include "core/model/config.h"
 #include "core/model/probe.h"
+#include "core/model/segments.h"
 #include "core/model/switched_off.h"
 
 namespace headscope::model {
@@ -44,16 +45,6 @@ struct LoadReport {
 
 /// The first of them in a sentence, and how many others there are; empty: there is none.
 std::string weights_problem(const LoadReport& report);
-
-/// How a model with a memory of earlier segments (Transformer-XL) reads a text. What a token is at each layer depends
-/// on the same tokens as if one segment were read after the other, so the text is one pass all the same.
-struct Segments {
-    std::int64_t tokens = 0;   ///< of a segment; 0: the text is one
-    std::int64_t memory = -1;  ///< tokens before it that are seen; -1: as the configuration says
-    bool operator==(const Segments&) const = default;
-};
-/// Throws usage for a model without such a memory, and for a memory that leaves a token nothing to see.
-void check_segments(const Segments& segments, const ModelConfig& config);
 
 struct ForwardOptions {
     Probe* probe = nullptr;

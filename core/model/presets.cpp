@@ -179,8 +179,8 @@ void add_lazy(std::vector<Preset>& list) {
                              std::int64_t heads, const char* printed, const char* options) {
         const bool own = *printed == 0;
         list.push_back({name, hidden, feed_forward, layers, heads, own ? kByteVocabulary : 32'000, own ? 1024 : 4096,
-                        Preset::llama, printed, "Lazy Attention in every layer", mostly("lazy", layers, "", {}), options,
-                        500'000.0, !own});
+                        Preset::llama, printed, "Lazy Attention in every layer", mostly("lazy", layers, "", {}),
+                        options, 500'000.0, !own});
     };
     add("lazy-340m", 1024, 2816, 24, 16, "340M", R"({"lazy": {}})");
     add("lazy-760m", 1536, 4096, 24, 24, "760M", R"({"lazy": {}})");

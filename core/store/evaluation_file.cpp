@@ -25,7 +25,7 @@ namespace {
 using hdf5::Type;
 
 constexpr const char* kFormat = "headscope-evaluation";
-constexpr std::int32_t kVersion = 3;  // 1: texts of fixed length; 2: without shots and items
+constexpr std::int32_t kVersion = 4;  // 1: texts of fixed length; 2: without shots and items; 3: without jobs
 /// More than anybody's tables; a file that claims more is not ours.
 constexpr std::int64_t kMostRows = 10'000'000;
 /// Bytes of what is a word of ours, as a figure writes it beside its rows.
@@ -58,7 +58,8 @@ const std::vector<Column<EvaluatedModel>>& model_columns() {
         {"layers", "number of layers", &M::layers},
         {"training_length", "tokens of the longest text in training; where that is not known, the model's positions",
          &M::training_length},
-        {"seed", "seed of the training job, -1: not known", &M::seed}};
+        {"seed", "seed of the training job, -1: not known", &M::seed},
+        {"job", "SHA-256 of the training job but for its seed", &M::job, 4}};
     return columns;
 }
 

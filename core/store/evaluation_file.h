@@ -5,7 +5,7 @@
 // number. Written by `headscope evaluate`, `headscope reproduce` and `headscope cost --latency`; figures
 // (context-perplexity, position-perplexity, ruler, latency, tasks, ablation, scaling) read it. Layout
 // (docs/file-formats.md):
-// `/` attributes format = "headscope-evaluation", format_version = 3, program_version, created, settings (JSON);
+// `/` attributes format = "headscope-evaluation", format_version = 4, program_version, created, settings (JSON);
 // `/models/<member>` [models]; `/results/<member>` [results]; `/items/<member>` [items], with the texts of all, one
 // behind the other, in `/items/texts` [bytes].
 // Threads: any, under Hdf5Lock. Errors: Error (io; format for a file that is none).
@@ -32,6 +32,7 @@ struct EvaluatedModel {
     std::int64_t layers = 0;
     std::int64_t training_length = 0;  ///< tokens of its training's sequences, or its positions; 0: no limit
     std::int64_t seed = -1;            ///< of the run that trained it; -1: not known
+    std::string job{};  ///< SHA-256 of its training job but for the seed: models that have the same are seeds of one
 
     bool operator==(const EvaluatedModel&) const = default;
 };

@@ -48,9 +48,8 @@ struct PerHead {
     std::vector<float> ScoreRule::*member;
     bool always = true;  ///< false: older files lack it
 };
-constexpr PerHead per_head[] = {{"slopes", &ScoreRule::slopes},
-                                {"sink_logits", &ScoreRule::sink_logits},
-                                {"offsets", &ScoreRule::offsets, false}};
+constexpr PerHead per_head[] = {
+    {"slopes", &ScoreRule::slopes}, {"sink_logits", &ScoreRule::sink_logits}, {"offsets", &ScoreRule::offsets, false}};
 
 /// Lengths of the one batch row; -1 where the rule has none.
 struct Length {

@@ -11,6 +11,7 @@
 #include "core/tokenizer/document.h"
 #include "core/tokenizer/files/older_files.h"
 #include "core/tokenizer/files/sentencepiece_files.h"
+#include "core/tokenizer/files/word_vocabulary_files.h"
 #include "core/tokenizer/pipeline.h"
 
 namespace headscope::tokenizer {
@@ -177,13 +178,14 @@ std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, c
 }
 
 bool Tokenizer::is_in(const std::filesystem::path& folder) {
-    return ends_at_regular_file(folder / "tokenizer.json") || has_older_files(folder) ||
+    return ends_at_regular_file(folder / "tokenizer.json") || has_word_vocabulary(folder) || has_older_files(folder) ||
            reads_sentencepiece_files(folder);
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::path& folder) {
     if (const auto file = folder / "tokenizer.json"; ends_at_regular_file(file)) return from_file(file);
     const std::string where = escaped(folder.string());
+    if (has_word_vocabulary(folder)) return make_pipeline(document_of_word_vocabulary(folder), where);
     if (has_older_files(folder)) return make_pipeline(document_of_older_files(folder), where);
     if (has_sentencepiece_files(folder)) {
         std::shared_ptr<const Tokenizer> target;
@@ -191,11 +193,10 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::p
             target = make_pipeline(document_of_sentencepiece_files(folder, Side::target), where);
         return make_pipeline(document_of_sentencepiece_files(folder), where, std::move(target));
     }
-    throw Error(
-        ErrorCode::io, escaped(folder.string()),
-        "expected a tokenizer.json, or vocab.json with merges.txt, or vocab.txt, or a sentencepiece model in this "
-        "folder",
-        "found none");
+    throw Error(ErrorCode::io, escaped(folder.string()),
+                "expected a tokenizer.json, or vocab.json with merges.txt, or vocab.txt, or a sentencepiece model, or "
+                "Transformer-XL's vocab.bin in this folder",
+                "found none");
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::bytes() {

@@ -48,13 +48,15 @@ struct Entmax {
         if (sink_logit != nullptr && *sink_logit > maximum) maximum = *sink_logit;
         const double sink = sink_logit != nullptr ? double{*sink_logit} - double{maximum} : -double{kInfinity};
         float threshold = static_cast<float>(-2.0 * kLog2E);
-        for (;;) {
+        for (bool last = false;;) {
             const EntmaxStep step = entmax_step(SumAbove(t, n, maximum, threshold), sink - double{threshold});
             const double next = double{threshold} + step.rise;
-            if (step.last || !(static_cast<float>(next) > threshold)) {
+            // The last step from afar is exact but for rounding, which one more from there takes out.
+            if (last || !(static_cast<float>(next) > threshold)) {
                 const double root = 0.5 * kLn2 * HWY_MAX(sink - next, 0.0);
                 return finish_threshold(maximum, next, root * root, pairs);
             }
+            last = step.last;
             threshold = static_cast<float>(next);
         }
     }

@@ -93,11 +93,11 @@ EntmaxStep entmax_step(const EntmaxSums& sums, double sink) {
     const double inside = first * first - count * (second - 1.0);
     if (inside >= 0.0) {
         const double step = (second - 1.0) / (first + std::sqrt(inside));
-        if (step < least) return {std::max(step, 0.0) / half, true};
+        if (step < least) return {step / half, true};
     }
     // Newton's step for the norm of the x, which is convex in the threshold: never beyond the root.
     const double norm = std::sqrt(second);
-    return {std::max(norm * (norm - 1.0) / first, 0.0) / half, false};
+    return {norm * (norm - 1.0) / first / half, false};
 }
 
 RowResult finish_threshold(float maximum, double threshold, double sink_share, std::int64_t pairs) {

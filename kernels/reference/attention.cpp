@@ -119,9 +119,8 @@ DenseAttention dense_attention(const AttentionInput& input, std::int64_t b) {
     const at::Tensor sink = rule.sink_logits.empty() ? at::Tensor() : per_head(rule.sink_logits);
     const at::Tensor offsets =
         rule.offsets.empty() ? at::Tensor() : at::tensor(at::ArrayRef<float>(rule.offsets), at::kDouble);
-    const NormalisedScores found =
-        normalise(rule.normaliser, dense.score, dense.allowed, sink, second_order(input, b),
-                  row_offsets(rule.offset_form, offsets, dense.allowed));
+    const NormalisedScores found = normalise(rule.normaliser, dense.score, dense.allowed, sink, second_order(input, b),
+                                             row_offsets(rule.offset_form, offsets, dense.allowed));
     dense.weight = found.weight;
     dense.row_constant = at::where(dense.allowed.any(-1), found.row_constant, kInfinity);
     dense.sink_share = found.sink_share.defined() ? found.sink_share : at::zeros_like(dense.row_constant);

@@ -59,8 +59,8 @@ ScoreRule rule_of(const Arguments& a, std::int64_t batch, std::int64_t heads, st
                       a.word("normaliser"));
     rule.normaliser = *normaliser;
     rule.offsets = a.values<float>("offsets", 1);
-    rule.offset_form = choose<OffsetForm>(
-        a, "offset_form", {{"per_length", OffsetForm::per_length}, {"constant", OffsetForm::constant}});
+    rule.offset_form = choose<OffsetForm>(a, "offset_form",
+                                          {{"per_length", OffsetForm::per_length}, {"constant", OffsetForm::constant}});
     rule.query_length = a.values<std::int64_t>("query_length", 1);
     rule.key_begin = a.values<std::int64_t>("key_begin", 1);
     rule.key_length = a.values<std::int64_t>("key_length", 1);

@@ -2,7 +2,7 @@
 // One training step of a small decoder (Qwen2's kind): forward, loss, backward, norm, clipping, AdamW.
 //
 //     bench_train_step [--type float32|bfloat16] [--length 512] [--batch 8] [--vocabulary 8192] [--hidden 256]
-//                      [--layers 4] [--threads 2] [--steps 10] [--default-allocator] [--serve]
+//                      [--layers 4] [--threads 2] [--steps 10] [--mixer NAME] [--default-allocator] [--serve]
 //
 // Prints seconds a step: median and best of --steps, and what is left of memory at its peak beyond the libraries. With
 // --serve it reads lines: "step" is answered by a step's seconds, its seconds of processor time and its loss, "memory"
@@ -37,6 +37,7 @@ namespace {
 
 struct Options {
     bool bfloat16 = false, serve = false, keep_memory = true;
+    std::string mixer = "standard";  ///< of every layer
     std::int64_t length = 512, batch = 8, vocabulary = 8192, hidden = 256, layers = 4, threads = 2, steps = 10;
 };
 
@@ -56,6 +57,8 @@ Options read(int count, char** words) {
             options.keep_memory = false;
         else if (word == "--type")
             options.bfloat16 = value() == "bfloat16";
+        else if (word == "--mixer")
+            options.mixer = value();
         else if (!number("--length", options.length) && !number("--batch", options.batch) &&
                  !number("--vocabulary", options.vocabulary) && !number("--hidden", options.hidden) &&
                  !number("--layers", options.layers) && !number("--threads", options.threads) &&
@@ -69,10 +72,12 @@ Options read(int count, char** words) {
 
 std::string config_of(const Options& o) {
     const auto text = [](std::int64_t number) { return std::to_string(number); };
-    return R"({"model_type": "qwen2", "hidden_act": "silu", "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
-               "initializer_range": 0.02, "tie_word_embeddings": false, "hidden_size": )" +
-           text(o.hidden) + ", \"intermediate_size\": " + text(4 * o.hidden) +
-           ", \"num_hidden_layers\": " + text(o.layers) + ", \"num_attention_heads\": " + text(o.hidden / 64) +
+    std::string layers;
+    for (std::int64_t n = 0; n < o.layers; ++n) layers += (n == 0 ? "\"" : ", \"") + o.mixer + "\"";
+    return R"({"model_type": "headscope", "attention_bias": true, "hidden_act": "silu", "rms_norm_eps": 1e-6,
+               "rope_theta": 10000.0, "initializer_range": 0.02, "tie_word_embeddings": false, "hidden_size": )" +
+           text(o.hidden) + ", \"intermediate_size\": " + text(4 * o.hidden) + ", \"layers\": [" + layers +
+           "], \"num_hidden_layers\": " + text(o.layers) + ", \"num_attention_heads\": " + text(o.hidden / 64) +
            ", \"num_key_value_heads\": " + text(o.hidden / 64) + ", \"vocab_size\": " + text(o.vocabulary) +
            ", \"max_position_embeddings\": " + text(std::max<std::int64_t>(o.length, 2048)) + "}";
 }

@@ -234,6 +234,11 @@ def check_map(verdict, place, site, stored, delta):
     query, key = stored["query"].astype(np.float64), stored["key"].astype(np.float64)
     key = np.repeat(key, query.shape[0] // key.shape[0], axis=0)
     scores = stored["scale"] * query @ key.transpose(0, 2, 1)
+    if stored.get("far_distance", -1) >= 0:
+        near = stored["near_begin"]
+        common = query[..., :near] @ key[..., :near].transpose(0, 2, 1) + query[..., -1:]
+        apart = np.arange(scores.shape[1])[:, None] - np.arange(scores.shape[2])
+        scores = np.where(apart > stored["far_distance"], stored["scale"] * common, scores)
     if stored["slopes"] is not None:
         apart = np.arange(scores.shape[1])[:, None] - np.arange(scores.shape[2])
         scores = scores - stored["slopes"].astype(np.float64)[:, None, None] * apart

@@ -5,9 +5,7 @@ An oracle: written from the definitions of the mixers (Deconstructing Attention,
 HACKING.md lists) and the file format alone, with every L x L matrix spelled out. precise=True is float64, precise=False
 the same in float32: the distance between the two is how exact float32 can be on the very model (comparison.py).
 
-ttt_linear() and titans() were compared with flash-linear-attention 0.6.0's chunk_ttt_linear_ref and chunk_titans_linear_ref
-(fla/ops/{ttt,titans}/naive.py, which compute in float32): lengths 1 to 70, mini-batches of 1, 4 and 16 tokens, equal to
-float32's roundings.
+ttt_linear() and titans() were compared with the plain operators of flash-linear-attention 0.6.0 (learners_against_fla.py).
 
     python native_oracle.py FOLDER TOKENS.json     # logits of one sequence, for a look
 """

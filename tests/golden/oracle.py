@@ -25,6 +25,7 @@ import fla_oracle
 import native_oracle
 import oracle_encoders
 import oracle_hybrids
+import xl_oracle
 from random_decoders import falcon_groups
 
 
@@ -79,6 +80,8 @@ def load(folder, precise, skip=()):
     written = json.loads((Path(folder) / "config.json").read_text())
     if written["model_type"] == "headscope":
         return native_oracle.load(folder, precise, skip)
+    if written["model_type"] == "transfo-xl":
+        return xl_oracle.load(folder, precise, skip)
     if fla_oracle.is_ours(written):
         return fla_oracle.load(folder, precise, skip)
     if "quantization_config" in written:
@@ -306,6 +309,8 @@ def run(model, tokens, precise):
     """The trace of one sequence. The model is copied first: dynamic rotary embeddings remember longer sequences."""
     if isinstance(model, native_oracle.Native):
         return native_oracle.run(model, tokens, precise)
+    if isinstance(model, xl_oracle.TransformerXl):
+        return xl_oracle.run(model, tokens, precise)
     if isinstance(model, fla_oracle.Fla):
         return fla_oracle.run(model, tokens, precise)
     model = copy.deepcopy(model)

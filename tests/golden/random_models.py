@@ -191,6 +191,7 @@ def cases():
     import random_fla
     import random_hybrids
     import random_native
+    import random_xl
 
     listed = [
         Case("gpt2", gpt2),
@@ -239,5 +240,5 @@ def cases():
     for kind, rope in ROPE_KINDS.items():
         listed.append(Case(f"llama-{kind}", with_options(llama, rope=rope)))
         listed.append(Case(f"llama-{kind}-old-config", with_options(llama, rope=rope, old="type"), lengths=(65, 200)))
-    further = (random_decoders, random_encoders, random_native, random_fla, random_hybrids)
+    further = (random_decoders, random_encoders, random_native, random_fla, random_hybrids, random_xl)
     return listed + [case for module in further for case in module.cases()]

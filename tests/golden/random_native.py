@@ -150,7 +150,13 @@ def values(config, seed, gain):
         elif len(shape) == 1:
             # Rates and steps such that states last for a few tokens, and for many.
             tensors[name] = {"A_log": noise, "dt_bias": 2 * noise - 1,
-                             "offset": 0.4 * noise - 0.8, "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
+                             "offset": -(0.8 + 0.4 * noise).abs(), "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
+                             "offset": -(0.8 + 0.4 * noise).abs()}.get(name.split(".")[-1], 0.2 * noise)
+>>
+=======
+                             "offset": -(0.8 + 0.4 * noise).abs(),
+                             "sinks": 2 * noise}.get(name.split(".")[-1], 0.2 * noise)
+>>>>>>> w26-baselines
         elif "distance_bias" in name:
             tensors[name] = 0.5 * noise
         elif "conv1d" in name:
@@ -292,6 +298,11 @@ def cases():
             "kept-whole": dict(decay_in_softmax_chunks=False, rotary=False),
             "one-norm": dict(norm="sum", weights="input", softmax_reads_conv=False),
             "no-weights": dict(weights="none", conv_size=0, allow_neg_eigval=True)}.items()
+    ]
+    listed += [
+        case(f"{mixer}-mini-batches-of-{size}", [mixer, "standard", mixer], few,
+             mixers={mixer: dict(num_heads=3, head_dim=12, mini_batch_size=size)})
+        for mixer in LEARNERS for size in (1, 7, 64)
     ]
     listed += [
         case("mamba2-no-feed-forward", ["mamba2"] * 3, few, intermediate_size=0),

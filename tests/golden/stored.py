@@ -51,6 +51,8 @@ def read_map(file, s, site):
         "sink_logits": group.attrs["sink_logits"],
         "distance_bias": group["distance_bias"][()] if "distance_bias" in group else None,
         "bias_origin": int(group.attrs.get("bias_origin", 0)), "beyond_table": text(group.attrs["beyond_table"]),
+        "bias_origin": int(group.attrs.get("bias_origin", 0)),
+        "far_distance": int(group.attrs.get("far_distance", -1)), "near_begin": int(group.attrs.get("near_begin", 0)),
         "slopes": None if np.isnan(group.attrs["slopes"]).any() else group.attrs["slopes"],
     }
 

@@ -158,6 +158,18 @@ def check_gradients(attention, q, k, v):
     found = gradients(lambda *t: attention(*t, normaliser="sparsemax", scale=2.0)[0], (q, k, v), factors)
     for letter, one, other in zip("QKV", found, expected):
         close(one, other, f"sparsemax: d{letter}", factor=4)
+    # Elastic-Softmax: an offset over the number of keys, and what is below 0 cut off.
+    offsets = torch.linspace(-2, 0.5, q.shape[1])
+
+    def elastic(q, k, v):
+        shares, rows = eager(q, k, v, scale=2.0)[0], torch.arange(1, q.shape[2] + 1)[:, None]
+        weights = torch.relu(shares + offsets.double()[:, None, None] / rows).tril()
+        return weights @ v.repeat_interleave(q.shape[1] // v.shape[1], 1)
+
+    expected = gradients(elastic, [t.double() for t in (q, k, v)], factors.double())
+    found = gradients(lambda *t: attention(*t, normaliser="elastic", offsets=offsets, scale=2.0)[0], (q, k, v), factors)
+    for letter, one, other in zip("QKV", found, expected):
+        close(one, other, f"elastic: d{letter}", factor=4)
 
     refused = {"normaliser": dict(normaliser="taylor_diagonal"), "slopes": dict(slopes=torch.zeros(6, requires_grad=True))}
     for name, options in refused.items():
@@ -205,6 +217,9 @@ def main():
     weights = attention(q, k, v, statistics=True, normaliser="sparsemax", scale=2.0)[1]
     check(bool((weights["zero_fraction"] > 0.3).all()), "sparsemax leaves few zeros")
     close(weights["density"] + weights["sink"], torch.ones(2, 6), "sparsemax rows sum to 1")
+    weights = attention(q, k, v, statistics=True, normaliser="entmax", scale=2.0)[1]
+    check(bool((weights["zero_fraction"] > 0.2).all()), "entmax leaves few zeros")
+    close(weights["density"] + weights["sink"], torch.ones(2, 6), "entmax rows sum to 1")
 
     halves = [t.bfloat16() for t in (q, k, v)]
     check(attention(*halves)[0].dtype == torch.bfloat16, "bfloat16 in, another type out")

@@ -57,6 +57,18 @@ void make_positive(AttentionCase& c) {
     }
 }
 
+/// Relative positions that stand still beyond a distance: of a head's numbers the first 5 count for every pair.
+void set_far(AttentionCase& c, std::int64_t distance) {
+    c.rule.far_distance = distance;
+    c.rule.near_begin = 5;
+    const Shape& s = c.shape();
+    for (std::int64_t b = 0; b < s.batch; ++b) {
+        for (std::int64_t h = 0; h < s.key_heads; ++h) {
+            for (std::int64_t j = 0; j < s.keys; ++j) c.set('k', b, h, j, s.key_size - 1, 0.0F);
+        }
+    }
+}
+
 using Option = std::function<void(AttentionCase&)>;
 
 /// Every option of ScoreRule, each in a case or two.
@@ -260,6 +272,34 @@ std::vector<std::pair<std::string, Option>> options() {
              c.request.local_distances = {0, 5, 1000};
          }},
         {"heads one by one", [](AttentionCase& c) { c.request.head_diversity = false; }},
+        {"a memory before each segment",
+         [](AttentionCase& c) {
+             c.rule.window_left = 20;
+             c.rule.window_segment = 17;
+         }},
+        {"segments without a memory, queries that start late",
+         [](AttentionCase& c) {
+             c.rule.window_left = 0;
+             c.rule.window_segment = 23;
+             c.rule.query_offset = 3;
+             c.request.tokens.clear();
+         }},
+        {"positions that stand still beyond a distance, padding",
+         [](AttentionCase& c) {
+             set_far(c, 29);
+             for (std::int64_t b = 0; b < c.shape().batch; ++b) {
+                 c.rule.query_length.push_back(c.shape().queries - c.shape().queries / 3 * b);
+                 c.rule.key_begin.push_back(c.shape().keys / 5 * b);
+                 c.rule.key_length.push_back(c.shape().keys - c.shape().keys / 4 * b);
+             }
+         }},
+        {"positions that stand still beyond the query itself, in segments, sparsemax",
+         [](AttentionCase& c) {
+             set_far(c, 0);
+             c.rule.window_left = 9;
+             c.rule.window_segment = 30;
+             c.rule.normaliser = Normaliser::sparsemax;
+         }},
     };
 }
 
@@ -343,6 +383,26 @@ TEST_CASE("elastic weights are what the paper's numbers say, and the first row i
                 for (std::size_t i = 0; i < 3; ++i) CHECK(double{found.output[i]} == Approx(expected[i]).margin(5e-7));
                 if (offset == -1.0F) CHECK(found.output[0] == 0.0F);
             }
+        }
+    }
+}
+
+TEST_CASE("rows of entmax sum to 1 where all keys weigh the same, and where few do", "[attention]") {
+    for (const float spread : {0.0F, 1e-3F, 1.0F, 40.0F}) {
+        AttentionCase c({1, 1, 1, 2, 500, 1, 1}, 1);
+        c.rule.normaliser = Normaliser::entmax;
+        c.rule.causal = false;
+        c.rule.scale = 1.0;
+        for (std::int64_t j = 0; j < 500; ++j) {
+            c.set('k', 0, 0, j, 0, spread * c.get('k', 0, 0, j, 0));
+            c.set('v', 0, 0, j, 0, 1.0F);
+        }
+        INFO("spread " << spread);
+        for (const std::string& backend : available_backends()) {
+            const Forced forced(backend);
+            INFO(backend);
+            // 500 additions, each off by half a unit at most.
+            for (const float sum : run(c, attention).output) CHECK(double{sum} == Approx(1.0).epsilon(500 * 0x1p-24));
         }
     }
 }

@@ -67,12 +67,13 @@ TEST_CASE("T5's buckets are those of its authors, also far beyond the table", "[
 }
 
 TEST_CASE("the range of a row holds exactly its first and last visible key", "[score_rule]") {
-    for (const bool causal : {true, false}) {
+    for (const auto& [causal, segment] : {std::pair{true, 1}, {false, 1}, {true, 3}, {false, 4}}) {
         for (const int left : {-1, 0, 2}) {
             for (const int right : {-1, 0, 1}) {
                 for (const int first : {0, 2}) {
                     for (const int offset : {-3, 0, 4, 20}) {
                         ScoreRule rule;
+                        rule.window_segment = segment;
                         rule.causal = causal;
                         rule.window_left = left;
                         rule.window_right = right;
@@ -90,7 +91,7 @@ TEST_CASE("the range of a row holds exactly its first and last visible key", "[s
                                 end = j + 1;
                             }
                             const KeyRange range = key_range(rule, bounds, i);
-                            INFO(causal << left << right << first << " offset " << offset << " row " << i);
+                            INFO(causal << segment << left << right << first << " offset " << offset << " row " << i);
                             REQUIRE(range.begin == begin);
                             REQUIRE(range.end == end);
                         }
@@ -134,6 +135,13 @@ TEST_CASE("every impossible input is refused with its place", "[score_rule][erro
     refused("window", [](AttentionInput&, ScoreRule& rule) { rule.window_left = -2; });
     refused("window", [](AttentionInput&, ScoreRule& rule) { rule.window_right = std::int64_t{1} << 62; });
     refused("first keys", [](AttentionInput&, ScoreRule& rule) { rule.first_keys = -1; });
+    refused("window segment", [](AttentionInput&, ScoreRule& rule) { rule.window_segment = 0; });
+    refused("far distance", [](AttentionInput&, ScoreRule& rule) { rule.far_distance = -2; });
+    refused("near begin", [](AttentionInput&, ScoreRule& rule) { rule.far_distance = 3; });
+    refused("near begin", [](AttentionInput& input, ScoreRule& rule) {
+        rule.far_distance = 3;
+        rule.near_begin = input.query.size;
+    });
     refused("query offset", [](AttentionInput&, ScoreRule& rule) { rule.query_offset = std::int64_t{1} << 40; });
     refused("slopes", [](AttentionInput&, ScoreRule& rule) { rule.slopes = {1.0F}; });
     refused("slopes", [](AttentionInput&, ScoreRule& rule) { rule.slopes = {1.0F, INFINITY}; });

@@ -44,12 +44,19 @@ struct Score {
 Score score_at(const AttentionInput& input, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
     const std::int64_t group = h / (input.query.heads / input.key.heads);
     double dot = 0.0, size = 0.0;
-    for (std::int64_t c = 0; c < input.query.size; ++c) {
+    const ScoreRule& rule = *input.rule;
+    const bool far = rule.far_distance >= 0 && i + rule.query_offset - j > rule.far_distance;
+    for (std::int64_t c = 0; c < (far ? rule.near_begin : input.query.size); ++c) {
         const double term = element(input.query, b, h, i, c) * element(input.key, b, group, j, c);
         dot += term;
         size += std::abs(term);
     }
-    const double value = score_of<double>(*input.rule, h, i, j, dot);
+    if (far) {
+        const double last = element(input.query, b, h, i, input.query.size - 1);
+        dot += last;
+        size += std::abs(last);
+    }
+    const double value = score_of<double>(rule, h, i, j, dot);
     const double error = kEpsilon * static_cast<double>(input.query.size + 4) *
                          (size * std::abs(input.rule->scale) + std::abs(value) + 1.0);
     return {value, error};
@@ -252,6 +259,13 @@ TEST_CASE("tiles are right on every SIMD target of this processor", "[tiles][tar
         attention.rule.soft_cap = 1.5;
         attention.rule.slopes = {0.5F, 0.125F};
         check_rectangle(attention.input(), constants_of(attention.input()), {0, 1, 3, 46, 0, 47});
+        for (std::size_t last = 18; last < attention.key.size(); last += 19) attention.key[last] = 0.0F;
+        attention.rule.far_distance = 11;
+        attention.rule.near_begin = 4;
+        attention.rule.window_left = 7;
+        attention.rule.window_segment = 20;
+        check_rectangle(attention.input(), constants_of(attention.input()), {0, 1, 3, 46, 0, 47});
+        check_map(attention, {0, 0, 0, 47, 0, 47}, 5, 9);
     }
 }
 

@@ -52,6 +52,29 @@ TEST_CASE("A sink column survives, and the mean of a pooled map is its mean", "[
     CHECK(mean.pixel(21, 25) == table[static_cast<std::size_t>(std::lround(255.0 / 20))]);
 }
 
+TEST_CASE("An exact zero is told from a small weight where the scale says so", "[widgets][cells]") {
+    auto map = zeros(2, 2);
+    map.colours.scale = figures::ScaleKind::logarithmic;
+    map.colours.minimum = 1e-4;
+    map.values = {0.0F, 1e-6F, std::numeric_limits<float>::quiet_NaN(), 1.0F};
+    const auto& table = colour_table(figures::ColourMap::sequential, false);
+    CHECK(drawn(map, {2, 2}).pixel(0, 0) == table.front());
+    map.colours.zero_apart = true;
+    const QRgb zero = 0xff654321;
+    const CellColours colours{map.colours, table, kNone, zero};
+    const QImage image = heat_map_image(map, colours, {2, 2}, false);
+    CHECK(image.pixel(0, 0) == zero);
+    CHECK(image.pixel(1, 0) == table.front());
+    CHECK(image.pixel(0, 1) == kNone);
+    // Under one pixel: a zero only where all are.
+    CHECK(heat_map_image(map, colours, {1, 1}, false).pixel(0, 0) == table.back());
+    for (const bool dark : {false, true}) {
+        const Theme theme = make_theme(dark);
+        CHECK(theme.zero != theme.none);
+        CHECK(theme.zero.rgb() != colour_table(figures::ColourMap::sequential, theme).front());
+    }
+}
+
 TEST_CASE("Cells that do not exist are drawn as none, even beside ones that do", "[widgets][cells]") {
     auto map = zeros(8, 8);
     for (auto& value : map.values) value = std::numeric_limits<float>::quiet_NaN();

@@ -215,7 +215,8 @@ TEST_CASE("A table of colours says what the formula says, to the next colour", "
         if (scale == figures::ScaleKind::symmetric_log) colours.minimum = -(colours.maximum = 23);
         const ColourTable& table = colour_table(figures::ColourMap::sequential, false);
         const QRgb none = qRgb(1, 2, 3);
-        const ColourLookup lookup(colours, table, none);
+        const QRgb zero = qRgb(4, 5, 6);
+        const ColourLookup lookup(colours, table, none, zero);
         for (float value = -30; value<30; value += value> - 1 && value < 1.1F ? 0.0007F : 0.11F) {
             const double at = fraction(colours, double{value}) * (kMapColours - 1);
             const auto near = [&](double shift) {
@@ -227,6 +228,13 @@ TEST_CASE("A table of colours says what the formula says, to the next colour", "
         }
         CHECK(lookup(std::numeric_limits<float>::quiet_NaN()) == none);
         CHECK(lookup(1e30F) == table.back());
+        // Zeros of both signs and nothing else, where the scale tells them apart.
+        CHECK(lookup(0.0F) != zero);
+        colours.zero_apart = true;
+        const ColourLookup apart(colours, table, none, zero);
+        CHECK(apart(0.0F) == zero);
+        CHECK(apart(-0.0F) == zero);
+        CHECK(apart(std::numeric_limits<float>::min()) == lookup(std::numeric_limits<float>::min()));
     }
 }
 

@@ -68,7 +68,7 @@ void paint_cells(std::span<const float> values, std::int64_t rows, std::int64_t 
         }
         for (int x = 0; x < target.width(); ++x) {
             const float value = pooled(values, columns, row, across[static_cast<std::size_t>(x)], pooling);
-            line[x] = colour_of(colours.table, fraction(colours.scale, value), colours.none);
+            line[x] = colours.of(value);
         }
     }
 }

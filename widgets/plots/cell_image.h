@@ -15,6 +15,11 @@ struct CellColours {
     const figures::ColourScale& scale;
     const ColourTable& table;
     QRgb none;
+    QRgb zero = 0;  ///< of scales with zero_apart
+
+    QRgb of(float value) const {
+        return scale.zero_apart && value == 0 ? zero : colour_of(table, fraction(scale, double{value}), none);
+    }
 };
 
 /// Paints rows x columns values into `target` of `image` (Format_RGB32). More cells than pixels: every pixel pools all

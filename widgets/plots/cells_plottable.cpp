@@ -56,7 +56,8 @@ QString cell_text(double value, double most, bool brief) {
 }  // namespace
 
 void CellsPlottable::draw(QCPPainter* painter) {
-    const CellColours colours{map_.colours, colour_table(map_.colours.map, theme_), theme_.none.rgb()};
+    const CellColours colours{map_.colours, colour_table(map_.colours.map, theme_), theme_.none.rgb(),
+                              theme_.zero.rgb()};
     draw_image(painter, area(), [&](QSize pixels, bool exact) { return heat_map_image(map_, colours, pixels, exact); });
     if (map_.write_values) write_values(painter);
     painter->setPen(QPen(theme_.line, 1.8, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
@@ -102,7 +103,8 @@ void CellsPlottable::write_values(QCPPainter* painter) const {
 }
 
 void MosaicPlottable::draw(QCPPainter* painter) {
-    const CellColours colours{mosaic_.colours, colour_table(mosaic_.colours.map, theme_), theme_.none.rgb()};
+    const CellColours colours{mosaic_.colours, colour_table(mosaic_.colours.map, theme_), theme_.none.rgb(),
+                              theme_.zero.rgb()};
     const QRectF plot = area();
     draw_image(painter, plot, [&](QSize pixels, bool) {
         return mosaic_image(mosaic_, colours, theme_.background.rgb(), pixels, label_share_);

@@ -13,7 +13,13 @@
 namespace headscope::widgets {
 namespace {
 
+constexpr double kZeroRoom = 1.5;                                       ///< heights of a line
 constexpr double kBar = 9, kTick = 4, kPadding = 4, kTitlePadding = 5;  // units
+
+/// Units below the bar where zeros have their own colour.
+double zero_room(const figures::ColourScale& scale, double points) {
+    return scale.zero_apart ? kZeroRoom * text_height(figure_font(points)) : 0;
+}
 
 }  // namespace
 
@@ -42,7 +48,9 @@ std::vector<std::pair<double, QString>> bar_ticks(const figures::ColourScale& sc
 double bar_width(const figures::ColourScale& scale, double length, double points) {
     const QFont font = figure_font(points);
     double widest = 0;
-    for (const auto& tick : bar_ticks(scale, length, points)) widest = std::max(widest, text_width(font, tick.second));
+    if (scale.zero_apart) widest = text_width(font, zero_label());
+    for (const auto& tick : bar_ticks(scale, length - zero_room(scale, points), points))
+        widest = std::max(widest, text_width(font, tick.second));
     const double label = scale.label.empty() ? 0 : kTitlePadding + text_height(font);
     return kBar + kTick + kPadding + widest + label;
 }
@@ -57,7 +65,7 @@ void ColourBar::applyDefaultAntialiasingHint(QCPPainter* painter) const {
 
 void ColourBar::draw(QCPPainter* painter) {
     const QRectF& area = area_;
-    const QRectF bar(area.left(), area.top(), kBar, area.height());
+    const QRectF bar(area.left(), area.top(), kBar, area.height() - zero_room(scale_, points_));
     const auto& table = colour_table(scale_.map, theme_);
     QImage image(1, kMapColours, QImage::Format_RGB32);
     for (int i = 0; i < kMapColours; ++i) image.setPixel(0, kMapColours - 1 - i, table[static_cast<std::size_t>(i)]);
@@ -75,12 +83,22 @@ void ColourBar::draw(QCPPainter* painter) {
 
     const QFont font = figure_font(points_);
     double right = 0;
-    for (const auto& [at, label] : bar_ticks(scale_, area.height(), points_)) {
+    for (const auto& [at, label] : bar_ticks(scale_, bar.height(), points_)) {
         const double y = bar.bottom() - at * bar.height();
         painter->setPen(QPen(theme_.line, 1.5));
         painter->drawLine(QLineF(bar.right(), y, bar.right() + kTick, y));
         const double width = text_width(font, label), height = text_height(font);
         draw_text(painter, {bar.right() + kTick + kPadding, y - height / 2, width, height}, label, font, theme_.text,
+                  Qt::AlignLeft | Qt::AlignVCenter, false);
+        right = std::max(right, width);
+    }
+    if (scale_.zero_apart) {
+        const double width = text_width(font, zero_label()), height = text_height(font);
+        const QRectF box(area.left(), area.bottom() - height, kBar, height);
+        painter->setPen(QPen(theme_.line, 1.5));
+        painter->setBrush(theme_.zero);
+        painter->drawRect(box);
+        draw_text(painter, {box.right() + kTick + kPadding, box.top(), width, height}, zero_label(), font, theme_.text,
                   Qt::AlignLeft | Qt::AlignVCenter, false);
         right = std::max(right, width);
     }

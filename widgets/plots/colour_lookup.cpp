@@ -5,7 +5,8 @@
 
 namespace headscope::widgets {
 
-ColourLookup::ColourLookup(const figures::ColourScale& scale, const ColourTable& table, QRgb none) : ColourLookup() {
+ColourLookup::ColourLookup(const figures::ColourScale& scale, const ColourTable& table, QRgb none, QRgb zero)
+    : ColourLookup() {
     for (std::uint32_t upper = 0; upper < colours_.size(); ++upper) {
         const double value = double{std::bit_cast<float>(upper << 16)};
         // Most floats lie beyond the ends, where no logarithm is needed.
@@ -13,6 +14,7 @@ ColourLookup::ColourLookup(const figures::ColourScale& scale, const ColourTable&
         if (std::isnan(value) || (value > scale.minimum && value < scale.maximum)) at = fraction(scale, value);
         colours_[upper] = colour_of(table, at, none);
     }
+    if (scale.zero_apart) colours_[0] = colours_[std::bit_cast<std::uint32_t>(-0.0F) >> 16] = zero;
 }
 
 }  // namespace headscope::widgets

@@ -14,7 +14,7 @@ namespace headscope::widgets {
 class ColourLookup {
 public:
     ColourLookup() : colours_(std::size_t{1} << 16) {}
-    ColourLookup(const figures::ColourScale& scale, const ColourTable& table, QRgb none);
+    ColourLookup(const figures::ColourScale& scale, const ColourTable& table, QRgb none, QRgb zero);
 
     QRgb operator()(float value) const { return colours_[std::bit_cast<std::uint32_t>(value) >> 16]; }
 

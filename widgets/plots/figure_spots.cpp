@@ -51,7 +51,8 @@ struct Finder {
     FigureSpot operator()(const Ridges& ridges) const {
         FigureSpot spot;
         if (ridges.ridges.empty()) return spot;
-        const double at = std::ceil(up(placed, place.y()) - kRidgeBelow);
+        const double at =
+            ridges.mirrored ? std::round(up(placed, place.y())) : std::ceil(up(placed, place.y()) - kRidgeBelow);
         spot.row = static_cast<int>(std::clamp(at, 0.0, static_cast<double>(ridges.ridges.size() - 1)));
         spot.text = row_text(*placed.panel, spot.row);
         if (placed.plot.left() <= place.x() && place.x() <= placed.plot.right()) {
@@ -110,6 +111,7 @@ struct Finder {
             spot.row = static_cast<int>(c);
         }
         if (spot.row < 0) return spot;
+        spot.column = static_cast<int>(at);
         const Curve& curve = curves.curves[static_cast<std::size_t>(spot.row)];
         const QString title = printable(placed.panel->title);
         spot.text = (title.isEmpty() ? title : title + dot()) + printable(curve.name) + dot() +
@@ -265,7 +267,8 @@ QPainterPath row_path(const FigureLayout& layout, int panel, int row) {
             const double share = (y - placed.y.low) / (placed.y.high - placed.y.low);
             return placed.plot.bottom() - share * placed.plot.height();
         };
-        const double top = at(row - 1 + kRidgeBelow), bottom = std::min(at(row + kRidgeBelow), placed.plot.bottom());
+        const double below = ridges->mirrored ? 0.5 : kRidgeBelow;
+        const double top = at(row - 1 + below), bottom = std::min(at(row + below), placed.plot.bottom());
         path.addRect(QRectF(QPointF(placed.plot.left(), top), QPointF(placed.plot.right(), bottom)));
     } else if (const auto* curves = std::get_if<Curves>(&placed.panel->content);
                curves && index < curves->curves.size()) {

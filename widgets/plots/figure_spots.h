@@ -15,7 +15,7 @@ namespace headscope::widgets {
 struct FigureSpot {
     int panel = -1;   ///< -1: none
     int row = -1;     ///< a ridge, a curve, a row of cells; -1: none
-    int column = -1;  ///< of cells; -1: none
+    int column = -1;  ///< of cells, or a point of a curve; -1: none
     QString text;     ///< what is there, with numbers; empty: nothing to say
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/figures/recipe.h"
 #include "widgets/plots/cell_image.h"
 
 namespace headscope::widgets {
@@ -88,12 +89,14 @@ double round_up(double value) {
 std::shared_ptr<const ThumbnailStrip> draw_thumbnails(const store::AnalysisFile& file, const ThumbnailWish& wish) {
     const Cells cells = read_cells(file, wish);
     const bool implicit = file.header().sites.at(static_cast<std::size_t>(wish.site)).has_implicit;
+    const auto sparse = figures::heads_with_zeros(file, wish.site, wish.sequences);
     auto strip = std::make_shared<ThumbnailStrip>();
     for (std::int64_t h = 0; h < cells.heads; ++h) {
         const auto values = cells.head(h);
         strip->highest.push_back(highest(values));
         const double end = wish.highest.value_or(strip->highest.back());
-        const figures::ColourScale scale = implicit ? implicit_scale(end) : thumbnail_scale(wish.statistic, end);
+        figures::ColourScale scale = implicit ? implicit_scale(end) : thumbnail_scale(wish.statistic, end);
+        scale.zero_apart = !implicit && sparse[static_cast<std::size_t>(h)];
         QImage image(wish.pixels, wish.pixels, QImage::Format_RGB32);
         const auto pooling = wish.statistic != "maximum" ? figures::Pooling::mean
                              : implicit                  ? figures::Pooling::extreme
@@ -101,7 +104,7 @@ std::shared_ptr<const ThumbnailStrip> draw_thumbnails(const store::AnalysisFile&
         if (values.empty())
             image.fill(wish.none);
         else
-            paint_cells(values, cells.rows, cells.columns, pooling, {scale, wish.colours, wish.none}, image,
+            paint_cells(values, cells.rows, cells.columns, pooling, {scale, wish.colours, wish.none, wish.zero}, image,
                         image.rect());
         strip->images.push_back(std::move(image));
     }

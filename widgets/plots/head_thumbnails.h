@@ -21,7 +21,7 @@ struct ThumbnailWish {
     int pixels = 128;               ///< of a side
     std::optional<double> highest;  ///< the end of the colour scale; empty: each head its own
     ColourTable colours{};
-    QRgb none = 0;
+    QRgb none = 0, zero = 0;
 };
 
 /// All heads of one site, ready to be drawn.

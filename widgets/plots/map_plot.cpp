@@ -112,7 +112,7 @@ void MapPlot::set_colours(const figures::ColourScale& scale, figures::Pooling po
 }
 
 void MapPlot::update_lookup() {
-    lookup_ = ColourLookup(colours_, colour_table(colours_.map, theme_), theme_.none.rgb());
+    lookup_ = ColourLookup(colours_, colour_table(colours_.map, theme_), theme_.none.rgb(), theme_.zero.rgb());
     images_.clear();
     wishes_.clear();  // the server may have dropped tiles of which there were images
     if (!thumbnail_.isNull())

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "widgets/fonts.h"
+#include "widgets/plots/cell_image.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/draw_text.h"
 
@@ -86,7 +87,7 @@ void TextChips::draw(QCPPainter* painter) {
         const double slice = rect.width() / static_cast<double>(std::max<std::size_t>(1, values.size()));
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (std::isnan(values[i])) continue;
-            const QColor colour(colour_of(table, fraction(scale_, values[i]), 0));
+            const QColor colour(CellColours{scale_, table, 0, theme_.zero.rgb()}.of(values[i]));
             if (i == values.size() / 2) below = colour;
             QPainterPath part;
             part.addRect(QRectF(rect.left() + slice * static_cast<double>(i), rect.top(), slice, rect.height()));

@@ -59,10 +59,14 @@ double place_text_table(std::vector<PlacedText>& texts, const figures::TextTable
     const double gap =
         gaps > 0 ? std::clamp((right - left - sum(widths)) / gaps, units(kNarrowGap / 2), units(kWideGap)) : 0;
     const double height = text_height(font) * 1.1;
+    const auto is_word = [&](std::size_t c) {
+        return c < table.words ||
+               std::find(table.more_words.begin(), table.more_words.end(), c) != table.more_words.end();
+    };
     const auto add_row = [&](const std::vector<std::string>& cells, const QFont& in) {
         double x = left;
         for (std::size_t c = 0; c < std::min(cells.size(), widths.size()); ++c) {
-            const auto side = c < table.words ? Qt::AlignLeft : Qt::AlignRight;
+            const auto side = is_word(c) ? Qt::AlignLeft : Qt::AlignRight;
             QString text = printable(cells[c]);
             if (c < table.words && text_width(in, text) > widths[c])
                 text = QFontMetricsF(in).elidedText(text, Qt::ElideMiddle, widths[c]);

@@ -36,7 +36,7 @@ void UprightScale::set_span(int top, int bottom) {
 }
 
 QSize UprightScale::sizeHint() const {
-    int widest = 0;
+    int widest = scale_.zero_apart ? fontMetrics().horizontalAdvance(zero_label()) : 0;
     for (const auto& tick : bar_ticks(scale_, 300 * kUnitsPerPixel, kTickPoints))
         widest = std::max(widest, fontMetrics().horizontalAdvance(tick.second));
     return {kUprightEdge + kUprightBar + kUprightTick + kUprightGap + widest + kUprightGap + fontMetrics().height() +
@@ -47,8 +47,10 @@ QSize UprightScale::sizeHint() const {
 void UprightScale::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.fillRect(rect(), theme_.background);
+    const QFontMetrics metrics = fontMetrics();
     const int bottom = bottom_ > top_ ? bottom_ : height() - 8;
-    const QRect bar(kUprightEdge, top_, kUprightBar, bottom - top_);
+    const int zeros = scale_.zero_apart ? metrics.height() * 3 / 2 : 0;
+    const QRect bar(kUprightEdge, top_, kUprightBar, bottom - top_ - zeros);
     if (bar.height() < 20) return;
     QImage image(1, kMapColours, QImage::Format_RGB32);
     const ColourTable& table = colour_table(scale_.map, theme_);
@@ -56,7 +58,6 @@ void UprightScale::paintEvent(QPaintEvent*) {
     painter.drawImage(bar, image);
     painter.setPen(theme_.line);
     painter.drawRect(bar);
-    const QFontMetrics metrics = fontMetrics();
     int widest = 0;
     for (const auto& [at, label] : bar_ticks(scale_, bar.height() * kUnitsPerPixel, kTickPoints)) {
         const int y = bar.top() + qRound((1 - at) * bar.height());
@@ -68,6 +69,16 @@ void UprightScale::paintEvent(QPaintEvent*) {
             QRect(bar.right() + kUprightTick + kUprightGap, y - metrics.height() / 2, width + 1, metrics.height()),
             Qt::AlignLeft | Qt::AlignVCenter, label);
         widest = std::max(widest, width);
+    }
+    if (zeros > 0) {
+        const QRect box(bar.left(), bottom - metrics.height(), bar.width(), metrics.height());
+        painter.fillRect(box, theme_.zero);
+        painter.setPen(theme_.line);
+        painter.drawRect(box);
+        painter.setPen(theme_.text);
+        widest = std::max(widest, metrics.horizontalAdvance(zero_label()));
+        painter.drawText(QRect(box.right() + kUprightTick + kUprightGap, box.top(), widest + 1, box.height()),
+                         Qt::AlignLeft | Qt::AlignVCenter, zero_label());
     }
     painter.translate(bar.right() + kUprightTick + kUprightGap + widest + kUprightGap + metrics.height() / 2.0,
                       bar.center().y());

@@ -4,13 +4,14 @@
 #include <QPainter>
 #include <algorithm>
 
+#include "widgets/plots/colour_bar.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/ticks.h"
 
 namespace headscope::widgets {
 namespace {
 
-constexpr int kBarWidth = 150, kBarHeight = 9, kKeyGap = 8, kEdge = 24;
+constexpr int kBarWidth = 150, kBarHeight = 9, kKeyGap = 8, kEdge = 24, kZeroBox = 14;
 
 }  // namespace
 
@@ -39,6 +40,7 @@ void ColourKey::set_scale(const figures::ColourScale& scale, const Theme& theme)
     setAccessibleDescription(tr("%1, %2, from %3 to %4")
                                  .arg(QString::fromStdString(scale.label), scale_name(scale.scale),
                                       number_label(scale.minimum), number_label(scale.maximum)));
+    if (scale.zero_apart) setAccessibleDescription(tr("%1; exactly 0 apart").arg(accessibleDescription()));
     setToolTip(accessibleDescription());
     updateGeometry();
     update();
@@ -49,8 +51,13 @@ int ColourKey::label_width() const {
     return std::max(fontMetrics().horizontalAdvance(label), fontMetrics().horizontalAdvance(scale_name(scale_.scale)));
 }
 
+/// Of the box of zeros and the gap after it.
+int ColourKey::zero_width() const {
+    return scale_.zero_apart ? std::max(kZeroBox, fontMetrics().horizontalAdvance(zero_label())) + kKeyGap + kEdge : 0;
+}
+
 QSize ColourKey::sizeHint() const {
-    return {label_width() + kKeyGap + kBarWidth + 2 * kEdge, std::max(2 * fontMetrics().height(), 28)};
+    return {label_width() + kKeyGap + zero_width() + kBarWidth + 2 * kEdge, std::max(2 * fontMetrics().height(), 28)};
 }
 
 void ColourKey::paintEvent(QPaintEvent*) {
@@ -63,7 +70,17 @@ void ColourKey::paintEvent(QPaintEvent*) {
     painter.setPen(theme_.muted);
     painter.drawText(QRect(0, top + line, label, line), Qt::AlignRight | Qt::AlignVCenter, scale_name(scale_.scale));
 
-    const QRect bar(label + kKeyGap + kEdge, top + (line - kBarHeight) / 2 + 1, kBarWidth, kBarHeight);
+    if (scale_.zero_apart) {
+        const int room = zero_width() - kKeyGap;
+        const QRect box(label + kKeyGap + (room - kZeroBox) / 2, top + (line - kBarHeight) / 2 + 1, kZeroBox,
+                        kBarHeight);
+        painter.fillRect(box, theme_.zero);
+        painter.setPen(theme_.line);
+        painter.drawRect(box.adjusted(0, 0, -1, -1));
+        painter.setPen(palette().color(QPalette::WindowText));
+        painter.drawText(QRect(label + kKeyGap, top + line, room, line), Qt::AlignCenter, zero_label());
+    }
+    const QRect bar(label + kKeyGap + zero_width() + kEdge, top + (line - kBarHeight) / 2 + 1, kBarWidth, kBarHeight);
     const auto& table = colour_table(scale_.map, theme_);
     QImage image(kMapColours, 1, QImage::Format_RGB32);
     for (int i = 0; i < kMapColours; ++i) image.setPixel(i, 0, table[static_cast<std::size_t>(i)]);

@@ -23,6 +23,7 @@ protected:
 
 private:
     int label_width() const;
+    int zero_width() const;
     figures::ColourScale scale_;
     Theme theme_;
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "widgets/plots/cell_image.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/text_area.h"
@@ -16,7 +17,7 @@ QColor TokenTextArea::colour(std::int64_t token) const {
     if (token < 0 || token >= std::ssize(values_)) return {};
     const float value = values_[static_cast<std::size_t>(token)];
     if (std::isnan(value)) return {};
-    return QColor::fromRgb(colour_of(colour_table(scale_.map, theme_), fraction(scale_, value), 0));
+    return QColor::fromRgb(CellColours{scale_, colour_table(scale_.map, theme_), 0, theme_.zero.rgb()}.of(value));
 }
 
 QColor TokenTextArea::ink(std::int64_t token) const {

@@ -21,7 +21,7 @@ namespace {
 using figures::ScaleKind;
 using workspace::RunAxis;
 
-constexpr int kWide = 760;  ///< from here small plots go beside
+constexpr int kBesideFrom = 760;  ///< from here small plots go beside
 constexpr std::array<double, 8> kSmoothings{0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995};
 constexpr int kFiner = 160;  // ms
 
@@ -158,7 +158,7 @@ void RunPlots::set_axis() {
 }
 
 void RunPlots::arrange() {
-    const bool wide = width() >= kWide;
+    const bool wide = width() >= kBesideFrom;
     if (arranged_ && wide == wide_) return;
     arranged_ = true;
     wide_ = wide;

@@ -22,7 +22,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr int kName = 32;    ///< characters of a file or a task in the row of choices
-constexpr int kWide = 1500;  ///< pixels from which the numbers stand beside the figure
+constexpr int kNumbersBesideFrom = 1500;  ///< pixels from which the numbers stand beside the figure
 
 QString cut(const QString& text) {
     return text.size() > kName ? text.left(kName - 1) + QStringLiteral("…") : text;
@@ -280,7 +280,7 @@ void EvaluationView::say(const QString& text) {
 /// Beside each other where there is room for both.
 void EvaluationView::resizeEvent(QResizeEvent* event) {
     View::resizeEvent(event);
-    const Qt::Orientation wanted = width() > kWide ? Qt::Horizontal : Qt::Vertical;
+    const Qt::Orientation wanted = width() > kNumbersBesideFrom ? Qt::Horizontal : Qt::Vertical;
     if (wanted == splitter_->orientation()) return;
     splitter_->setOrientation(wanted);
     splitter_->setSizes(shares_);

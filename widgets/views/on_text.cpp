@@ -368,6 +368,8 @@ figures::ColourScale OnTextView::colour_scale() const {
         scale.scale = figures::ScaleKind::logarithmic;
         scale.minimum = scale.maximum * kDecades;
     }
+    if (colouring() != TextColouring::mass && this->kind() == figures::MapValues::weights)
+        figures::set_zero_apart(scale, values_);
     return scale;
 }
 

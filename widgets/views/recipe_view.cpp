@@ -280,6 +280,17 @@ std::vector<std::int64_t> measured_sites(const Study& study) {
     return sites;
 }
 
+std::optional<std::int64_t> measured_site(const Study& study, const std::string& name) {
+    const QString wanted = QString::fromStdString(name);
+    for (const auto site : measured_sites(study)) {
+        // Recipes leave out words that all sites share.
+        const QString full = study.site_name(site);
+        if (full == wanted || full.endsWith(QLatin1Char(' ') + wanted) || full.startsWith(wanted + QLatin1Char(' ')))
+            return site;
+    }
+    return std::nullopt;
+}
+
 std::vector<std::int64_t> sites_of_layer(const Study& study, std::int64_t site) {
     const auto layer = [&](std::int64_t s) { return study.sites().at(static_cast<std::size_t>(s)).layer; };
     std::vector<std::int64_t> sites = measured_sites(study);

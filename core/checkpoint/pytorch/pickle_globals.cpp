@@ -104,6 +104,7 @@ constexpr Known known[] = {
     plain("torch.serialization", "_get_layout", Meaning::harmless),
     plain("torch.torch_version", "TorchVersion", Meaning::harmless),
     plain("_codecs", "encode", Meaning::harmless),
+    plain("re", "_compile", Meaning::harmless),
     plain("copyreg", "_reconstructor", Meaning::harmless),
     plain("types", "SimpleNamespace", Meaning::harmless),
     plain("argparse", "Namespace", Meaning::harmless),

@@ -16,7 +16,7 @@ PickleMachine::PickleMachine(PickleObjects& objects, const std::string& where, c
     add({PickleKind::tuple, 0, no_ref, no_ref, 0});
 }
 
-void PickleMachine::run() {
+std::size_t PickleMachine::run(bool may_go_on) {
     const std::string_view pickle = objects_.pickle;
     if (pickle.size() < 2 || static_cast<unsigned char>(pickle[0]) != op::proto) {
         throw Error(ErrorCode::format, where_, "expected a pickle of protocol 2 to 5", "found something else");
@@ -36,9 +36,10 @@ void PickleMachine::run() {
             refuse("expected an opcode that torch.save writes", "found another", ErrorCode::unsupported);
         }
     }
-    if (at_ != pickle.size()) {
+    if (at_ != pickle.size() && !may_go_on) {
         refuse("expected nothing behind the pickle", "found " + std::to_string(pickle.size() - at_) + " bytes");
     }
+    return at_;
 }
 
 std::string_view PickleMachine::take(std::uint64_t count) {
@@ -75,14 +76,16 @@ void PickleMachine::limit(std::uint64_t count, std::uint64_t most, const char* w
     refuse("expected fewer than " + count_text(most) + " " + what, "found more", ErrorCode::limit);
 }
 
-PickleObjects read_pickle(std::string bytes, const std::string& where, const StorageSize& storage_size) {
+PickleObjects read_pickle(std::string bytes, const std::string& where, const StorageSize& storage_size,
+                          std::size_t* behind) {
     if (bytes.size() > largest_pickle) {
         throw Error(ErrorCode::limit, where, "expected at most " + size_text(largest_pickle),
                     "found " + size_text(bytes.size()));
     }
     PickleObjects objects;
     objects.pickle = std::move(bytes);
-    PickleMachine(objects, where, storage_size).run();
+    const std::size_t end = PickleMachine(objects, where, storage_size).run(behind != nullptr);
+    if (behind) *behind = end;
     return objects;
 }
 

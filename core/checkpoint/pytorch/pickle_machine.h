@@ -19,7 +19,8 @@ namespace headscope::checkpoint {
 class PickleMachine {
 public:
     PickleMachine(PickleObjects& objects, const std::string& where, const StorageSize& storage_size);
-    void run();
+    /// -> where the pickle ends; without `may_go_on` nothing may follow it.
+    std::size_t run(bool may_go_on);
 
 private:
     // The constants lie at the same place in every pickle's objects, so that a million of them cost nothing.

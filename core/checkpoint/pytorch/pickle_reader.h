@@ -22,7 +22,9 @@ using StorageSize = std::function<std::optional<std::uint64_t>(std::string_view 
 /// of unknown classes are noted by name and otherwise ignored. Each tensor lies within its storage, each storage has
 /// the size of its member. Bounds: 4 million objects, 8 million elements of containers, 2 million values on the stack,
 /// 1000 open marks; every length is compared with the bytes left. Memory: at most about 40 bytes a byte, and 300 MB.
-/// `where` names the source; errors say the byte and the opcode. Errors: format, unsupported, limit.
-PickleObjects read_pickle(std::string bytes, const std::string& where, const StorageSize& storage_size);
+/// `where` names the source; errors say the byte and the opcode. `behind`: where the pickle ends; null: nothing may
+/// follow it. Errors: format, unsupported, limit.
+PickleObjects read_pickle(std::string bytes, const std::string& where, const StorageSize& storage_size,
+                          std::size_t* behind = nullptr);
 
 }  // namespace headscope::checkpoint

@@ -23,10 +23,66 @@ std::vector<std::string> with(std::vector<std::string> names, const std::string&
     return names;
 }
 
+constexpr const char* kMean = "mean";
+
+/// Numbers with commas between, of an option that may repeat; `mean`: or that word.
+std::vector<std::int64_t> read_list(const std::string& option, const OptionValues& values, bool mean = false) {
+    std::vector<std::int64_t> list;
+    for (const std::string& text : values) {
+        for (std::size_t begin = 0; begin <= text.size();) {
+            const std::size_t end = std::min(text.find(',', begin), text.size());
+            const std::string one = text.substr(begin, end - begin);
+            list.push_back(mean && one == kMean ? kMeanOfHeads : read_count(option, one));
+            begin = end + 1;
+        }
+    }
+    return list;
+}
+
+std::string list_of(const std::vector<std::int64_t>& numbers) {
+    std::string list;
+    for (const auto number : numbers)
+        list += (list.empty() ? "" : ",") + (number == kMeanOfHeads ? kMean : std::to_string(number));
+    return list;
+}
+
+/// One number is that of all files, several are kept apart.
+void set_one_or_several(const std::vector<std::int64_t>& numbers, std::optional<std::int64_t>& one,
+                        std::vector<std::int64_t>& several) {
+    if (numbers.size() == 1)
+        one = numbers.front();
+    else
+        several = numbers;
+}
+
+OptionValues one_or_several(const std::optional<std::int64_t>& one, const std::vector<std::int64_t>& several) {
+    if (one) return {list_of({*one})};
+    return several.empty() ? OptionValues{} : OptionValues{list_of(several)};
+}
+
+FigureOption layer_option() {
+    FigureOption option{"layer",
+                        "N",
+                        "Layer, counted from 0; attention of several files: one each, as 3,7,5",
+                        {},
+                        with(of_analyses(), "timeline"),
+                        false,
+                        {},
+                        {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) {
+        set_one_or_several(read_list("layer", values), request.options.layer, request.options.layers);
+    };
+    option.get = [](const FigureRequest& request) {
+        return one_or_several(request.options.layer, request.options.layers);
+    };
+    return option;
+}
+
 FigureOption head_option() {
     FigureOption option{"head",
                         "N",
-                        "Head, counted from 0; lines: may repeat",
+                        "Head, counted from 0; lines: may repeat; attention: or mean, of several files one each, as "
+                        "0,mean,5",
                         {},
                         {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators",
                          "thumbnails", "timeline", "token-types", "branch-weights", "bias", "mass"},
@@ -34,14 +90,12 @@ FigureOption head_option() {
                         {},
                         {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
-        if (values.size() == 1) {
-            request.options.head = read_count("head", values.front());
-            return;
-        }
-        for (const auto& text : values) request.options.heads.push_back(read_count("head", text));
+        set_one_or_several(read_list("head", values, true), request.options.head, request.options.heads);
     };
-    option.get = [](const FigureRequest& request) -> OptionValues {
-        return request.options.head ? OptionValues{std::to_string(*request.options.head)} : OptionValues{};
+    option.get = [](const FigureRequest& request) {
+        // Those of `lines` are --heads.
+        const bool own = request.recipe == "attention";
+        return one_or_several(request.options.head, own ? request.options.heads : std::vector<std::int64_t>{});
     };
     return option;
 }
@@ -49,18 +103,9 @@ FigureOption head_option() {
 FigureOption heads_option() {
     FigureOption option{"heads", "LIST", "Heads with commas between, as 0,3,5", {}, {"lines"}, false, {}, {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
-        const std::string& text = values.back();
-        for (std::size_t begin = 0; begin <= text.size();) {
-            const std::size_t end = std::min(text.find(',', begin), text.size());
-            request.options.heads.push_back(read_count("heads", text.substr(begin, end - begin)));
-            begin = end + 1;
-        }
+        for (const auto head : read_list("heads", {values.back()})) request.options.heads.push_back(head);
     };
-    option.get = [](const FigureRequest& request) -> OptionValues {
-        std::string list;
-        for (const auto head : request.options.heads) list += (list.empty() ? "" : ",") + std::to_string(head);
-        return list.empty() ? OptionValues{} : OptionValues{list};
-    };
+    option.get = [](const FigureRequest& request) { return one_or_several(std::nullopt, request.options.heads); };
     return option;
 }
 
@@ -290,8 +335,7 @@ void add_text_options(std::vector<FigureOption>& all) {
 
 std::vector<FigureOption> all_options() {
     std::vector<FigureOption> all;
-    all.push_back(
-        optional_count("layer", "Layer, counted from 0", with(of_analyses(), "timeline"), &FigureOptions::layer));
+    all.push_back(layer_option());
     all.push_back(head_option());
     all.push_back(heads_option());
     all.push_back(sequence_option());

@@ -55,11 +55,29 @@ std::string group_label(const store::EvaluatedModel& model) {
     return mixer_label(model.mixer) + " " + model.layout + (model.skipped.empty() ? "" : ", skipped");
 }
 
-/// What models of one group have in common: everything but the seed. Where that is not known they may be anybody's.
-auto key_of(const store::EvaluatedModel& model) {
-    const std::string weights = model.seed >= 0 ? "" : model.sha256.empty() ? model.name : model.sha256;
+/// What models of one group have in common: everything but the seed. Where that is not known, or one seed stands for
+/// several weights (`apart`), they may be anybody's.
+auto key_of(const store::EvaluatedModel& model, bool apart = false) {
+    const std::string weights = model.seed >= 0 && !apart ? "" : model.sha256.empty() ? model.name : model.sha256;
     return std::tuple(model.mixer == "standard" ? std::size_t{0} : mixer_rank(model.mixer) + 1, model.mixer,
-                      layout_rank(model.layout), model.layer_mixers, model.skipped, model.parameters, weights);
+                      layout_rank(model.layout), model.layer_mixers, model.skipped, model.parameters,
+                      model.training_length, model.job, weights);
+}
+using GroupKey = decltype(key_of({}));
+
+/// Groups in which a seed comes with several weights: no job tells what else they differ by.
+std::set<GroupKey> mixed_groups(Evaluations evaluations) {
+    std::map<std::pair<GroupKey, std::int64_t>, std::string> weights;
+    std::set<GroupKey> mixed;
+    for (const auto& evaluation : evaluations) {
+        for (const auto& model : evaluation->models) {
+            if (model.sha256.empty()) continue;
+            const auto key = key_of(model);
+            const auto known = weights.emplace(std::pair(key, model.seed), model.sha256).first;
+            if (known->second != model.sha256) mixed.insert(key);
+        }
+    }
+    return mixed;
 }
 
 }  // namespace
@@ -196,17 +214,23 @@ std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups)
     return names;
 }
 
-double mark_training(Panel& panel, const std::set<std::int64_t>& trained, std::int64_t low, std::int64_t high) {
+double mark_training(Panel& panel, const TrainingLengths& trained, std::int64_t low, std::int64_t high) {
+    constexpr std::size_t most_names = 2;
     std::int64_t end = high;
-    for (const auto length : trained) {
+    for (const auto& [length, names] : trained) {
         if (static_cast<double>(length) > 4 * static_cast<double>(high) || length < low) continue;
         end = std::max(end, length);
-        panel.markers.push_back({true, static_cast<double>(length), "trained at " + std::to_string(length)});
+        std::string label = "trained at " + std::to_string(length);
+        if (trained.size() > 1 && names.size() > most_names)
+            label += ": " + std::to_string(names.size()) + " models";
+        else if (trained.size() > 1)
+            for (const auto& name : names) label += (&name == &names.front() ? ": " : ", ") + name;
+        panel.markers.push_back({true, static_cast<double>(length), label});
     }
     return static_cast<double>(end);
 }
 
-void set_length_axis(Panel& panel, const std::set<std::int64_t>& lengths, const std::set<std::int64_t>& trained) {
+void set_length_axis(Panel& panel, const std::set<std::int64_t>& lengths, const TrainingLengths& trained) {
     panel.x.label = "context length (tokens)";
     panel.x.scale = ScaleKind::logarithmic;
     if (lengths.empty()) return;
@@ -229,7 +253,8 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
         throw Error(ErrorCode::limit, "evaluations", "expected at most " + std::to_string(kMostResults) + " results",
                     "found " + std::to_string(results));
     }
-    std::map<decltype(key_of({})), EvaluationGroup> groups;
+    const std::set<GroupKey> mixed = mixed_groups(evaluations);
+    std::map<GroupKey, EvaluationGroup> groups;
     for (const auto& evaluation : evaluations) {
         for (const auto& result : evaluation->results) {
             if (!std::isfinite(result.value) || !draws(recipe, result)) continue;
@@ -239,7 +264,7 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
                 continue;
             }
             const auto& model = evaluation->models[static_cast<std::size_t>(result.model)];
-            EvaluationGroup& group = groups[key_of(model)];
+            EvaluationGroup& group = groups[key_of(model, mixed.contains(key_of(model)))];
             check_most("models in a figure", groups.size(), kMostGroups);
             group.mixer = model.mixer;
             group.layout = model.layout;
@@ -361,8 +386,8 @@ std::vector<std::string> reading_notes(const EvaluationGroups& evaluations, cons
 }
 
 Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen) {
-    std::vector<std::string> task, metric, mixer, layout, skipped;
-    std::vector<std::int64_t> parameters, length, shots, seeds;
+    std::vector<std::string> task, metric, mixer, layout, skipped, model;
+    std::vector<std::int64_t> parameters, length, shots, seeds, training_length;
     std::vector<double> value, error;
     for (const Measured& what : chosen) {
         for (const auto& group : groups) {
@@ -380,6 +405,8 @@ Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::ve
                 value.push_back(one.mean);
                 error.push_back(one.error);
                 seeds.push_back(std::ssize(one.each));
+                model.push_back(group.model);
+                training_length.push_back(group.training_length);
             }
         }
     }
@@ -393,7 +420,9 @@ Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::ve
              {"shots", std::move(shots)},
              {"value", std::move(value)},
              {"error", std::move(error)},
-             {"seeds", std::move(seeds)}}};
+             {"seeds", std::move(seeds)},
+             {"model", std::move(model)},
+             {"training_length", std::move(training_length)}}};
 }
 
 }  // namespace headscope::figures

@@ -2,7 +2,8 @@
 #pragma once
 
 // Results of evaluation files as points to draw: models that differ by their seed alone are one group, whose value is
-// the mean over its seeds. Models whose seed is not known are one group where their weights are the same.
+// the mean over its seeds. Models whose seed is not known are one group where their weights are the same. Where files
+// do not say what job trained a model, two models of one seed are no seeds of one either.
 
 #include <compare>
 #include <cstdint>
@@ -90,11 +91,13 @@ private:
 /// stack of no layout's is among them, whose label says nothing.
 std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups);
 
+/// Names of the models that were trained at each length.
+using TrainingLengths = std::map<std::int64_t, std::vector<std::string>>;
 /// A logarithmic axis of context lengths: a tick at each, and a marked line where models were trained, as far as that
-/// is near.
-void set_length_axis(Panel& panel, const std::set<std::int64_t>& lengths, const std::set<std::int64_t>& trained);
+/// is near; it names them where others were trained at another length.
+void set_length_axis(Panel& panel, const std::set<std::int64_t>& lengths, const TrainingLengths& trained);
 /// The marked lines alone, of an axis from `low` to `high`; the end of the axis where a line is beyond.
-double mark_training(Panel& panel, const std::set<std::int64_t>& trained, std::int64_t low, std::int64_t high);
+double mark_training(Panel& panel, const TrainingLengths& trained, std::int64_t low, std::int64_t high);
 
 /// Throws Error limit for more panels than anybody looks at: a file may name any number of tasks and layouts.
 void check_panels(std::size_t count);
@@ -141,8 +144,8 @@ FigureData rows_figure(const EvaluationGroups& evaluations, const std::vector<Me
 std::vector<std::string> reading_notes(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen,
                                        const FigureOptions& options);
 
-/// task, metric, mixer, layout, skipped, parameters, length, shots, value, error, seeds: everything that there is of
-/// these.
+/// task, metric, mixer, layout, skipped, parameters, length, shots, value, error, seeds, model, training_length:
+/// everything that there is of these.
 Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen);
 
 }  // namespace headscope::figures

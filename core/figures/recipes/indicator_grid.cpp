@@ -36,6 +36,15 @@ constexpr std::array kKnown{
     Known{"induction", "Induction", "", true},
     Known{"virtual_sink", "Virtual sink", "", true},
     Known{"softmax_fraction", "Softmax fraction", "", true},
+    // What a run's probe keeps of parameters.
+    Known{"offset", "Offset", "", false},
+    Known{"bias_0", "Bias at distance 0", "", false},
+    Known{"bias_1", "Bias at distance 1", "", false},
+    Known{"bias_4", "Bias at distance 4", "", false},
+    Known{"bias_16", "Bias at distance 16", "", false},
+    Known{"bias_64", "Bias at distance 64", "", false},
+    Known{"bias_256", "Bias at distance 256", "", false},
+    Known{"bias_1024", "Bias at distance 1024", "", false},
     // Of pairs of texts.
     Known{"a_to_a", "A to A", "", true},
     Known{"a_to_b", "A to B", "", true},

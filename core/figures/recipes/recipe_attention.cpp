@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Attention maps from recorded queries and keys, weights or logits: exact cells of a short text, pooled cells of a long
 // one, by maximum unless the mean is asked for, so that a diagonal or a sink column one key wide never vanishes.
-// Several files stand side by side (Lazy Attention, Fig. 3: natural text and the repeated-token probe).
+// Several files stand side by side; texts of several models are a grid, models in columns (Lazy Attention, Fig. 3:
+// natural text above the repeated-token probe).
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/figures/head_weights.h"
@@ -262,13 +265,101 @@ std::string title_of(MapValues values) {
     return values == MapValues::logits ? "Attention logits" : "Attention";
 }
 
-/// by_length resolved.
-CellScale scale_of(const Map& map, CellScale asked) {
+/// Tokens of the longer side.
+std::int64_t longest_side(std::span<const Map> maps) {
+    std::int64_t longest = 0;
+    for (const Map& map : maps) longest = std::max({longest, map.region.queries(), map.region.keys()});
+    return longest;
+}
+
+/// by_length resolved: by `longest` tokens.
+CellScale scale_of(const Map& map, CellScale asked, std::int64_t longest) {
     if (asked != CellScale::by_length) return asked;
     if (map.logits()) return CellScale::linear;
     if (map.implicit()) return CellScale::square_root;
-    const bool is_long = std::max(map.region.queries(), map.region.keys()) > kShort;
-    return is_long ? CellScale::logarithmic : CellScale::square_root;
+    return longest > kShort ? CellScale::logarithmic : CellScale::square_root;
+}
+
+/// "head 3", "mean of the heads".
+std::string head_text(std::int64_t head) {
+    return head == kMeanOfHeads ? "mean of the heads" : "head " + std::to_string(head);
+}
+
+/// What each file is asked for: its own layer and head, where the options have one for each.
+std::vector<FigureOptions> chosen_of_files(Files files, const FigureOptions& options) {
+    const auto check = [&](const char* option, const std::vector<std::int64_t>& numbers) {
+        if (numbers.empty() || numbers.size() == files.size()) return;
+        throw Error(ErrorCode::usage, option,
+                    "expected one for all files, or one each of the " + std::to_string(files.size()),
+                    "found " + std::to_string(numbers.size()));
+    };
+    check("--layer", options.layers);
+    check("--head", options.heads);
+    std::vector<FigureOptions> chosen(files.size(), options);
+    for (std::size_t f = 0; f < files.size(); ++f) {
+        if (!options.layers.empty()) chosen[f].layer = options.layers[f];
+        if (!options.heads.empty()) chosen[f].head = options.heads[f];
+        check_one_map(chosen[f]);
+        if (!chosen[f].layer) chosen[f].layer = f > 0 ? chosen[0].layer : first_layer_with_matrix(*files[f], chosen[f]);
+    }
+    return chosen;
+}
+
+/// The heads to draw of a site; kMeanOfHeads: their mean, or what is of the layer.
+std::vector<std::int64_t> chosen_heads(const store::AnalysisFile& file, std::int64_t site,
+                                       const FigureOptions& options) {
+    if (of_layer(options.values) || options.head == kMeanOfHeads) return {kMeanOfHeads};
+    check_head(file, site, options);
+    if (options.head) return {*options.head};
+    std::vector<std::int64_t> heads(
+        static_cast<std::size_t>(file.header().sites[static_cast<std::size_t>(site)].heads));
+    std::iota(heads.begin(), heads.end(), std::int64_t{0});
+    return heads;
+}
+
+/// In which order files are drawn. Where several models have as many texts each, two or more, and a file one map:
+/// models in columns, their texts in rows, in the order of the files. Else `models` is empty, and files come as given.
+struct Grid {
+    std::vector<std::size_t> order;
+    std::vector<std::string> models;  ///< above the columns
+};
+
+Grid grid_of(Files files, const std::vector<std::string>& names, std::int64_t expected) {
+    Grid grid;
+    std::vector<std::vector<std::size_t>> models;
+    const auto same = [&](std::size_t f, std::size_t other) {
+        const auto &one = files[f]->header(), &two = files[other]->header();
+        return one.model_name == two.model_name && one.model_sha256 == two.model_sha256;
+    };
+    for (std::size_t f = 0; f < files.size(); ++f) {
+        grid.order.push_back(f);
+        const auto model =
+            std::find_if(models.begin(), models.end(), [&](const auto& known) { return same(f, known.front()); });
+        if (model == models.end())
+            models.push_back({f});
+        else
+            model->push_back(f);
+    }
+    const std::size_t texts = models.front().size();
+    const bool alike = std::all_of(models.begin(), models.end(), [&](const auto& m) { return m.size() == texts; });
+    if (models.size() < 2 || texts < 2 || !alike || expected != std::ssize(files)) return grid;
+    grid.order.clear();
+    for (std::size_t t = 0; t < texts; ++t)
+        for (const auto& model : models) grid.order.push_back(model[t]);
+    for (const auto& model : models) {
+        const std::string& name = files[model.front()]->header().model_name;
+        const auto others = std::count_if(models.begin(), models.end(), [&](const auto& other) {
+            return files[other.front()]->header().model_name == name;
+        });
+        grid.models.push_back(others > 1 || name.empty() ? names[model.front()] : name);
+    }
+    return grid;
+}
+
+/// A text of one token again and again, but for what the tokenizer put before it and behind.
+bool one_token(const std::vector<std::string>& tokens) {
+    return tokens.size() > 4 && std::all_of(tokens.begin() + 1, tokens.end() - 1,
+                                            [&](const std::string& token) { return token == tokens[1]; });
 }
 
 /// The recorded maps of one site: of one sequence, all heads at once, or of all sequences, head by head.
@@ -282,7 +373,7 @@ public:
             !implicit && (options.values == MapValues::weights || options.values == MapValues::logits);
         if (options.units == Units::words)
             read_words();
-        else if (mean_)
+        else if (mean_ || options.head == kMeanOfHeads)
             check_recorded(file, sequence_, site, "attention");
         else if (recorded)
             recorded_ = recorded_map(file, sequence_, site, "attention");
@@ -303,9 +394,13 @@ private:
     void fill_pieces(Map& map, const FigureOptions& options,
                      const std::function<std::int64_t(std::int64_t)>& side) const {
         const auto& about = file_.header().sites[static_cast<std::size_t>(site_)];
-        const auto mean = mean_ ? maps::read_mean_map(file_, site_, map.head) : nullptr;
+        const bool of_heads = options.head == kMeanOfHeads;
+        const auto mean = of_heads
+                              ? maps::read_mean_of_heads(file_, mean_ ? std::nullopt : std::optional(sequence_), site_)
+                          : mean_ ? maps::read_mean_map(file_, site_, map.head)
+                                  : nullptr;
         const auto computed =
-            mean_ || recorded_ ? nullptr : computed_map(file_, sequence_, site_, map.head, map.kind, "attention");
+            mean || recorded_ ? nullptr : computed_map(file_, sequence_, site_, map.head, map.kind, "attention");
         const std::int64_t queries = mean ? mean->queries() : computed ? computed->queries() : recorded_->queries;
         const std::int64_t keys = mean ? mean->keys() : computed ? computed->keys() : recorded_->keys;
         map.queries = queries;
@@ -313,9 +408,10 @@ private:
         map.rows = side(map.region.queries());
         map.columns = side(map.region.keys());
         if (mean) {
-            map.sequences = mean->sequences();
-            fill_mean(map, *mean);
-        } else {
+            if (mean_) map.sequences = mean->sequences() / (of_heads ? about.heads : 1);
+            fill_mean(map, *mean, !of_heads);
+        }
+        if (!mean_) {
             const auto regions = file_.header().regions(sequence_, about);
             map.query_regions.assign(regions.begin(), regions.end());
             map.key_regions = map.query_regions;
@@ -323,14 +419,15 @@ private:
             map.key_tokens = stream_pieces(file_.header(), sequence_, about.key_stream);
             if (computed)
                 fill_computed(map, *computed);
-            else
+            else if (!mean)
                 map.values = map.exact() ? exact_values(*recorded_, map.head, map.region, map.kind)
                                          : pooled_values(*recorded_, map.head, map.region, map.rows, map.columns,
                                                          map.kind, map.pooling);
         }
         if (map.logits()) {
             for (const std::int64_t s : mean_ ? chosen_sequences(file_, options) : std::vector{sequence_})
-                map.largest = std::max(map.largest, largest_logit(file_, s, site_, map.head));
+                for (std::int64_t h = of_heads ? 0 : map.head; h < (of_heads ? about.heads : map.head + 1); ++h)
+                    map.largest = std::max(map.largest, largest_logit(file_, s, site_, h));
         }
         const std::int64_t limit = file_.header().max_positions;
         if (limit > 0 && std::max(queries, keys) > limit) map.limit = limit;
@@ -352,7 +449,7 @@ private:
 
     void fill_words(Map& map, const FigureOptions& options,
                     const std::function<std::int64_t(std::int64_t)>& side) const {
-        const auto words = words_->map(map.head);
+        const auto words = words_of(map.head);
         map.words = true;
         map.region = chosen_region(options, words->queries(), words->keys());
         map.rows = side(map.region.queries());
@@ -366,7 +463,16 @@ private:
         map.values = pooled_values(*words, map.region, map.rows, map.columns, map.kind, map.pooling);
     }
 
-    static void fill_mean(Map& map, const maps::MeanMap& mean) {
+    std::shared_ptr<const maps::PairMap> words_of(std::int64_t head) const {
+        if (head != kMeanOfHeads) return words_->map(head);
+        std::vector<std::shared_ptr<const maps::PairMap>> heads;
+        for (std::int64_t h = 0; h < file_.header().sites[static_cast<std::size_t>(site_)].heads; ++h)
+            heads.push_back(words_->map(h));
+        return std::make_shared<const maps::MeanMap>(std::move(heads));
+    }
+
+    /// `spread`: with the deviation over sequences.
+    static void fill_mean(Map& map, const maps::MeanMap& mean, bool spread) {
         if (!map.exact()) {
             map.values = pooled_values(mean, map.region, map.rows, map.columns, map.kind, map.pooling);
             return;
@@ -375,6 +481,7 @@ private:
         for (const maps::PairReading& pair :
              mean.read({part.first_query, part.end_query, part.first_key, part.end_key})) {
             map.values.push_back(map.logits() ? pair.logit : pair.weight);
+            if (!spread) continue;
             map.deviation.push_back(static_cast<double>(map.logits() ? pair.logit_deviation : pair.weight_deviation));
         }
     }
@@ -389,63 +496,73 @@ private:
 }  // namespace
 
 FigureData attention(Files files, const FigureOptions& options) {
-    FigureOptions chosen = options;
-    check_one_map(options);
+    const auto chosen = chosen_of_files(files, options);
     const auto names = file_labels(files);
+    const bool same_layer = options.layers.empty(), same_head = options.heads.empty();
     std::vector<Map> maps;
     std::vector<std::string> titles;
     std::int64_t expected = 0;
-    for (const auto& file : files) {
-        if (!chosen.layer) chosen.layer = first_layer_with_matrix(*file, chosen);
-        for (const auto site : chosen_sites(*file, chosen)) {
-            check_head(*file, site, chosen);
-            expected +=
-                chosen.head || of_layer(chosen.values) ? 1 : file->header().sites[static_cast<std::size_t>(site)].heads;
-        }
-    }
-    for (std::size_t f = 0; f < files.size(); ++f) {
+    for (std::size_t f = 0; f < files.size(); ++f)
+        for (const auto site : chosen_sites(*files[f], chosen[f]))
+            expected += std::ssize(chosen_heads(*files[f], site, chosen[f]));
+    const Grid grid = grid_of(files, names, expected);
+    for (const std::size_t f : grid.order) {
         const auto& file = *files[f];
-        const auto sites = chosen_sites(file, chosen);
+        const auto sites = chosen_sites(file, chosen[f]);
         for (const auto site : sites) {
             const auto& about = file.header().sites[static_cast<std::size_t>(site)];
-            const Source source(file, site, chosen);
-            for (std::int64_t h = 0; h < about.heads; ++h) {
-                if (chosen.head && *chosen.head != h) continue;
-                if (of_layer(options.values) && h > 0) break;
+            const Source source(file, site, chosen[f]);
+            for (const std::int64_t h : chosen_heads(file, site, chosen[f])) {
                 Map map;
                 map.model = names[f];
                 map.site = site_label(file, site);
                 map.cross = about.kind == "cross";
                 map.layer = about.layer;
-                map.head = of_layer(options.values) ? -1 : h;
+                map.head = h;
                 map.kind = values_of_site(file, site, options.values, "attention");
                 map.pooling = options.pooling;
-                source.fill(map, options,
+                source.fill(map, chosen[f],
                             [&](std::int64_t positions) { return side(positions, expected, options.pixels); });
-                map.scale = scale_of(map, options.scale);
-                if (map.scale == CellScale::row_rank) map.ranks = row_ranks(map.values, map.rows, map.columns);
-                std::string title = files.size() > 1 ? names[f] : "";
+                std::string title = files.size() > 1 && grid.models.empty() ? names[f] : "";
+                const auto add = [&title](const std::string& part) { title += (title.empty() ? "" : ", ") + part; };
+                if (!same_layer) add("layer " + std::to_string(about.layer));
                 // All of one layer, which the figure's title names.
-                if (sites.size() > 1)
-                    title += (title.empty() ? "" : ", ") + (about.branch.empty() ? about.kind : about.branch);
-                if (!chosen.head && !of_layer(options.values))
-                    title += (title.empty() ? "" : ", ") + ("head " + std::to_string(h));
+                if (sites.size() > 1) add(about.branch.empty() ? about.kind : about.branch);
+                if (!of_layer(options.values) && (!same_head || !options.head)) add(head_text(h));
+                if (!grid.models.empty() && one_token(map.key_tokens)) add("one token repeated");
                 titles.push_back(title);
                 maps.push_back(std::move(map));
             }
         }
     }
+    const std::int64_t longest = longest_side(maps);
+    for (Map& map : maps) {
+        map.scale = scale_of(map, options.scale, grid.models.empty() ? longest_side({&map, 1}) : longest);
+        if (map.scale == CellScale::row_rank) map.ranks = row_ranks(map.values, map.rows, map.columns);
+    }
 
     FigureData figure;
-    figure.title = title_of(options.values) + ", layer " + std::to_string(*chosen.layer) +
-                   (chosen.head ? ", head " + std::to_string(*chosen.head) : "");
+    figure.title = title_of(options.values) + (same_layer ? ", layer " + std::to_string(*chosen.front().layer) : "") +
+                   (options.head ? ", " + head_text(*options.head) : "");
     double largest = 0;
     for (const auto& map : maps) largest = std::max(largest, map.largest);
-    for (std::size_t i = 0; i < maps.size(); ++i) figure.panels.push_back(panel(maps[i], titles[i], largest));
+    ColourScale zeros;  // one of all maps, for they may share their bar
+    for (const auto& map : maps)
+        if (map.kind == MapValues::weights && map.ranks.empty()) set_zero_apart(zeros, map.values);
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+        figure.panels.push_back(panel(maps[i], titles[i], largest));
+        ColourScale& scale = std::get<HeatMap>(figure.panels.back().content).colours;
+        scale.zero_apart = zeros.zero_apart && scale.map == ColourMap::sequential && maps[i].ranks.empty();
+    }
     const auto count = std::ssize(maps);
     figure.columns = count <= 3 ? count : (count <= 16 ? 4 : 8);
     figure.reflow = true;
     figure.narrowest_mm = count <= 3 ? 50 : (count <= 16 ? 26 : 18);
+    if (!grid.models.empty()) {
+        figure.columns = std::ssize(grid.models);
+        figure.reflow = false;
+        figure.column_labels = grid.models;
+    }
     // Labels of one map serve another only where both show the same text in the same cells.
     figure.share_x = figure.share_y =
         count > 3 && std::all_of(maps.begin(), maps.end(), [&](const Map& map) {
@@ -475,6 +592,7 @@ FigureData attention(Files files, const FigureOptions& options) {
     if (std::any_of(maps.begin(), maps.end(), [](const Map& map) { return !map.key_regions.empty(); }))
         figure.notes.push_back("A pair of texts: lines where A, B and inserted tokens begin.");
     figure.notes.push_back(scale_note(maps));
+    if (zeros.zero_apart) figure.notes.emplace_back("Weights that are exactly 0 have a colour of their own.");
     if (some_implicit != maps.end() && !maps.front().implicit()) figure.notes.push_back(implicit_note(*some_implicit));
     figure.table = [maps = std::move(maps)] { return attention_table(maps); };
     return figure;

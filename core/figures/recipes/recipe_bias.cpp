@@ -57,9 +57,9 @@ public:
     void read(std::vector<Biased>& all) const {
         const std::size_t before = all.size();
         for (const auto site : chosen_sites(file_, options_)) {
+            check_head(file_, site, options_);
             Biased one = of(site);
             if (one.biases.empty()) continue;
-            check_head(file_, site, options_);
             Biased* last = all.size() > before ? &all.back() : nullptr;
             if (last != nullptr && one.slopes == last->slopes && one.first == last->first && one.stack == last->stack &&
                 equal(one.biases, last->biases)) {
@@ -157,7 +157,7 @@ Curve drawn(Curve curve, bool logarithmic) {
     return fewer;
 }
 
-Panel panel(const Biased& one, bool logarithmic, bool several_models, bool titled, Moments range) {
+Panel panel(const Biased& one, bool logarithmic, bool several_models, bool titled, std::pair<double, double> range) {
     Panel panel;
     if (titled) {
         panel.title = one.title;
@@ -181,13 +181,13 @@ Panel panel(const Biased& one, bool logarithmic, bool several_models, bool title
     if (logarithmic) panel.x.scale = ScaleKind::symmetric_log;  // 0 has a place, and so has what comes after
     panel.x.range =
         std::pair(static_cast<double>(one.first), static_cast<double>(one.first + std::ssize(one.biases.front()) - 1));
-    panel.y.range = std::pair(range.mean - range.deviation, range.mean + range.deviation);
+    panel.y.range = range;
     panel.content = std::move(curves);
     return panel;
 }
 
-/// The middle of all biases and half of their range, with some room.
-Moments common_range(const std::vector<Biased>& all) {
+/// The range of all biases and 0, with some room.
+std::pair<double, double> common_range(const std::vector<Biased>& all) {
     double low = 0, high = 0;
     for (const auto& one : all) {
         for (const auto& row : one.biases) {
@@ -199,7 +199,8 @@ Moments common_range(const std::vector<Biased>& all) {
         }
     }
     if (!(high > low)) high = low + 1;
-    return {(low + high) / 2, (high - low) / 2 * 1.05};
+    const double room = (high - low) * 0.03;
+    return {low - room, high + room};
 }
 
 Table bias_table(const std::vector<Biased>& all) {
@@ -240,7 +241,7 @@ FigureData bias(Files files, const FigureOptions& options) {
     figure.title = "Bias by distance";
     if (options.layer) figure.title += ", layer " + std::to_string(*options.layer);
     if (options.head) figure.title += ", head " + std::to_string(*options.head);
-    const Moments range = common_range(all);
+    const auto range = common_range(all);
     std::size_t heads = 0;
     bool slopes = false, shared = false;
     for (const auto& one : all) {

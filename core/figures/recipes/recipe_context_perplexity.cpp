@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Perplexity (or another metric) against the length of the context (Deconstructing Attention, Table 4; Lazy Attention,
-// Fig. 6): a line a mixer, a panel a layout with Standard in each, a logarithmic axis, the training length marked.
+// Fig. 6): a line a mixer, a panel a layout with Standard in each, a logarithmic axis, the training lengths marked.
+// Beyond its own training length a line is thin. Where a panel has several models of one mixer, each model has its own
+// colour.
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <iterator>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "core/base/error.h"
 #include "core/figures/recipe.h"
@@ -23,6 +28,7 @@ class Maker {
 public:
     Maker(const EvaluationGroups& evaluations, const FigureOptions& options) : evaluations_(evaluations) {
         sizes_ = model_sizes(evaluations.groups());
+        names_ = group_names(evaluations.groups());
         for (const auto& what : evaluations.chosen(options)) {
             if (has_lengths(what)) drawn_.push_back(what);
         }
@@ -32,7 +38,6 @@ public:
         }
         std::vector<std::pair<std::size_t, std::string>> parts;
         for (const auto& group : evaluations.groups()) {
-            if (std::find(mixers_.begin(), mixers_.end(), group.mixer) == mixers_.end()) mixers_.push_back(group.mixer);
             if (group.standard()) continue;
             const std::pair part(2 * layout_rank(group.layout) + (group.skipped ? 1 : 0), part_of(group));
             if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
@@ -40,6 +45,7 @@ public:
         std::sort(parts.begin(), parts.end());
         for (auto& part : parts) parts_.push_back(std::move(part.second));
         if (parts_.empty()) parts_.emplace_back();
+        find_members();
         check_panels(parts_.size() * drawn_.size());
     }
 
@@ -66,12 +72,13 @@ public:
         figure.narrowest_mm = 24;
         figure.share_y = parts_.size() > 1;
         figure.panel_aspect = figure.panels.size() == 1 ? 0.6 : 0.9;
-        for (std::size_t i = 0; i < mixers_.size(); ++i) {
+        for (std::size_t i = 0; i < members_.size(); ++i) {
             Curve coloured;
-            colour_member(coloured, i, mixers_.size());
-            figure.legend.push_back({mixer_label(mixers_[i]), coloured.colour, coloured.shade});
+            colour_member(coloured, i, members_.size());
+            figure.legend.push_back({members_[i], coloured.colour, coloured.shade});
         }
         figure.notes.push_back(std::string(sizes_.size() > 1 ? "Larger dots: larger models. " : "") +
+                               (beyond_ ? "Thin lines: beyond the length of training. " : "") +
                                evaluations_.error_note());
         figure.table = [table = evaluation_table(evaluations_.groups(), drawn_)] { return table; };
         return figure;
@@ -80,16 +87,39 @@ public:
 private:
     bool has_lengths(const Measured& what) const { return evaluations_.lengths(what).size() > 1; }
 
-    Panel panel(const Measured& what, const std::string& part, std::vector<EvaluationValue>& values) const {
+    /// Colours are those of mixers, or of models where one mixer has several of a size in a panel.
+    void find_members() {
+        const auto& groups = evaluations_.groups();
+        std::set<std::tuple<std::string, std::string, std::size_t>> known;
+        for (const auto& group : groups)
+            of_models_ |= !known.emplace(group.mixer, part_of(group), size_index(sizes_, group.parameters)).second;
+        if (of_models_) members_ = names_;
+        for (std::size_t g = 0; g < groups.size(); ++g) {
+            if (of_models_) {
+                member_of_.push_back(g);
+                continue;
+            }
+            const std::string name = mixer_label(groups[g].mixer);
+            const auto place = std::find(members_.begin(), members_.end(), name);
+            member_of_.push_back(static_cast<std::size_t>(place - members_.begin()));
+            if (place == members_.end()) members_.push_back(name);
+        }
+    }
+
+    Panel panel(const Measured& what, const std::string& part, std::vector<EvaluationValue>& values) {
         Panel panel;
         Curves curves;
-        std::set<std::int64_t> lengths, trained;
-        for (const auto& group : evaluations_.groups()) {
+        std::vector<Curve> beyond;
+        std::set<std::int64_t> lengths;
+        TrainingLengths trained;
+        const auto& groups = evaluations_.groups();
+        for (std::size_t g = 0; g < groups.size(); ++g) {
+            const auto& group = groups[g];
             const auto measured = group.values.find(what);
             const bool here = group.standard() ? !group.skipped : part_of(group) == part;
             if (measured == group.values.end() || !here) continue;
             Curve line;
-            line.name = group.label;
+            line.name = of_models_ ? names_[g] : group.label;
             for (const auto& [length, value] : measured->second) {
                 if (length <= 0) continue;
                 line.x.push_back(static_cast<double>(length));
@@ -98,16 +128,18 @@ private:
                 values.push_back(value);
                 lengths.insert(length);
             }
-            if (group.training_length > 0) trained.insert(group.training_length);
-            const auto place = std::find(mixers_.begin(), mixers_.end(), group.mixer) - mixers_.begin();
-            colour_member(line, static_cast<std::size_t>(place), mixers_.size());
+            if (group.training_length > 0) trained[group.training_length].push_back(names_[g]);
+            colour_member(line, member_of_[g], members_.size());
             Curve dots = line;
             dots.points = true;
             dots.dot = 0.85 * size_dot(sizes_, group.parameters);
             line.error.clear();
+            if (auto rest = cut(line, group.training_length)) beyond.push_back(std::move(*rest));
             curves.curves.push_back(std::move(line));
             curves.curves.push_back(std::move(dots));
         }
+        beyond_ |= !beyond.empty();
+        std::move(beyond.begin(), beyond.end(), std::back_inserter(curves.curves));
         panel.title = parts_.size() > 1 ? part : drawn_.size() > 1 ? measured_title(what) : "";
         panel.y.label = parts_.size() > 1 || drawn_.size() == 1 ? measured_title(what) : "";
         panel.content = std::move(curves);
@@ -115,10 +147,27 @@ private:
         return panel;
     }
 
+    /// Cuts a line at the last length that does not pass `trained` (0: nowhere); the rest, thin, begins there.
+    static std::optional<Curve> cut(Curve& line, std::int64_t trained) {
+        const auto passed = std::upper_bound(line.x.begin(), line.x.end(), static_cast<double>(trained));
+        if (trained <= 0 || passed == line.x.end()) return std::nullopt;
+        const auto kept = passed - line.x.begin(), first = std::max<std::ptrdiff_t>(0, kept - 1);
+        Curve rest = line;
+        rest.thin = true;
+        rest.x.erase(rest.x.begin(), rest.x.begin() + first);
+        rest.y.erase(rest.y.begin(), rest.y.begin() + first);
+        line.x.resize(static_cast<std::size_t>(kept));
+        line.y.resize(static_cast<std::size_t>(kept));
+        return rest;
+    }
+
     const EvaluationGroups& evaluations_;
     std::vector<Measured> drawn_;
-    std::vector<std::string> mixers_, parts_;
+    std::vector<std::string> names_, parts_;
+    std::vector<std::string> members_;    ///< what has a colour: mixers, or models
+    std::vector<std::size_t> member_of_;  ///< of each group
     std::vector<std::int64_t> sizes_;
+    bool of_models_ = false, beyond_ = false;
 };
 
 }  // namespace

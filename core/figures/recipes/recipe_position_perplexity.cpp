@@ -73,7 +73,7 @@ private:
                 lengths_.insert(position);
             }
         }
-        if (group.training_length > 0) trained_.insert(group.training_length);
+        if (group.training_length > 0) trained_[group.training_length].push_back(names_[g]);
         const std::size_t window = options_.smooth
                                        ? static_cast<std::size_t>(std::max<std::int64_t>(1, *options_.smooth))
                                        : std::max<std::size_t>(1, losses.size() / kPart);
@@ -119,7 +119,8 @@ private:
     const EvaluationGroups& evaluations_;
     const FigureOptions& options_;
     std::vector<std::string> names_;
-    std::set<std::int64_t> lengths_, trained_;
+    std::set<std::int64_t> lengths_;
+    TrainingLengths trained_;
     std::vector<double> values_;
     bool smoothed_ = false;
     std::vector<std::string> model_, mixer_, layout_;

@@ -60,7 +60,8 @@ private:
     Panel panel(const Measured& what) const {
         Panel panel;
         Curves curves;
-        std::set<std::int64_t> lengths, trained;
+        std::set<std::int64_t> lengths;
+        TrainingLengths trained;
         const auto& groups = evaluations_.groups();
         for (std::size_t g = 0; g < groups.size(); ++g) {
             const auto measured = groups[g].values.find(what);
@@ -73,7 +74,7 @@ private:
                 line.error.push_back(value.error);
                 lengths.insert(length);
             }
-            if (groups[g].training_length > 0) trained.insert(groups[g].training_length);
+            if (groups[g].training_length > 0) trained[groups[g].training_length].push_back(names_[g]);
             Curve dots = line;
             dots.points = true;
             dots.dot = 0.85;

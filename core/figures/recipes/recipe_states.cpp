@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
+#include "core/figures/word_units.h"
 
 namespace headscope::figures {
 namespace {
@@ -19,6 +22,8 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMostPoints = 600;
 constexpr std::size_t kWideLine = 120;  ///< points
+constexpr std::size_t kMostTables = 2;  ///< beside each other on a page
+constexpr std::size_t kTableRows = 15;  ///< as the paper's
 constexpr double kDecades = 40;         ///< a logarithmic axis where values differ by more
 
 struct Quantity {
@@ -43,6 +48,7 @@ struct Model {
     std::vector<Series> series;
     std::vector<std::string> members;  ///< names of what has a colour of its own
     std::vector<std::string> tokens;   ///< empty for means over sequences
+    std::vector<std::int32_t> ids;     ///< theirs
     std::int64_t sink = -1, limit = 0, length = 0;
 };
 
@@ -110,6 +116,7 @@ public:
         if (sequences_.size() == 1) {
             const auto& first = file_.header().sites[static_cast<std::size_t>(sites_.front())];
             model_.tokens = stream_pieces(file_.header(), sequences_.front(), first.key_stream);
+            model_.ids = stream_tokens(file_.header(), sequences_.front(), first.key_stream).ids;
         }
         return std::move(model_);
     }
@@ -260,6 +267,58 @@ Table states_table(const std::vector<Model>& models, bool over_sequences) {
     return table;
 }
 
+/// Of one layer: the mean over heads at a position; hidden states: what the layer gives.
+double layer_value(const Model& model, std::size_t quantity, std::size_t measure, std::int64_t layer, std::size_t i) {
+    std::vector<double> heads;
+    for (const auto& series : model.series) {
+        const bool own = series.quantity == quantity && series.measure == measure && series.layer == layer;
+        if (own && i < series.value.size()) heads.push_back(series.value[i]);
+    }
+    return moments(heads).mean;
+}
+
+std::string cell(double value) {
+    if (std::isnan(value) || std::abs(value) >= 1e4) return short_number(value, 5);
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4f", value);
+    return text;
+}
+
+/// One layer in the form of the paper's tables, texts side by side: its first tokens, and the sink.
+TextTable layer_table(const std::vector<Model>& models, std::int64_t layer) {
+    TextTable table;
+    table.words = 0;
+    table.header = {"Idx"};
+    std::set<std::size_t> positions;
+    for (const auto& model : models) {
+        for (std::size_t i = 0; i < std::min(kTableRows, model.tokens.size()); ++i) positions.insert(i);
+        if (model.sink >= 0 && model.sink < std::ssize(model.tokens))
+            positions.insert(static_cast<std::size_t>(model.sink));
+        table.header.emplace_back("ID");
+        table.more_words.push_back(table.header.size());
+        table.header.emplace_back("Token");
+        for (const char* measure : {"Norm", "Var"})
+            for (const char* kind : {"Q-", "K-", "V-"}) table.header.push_back(std::string(kind) + measure);
+        table.header.insert(table.header.end(), {"Norm", "Var"});
+    }
+    for (const std::size_t i : positions) {
+        std::vector<std::string> row{std::to_string(i)};
+        for (const auto& model : models) {
+            const bool there = i < model.tokens.size() && i < model.ids.size();
+            row.push_back(there ? std::to_string(model.ids[i]) : "");
+            const bool sink = there && model.sink == static_cast<std::int64_t>(i);
+            row.push_back(there ? visible_token(model.tokens[i]) + (sink ? " (sink)" : "") : "");
+            for (std::size_t m = 0; m < kMeasures.size(); ++m)
+                for (std::size_t q = 1; q < kQuantities.size(); ++q)
+                    row.push_back(there ? cell(layer_value(model, q, m, layer, i)) : "");
+            for (std::size_t m = 0; m < kMeasures.size(); ++m)
+                row.push_back(there ? cell(layer_value(model, 0, m, layer, i)) : "");
+        }
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
 Panel panel(const Model& model, std::size_t quantity, std::size_t measure, bool several_models, bool over_sequences,
             bool& thin) {
     Panel drawn;
@@ -344,6 +403,15 @@ FigureData states(Files files, const FigureOptions& options) {
         figure.notes.push_back((models.size() > 1 ? model.name + ": t" : std::string("T")) + "he dashed line at " +
                                std::to_string(model.sink) + " is the sink, the key that draws most weight" +
                                (options.layer ? " in the layer." : " in all layers together."));
+    }
+    if (options.layer && !options.all_sequences && models.size() <= kMostTables) {
+        figure.text_table = layer_table(models, *options.layer);
+        std::string note =
+            options.head ? "Table: the head, and the keys and values that it reads" : "Table: means over heads";
+        note += "; the last two columns are of the hidden states that the layer gives. The first " +
+                std::to_string(kTableRows) + " tokens, and the sink.";
+        if (models.size() > 1) note += " Left " + names[0] + ", right " + names[1] + ".";
+        figure.notes.push_back(std::move(note));
     }
     if (thin)
         figure.notes.emplace_back(

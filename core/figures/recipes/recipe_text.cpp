@@ -328,6 +328,12 @@ ColourScale scale_of(const std::vector<Coloured>& texts, const FigureOptions& op
         scale.scale = ScaleKind::logarithmic;
         scale.minimum = scale.maximum * kDecades;
     }
+    if (of_token(colour) && options.values == MapValues::weights) {
+        for (const auto& text : texts)
+            set_zero_apart(scale, std::span(text.shown)
+                                      .subspan(static_cast<std::size_t>(text.first),
+                                               static_cast<std::size_t>(text.end - text.first)));
+    }
     return scale;
 }
 
@@ -400,6 +406,7 @@ std::string scale_note(const ColourScale& scale, const FigureOptions& options) {
         note += " Framed: the token that looks; without colour: not seen by it.";
     if (colour_of(options) == TextColour::lookers)
         note += " Framed: the token that is looked at; without colour: does not see it.";
+    if (scale.zero_apart) note += " Weights that are exactly 0 have a colour of their own.";
     return note +
            " Outlined: tokens that are not in the text. Bytes of one character stand together, each with its "
            "own colour.";

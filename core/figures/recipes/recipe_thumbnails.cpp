@@ -23,6 +23,7 @@ struct Tile {
     std::vector<float> values;  ///< [rows, columns]; NaN where the mask hides the whole block
     double highest = 0;         ///< of them; 0: there are none
     bool implicit = false;      ///< coefficients of both signs; else weights
+    bool zeros = false;         ///< told from small weights
 };
 
 /// Blocks of a causal map that lie wholly above the diagonal hold no allowed pair: drawn as none, not as zero.
@@ -45,7 +46,8 @@ Tile shrunk(const Tile& tile, std::int64_t most, bool maximum) {
                columns,
                std::vector<float>(static_cast<std::size_t>(rows * columns), kNone),
                tile.highest,
-               tile.implicit};
+               tile.implicit,
+               tile.zeros};
     for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t c = 0; c < columns; ++c) {
             double sum = 0;
@@ -159,6 +161,7 @@ std::vector<Tile> read_tiles(const store::AnalysisFile& file, const std::vector<
     for (const auto site : sites) {
         const auto& about = file.header().sites[static_cast<std::size_t>(site)];
         const Blocks blocks = read_blocks(file, site, options);
+        const auto sparse = heads_with_zeros(file, site, chosen_sequences(file, options));
         for (std::int64_t h = 0; h < about.heads; ++h) {
             if (options.head && *options.head != h) continue;
             Tile tile{about.layer, h, site_label(file, site), site_title(file, site), blocks.rows, blocks.columns,
@@ -167,6 +170,7 @@ std::vector<Tile> read_tiles(const store::AnalysisFile& file, const std::vector<
                 for (std::int64_t c = 0; c < blocks.columns; ++c)
                     tile.values.push_back(static_cast<float>(blocks.at(h, r, c)));
             hide_future(tile, about);
+            tile.zeros = about.has_matrix && sparse[static_cast<std::size_t>(h)];
             for (const float value : tile.values)
                 if (!std::isnan(value)) tile.highest = std::max(tile.highest, std::abs(static_cast<double>(value)));
             tiles.push_back(shrunk(tile, std::max<std::int64_t>(8, affordable), options.statistic == "maximum"));
@@ -203,6 +207,8 @@ ColourScale shared_scale(const std::vector<Tile>& tiles, const std::string& stat
     scale.maximum = most > 0 && !per_head ? most : 1;
     scale.scale = ScaleKind::logarithmic;
     scale.minimum = scale.maximum * (statistic == "maximum" ? 1e-3 : 1e-4);
+    for (const auto& tile : tiles)
+        if (tile.zeros) set_zero_apart(scale, tile.values);
     return scale;
 }
 
@@ -304,6 +310,8 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
         std::string(options.statistic == "maximum" ? "the largest weight" : "the mean weight") +
         " of each block of the text, smaller ones than the scale's end drawn as its end, as are blocks that a "
         "window or padding hides. Grey: the future of causal layers, or no value.");
+    if (std::get<Mosaic>(figure.panels.front().content).colours.zero_apart)
+        figure.notes.emplace_back("Blocks whose weights are all exactly 0 have a colour of their own.");
     if (some_implicit) {
         figure.notes.emplace_back(signs ? "Of recurrent layers: coefficients of their implicit matrices, with signs."
                                         : "Of recurrent layers: magnitudes of their implicit matrices' coefficients; "

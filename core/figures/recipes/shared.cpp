@@ -205,6 +205,24 @@ std::vector<std::string> file_labels(Files files) {
     return labels;
 }
 
+std::vector<bool> heads_with_zeros(const store::AnalysisFile& file, std::int64_t site,
+                                   std::span<const std::int64_t> sequences) {
+    const auto zeros = file.indicator("zero_fraction");
+    std::vector<bool> sparse;
+    std::vector<double> each;
+    for (std::int64_t h = 0; h < file.header().sites[static_cast<std::size_t>(site)].heads; ++h) {
+        each.clear();
+        for (const auto s : sequences)
+            each.push_back(zeros.data[static_cast<std::size_t>((s * zeros.shape[1] + site) * zeros.shape[2] + h)]);
+        sparse.push_back(moments(each).mean >= kSparseHead);
+    }
+    return sparse;
+}
+
+void set_zero_apart(ColourScale& scale, std::span<const float> values) {
+    scale.zero_apart |= std::find(values.begin(), values.end(), 0.0F) != values.end();
+}
+
 namespace {
 
 /// "512 tokens", "512 tokens and 30 of the target, sequence 2", "means over 5 sequences of 30 to 512 tokens".

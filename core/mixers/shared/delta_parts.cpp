@@ -44,6 +44,7 @@ std::unique_ptr<MixerCache> DeltaCache::chosen(const at::Tensor& sequences) cons
 
 DeltaSizes::DeltaSizes(const MixerType& type, const model::ModelConfig& config) {
     const StateSizes said = state_sizes(type, config.mixer_options, config.heads, config.head_size);
+    check_state_sizes(type, said);
     key_heads = said.query_heads;
     heads = said.heads;
     key_size = said.key_size;
@@ -193,20 +194,23 @@ DeltaParts::Heads DeltaParts::convolved(const at::Tensor& projected, at::Tensor*
     return made;
 }
 
-at::Tensor DeltaParts::write(const at::Tensor& normed) const {
+DeltaParts::Rates DeltaParts::rates(const at::Tensor& normed) const {
+    const at::Tensor both = write_decay_.weight.defined() ? write_decay_(normed) : at::Tensor();
+    return {write(normed, both), log_decay(normed, both)};
+}
+
+at::Tensor DeltaParts::write(const at::Tensor& normed, const at::Tensor& both) const {
     if (!writes_ && !negative_) return {};
-    const auto logits = [&] {
-        return write_decay_.weight.defined() ? of_values(write_decay_(normed), 0) : write_(normed);
-    };
+    const auto logits = [&] { return both.defined() ? of_values(both, 0) : write_(normed); };
     const at::Tensor share = writes_ ? at::sigmoid(at_least_float(logits())).transpose(1, 2)
                                      : at::full({normed.size(0), sizes_.heads, normed.size(1)}, 1.0,
                                                 normed.options().dtype(at_least_float(normed).scalar_type()));
     return negative_ ? share * 2 : share;
 }
 
-at::Tensor DeltaParts::log_decay(const at::Tensor& normed) const {
+at::Tensor DeltaParts::log_decay(const at::Tensor& normed, const at::Tensor& both) const {
     if (!decays_) return {};
-    const at::Tensor logits = write_decay_.weight.defined() ? of_values(write_decay_(normed), 1) : decay_(normed);
+    const at::Tensor logits = both.defined() ? of_values(both, 1) : decay_(normed);
     const at::Tensor step = at::softplus(at_least_float(logits) + at_least_float(step_bias_));
     return (step * -at_least_float(rate_log_).exp()).transpose(1, 2);
 }

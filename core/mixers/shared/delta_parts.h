@@ -66,10 +66,11 @@ public:
     }
     Heads convolved(const at::Tensor& projected, at::Tensor* before) const;
     Heads split(const at::Tensor& projected) const;
-    /// beta [B, H, L], float32 at least; undefined where it is 1.
-    at::Tensor write(const at::Tensor& normed) const;
-    /// g [B, H, L], float32 at least; undefined where nothing decays.
-    at::Tensor log_decay(const at::Tensor& normed) const;
+    struct Rates {
+        at::Tensor write;      ///< beta [B, H, L], float32 at least; undefined where it is 1
+        at::Tensor log_decay;  ///< g [B, H, L], float32 at least; undefined where nothing decays
+    };
+    Rates rates(const at::Tensor& normed) const;
     /// The gate [B, L, H * dv] as its map gives it.
     at::Tensor gate_logits(const at::Tensor& normed, const Cancellation* cancellation) const {
         return gate_(normed, cancellation);
@@ -90,6 +91,9 @@ private:
     };
     /// Query, key and value of a file that has them apart.
     std::array<Piece, 3> pieces(const model::RecurrentNames& own) const;
+    /// `both`: what write_decay_ makes of the input, where the file has one map of both.
+    at::Tensor write(const at::Tensor& normed, const at::Tensor& both) const;
+    at::Tensor log_decay(const at::Tensor& normed, const at::Tensor& both) const;
     /// `logits` of each value head out of those that come key head by key head: of writing (0) or decay (1).
     at::Tensor of_values(const at::Tensor& logits, std::int64_t which) const;
 

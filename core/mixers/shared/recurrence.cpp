@@ -223,7 +223,8 @@ at::Tensor recur_in_pieces(const Recurrence& what, RecurrentCache* cache, const 
         open = 0;
         ++chunk;
     }
-    if (cache) *cache = {state, start, decay, open};
+    // At a chunk's end the two are one tensor: the kernel, which may go on from here, writes into each.
+    if (cache) *cache = {state, start.is_same(state) ? start.clone() : start, decay, open};
     at::Tensor output = at::cat(outputs, 2);
     if (there.defined()) output = output * there;
     return output.to(what.value.scalar_type());

@@ -122,11 +122,10 @@ bool trains_fused(const at::Tensor& query, const at::Tensor& key, const at::Tens
 at::Tensor trained_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                              const kernels::ScoreRule& rule, const RuleTensors& tensors,
                              const Cancellation* cancellation) {
-    return AttentionFunction::apply(query, key, value, std::optional<at::Tensor>(tensors.sink_logits),
-                                    std::optional<at::Tensor>(tensors.distance_bias),
-                                    std::optional<at::Tensor>(tensors.blocks),
-                                    std::optional<at::Tensor>(tensors.offsets), tensors.hidden_blocks, rule,
-                                    cancellation);
+    return AttentionFunction::apply(
+        query, key, value, std::optional<at::Tensor>(tensors.sink_logits),
+        std::optional<at::Tensor>(tensors.distance_bias), std::optional<at::Tensor>(tensors.blocks),
+        std::optional<at::Tensor>(tensors.offsets), tensors.hidden_blocks, rule, cancellation);
 }
 
 }  // namespace headscope::mixers

@@ -5,20 +5,16 @@
 
 namespace headscope::mixers {
 
-/// Lazy Attention ("Attention needs to focus"). `window`: how many distances have a bias; `offset`: what is added to a
-/// weight of the elastic normaliser is tau / i, tau, or -1 / i without anything learned. Its ablations and the rows of
-/// Table 2 are options.
+/// Lazy Attention ("Attention Needs to Focus", Fu et al.). `window`: how many distances have a bias; `offset`: what is
+/// added to a weight of the elastic normaliser is tau / i, tau, or -1 / i without anything learned. Its ablations and
+/// the rows of Table 2 are options.
 inline const MixerType kLazy{
     .name = "lazy",
-    .summary =
-        "softmax attention with a learned bias by distance, whose weights less an offset "
-        "are cut off at 0",
+    .summary = "softmax attention with a learned bias by distance; weights are cut off below an offset",
     .options = {{"window", std::int64_t{512}, {}, 1, 65536},
                 {"distance_bias", true},
                 {"normaliser", "elastic", {"elastic", "softmax", "sparsemax", "entmax"}},
                 {"offset", "per_length", {"per_length", "constant", "fixed"}},
-                {"offset_init", -1.0, {}, -1e3, 1e3}},
-    // Scores are made twice.
-    .cost = {"Lazy", kQuadratic, "6 B L^2 d + 6 B L d^2", "6 B d^2 + 6 B L d", kKept, kKeysValues}};
+                {"offset_init", -1.0, {}, -1e3, 1e3}}};
 
 }  // namespace headscope::mixers

@@ -2,7 +2,10 @@
 #include "core/mixers/types/state_sizes.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
+#include "core/base/error.h"
 #include "core/mixers/types/linear_attention.h"
 #include "core/mixers/types/mamba2.h"
 
@@ -33,6 +36,23 @@ StateSizes state_sizes(const MixerType& type, const MixerOptions& options, std::
     const double expanded = has(kExpandValue.key) ? options.get<double>(type, kExpandValue.key) : 1;
     sizes.value_size = static_cast<double>(sizes.key_size) * expanded;
     return sizes;
+}
+
+void check_state_sizes(const MixerType& type, const StateSizes& sizes) {
+    const bool mamba = &type == &kMamba2;
+    const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+    const std::pair<const char*, double> all[] = {
+        {mamba ? "num_groups" : "num_heads", number(sizes.query_heads)},
+        {mamba ? "num_heads" : "num_value_heads", number(sizes.heads)},
+        {mamba ? "state_size" : "head_dim", number(sizes.key_size)},
+        {mamba ? "head_dim" : "expand_v", sizes.value_size},
+    };
+    for (const auto& [key, value] : all) {
+        if (value <= number(kMostOfState)) continue;
+        throw Error(ErrorCode::mismatch, std::string("mixers.") + type.name + "." + key,
+                    "expected heads, keys and values of at most 2^26 = " + std::to_string(kMostOfState) + " numbers",
+                    "found " + std::to_string(static_cast<std::int64_t>(value)));
+    }
 }
 
 }  // namespace headscope::mixers

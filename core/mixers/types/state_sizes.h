@@ -23,4 +23,10 @@ struct StateSizes {
 /// `heads` and `head_size` of the model's attention. Of a type without a state: those, once each.
 StateSizes state_sizes(const MixerType& type, const MixerOptions& options, std::int64_t heads, std::int64_t head_size);
 
+/// Heads, and numbers of one; then those of all heads together are far from what int64 holds, and a Site's from int32.
+inline constexpr std::int64_t kMostOfState = std::int64_t{1} << 26;
+
+/// Throws Error(mismatch) by the option where one of them is greater.
+void check_state_sizes(const MixerType& type, const StateSizes& sizes);
+
 }  // namespace headscope::mixers

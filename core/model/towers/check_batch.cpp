@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/model/model.h"
+#include "core/model/segments.h"
 #include "core/model/towers/cache.h"
 
 namespace headscope::model {
@@ -124,13 +124,17 @@ void check_batch(const Batch& batch, const ModelConfig& config, std::int64_t hel
 void check_segments(const Segments& segments, const ModelConfig& config) {
     if (segments == Segments()) return;
     if (config.positions != PositionKind::relative) {
-        throw Error(ErrorCode::usage, "segments", "expected a model with a memory of earlier segments (Transformer-XL)",
-                    "found " + config.family);
+        throw Error(ErrorCode::usage, "--segment, --memory",
+                    "expected a model with a memory of earlier segments (Transformer-XL)", "found " + config.family);
     }
     if (segments.tokens < 0 || segments.memory < -1)
         refuse(ErrorCode::usage, "expected segments and a memory of 0 tokens or more", "found less");
+    if (!config.memory_is_a_window && segments.tokens == 0) {
+        throw Error(ErrorCode::usage, "--memory", "expected --segment beside it, for a text is one segment without",
+                    "found none");
+    }
     if (config.memory_is_a_window && segments.memory == 0) {
-        throw Error(ErrorCode::usage, "segments",
+        throw Error(ErrorCode::usage, "--segment, --memory",
                     "expected a memory of at least 1 token, for this model sees so many in all (same_length)",
                     "found 0");
     }

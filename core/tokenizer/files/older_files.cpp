@@ -90,9 +90,9 @@ constexpr std::array model_types = {
 };
 
 // Types of models whose files are called the same and mean something else.
-constexpr std::array<std::string_view, 15> other_types = {
+constexpr std::array<std::string_view, 16> other_types = {
     "whisper", "blenderbot-small", "ctrl",     "xlm", "flaubert", "fsmt", "biogpt", "speech_to_text",
-    "luke",    "prophetnet",       "roformer", "mvp", "markuplm", "clvp", "vits"};
+    "luke",    "prophetnet",       "roformer", "mvp", "markuplm", "clvp", "vits",   "transfo-xl"};
 
 template <std::size_t count>
 Style find_style(const std::array<StyleName, count>& names, std::string_view name) {

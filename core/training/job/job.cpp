@@ -283,6 +283,16 @@ std::string job_text(const JobFile& job, bool explained) {
     return text;
 }
 
+std::string text_but_for_seed(const JobFile& job) {
+    std::string text;
+    for (const JobKey& key : job_keys()) {
+        const json value = key.get(job);
+        if (key.may_change || value.is_null() || key.full_name() == "seed") continue;
+        text += key.full_name() + " = " + toml_value(value) + "\n";
+    }
+    return text;
+}
+
 JobFile with_absolute_paths(const JobFile& job) {
     JobFile changed = job;
     for (const JobKey& key : job_keys()) key.set(changed, absolute(key, key.get(changed), job.base));

@@ -125,6 +125,9 @@ void set_key(JobFile& job, const std::string& assignment);
 /// The whole job as TOML, every key written out; `explained`: with a line of help before each.
 std::string job_text(const JobFile& job, bool explained = false);
 
+/// A line for each key that the weights follow from, but for the seed: the same for runs that differ by that alone.
+std::string text_but_for_seed(const JobFile& job);
+
 /// Paths that no longer depend on where the job was read: what a run folder keeps.
 JobFile with_absolute_paths(const JobFile& job);
 

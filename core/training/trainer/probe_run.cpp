@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <string>
 
 #include "core/model/branches.h"
 #include "core/store/schema.h"
 #include "kernels/attention.h"
 #include "kernels/backend.h"
 #include "kernels/recurrent.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::training {
 namespace {
@@ -39,6 +41,15 @@ public:
         add("head_diversity", sites_.size());
         typed_ = std::any_of(sites_.begin(), sites_.end(), [](const Site& site) { return site.type_chunk > 0; });
         if (typed_) add("softmax_fraction", all);
+        std::int64_t farthest = -1;
+        for (const Site& site : sites_) {
+            offsets_ |= site.has_offsets;
+            if (site.bias_length > 0)
+                farthest = std::max<std::int64_t>(farthest, site.bias_first + site.bias_length - 1);
+        }
+        if (offsets_) add("offset", all);
+        for (const std::int64_t distance : kProbeDistances)
+            if (distance <= farthest) add(bias_name(distance).c_str(), all);
         const std::int64_t side = std::min(kProbeThumbnail, ids.size(1));
         result_.thumbnail_size = side;
         result_.thumbnails.assign(all * static_cast<std::size_t>(side * side), std::numeric_limits<float>::quiet_NaN());
@@ -82,6 +93,7 @@ public:
         for (const double value : found.head_diversity) diversity += value;
         if (!found.head_diversity.empty())
             result_.indicators[at].values[site] = diversity / static_cast<double>(found.head_diversity.size());
+        put_parameters(site, record);
         put_thumbnail(site, found);
     }
 
@@ -117,6 +129,21 @@ private:
         }
     }
 
+    static std::string bias_name(std::int64_t distance) { return "bias_" + std::to_string(distance); }
+
+    void put_parameters(std::size_t site, const model::AttentionRecord& record) {
+        const Site& about = record.description;
+        for (std::int64_t h = 0; h < about.heads; ++h) {
+            const std::size_t at = site * heads_ + static_cast<std::size_t>(h);
+            if (about.has_offsets)
+                values_of("offset")[at] = double{record.rule.offsets.at(static_cast<std::size_t>(h))};
+            for (const std::int64_t distance : kProbeDistances) {
+                if (distance < about.bias_first || distance >= about.bias_first + about.bias_length) continue;
+                values_of(bias_name(distance))[at] = double{kernels::distance_bias(record.rule, h, -distance)};
+            }
+        }
+    }
+
     /// Of the first sequence.
     void put_thumbnail(std::size_t site, const kernels::Statistics& found) {
         const auto side = result_.thumbnail_size;
@@ -128,7 +155,8 @@ private:
 
     const std::vector<Site>& sites_;
     std::size_t heads_ = 0;
-    bool typed_ = false;  ///< some layer's tokens have types
+    bool offsets_ = false;  ///< some heads have one
+    bool typed_ = false;    ///< some layer's tokens have types
     kernels::StatisticsRequest request_;
     ProbeResult result_;
 };

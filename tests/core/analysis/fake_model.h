@@ -32,7 +32,9 @@ public:
     struct Options {
         std::int64_t layers = 3, heads = 4, key_value_heads = 2, size = 8, vocabulary = 40, positions = 64;
         bool causal = true, head = true;
-        std::int64_t experts = 0;   ///< of every layer but the first, two of a token, announced and not computed
+        std::int64_t experts = 0;  ///< of every layer but the first, two of a token, announced and not computed
+        /// The first layer has biases of three distances, the second slopes, the last one Elastic-Softmax with offsets.
+        bool distances = false;
         bool two_branches = false;  ///< the last layer has a linear branch beside, with types of chunks of four tokens
     };
 
@@ -68,6 +70,10 @@ public:
             site.causal = o_.causal;
             sites_.push_back(site);
         }
+        if (o_.distances) {
+            sites_[0].bias_length = static_cast<std::int32_t>(kDistances);
+            sites_[1].has_slopes = sites_.back().has_offsets = true;
+        }
         if (!o_.two_branches) return;
         sites_.back().branch = "softmax";
         sites_.push_back(sites_.back());
@@ -82,6 +88,12 @@ public:
     static std::int8_t type_of(std::int64_t b, std::int64_t head, std::int64_t chunk) {
         return (b + head + chunk) % 3 == 0 ? 0 : 1;
     }
+    static constexpr std::int64_t kDistances = 3;
+    static float bias_of(std::int64_t head, std::int64_t distance) {
+        return 0.25F * static_cast<float>(head) - 0.5F * static_cast<float>(distance);
+    }
+    static float slope_of(std::int64_t head) { return 0.125F * static_cast<float>(head + 1); }
+    static float offset_of(std::int64_t head) { return -1.0F - 0.25F * static_cast<float>(head); }
     static constexpr double kDeviation = 0.25;  ///< that the linear branch tells
 
     std::function<void(std::int64_t layer)> before_layer;  ///< may throw, cancel, or look at the files
@@ -180,6 +192,17 @@ private:
         kernels::ScoreRule rule;
         rule.scale = 0.5;
         rule.causal = o_.causal;
+        for (std::int64_t h = 0; h < o_.heads && o_.distances; ++h) {
+            for (std::int64_t d = kDistances; layer == 0 && d-- > 0;) rule.distance_bias.push_back(bias_of(h, d));
+            if (layer == 1) rule.slopes.push_back(slope_of(h));
+            if (layer + 1 == o_.layers) rule.offsets.push_back(offset_of(h));
+        }
+        if (!rule.distance_bias.empty()) {
+            rule.bias_length = kDistances;
+            rule.bias_origin = kDistances - 1;
+            rule.beyond_table = kernels::BeyondTable::zero;
+        }
+        if (!rule.offsets.empty()) rule.normaliser = kernels::Normaliser::elastic;
         const auto view = [](const at::Tensor& t) {
             return kernels::TensorView{t.const_data_ptr(), kernels::ElementType::float32,
                                        t.size(0),          t.size(1),

@@ -137,6 +137,39 @@ TEST_CASE("Of a linear branch the file has its types, its matrix and what follow
     CHECK(first->token_types(0, 3)->data == std::vector<double>(12, -1));
 }
 
+TEST_CASE("Biases by distance, slopes and offsets are kept, once for all texts", "[analysis]") {
+    tests::FakeModel::Options distances;
+    distances.distances = true;
+    tests::FakeModel model(distances);
+    const test::TemporaryFolder folder;
+    auto request = request_for({11, 7});
+    const auto file = analyse(model, request, folder / "a.headscope.h5");
+    const auto& header = file->header();
+    CHECK(header.bias_window == 3);
+    CHECK(header.bias_first == 0);
+    const auto bias = file->parameters("distance_bias").value(), slope = file->parameters("slope").value(),
+               offset = file->parameters("offset").value();
+    REQUIRE(bias.shape == std::vector<std::int64_t>{3, 4, 3});
+    for (std::int64_t h = 0; h < 4; ++h) {
+        for (std::int64_t d = 0; d < 3; ++d) {
+            CHECK(bias.data[static_cast<std::size_t>(h * 3 + d)] == double{tests::FakeModel::bias_of(h, d)});
+            CHECK(std::isnan(bias.data[static_cast<std::size_t>((4 + h) * 3 + d)]));
+        }
+        CHECK(slope.data[static_cast<std::size_t>(4 + h)] == double{tests::FakeModel::slope_of(h)});
+        CHECK(std::isnan(slope.data[static_cast<std::size_t>(h)]));
+        CHECK(offset.data[static_cast<std::size_t>(2 * 4 + h)] == double{tests::FakeModel::offset_of(h)});
+        CHECK(std::isnan(offset.data[static_cast<std::size_t>(h)]));
+    }
+    // Heads with an offset release mass, and have zeros.
+    CHECK(file->indicator("zero_fraction").data[2 * 4] > 0);
+    request.layers = {1};
+    const auto second = analyse(model, request, folder / "b.headscope.h5");
+    CHECK(std::isnan(second->parameters("distance_bias")->data[0]));
+    CHECK(second->parameters("slope")->data[4] == double{tests::FakeModel::slope_of(0)});
+    tests::FakeModel plain({});
+    CHECK_FALSE(analyse(plain, request_for({5}), folder / "c.headscope.h5")->parameters("slope").has_value());
+}
+
 TEST_CASE("What a model without recurrent layers cannot have recorded is refused", "[analysis]") {
     tests::FakeModel model({});
     const test::TemporaryFolder folder;

@@ -71,11 +71,7 @@ TEST_CASE("Learned biases: a panel a layer, a curve a head", "[figures][bias]") 
 
 TEST_CASE("Slopes and tables of both directions are drawn alike, equal layers once", "[figures][bias]") {
     const FigureFiles folder;
-    LazySample slopes;
-    slopes.window = 0;
-    slopes.offsets = false;
-    slopes.slopes = true;
-    const auto file = sample(folder, slopes);
+    const auto file = sample(folder, alibi_sample());
     const auto figure = make_figure("bias", std::vector{file}, {});
     REQUIRE(figure.panels.size() == 1);
     CHECK(figure.panels[0].title == "Layers 0 to 2");
@@ -95,7 +91,7 @@ TEST_CASE("Slopes and tables of both directions are drawn alike, equal layers on
     both.analysis.causal = false;
     const auto two = make_figure("bias", std::vector{file, sample(folder, both, "b")}, {});
     REQUIRE(two.panels.size() == 4);
-    CHECK(two.panels[0].title == "Layers 0 to 2 · lazy (a)");
+    CHECK(two.panels[0].title == "Layers 0 to 2 · alibi");
     CHECK(two.panels[1].x.range == std::pair(-8.0, 8.0));
     CHECK(curves(two, 1).curves[2].x.front() == -8);
     CHECK(curves(two, 1).curves[2].y.front() == static_cast<double>(lazy_bias(0, 2, -8)));

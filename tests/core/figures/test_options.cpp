@@ -58,6 +58,7 @@ std::vector<std::string> some_value(const FigureOption& option, std::mt19937& ra
     if (!option.choices.empty()) return {option.choices[random() % option.choices.size()]};
     if (option.name == "sequence") return {random() % 2 == 0 ? "all" : "3"};
     if (option.name == "heads") return {"0,3,5"};
+    if (option.name == "layer") return {random() % 2 == 0 ? "4" : "3,7,3"};
     if (option.name == "indicator" || option.name == "task" || option.name == "metric") return {"sink"};
     if (option.name == "tensor") return {"--a b", "model.layers.*.weight"};
     if (option.name == "title") return {random() % 2 == 0 ? "--what's \"new\"? ünïcode" : "A title"};
@@ -116,6 +117,28 @@ TEST_CASE("Every option can be said: its value differs from the default and come
             CHECK(std::any_of(all.begin(), all.end(), [&](const RecipeInfo& recipe) { return recipe.name == name; }));
         }
     }
+}
+
+TEST_CASE("A head of each file, or the mean of heads, are said as they are read", "[figures][options]") {
+    const auto* head = find_figure_option("head");
+    FigureRequest request;
+    request.recipe = "attention";
+    head->set(request, {"mean"});
+    CHECK(request.options.head == kMeanOfHeads);
+    CHECK(head->get(request) == std::vector<std::string>{"mean"});
+    request.options = {};
+    head->set(request, {"2,mean", "0"});
+    CHECK_FALSE(request.options.head);
+    CHECK(request.options.heads == std::vector<std::int64_t>{2, kMeanOfHeads, 0});
+    find_figure_option("layer")->set(request, {"5,1,2"});
+    CHECK(request.options.layers == std::vector<std::int64_t>{5, 1, 2});
+    const auto arguments = figure_arguments(request, {"a.h5"}, "a.pdf");
+    CHECK(arguments == std::vector<std::string>{"export", "a.h5", "--figure", "attention", "--layer", "5,1,2", "--head",
+                                                "2,mean,0", "-o", "a.pdf"});
+    CHECK(read_back(arguments) == request);
+    CHECK(refusal("head", {"men"}).find("found men") != std::string::npos);
+    CHECK(refusal("layer", {"1,"}).find("expected a whole number from 0") != std::string::npos);
+    CHECK(refusal("layer", {"mean"}).find("found mean") != std::string::npos);
 }
 
 TEST_CASE("Defaults are not said", "[figures][options]") {

@@ -107,6 +107,19 @@ TEST_CASE("States by position: layers, or heads of one layer", "[figures][states
     CHECK(curves(heads, 2).curves.size() == 4);
     CHECK(curves(heads, 4).curves.size() == 2);
     CHECK(curves(heads, 4).curves[1].colour == 2);  // the first query head that reads it
+    // Tables 4 to 7 of the paper: the first tokens of a layer, the sink marked.
+    CHECK_FALSE(layers.text_table.has_value());
+    REQUIRE(heads.text_table.has_value());
+    CHECK(heads.text_table->header == std::vector<std::string>{"Idx", "ID", "Token", "Q-Norm", "K-Norm", "V-Norm",
+                                                               "Q-Var", "K-Var", "V-Var", "Norm", "Var"});
+    CHECK(heads.text_table->more_words == std::vector<std::size_t>{2});
+    REQUIRE(heads.text_table->rows.size() == 15);
+    CHECK(heads.text_table->rows[0] == std::vector<std::string>{"0", "0", "␣the (sink)", "2.0000", "2.0000", "2.0000",
+                                                                "2.0000", "2.0000", "2.0000", "2.0000", "2.0000"});
+    CHECK(heads.text_table->rows[2][1] == "4");
+    const auto beside = make_figure("states", std::vector{file, file}, options);
+    CHECK(beside.text_table->rows[0].size() == 21);
+    CHECK(beside.text_table->more_words == std::vector<std::size_t>{2, 12});
     options.head = 3;
     CHECK(curves(make_figure("states", std::vector{file}, options), 4).curves.size() == 1);
     CHECK(refusal("states", {folder.analysis("b", {})}).find("--record states") != std::string::npos);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Figures of runs, evaluations and models on made-up ones.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -204,8 +205,14 @@ TEST_CASE("Perplexity by context: a panel a layout, a line a mixer, errors over 
     CHECK(panel.y.range == figure.panels[0].y.range);
     REQUIRE(panel.markers.size() == 1);
     CHECK(panel.markers[0].position == 256);
-    // Standard and two mixers at two sizes: a line and dots each.
-    REQUIRE(curves(panel).size() == 12);
+    // Standard and two mixers at two sizes: a line and dots each, and what is beyond 256.
+    REQUIRE(curves(panel).size() == 18);
+    CHECK(curves(panel)[0].x == std::vector<double>{64, 128, 256});
+    CHECK(curves(panel)[1].x == std::vector<double>{64, 128, 256, 512});
+    CHECK(curves(panel)[12].x == std::vector<double>{256, 512});
+    CHECK(curves(panel)[12].thin);
+    CHECK(curves(panel)[12].colour == curves(panel)[0].colour);
+    CHECK(panel.markers[0].label == "trained at 256");
     CHECK(curves(panel)[0].name == "Standard");
     CHECK(curves(panel)[3].dot > curves(panel)[1].dot);
     CHECK(curves(panel)[0].y[0] == Approx(12 * (1 + 8.0 / 64) + 0.4));
@@ -431,6 +438,79 @@ TEST_CASE("Results that have a figure of their own are in no other", "[figures][
     options.task = "position_perplexity";
     CHECK_THROWS_MATCHES(make_figure("context-perplexity", inputs, options), Error,
                          IsError(ErrorCode::usage, "--task"));
+}
+
+TEST_CASE("Context lengths of several models: each by its job, with its own training length", "[figures][evaluation]") {
+    store::Evaluation all;
+    const auto add = [&](const char* name, const char* mixer, std::int64_t seed, const char* job, char sha,
+                         std::int64_t trained, double at_most) {
+        store::EvaluatedModel model;
+        model.name = name;
+        model.mixer = mixer;
+        model.layout = "uniform";
+        model.parameters = 5'000'000;
+        model.training_length = trained;
+        model.seed = seed;
+        model.job = job;
+        model.sha256 = std::string(64, sha);
+        const auto index = std::ssize(all.models);
+        all.models.push_back(model);
+        for (const auto& [length, value] : {std::pair{512, 20.0}, {1024, 22.0}, {2048, at_most}})
+            all.results.push_back({index, "wikitext", "word_perplexity", length, value, 0.5, 1000});
+    };
+    add("llama", "standard", 1, "l", 'a', 512, 300);
+    add("llama-long", "standard", 1, "k", 'b', 1024, 150);
+    add("lazy-1", "lazy", 1, "z", 'c', 512, 30);
+    add("lazy-2", "lazy", 2, "z", 'd', 512, 32);
+    add("lazy-no-offset", "lazy", 1, "n", 'e', 512, 60);  // as many parameters
+    const auto made = [&] {
+        FigureInputs inputs;
+        inputs.evaluations.push_back(std::make_shared<const store::Evaluation>(all));
+        return make_figure("context-perplexity", inputs, {});
+    };
+    const auto figure = made();
+    REQUIRE(figure.panels.size() == 1);
+    const auto& panel = figure.panels[0];
+    std::vector<std::string> legend;
+    std::set<int> colours;
+    for (const auto& entry : figure.legend) {
+        legend.push_back(entry.name);
+        colours.insert(entry.colour);
+    }
+    CHECK(std::set(legend.begin(), legend.end()) ==
+          std::set<std::string>{"llama", "llama-long", "lazy-1", "lazy-no-offset"});
+    CHECK(colours.size() == 4);
+    REQUIRE(panel.markers.size() == 2);
+    CHECK(panel.markers[0].label == "trained at 512: 3 models");
+    CHECK(panel.markers[1].label == "trained at 1024: llama-long");
+    CHECK(panel.x.range->second > 2048);
+    CHECK(panel.y.scale == ScaleKind::logarithmic);
+    CHECK(panel.y.range->second > 300);
+    REQUIRE(curves(panel).size() == 12);
+    for (std::size_t i = 0; i < 8; i += 2) {
+        const auto &line = curves(panel)[i], &dots = curves(panel)[i + 1];
+        const bool longer = line.name == "llama-long";
+        CHECK(line.x.back() == (longer ? 1024 : 512));
+        CHECK(dots.x.back() == 2048);
+        if (line.name == "lazy-1") CHECK(dots.y.back() == 31);  // the mean of two seeds
+        const auto& rest = curves(panel)[8 + i / 2];
+        CHECK(rest.name == line.name);
+        CHECK(rest.thin);
+        CHECK(rest.x == (longer ? std::vector<double>{1024, 2048} : std::vector<double>{512, 1024, 2048}));
+    }
+    CHECK(std::any_of(figure.notes.begin(), figure.notes.end(), [](const std::string& note) {
+        return note.find("Thin lines: beyond the length of training.") != std::string::npos;
+    }));
+    const auto table = figure.table();
+    CHECK(table.rows() == 12);
+    CHECK(column<std::vector<std::string>>(table, "model")[0] == "llama");
+    CHECK(column<std::vector<std::int64_t>>(table, "training_length")[3] == 1024);
+
+    // Files that know no jobs: two models of seed 1 are no seeds of one, nor is anybody of their kind.
+    for (auto& model : all.models) model.job.clear();
+    std::set<std::string> apart;
+    for (const auto& entry : made().legend) apart.insert(entry.name);
+    CHECK(apart == std::set<std::string>{"llama", "llama-long", "lazy-1", "lazy-2", "lazy-no-offset"});
 }
 
 TEST_CASE("Models of one mixer and layout are called by their names", "[figures][evaluation]") {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // write_samples FOLDER: a made-up run with its journal and run.h5, two more, two evaluation files, one with items, and
-// an analysis of a model with recurrent layers, for slow tests in Python and for looking at figures.
+// analyses of a model with recurrent layers, of one with Lazy Attention and of one with ALiBi, for slow tests in Python
+// and for looking at figures.
 #include <cstdio>
 #include <filesystem>
 
 #include "core/base/error.h"
 #include "tests/core/figures/sample_folder.h"
 #include "tests/core/figures/sample_records.h"
+#include "tests/core/store/synthetic_lazy.h"
 #include "tests/core/store/synthetic_recurrent.h"
 
 using namespace headscope;
@@ -22,6 +24,10 @@ int main(int count, char** arguments) {
         test::write_run_folder(folder / "second", test::sample_record("second", 300, 3, 0.4));
         test::write_run_folder(folder / "deep", test::sample_record("deep", 600, 12, -0.2));
         tests::write_recurrent_analysis(folder / "recurrent.headscope.h5");
+        tests::LazySample lazy;
+        lazy.analysis.record.maps = lazy.analysis.record.states = true;
+        tests::write_lazy_analysis(folder / "lazy.headscope.h5", lazy);
+        tests::write_lazy_analysis(folder / "alibi.headscope.h5", tests::alibi_sample());
         store::write_evaluation(folder / "sample.evaluation.h5", test::sample_evaluation());
         store::write_evaluation(folder / "tasks.evaluation.h5", test::sample_task_evaluation());
     } catch (const Error& error) {

@@ -14,11 +14,12 @@
 namespace headscope::test {
 
 /// Every layer's weights, or the implicit ones of its state, are the golden ones, where there are any.
-inline void compare_matrices(const GoldenModel& golden) {
+inline void compare_matrices(const GoldenModel& golden, const model::Segments& segments = {}) {
     const auto model = golden.checkpoint.build();
     RecordingProbe probe(true, {"nothing"});
     model::ForwardOptions options;
     options.probe = &probe;
+    options.segments = segments;
     model->forward(golden.batch, options);
     if (golden.attention.empty()) return;
     std::map<std::int64_t, at::Tensor> found;

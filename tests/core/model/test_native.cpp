@@ -433,6 +433,15 @@ TEST_CASE("Sizes of a mixer with a state that do not fit are refused by their op
     refuses("ttt_linear", {{"mini_batch_size", 0}}, ErrorCode::mismatch, "mini_batch_size");
     refuses("titans", {{"base_lr", 0}}, ErrorCode::mismatch, "base_lr");
     refuses("titans", {{"expand_v", 2.0}}, ErrorCode::mismatch, "expand_v");
+    // Heads as large as the model's, which no option bounds.
+    refuses("lightning", {{"num_heads", 2}}, ErrorCode::mismatch, "lightning.head_dim", {{"head_dim", 1 << 27}});
+    refuses("deltanet", {{"num_heads", 2}, {"expand_v", 1024}}, ErrorCode::mismatch, "deltanet.expand_v",
+            {{"head_dim", 1 << 20}});
+    refuses("mamba2", nlohmann::json::object(), ErrorCode::mismatch, "mamba2.head_dim", {{"head_dim", 1 << 27}});
+    refuses("gla", {{"head_dim", 65537}}, ErrorCode::mismatch, "head_dim");
+    refuses("mamba2", {{"state_size", std::int64_t{1} << 31}}, ErrorCode::mismatch, "state_size");
+    refuses("standard", nlohmann::json::object(), ErrorCode::mismatch, "head_dim",
+            {{"head_dim", std::int64_t{1} << 31}});
     refuses("retnet", {{"use_gate", false}}, ErrorCode::unsupported, "retnet",
             {{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}});
 }

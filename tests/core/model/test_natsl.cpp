@@ -2,13 +2,16 @@
 // NAtS-L in small chunks: what test_native.cpp's texts are too short for. Its logits and matrices are compared there.
 #include "tests/catch_with_torch.h"
 
+#include <cmath>
 #include <fstream>
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include "core/mixers/mixer.h"
+#include "core/mixers/shared/recurrence.h"
 #include "core/model/presets.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
@@ -122,12 +125,70 @@ TEST_CASE("Gradients of NAtS-L are the golden ones, of all scores or of those of
                 REQUIRE(parameter != nullptr);
                 const at::Tensor found =
                     model->gradients().narrow(0, parameter->value.storage_offset(), expected.numel());
-                // The golden numbers have nine digits, in sums that cancel; float32 as in "Gradients in float32 are those of float64".
+                // The golden numbers have nine digits, in sums that cancel; float32 as in "Gradients in float32 are
+                // those of float64".
                 const double error = type == at::kDouble ? 4e-8 : 8 * test::kFloatError;
                 CHECK(largest_value(found.to(at::kDouble) - expected) < error * largest_value(expected));
             }
         }
     }
+}
+
+TEST_CASE("NAtS-L in bfloat16 is the reference that rounds as it does, and types are those of float32",
+          "[natsl][golden]") {
+    constexpr double kStep = 0x1p-8;  // a bfloat16 number and the next, over the number
+    std::ifstream stream(HEADSCOPE_SOURCE_DIR "/tests/golden/natsl_bfloat16.json");
+    const json document = json::parse(stream);
+    REQUIRE(document.at("cases").size() == 6);
+    std::size_t near = 0;
+    for (const json& one : document.at("cases")) {
+        const auto name = one.at("model").get<std::string>();
+        INFO(name);
+        const test::GoldenModel golden = test::golden_model(name);
+        const auto texts = one.at("tokens").get<std::vector<std::vector<std::int64_t>>>();
+        std::vector<at::Tensor> rows;
+        for (const auto& text : texts) rows.push_back(at::tensor(text, at::kLong));
+        const model::Batch batch{at::stack(rows), {}, {}};
+        const auto difference = one.at("difference").get<std::vector<double>>();
+        const auto size = one.at("size").get<std::vector<double>>();
+        const auto linear = one.at("linear").get<std::vector<int>>();
+        for (const auto type : {checkpoint::LoadAs::float32, checkpoint::LoadAs::bfloat16}) {
+            const bool few = type == checkpoint::LoadAs::bfloat16;
+            const auto model = golden.checkpoint.build(type);
+            const at::Tensor types = recorded(*model, batch).at("token_types", 0).contiguous();
+            REQUIRE(types.numel() == std::ssize(difference));
+            for (std::size_t i = 0; i < difference.size(); ++i) {
+                INFO(i << ": " << difference[i] << " of " << size[i]);
+                const int found = types.const_data_ptr<std::int8_t>()[i];
+                if (std::abs(difference[i]) > (few ? kStep : test::kFloatError) * size[i])
+                    CHECK(found == (difference[i] > 0 ? 1 : 0));
+                else if (few)
+                    ++near;
+                if (few) CHECK((found == linear[i] || std::abs(difference[i]) <= kStep * size[i]));
+            }
+            if (!few) continue;
+            const at::Tensor logits = model->logits(model->forward({batch.ids.narrow(0, 0, 1), {}, {}}));
+            const at::Tensor expected = at::tensor(one.at("logits").get<std::vector<double>>(), at::kDouble);
+            // What is rounded inside the branches and in the feed-forward, the reference does not round.
+            CHECK(largest_difference(logits, expected.view(logits.sizes())) < 4 * kStep * largest_value(expected));
+        }
+    }
+    CHECK(near > 0);  // some score is within a step of the other
+}
+
+TEST_CASE("At a chunk's end a cache holds its state twice, not one tensor under two names", "[natsl][decoding]") {
+    mixers::Recurrence what;
+    what.query = at::full({1, 1, 4, 3}, 0.5, at::kFloat);
+    what.key = at::full({1, 1, 4, 3}, 0.25, at::kFloat);
+    what.value = at::full({1, 1, 4, 2}, 2.0, at::kFloat);
+    what.rule.chunk_size = 4;
+    what.kept = at::full({1, 1, 1}, 1.0, at::kFloat);
+    mixers::RecurrentCache cache;
+    mixers::recur_in_pieces(what, &cache, nullptr);
+    REQUIRE(cache.open == 0);
+    CHECK(cache.start.equal(cache.now));
+    CHECK(largest_value(cache.now) > 0);
+    CHECK_FALSE(cache.start.is_alias_of(cache.now));
 }
 
 TEST_CASE("NAtS-L read in pieces is NAtS-L read at once, for every ablation", "[natsl][decoding]") {

@@ -343,10 +343,12 @@ TEST_CASE("a recurrence that is trained agrees with LibTorch's autograd through 
     CHECK_FALSE(mixers::recurrence_trains_fused(filled(channels)));
 }
 
-TEST_CASE("sink logits and distance biases that are trained agree with LibTorch's autograd", "[training_ops]") {
+TEST_CASE("sink logits, offsets and distance biases that are trained agree with LibTorch's autograd",
+          "[training_ops]") {
     for (const auto& [length, normaliser] :
          {std::pair{1, kernels::Normaliser::softmax}, std::pair{65, kernels::Normaliser::softmax},
-          std::pair{130, kernels::Normaliser::softmax}, std::pair{65, kernels::Normaliser::sparsemax}}) {
+          std::pair{130, kernels::Normaliser::softmax}, std::pair{65, kernels::Normaliser::sparsemax},
+          std::pair{65, kernels::Normaliser::entmax}, std::pair{65, kernels::Normaliser::elastic}}) {
         const auto attend = [normaliser = normaliser](bool fused) {
             return [=](const Tensors& t) {
                 const auto part = [&](std::int64_t first, std::int64_t count) {
@@ -356,12 +358,16 @@ TEST_CASE("sink logits and distance biases that are trained agree with LibTorch'
                 const at::Tensor sinks = t[1].to(at::kFloat), biases = t[2].to(at::kFloat).contiguous();
                 kernels::ScoreRule rule = rule_for(q);
                 rule.normaliser = normaliser;
-                rule.sink_logits.assign(sinks.const_data_ptr<float>(), sinks.const_data_ptr<float>() + 4);
+                const bool elastic = normaliser == kernels::Normaliser::elastic;
+                (elastic ? rule.offsets : rule.sink_logits)
+                    .assign(sinks.const_data_ptr<float>(), sinks.const_data_ptr<float>() + 4);
                 rule.bias_length = biases.size(1);
                 rule.bias_origin = biases.size(1) - 1;
                 rule.distance_bias.assign(biases.const_data_ptr<float>(),
                                           biases.const_data_ptr<float>() + biases.numel());
-                const mixers::RuleTensors tensors{t[1], t[2]};
+                mixers::RuleTensors tensors;
+                (elastic ? tensors.offsets : tensors.sink_logits) = t[1];
+                tensors.distance_bias = t[2];
                 if (!fused) return mixers::dense_attention(q, k, v, rule, tensors).transpose(1, 2).flatten(2);
                 REQUIRE(mixers::trains_fused(q, k, v, rule));
                 return mixers::trained_attention(q, k, v, rule, tensors, nullptr);

@@ -222,6 +222,18 @@ inline std::vector<float> synthetic_products(const SyntheticAnalysis& a, std::in
     return products;
 }
 
+/// Norms and variances of queries, keys and values: all of them 1 + layer.
+inline void write_synthetic_states(store::AnalysisWriter& writer, const SyntheticAnalysis& a, std::int64_t s,
+                                   std::int32_t layer) {
+    const auto n = static_cast<std::size_t>(a.lengths.at(static_cast<std::size_t>(s)));
+    for (const char* name : {"q", "k", "v"}) {
+        const std::int32_t heads = std::string(name) == "q" ? a.heads : a.key_value_heads;
+        const std::vector<float> values(static_cast<std::size_t>(heads) * n, 1.0F + static_cast<float>(layer));
+        writer.write_state(s, layer, std::string(name) + "_norm", values, heads);
+        writer.write_state(s, layer, std::string(name) + "_variance", values, heads);
+    }
+}
+
 /// Writes sequence `s` at every measured site of `layer`, with whatever the header records.
 inline void write_synthetic_layer(store::AnalysisWriter& writer, const SyntheticAnalysis& a, std::int64_t s,
                                   std::int32_t layer) {
@@ -244,14 +256,7 @@ inline void write_synthetic_layer(store::AnalysisWriter& writer, const Synthetic
     if (a.record.norms) {
         writer.write_value_products(s, layer, synthetic_products(a, length, seed + static_cast<std::uint64_t>(layer)));
     }
-    if (a.record.states) {
-        for (const char* name : {"q", "k", "v"}) {
-            const std::int32_t heads = std::string(name) == "q" ? a.heads : a.key_value_heads;
-            const std::vector<float> values(static_cast<std::size_t>(heads) * n, 1.0F + static_cast<float>(layer));
-            writer.write_state(s, layer, std::string(name) + "_norm", values, heads);
-            writer.write_state(s, layer, std::string(name) + "_variance", values, heads);
-        }
-    }
+    if (a.record.states) write_synthetic_states(writer, a, s, layer);
     if (a.record.experts && !a.plain_layers.contains(layer)) write_synthetic_experts(writer, a, s, layer, seed);
     writer.write_site(s, layer, synthetic_statistics(a, length, layer, seed), 0);
 }

@@ -21,6 +21,16 @@ struct LazySample {
     bool offsets = true, slopes = false;
 };
 
+/// Of the same sizes, with ALiBi's slopes and nothing learned.
+inline LazySample alibi_sample() {
+    LazySample sample;
+    sample.analysis.model_name = "alibi";
+    sample.window = 0;
+    sample.offsets = false;
+    sample.slopes = true;
+    return sample;
+}
+
 inline float lazy_bias(std::int64_t layer, std::int64_t head, std::int64_t distance) {
     return 0.5F - 0.03125F * static_cast<float>((head + 1) * std::abs(distance)) / static_cast<float>(layer + 1);
 }
@@ -49,7 +59,10 @@ inline store::AnalysisHeader lazy_header(const LazySample& sample) {
 inline kernels::Statistics lazy_statistics(const LazySample& sample, std::int64_t length, std::int32_t layer,
                                            std::uint64_t seed) {
     kernels::Statistics st = synthetic_statistics(sample.analysis, length, layer, seed);
-    if (!sample.offsets) return st;
+    if (!sample.offsets) {
+        std::fill(st.zero_fraction.begin(), st.zero_fraction.end(), 0.0);
+        return st;
+    }
     for (std::size_t h = 0; h < st.sink.size(); ++h) {
         st.density[h] = (1 - st.sink[h]) / 2;
         st.sparsity[h] = 1 - st.sink[h] - st.density[h];
@@ -82,6 +95,7 @@ inline void write_lazy_analysis(const std::filesystem::path& path, const LazySam
                 }
                 writer.write_map(sequence, layer, map.query, map.key, map.row_constant, map.rule, 0);
             }
+            if (a.record.states) write_synthetic_states(writer, a, sequence, layer);
             writer.write_site(sequence, layer, lazy_statistics(sample, a.lengths[s], layer, seed), 0);
         }
     }

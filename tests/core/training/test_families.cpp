@@ -94,6 +94,8 @@ const std::vector<std::string> kDecoders{
     "granitemoe",
     "native-standard",
     "native-standard-sparsemax",
+    "native-lazy",
+    "native-lazy-entmax",
     "native-all-mixers",
 };
 

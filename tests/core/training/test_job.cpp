@@ -208,6 +208,26 @@ TEST_CASE("What is wrong with a job is told with line, column, key and the neare
     }
 }
 
+TEST_CASE("What runs of several seeds have in common is all but the seed and what changes no number",
+          "[training][job]") {
+    const JobFile job = read(kLeast);
+    const std::string text = text_but_for_seed(job);
+    for (const char* same : {"seed=7", "name=other", "training.threads=3", "data.workers=2", "evaluation.every=7",
+                             "snapshots.keep=5", "probe.every=3", "sample.tokens=9"}) {
+        JobFile changed = job;
+        set_key(changed, same);
+        INFO(same);
+        CHECK(text_but_for_seed(changed) == text);
+    }
+    for (const char* other : {"training.steps=7", "data.fixed_token={ position = 2 }", "data.sequence_length=99",
+                              "model.mixers.approximate.second_order=diagonal", "optimizer.learning_rate=1e-3"}) {
+        JobFile changed = job;
+        set_key(changed, other);
+        INFO(other);
+        CHECK(text_but_for_seed(changed) != text);
+    }
+}
+
 TEST_CASE("--set changes a key, takes the place of others, and refuses as a file does", "[training][job]") {
     JobFile job = read(kWhole);
     set_key(job, "training.minutes = 2.5");

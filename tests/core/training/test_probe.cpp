@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a probe keeps of layers with two branches.
+// What a probe keeps of layers with two branches, and of biases and offsets.
 #include <catch2/catch.hpp>
 
 #include <ATen/ops/arange.h>
@@ -45,4 +45,25 @@ TEST_CASE("The probe keeps the softmax fraction of each head, and what is of imp
     }
     tests::FakeModel plain({});
     CHECK(values_of(training::measure(plain, ids, Cancellation()), "softmax_fraction") == nullptr);
+}
+
+TEST_CASE("The probe keeps offsets, and biases of some distances", "[training]") {
+    tests::FakeModel::Options options;
+    options.distances = true;
+    tests::FakeModel model(options);
+    const at::Tensor ids = at::arange(2 * 10, at::kLong).view({2, 10}).remainder(40);
+    const auto result = training::measure(model, ids, Cancellation());
+    const auto *offset = values_of(result, "offset"), *near = values_of(result, "bias_1");
+    REQUIRE(offset);
+    REQUIRE(near);
+    CHECK(values_of(result, "bias_0"));
+    CHECK(values_of(result, "bias_4") == nullptr);  // three distances
+    for (std::int64_t h = 0; h < 4; ++h) {
+        CHECK(offset->at(static_cast<std::size_t>(2 * 4 + h)) == double{tests::FakeModel::offset_of(h)});
+        CHECK(std::isnan(offset->at(static_cast<std::size_t>(4 + h))));
+        CHECK(near->at(static_cast<std::size_t>(h)) == double{tests::FakeModel::bias_of(h, 1)});
+        CHECK(std::isnan(near->at(static_cast<std::size_t>(4 + h))));
+    }
+    tests::FakeModel plain({});
+    CHECK(values_of(training::measure(plain, ids, Cancellation()), "offset") == nullptr);
 }

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/figures/recipe.h"
 #include "core/workspace/head_filter.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/plots/colour_map.h"
@@ -297,6 +298,7 @@ ThumbnailWish AllHeads::wish_for(std::int64_t site) const {
     wish.colours =
         colour_table(implicit ? figures::ColourMap::diverging : figures::ColourMap::sequential, desk().theme());
     wish.none = desk().theme().none.rgb();
+    wish.zero = desk().theme().zero.rgb();
     return wish;
 }
 
@@ -344,12 +346,22 @@ void AllHeads::ask_for_strips() {
     }
 }
 
+/// Of some head so many weights that its thumbnail tells them from small ones.
+bool AllHeads::some_zeros() {
+    const auto heads = study()->heads(selection().sequence);
+    const auto column = heads ? heads->column("zero_fraction") : std::nullopt;
+    for (std::size_t row = 0; column && row < heads->rows.size(); ++row)
+        if (heads->value(row, *column) >= figures::kSparseHead) return true;
+    return false;
+}
+
 void AllHeads::show_scale(std::optional<double> highest) {
     const bool maximum = statistic() == "maximum";
     const QString what =
         maximum ? tr("largest weight of a block, logarithmic") : tr("mean weight of a block, logarithmic");
     const QString name =
         shared() ? tr("Shared: %1").arg(what) : tr("Per head: %1, up to each head's highest").arg(what);
+    const QString zeros = some_zeros() ? tr(" · sand: exactly 0") : QString();
     std::vector<std::pair<double, QString>> ticks;
     if (shared() && highest) {
         const figures::ColourScale scale = thumbnail_scale(statistic(), *highest);
@@ -358,7 +370,7 @@ void AllHeads::show_scale(std::optional<double> highest) {
     } else if (!shared()) {
         ticks = {{0, maximum ? tr("a thousandth") : tr("a ten-thousandth")}, {1, tr("highest of the head")}};
     }
-    bar_->set_ticks(name, figures::ColourMap::sequential, std::move(ticks));
+    bar_->set_ticks(name + zeros, figures::ColourMap::sequential, std::move(ticks));
 }
 
 void AllHeads::show_note() {

@@ -50,6 +50,7 @@ private:
     std::optional<double> shared_end();
     /// Fills sequences_ and averaged_.
     void choose_sequences();
+    bool some_zeros();
     void show_scale(std::optional<double> highest);
     void show_note();
     void show_pointed(std::int64_t site, std::int64_t head);

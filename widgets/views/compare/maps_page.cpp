@@ -85,6 +85,7 @@ void CompareMaps::show_sides(const CompareSides& sides) {
             map = take(side.study->weights_map(s, side.site, side.head));
             if (map && !std::isnan(map->most())) next.coefficients[i] = static_cast<double>(map->most());
         }
+        next.zeros |= !logits && has_zeros(*side.study, s, side.site, side.head);
         if (!logits) continue;
         if (const auto largest = take(largest_logit(*side.study, s, side.site, side.head)))
             next.largest = std::max(next.largest, *largest);
@@ -191,7 +192,9 @@ figures::ColourScale CompareMaps::colours_of(Which which) const {
     MapLook look = look_;
     if (!implicit(which)) {
         if (!shown_.difference.logits) look.values = MapLook::Values::weights;
-        return look.colours(longest(), shown_.largest);
+        figures::ColourScale colours = look.colours(longest(), shown_.largest);
+        colours.zero_apart = shown_.zeros && !look.ranks();
+        return colours;
     }
     look.values = MapLook::Values::implicit;
     const auto& ends = shown_.coefficients;

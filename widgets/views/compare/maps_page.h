@@ -59,6 +59,7 @@ private:
         std::array<std::shared_ptr<const store::Values>, 2> thumbnails;
         std::array<std::shared_ptr<const std::vector<QString>>, 2> queries, keys;
         double largest = 0;                    ///< magnitude of both heads' logits, where those are shown
+        bool zeros = false;                    ///< weights of one of them are exactly 0
         std::array<double, 2> coefficients{};  ///< what none of a side's implicit matrix is above; else 0
         bool operator==(const Shown&) const = default;
     };

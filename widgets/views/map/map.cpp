@@ -19,7 +19,6 @@
 #include "widgets/views/views.h"
 
 namespace headscope::widgets {
-
 MapView::MapView(Desk* desk, QWidget* parent) : View(desk, parent), sources_(&desk->tiles()), probe_(desk) {
     make_widgets();
     connect_widgets();
@@ -117,6 +116,8 @@ std::optional<MapView::Shown> MapView::ask() {
         if (!largest && largest.pending) return std::nullopt;
         next.largest = largest ? *largest : 0;
     }
+    if (next.look.values == MapLook::Values::weights && !next.look.ranks())
+        next.zeros = has_zeros(study, next.sequence, next.site, next.head);
     QString failure;
     const auto take = [&failure](const auto& reply) {
         if (failure.isEmpty()) failure = reply.failure;
@@ -349,7 +350,8 @@ const store::SequenceTokens& MapView::shown_tokens(bool query) const {
 
 void MapView::show_colours() {
     const std::int64_t length = std::max(shown_.queries, shown_.keys);
-    const figures::ColourScale scale = shown_.look.colours(length, shown_.largest);
+    figures::ColourScale scale = shown_.look.colours(length, shown_.largest);
+    scale.zero_apart = shown_.zeros;
     plot_->set_colours(scale, shown_.look.pooling);
     scale_->set_look(scale, theme_);
     profiles_->set_look(shown_.look.curve_colours(length, shown_.largest), theme_);

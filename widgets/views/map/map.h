@@ -63,6 +63,7 @@ private:
         std::shared_ptr<const store::Values> types;                ///< of the head's keys; null: they have none
         std::int64_t queries = 0, keys = 0;
         MapLook look;
+        bool zeros = false;  ///< some weights of the head are exactly 0
         double largest = 0;  ///< magnitude of the head's logits; 0: not known yet
         bool operator==(const Shown&) const = default;
     };

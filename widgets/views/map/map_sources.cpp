@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/figures/map_values.h"
+#include "core/figures/recipe.h"
 #include "core/maps/logit_source.h"
 #include "core/maps/rank_source.h"
 
@@ -19,6 +20,16 @@ std::shared_ptr<const maps::TileSource> source_of(const std::shared_ptr<const ma
     if (kind == MapKind::logits) return std::make_shared<const maps::LogitSource>(map);
     if (kind == MapKind::ranks) return std::make_shared<const maps::RankSource>(map);
     return map;
+}
+
+bool has_zeros(Study& study, std::optional<std::int64_t> sequence, std::int64_t site, std::int64_t head) {
+    const auto heads = study.heads(sequence);
+    const auto column = heads ? heads->column("zero_fraction") : std::nullopt;
+    // Thumbnails alone do not know what a window hides.
+    const double least = study.has_maps(site) ? 0 : figures::kSparseHead;
+    for (std::size_t row = 0; column && row < heads->rows.size(); ++row)
+        if (heads->rows[row].site == site && heads->rows[row].head == head) return heads->value(row, *column) > least;
+    return false;
 }
 
 Reply<double> largest_logit(Study& study, std::optional<std::int64_t> sequence, std::int64_t site, std::int64_t head) {

@@ -39,6 +39,9 @@ private:
 /// What the tile service is to make of a map.
 std::shared_ptr<const maps::TileSource> source_of(const std::shared_ptr<const maps::PairMap>& map, MapKind kind);
 
+/// Whether a head's map tells exact zeros from small weights; false while the table of heads is read.
+bool has_zeros(Study& study, std::optional<std::int64_t> sequence, std::int64_t site, std::int64_t head);
+
 /// The greatest magnitude of a head's logits, in one sequence or (empty) in any: the end of their colours.
 Reply<double> largest_logit(Study& study, std::optional<std::int64_t> sequence, std::int64_t site, std::int64_t head);
 

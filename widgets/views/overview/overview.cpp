@@ -32,7 +32,7 @@ struct ScaleChoice {
     Normalise normalise;
     const char *name, *title, *tip;
 };
-constexpr std::array kScales{
+constexpr std::array kScaleChoices{
     ScaleChoice{Normalise::absolute, "absolute", QT_TRANSLATE_NOOP("Overview", "Absolute"),
                 QT_TRANSLATE_NOOP("Overview", "Values as measured, on one linear scale")},
     ScaleChoice{Normalise::minmax, "minmax", QT_TRANSLATE_NOOP("Overview", "Min–max"),
@@ -84,7 +84,7 @@ Overview::Overview(Desk* desk, QWidget* parent)
 
     connect(measures_, &QComboBox::activated, this, [this] { set_measure(measures_->currentData().toString()); });
     connect(scales_, &QComboBox::activated, this,
-            [this](int index) { set_normalise(kScales.at(static_cast<std::size_t>(index)).normalise); });
+            [this](int index) { set_normalise(kScaleChoices.at(static_cast<std::size_t>(index)).normalise); });
     connect(grid_, &HeadGrid::chosen, this, &Overview::choose);
     connect(grid_, &HeadGrid::opened, this, &Overview::open);
     connect(grid_, &HeadGrid::stepped, this, [this](int sites, int heads) { this->desk().step(sites, heads); });
@@ -140,7 +140,7 @@ QWidget* Overview::make_left() {
     scales_->setObjectName(QStringLiteral("scale"));
     scales_->setAccessibleName(tr("Colour scale"));
     scales_->setToolTip(tr("What the colours stand for"));
-    for (const ScaleChoice& choice : kScales) {
+    for (const ScaleChoice& choice : kScaleChoices) {
         scales_->addItem(tr(choice.title), QLatin1String(choice.name));
         scales_->setItemData(scales_->count() - 1, tr(choice.tip), Qt::ToolTipRole);
     }
@@ -315,7 +315,7 @@ QString Overview::measure() const {
 }
 
 Normalise Overview::normalise() const {
-    return kScales.at(static_cast<std::size_t>(std::max(0, scales_->currentIndex()))).normalise;
+    return kScaleChoices.at(static_cast<std::size_t>(std::max(0, scales_->currentIndex()))).normalise;
 }
 
 void Overview::set_measure(const QString& name) {
@@ -328,8 +328,8 @@ void Overview::set_measure(const QString& name) {
 }
 
 void Overview::set_normalise(Normalise normalise) {
-    for (std::size_t i = 0; i < kScales.size(); ++i)
-        if (kScales[i].normalise == normalise) scales_->setCurrentIndex(static_cast<int>(i));
+    for (std::size_t i = 0; i < kScaleChoices.size(); ++i)
+        if (kScaleChoices[i].normalise == normalise) scales_->setCurrentIndex(static_cast<int>(i));
     show_grid();
     Q_EMIT state_changed();
 }
@@ -348,7 +348,7 @@ void Overview::restore(const QJsonObject& state) {
     panel_->restore(state);
     desk().set_head_filter(panel_->filter()->text().trimmed());  // other views know it before this one has a table
     const QString scale = state[QStringLiteral("scale")].toString();
-    for (const ScaleChoice& choice : kScales)
+    for (const ScaleChoice& choice : kScaleChoices)
         if (scale == QLatin1String(choice.name)) set_normalise(choice.normalise);
     const QString wanted = state[QStringLiteral("measure")].toString();
     if (!wanted.isEmpty()) {
