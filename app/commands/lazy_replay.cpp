@@ -71,8 +71,8 @@ fs::path LazyReplay::run() {
     for (std::size_t i = 0; i < plan_.trials.size(); ++i) {
         const Model& model = lazy::model(plan_.trials[i]);
         const bool extra = static_cast<std::int64_t>(i) >= plan_.planned;
-        if (extra) budget_.extras += (budget_.extras.empty() ? "" : ", ") + std::string(model.label);
-        trials.push_back({std::string(model.label), extra, [this, &model] { return is_done(model); },
+        if (extra) budget_.extras += (budget_.extras.empty() ? "" : ", ") + plan_.trials[i];
+        trials.push_back({plan_.trials[i], extra, [this, &model] { return is_done(model); },
                           [this, &model] { do_trial(model); }, plan_.trial_seconds[i]});
     }
     do_trials(std::move(trials));
@@ -255,7 +255,7 @@ void LazyReplay::draw() {
     add("mass",
         "Where the weight of a row goes with Transformer++ and the formulations of Table 2, and the share of weights "
         "that are exactly 0",
-        masses, {"mass"});
+        masses, {"mass", "--sequence", "all"});
     add("bias", "Lazy Attention's learned biases by distance (Fig. 4, 8)", {own}, {"bias"});
     add("offsets", "Lazy Attention's learned offsets by layer and head (Fig. 5, 10)", {own}, {"offsets"});
     add("thumbnails", "Lazy Attention's weights: every head of every layer (Fig. 7)", {own}, {"thumbnails"});

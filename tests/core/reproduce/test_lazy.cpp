@@ -111,6 +111,8 @@ TEST_CASE("Lazy Attention's plan fits its minutes and is read as it was written"
         CHECK(plan.trials.size() == (minutes < 15 ? 12 : 16));
         const auto again = lazy::plan_from_json(lazy::to_json(plan), "plan.json");
         CHECK(lazy::to_json(again) == lazy::to_json(plan));
+        REQUIRE(plan.trial_seconds.size() == plan.trials.size());
+        CHECK(plan.trial_seconds[1] == Approx(8 + 0.05 * static_cast<double>(plan.steps)));
         CHECK(plan.lengths() == std::vector<std::int64_t>{256, 512, 1024});
     }
     const std::string text = lazy::to_json(plan_for(40));
