@@ -205,8 +205,10 @@ json describe_analysis(const fs::path& path) {
 json describe_hdf5(const fs::path& path) {
     const std::string format = store::hdf5_format(path);
     if (format == "headscope-run") return describe_run(store::read_run_file(path));
-    if (format == "headscope-evaluation")
+    if (format == "headscope-evaluation") {
+        store::read_items(path);  // read here before the window reads them: a damaged file may end this process
         return describe_evaluation(store::read_evaluation(path), path.filename().string());
+    }
     return describe_analysis(path);
 }
 
