@@ -288,7 +288,7 @@ TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[ap
     const TemporaryFolder folder;
     const json document = json::parse(
         run_headscope({"cost", "--preset", "deconattn-500m", "--lengths", "2048", "--batch", "3", "--json"}).out);
-    REQUIRE(document.at("rows").size() == 7);
+    REQUIRE(document.at("rows").size() == 18);
     const json& standard = document.at("rows").at(0);
     CHECK(standard.at("mixer") == "standard");
     CHECK(standard.at("paper").at("prefill_flops") == 4.0 * 3 * 2048 * 2048 * 896 + 6.0 * 3 * 2048 * 896 * 896);

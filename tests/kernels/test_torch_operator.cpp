@@ -87,6 +87,8 @@ Options options_of(const GoldenCase& c) {
                     {"normaliser", normaliser_name(rule.normaliser)}};
     if (!rule.slopes.empty()) options["slopes"] = copy(rule.slopes, {heads});
     if (!rule.sink_logits.empty()) options["sink_logits"] = copy(rule.sink_logits, {heads});
+    if (!rule.offsets.empty()) options["offsets"] = copy(rule.offsets, {heads});
+    options["offset_form"] = rule.offset_form == OffsetForm::constant ? "constant" : "per_length";
     if (rule.bias_length > 0) options["distance_bias"] = copy(rule.distance_bias, {heads, rule.bias_length});
     if (!rule.query_length.empty()) options["query_length"] = copy(rule.query_length, {batch});
     if (!rule.key_begin.empty()) options["key_begin"] = copy(rule.key_begin, {batch});

@@ -259,7 +259,11 @@ TEST_CASE("Files are drawn together, and each can be left out", "[evaluation]") 
     Page page("scaling", {record, other});
     auto* numbers = child<NumberTable>(*page.view, "numbers");
     const auto seeds = [&] {
-        return std::get<std::vector<std::int64_t>>(numbers->numbers().table()->columns.back().values).front();
+        const auto& columns = numbers->numbers().table()->columns;
+        const auto column =
+            std::find_if(columns.begin(), columns.end(), [](const auto& one) { return one.name == "seeds"; });
+        REQUIRE(column != columns.end());
+        return std::get<std::vector<std::int64_t>>(column->values).front();
     };
     CHECK(seeds() == 6);
     auto* box = child<QCheckBox>(*page.view, "evaluation_file_1");

@@ -424,7 +424,8 @@ json document_of_older_files(const fs::path& folder) {
 
 TextEnds text_ends(const fs::path& folder) {
     const Settings settings(folder);
-    const Style style = named_style(settings);
+    // A class that is said to be any tokenizer has no tokens of its own, whatever the model is.
+    const Style style = settings.tokenizer_class() == "PreTrainedTokenizer" ? Style::unknown : named_style(settings);
     const Settings::Named named = settings.named(style == Style::unknown ? Settings::Named{} : default_tokens(style));
     const auto content = [&](const char* name) {
         const auto token = named.find(name);

@@ -211,7 +211,7 @@ TEST_CASE("Files are told with their hashes, items with their places, and a limi
     options.limit = 0;
     const auto all = evaluation::read_items(data, task("arc_challenge"), options);
     CHECK(all.items.size() == 5);
-    CHECK(all.items[1].requests == read.items[1].requests);
+    CHECK((all.items[1].requests == read.items[1].requests));
     Cancellation cancellation;
     cancellation.request();
     CHECK_THROWS_AS(evaluation::read_items(data, task("boolq"), {}, &cancellation), Stopped);
