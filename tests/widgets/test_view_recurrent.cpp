@@ -4,6 +4,7 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -48,7 +49,10 @@ struct Shown {
     void choose(const char* name, const char* value) {
         auto* box = view->findChild<QComboBox*>(QLatin1String(name));
         REQUIRE(box);
-        box->setCurrentIndex(box->findData(QLatin1String(value)));
+        const int place = std::max(box->findData(QLatin1String(value)), box->findText(QLatin1String(value)));
+        REQUIRE(place >= 0);
+        box->setCurrentIndex(place);
+        Q_EMIT box->activated(place);  // as a hand does it
         settle();
     }
     /// What a press on a button wants to be run.
@@ -102,7 +106,7 @@ TEST_CASE("Map of a recurrent layer in the mean over sequences, and of words", "
 
     all.sequence = 0;
     shown.desk.select(all);
-    shown.choose("map_units", "words");
+    shown.choose("map_units", "Words");
     CHECK(plot->content().map != 0);
     CHECK(plot->content().queries < 24);
     REQUIRE(shown.view->figure());

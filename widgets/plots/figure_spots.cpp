@@ -102,6 +102,9 @@ struct Finder {
             after = std::min(after, curve.x.size() - 1);
             if (after > 0 && wanted - curve.x[after - 1] < curve.x[after] - wanted) --after;
             const QPointF there = place_of(placed, curve.x[after], curve.y[after]);
+            // Beside a curve's ends there is none of it.
+            const bool beside = wanted < curve.x.front() || wanted > curve.x.back();
+            if (beside && std::abs(there.x() - place.x()) > units(6)) continue;
             const double distance = std::abs(there.y() - place.y());
             // Dots on a line know more than the line.
             const bool same = spot.row >= 0 && curve.points && !curve.error.empty() && distance <= best;
