@@ -140,6 +140,18 @@ TEST_CASE("Lines cover the text in order and keep to the width", "[text]") {
     }
 }
 
+TEST_CASE("A line that begins with spaces is a line of its own", "[text]") {
+    ensure_application();
+    LineBreaker breaker;
+    breaker.set_width(1000);
+    breaker.set_text(QStringLiteral("one\n two\n\n  three"), figure_font(8));
+    while (!breaker.work(1000)) {
+    }
+    REQUIRE(breaker.lines().size() == 4);
+    CHECK(breaker.lines()[1].begin == 4);
+    CHECK(breaker.lines()[3].begin == 10);
+}
+
 TEST_CASE("Every token can be pointed at where it is drawn", "[text]") {
     Area a;
     a.set(tokens_of(

@@ -81,19 +81,23 @@ void LineBreaker::measure_stretch() {
     QTextBoundaryFinder finder(QTextBoundaryFinder::Line, stretch);
     qsizetype from = 0;
     while (finder.toNextBoundary() > 0) {
-        const qsizetype to = finder.position();
-        const QStringView word = stretch.mid(from, to - from);
-        Piece piece;
-        piece.end = measured_ + to;
-        piece.breaks = word.endsWith(QLatin1Char('\n'));
-        qsizetype ink = word.size();
-        while (ink > 0 && word[ink - 1].isSpace()) --ink;
-        const QString text = word.left(ink).toString();
-        piece.ink = measured(text);
-        const QString spaces = word.mid(ink, word.size() - ink - (piece.breaks ? 1 : 0)).toString();
-        piece.width = piece.ink + (spaces.isEmpty() ? 0.0F : measured(spaces));
-        pieces_.push_back(piece);
-        from = to;
+        // Qt has no boundary between a line feed and spaces behind it, which begin the next line.
+        for (const qsizetype boundary = finder.position(); from < boundary;) {
+            const qsizetype feed = stretch.indexOf(QLatin1Char('\n'), from);
+            const qsizetype to = feed >= 0 && feed < boundary ? feed + 1 : boundary;
+            const QStringView word = stretch.mid(from, to - from);
+            Piece piece;
+            piece.end = measured_ + to;
+            piece.breaks = word.endsWith(QLatin1Char('\n'));
+            qsizetype ink = word.size();
+            while (ink > 0 && word[ink - 1].isSpace()) --ink;
+            const QString text = word.left(ink).toString();
+            piece.ink = measured(text);
+            const QString spaces = word.mid(ink, word.size() - ink - (piece.breaks ? 1 : 0)).toString();
+            piece.width = piece.ink + (spaces.isEmpty() ? 0.0F : measured(spaces));
+            pieces_.push_back(piece);
+            from = to;
+        }
     }
     measured_ = end;
 }
