@@ -190,7 +190,9 @@ def drawn(folder, seed, mixer):
     draw = random.Random(f"{mixer} {seed}")
     heads, size = draw.choice((1, 2, 3, 5, 6)), draw.choice((4, 6, 10, 14))
     count = draw.randint(1, 4)
-    others = [draw.choice((mixer, mixer, "standard", *MIXERS, *RECURRENT)) for _ in range(count - 1)]
+    # Roundings of a state that learns grow by the spread of its keys: what stands behind one is good to fewer digits.
+    tame = [name for name in RECURRENT if name not in LEARNERS]
+    others = [draw.choice((mixer, mixer, "standard", *MIXERS, *tame)) for _ in range(count - 1)]
     layers = [mixer, *others]
     draw.shuffle(layers)
     native(
@@ -282,7 +284,7 @@ def cases():
     listed += [
         case("alibi-five-heads", ["alibi"] * 2, few, num_attention_heads=5, num_key_value_heads=1),
         case("sigmoid-no-bias", ["sigmoid"] * 2, few, mixers={"sigmoid": {"bias": 0.0}}),
-        *(case(f"{mixer}-loud", [mixer], (7, 40), gain=60.0) for mixer in BASELINES),
+        *(case(f"{mixer}-loud", [mixer], (7, 40), gain=40.0) for mixer in BASELINES),
     ]
     small = dict(num_heads=3, head_dim=8, expand_v=1.5, num_softmax_heads=6, chunk_size=8)
     listed += [

@@ -23,7 +23,7 @@ import torch
 import transformers
 
 LENGTHS = (640, 1000)
-ITEMS = 3
+ITEMS = 2
 ANSWER = {"ruler_vt": 30, "ruler_cwe": 120, "ruler_fwe": 50}
 LINE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 NIAH = ("niah_single_1", "niah_single_2", "niah_single_3", "niah_multikey_1", "niah_multikey_2", "niah_multikey_3",
