@@ -71,7 +71,9 @@ def edges(file):
 
 def write_stand_in(path, traces):
     """An analysis file of what `traces` hold (float32 transformers), as the program would write it."""
-    sites, heads = len(traces[0].sites), traces[0].sites[0].weights.shape[0]
+    sites = len(traces[0].sites)
+    heads_of = [site.weights.shape[0] for site in traces[0].sites]  # some mixers have one
+    heads = max(heads_of)
     longest = max(len(trace.tokens) for trace in traces)
     size = min(oracle_indicators.THUMBNAIL_SIZE, longest)
     count, bins = len(traces), len(oracle_indicators.histogram_edges()) - 1
@@ -94,7 +96,7 @@ def write_stand_in(path, traces):
     arrays["tokens/length"] = np.array([len(trace.tokens) for trace in traces], dtype=np.int32)
     arrays["tokens/ids"] = np.full((count, longest), -1, dtype=np.int32)
     arrays["sites/layer"] = np.arange(sites, dtype=np.int32)
-    arrays["sites/heads"] = np.full(sites, heads, dtype=np.int32)
+    arrays["sites/heads"] = np.array(heads_of, dtype=np.int32)
     arrays["logits/edges"] = oracle_indicators.histogram_edges()
     row_step = oracle_indicators.default_row_step(longest)
     for s, trace in enumerate(traces):
@@ -112,15 +114,17 @@ def fill_sequence(arrays, s, trace, row_step):
     for n, site in enumerate(trace.sites):
         found = oracle_indicators.indicators(
             site.weights, site.allowed, trace.causal, trace.tokens, virtual_sink=site.virtual_sink)
-        for name in (*PER_HEAD, "local_focus", "head_diversity"):
-            arrays[f"indicators/{name}"][s, n] = found[name]
-        arrays["indicators/column_mass"][s, n, :, :length] = found["column_mass"]
+        heads = site.weights.shape[0]
+        for name in (*PER_HEAD, "local_focus"):
+            arrays[f"indicators/{name}"][s, n, :heads] = found[name]
+        arrays["indicators/head_diversity"][s, n] = found["head_diversity"]
+        arrays["indicators/column_mass"][s, n, :heads, :length] = found["column_mass"]
         scores = oracle_indicators.score_statistics(site.scores, site.allowed)
         for name in (*SCORES, "above"):
-            arrays[f"logits/{name}"][s, n] = scores[name]
-        arrays["logits/counts"][s, n] = oracle_indicators.histogram(site.scores, site.allowed, row_step)
+            arrays[f"logits/{name}"][s, n, :heads] = scores[name]
+        arrays["logits/counts"][s, n, :heads] = oracle_indicators.histogram(site.scores, site.allowed, row_step)
         for which, blocks in oracle_indicators.thumbnails(site.weights).items():
-            arrays[f"thumbnails/{which}"][s, n, :, : blocks.shape[1], : blocks.shape[2]] = blocks
+            arrays[f"thumbnails/{which}"][s, n, :heads, : blocks.shape[1], : blocks.shape[2]] = blocks
         for name in STATES:
             for what, value in oracle_indicators.vector_statistics(site.states[name]).items():
                 arrays[f"states/{name}_{what}"][s, n, : value.shape[0], :length] = value
