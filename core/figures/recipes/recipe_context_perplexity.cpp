@@ -109,6 +109,7 @@ private:
     Panel panel(const Measured& what, const std::string& part, std::vector<EvaluationValue>& values) {
         Panel panel;
         Curves curves;
+        std::vector<Curve> beyond;
         std::set<std::int64_t> lengths;
         TrainingLengths trained;
         const auto& groups = evaluations_.groups();
@@ -133,12 +134,12 @@ private:
             dots.points = true;
             dots.dot = 0.85 * size_dot(sizes_, group.parameters);
             line.error.clear();
-            auto rest = cut(line, group.training_length);
-            beyond_ |= rest.has_value();
+            if (auto rest = cut(line, group.training_length)) beyond.push_back(std::move(*rest));
             curves.curves.push_back(std::move(line));
-            if (rest) curves.curves.push_back(std::move(*rest));
-            curves.curves.push_back(std::move(dots));  // on top: they know their errors
+            curves.curves.push_back(std::move(dots));
         }
+        beyond_ |= !beyond.empty();
+        std::move(beyond.begin(), beyond.end(), std::back_inserter(curves.curves));
         panel.title = parts_.size() > 1 ? part : drawn_.size() > 1 ? measured_title(what) : "";
         panel.y.label = parts_.size() > 1 || drawn_.size() == 1 ? measured_title(what) : "";
         panel.content = std::move(curves);
