@@ -224,48 +224,35 @@ void LazyReplay::draw() {
         if (model.paper.wikitext_340m > 0 || model.paper.wikitext_760m > 0) {
             runs.push_back(run_folder(model).string());
             store::Evaluation one = store::read_evaluation(scores_file(model));
-            const auto shift = static_cast<std::int64_t>(lengths.models.size());
-            for (auto& evaluated : one.models) {
-                // Figures tell models apart by mixer, and several of these have the same.
-                evaluated.name = evaluated.mixer = model.label;
-                lengths.models.push_back(std::move(evaluated));
-            }
-            for (auto& result : one.results) {
-                result.model += shift;
-                lengths.results.push_back(std::move(result));
-            }
+            // Figures tell models apart by mixer, and several of these have the same.
+            for (auto& evaluated : one.models) evaluated.name = evaluated.mixer = model.label;
+            append(lengths, std::move(one));
         }
     }
     const fs::path lengths_file = options_.folder / "lengths.evaluation.h5";
     if (!lengths.models.empty()) store::write_evaluation(lengths_file, lengths);
-    std::vector<std::function<void()>> work;
-    std::vector<std::string> order;
-    const auto add = [&](const char* name, const char* caption, std::vector<std::string> files,
-                         const std::vector<std::string>& recipe) {
-        if (files.empty() || !fs::exists(files.front())) return;
-        files.emplace_back("--figure");
-        files.insert(files.end(), recipe.begin(), recipe.end());
-        order.emplace_back(name);
-        work.emplace_back([this, name, caption, files] { figure(name, caption, files); });
-    };
     const Model& model = lazy::model("lazy");
     const std::string own = analysis_file(model).string();
-    add("context-perplexity", "Perplexity at 1, 2 and 4 times the training length (Fig. 6)", {lengths_file.string()},
-        {"context-perplexity", "--metric", "token_perplexity"});
-    add("mass",
-        "Where the weight of a row goes with Transformer++ and the formulations of Table 2, and the share of weights "
-        "that are exactly 0",
-        masses, {"mass", "--sequence", "all"});
-    add("bias", "Lazy Attention's learned biases by distance (Fig. 4, 8)", {own}, {"bias"});
-    add("offsets", "Lazy Attention's learned offsets by layer and head (Fig. 5, 10)", {own}, {"offsets"});
-    add("thumbnails", "Lazy Attention's weights: every head of every layer (Fig. 7)", {own}, {"thumbnails"});
+    std::vector<WantedFigure> figures{
+        {"context-perplexity",
+         "Perplexity at 1, 2 and 4 times the training length (Fig. 6)",
+         {lengths_file.string()},
+         {"context-perplexity", "--metric", "token_perplexity"}},
+        {"mass",
+         "Where the weight of a row goes with Transformer++ and the formulations of Table 2, and the share of weights "
+         "that are exactly 0",
+         masses,
+         {"mass", "--sequence", "all"}},
+        {"bias", "Lazy Attention's learned biases by distance (Fig. 4, 8)", {own}, {"bias"}},
+        {"offsets", "Lazy Attention's learned offsets by layer and head (Fig. 5, 10)", {own}, {"offsets"}},
+        {"thumbnails", "Lazy Attention's weights: every head of every layer (Fig. 7)", {own}, {"thumbnails"}}};
     if (is_done(model))
-        add("released", "What Lazy Attention releases while it learns, by layer", {run_folder(model).string()},
-            {"timeline", "--indicator", "sparsity"});
-    add("loss", "Loss of the models of Table 1", runs, {"loss"});
-    side_by_side(work, plan_.workers);
-    const auto place = [&](const Drawn& one) { return std::find(order.begin(), order.end(), one.name); };
-    std::sort(drawn_.begin(), drawn_.end(), [&](const Drawn& a, const Drawn& b) { return place(a) < place(b); });
+        figures.push_back({"released",
+                           "What Lazy Attention releases while it learns, by layer",
+                           {run_folder(model).string()},
+                           {"timeline", "--indicator", "sparsity"}});
+    figures.push_back({"loss", "Loss of the models of Table 1", runs, {"loss"}});
+    draw_figures(figures, plan_.workers);
 }
 
 fs::path LazyReplay::write_report() {

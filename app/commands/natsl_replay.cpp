@@ -10,7 +10,6 @@
 #include "app/resources.h"
 #include "app/version.h"
 #include "core/base/error.h"
-#include "core/base/in_threads.h"
 #include "core/base/input_file.h"
 #include "core/base/machine/memory_room.h"
 #include "core/run/run_history.h"
@@ -95,23 +94,20 @@ void NatslReplay::make_plan() {
     const std::string size =
         natsl::choose_size(options_.settings, a_step / static_cast<double>(usual.batch * usual.sequence_length));
     natsl::Calibration calibration;
-    std::size_t next = 0;
     // Side by side, as the runs will be: they share memory and caches.
-    in_threads(options_.settings.workers, [&](const std::atomic<bool>& failed) {
-        for (;;) {
-            std::string model;
+    std::vector<std::function<void()>> work;
+    for (const natsl::Model& one : natsl::models())
+        work.emplace_back([this, &calibration, &size, model = std::string(one.name)] {
             {
                 const std::lock_guard lock(mutex_);
-                if (next == natsl::models().size() || failed) return;
-                model = natsl::models()[next++].name;
                 tell("calibrating " + model);
             }
             const Speed speed = calibrate(size, model);
             const std::lock_guard lock(mutex_);
             calibration.step_seconds[model] = speed.step;
             calibration.run_overhead = std::max(calibration.run_overhead, speed.overhead);
-        }
-    });
+        });
+    side_by_side(work, options_.settings.workers);
     // What comes after training is done once here, so that its time is known too.
     plan_ = natsl::make_plan(options_.settings, size, calibration, spent());
     const fs::path run = options_.folder / "calibration" / "natsl";
@@ -230,15 +226,8 @@ void NatslReplay::draw() {
         if (!is_done(trial) || !trial.ablation.empty()) continue;
         store::Evaluation one = store::read_evaluation(scores_file(trial));
         store::Evaluation& all = trial.task == natsl::Task::text ? positions : recalls;
-        const auto shift = static_cast<std::int64_t>(all.models.size());
-        for (auto& model : one.models) {
-            model.name = trial.label();
-            all.models.push_back(model);
-        }
-        for (auto& result : one.results) {
-            result.model += shift;
-            all.results.push_back(result);
-        }
+        for (auto& model : one.models) model.name = trial.label();
+        append(all, std::move(one));
         (trial.task == natsl::Task::text ? runs : recall_runs).push_back(run_folder(trial).string());
         if (trial.task != natsl::Task::text || !is_natsl(trial.model)) continue;
         for (const char* text : kTexts) types.push_back(analysis_file(trial, text).string());
@@ -248,39 +237,34 @@ void NatslReplay::draw() {
                    recall_file = options_.folder / "recall.evaluation.h5";
     if (!positions.models.empty()) store::write_evaluation(position_file, positions);
     if (!recalls.models.empty()) store::write_evaluation(recall_file, recalls);
-    std::vector<std::function<void()>> work;
-    const auto add = [&](const char* name, const char* caption, std::vector<std::string> files, const char* recipe,
-                         std::vector<std::string> more = {}) {
-        if (files.empty() || !fs::exists(files.front())) return;
-        files.insert(files.end(), {"--figure", recipe});
-        files.insert(files.end(), more.begin(), more.end());
-        work.push_back([this, name, caption, files] { figure(name, caption, files); });
-    };
-    add("loss", "Loss of the six models on text", runs, "loss");
-    add("loss-recall", "Loss of the six models on the recall task", recall_runs, "loss");
-    add("position-perplexity", "Perplexity by position up to 8 times the training length (Fig. 3 and 6)",
-        {position_file.string()}, "position-perplexity");
-    add("recall", "Accuracy on the recall task by length (Fig. 7)", {recall_file.string()}, "ruler");
-    add("latency", "Seconds of prefill and of one more token by length (Fig. 4)", {latency_file().string()}, "latency");
-    for (const char* kind : {"NAtS-L Hybrid", "NAtS-L"}) {
+    const auto types_of = [&types](const std::string& label) {
         std::vector<std::string> own;
         for (const std::string& file : types)
-            if (fs::path(file).filename().string().starts_with(std::string(kind) + ",")) own.push_back(file);
-        add(std::string(kind) == "NAtS-L" ? "token-types-natsl" : "token-types-hybrid",
-            "Share of chunks that each head gives to softmax, on prose, verse and source code (Fig. 5 and 8)", own,
-            "token-types");
-    }
-    if (!timelines.empty())
-        add("softmax-fraction", "Share of softmax chunks while NAtS-L Hybrid learns, by layer", {timelines.front()},
-            "timeline", {"--indicator", "softmax_fraction"});
-    side_by_side(work, plan_.workers);
-    const auto place = [](const Drawn& one) {
-        static const std::vector<std::string> order{
-            "position-perplexity", "recall",           "latency", "token-types-hybrid",
-            "token-types-natsl",   "softmax-fraction", "loss",    "loss-recall"};
-        return std::find(order.begin(), order.end(), one.name) - order.begin();
+            if (fs::path(file).filename().string().starts_with(label + ",")) own.push_back(file);
+        return own;
     };
-    std::sort(drawn_.begin(), drawn_.end(), [&](const Drawn& a, const Drawn& b) { return place(a) < place(b); });
+    const char* const shares =
+        "Share of chunks that each head gives to softmax, on prose, verse and source code (Fig. 5 and 8)";
+    std::vector<WantedFigure> figures{
+        {"position-perplexity",
+         "Perplexity by position up to 8 times the training length (Fig. 3 and 6)",
+         {position_file.string()},
+         {"position-perplexity"}},
+        {"recall", "Accuracy on the recall task by length (Fig. 7)", {recall_file.string()}, {"ruler"}},
+        {"latency",
+         "Seconds of prefill and of one more token by length (Fig. 4)",
+         {latency_file().string()},
+         {"latency"}},
+        {"token-types-hybrid", shares, types_of("NAtS-L Hybrid"), {"token-types"}},
+        {"token-types-natsl", shares, types_of("NAtS-L"), {"token-types"}}};
+    if (!timelines.empty())
+        figures.push_back({"softmax-fraction",
+                           "Share of softmax chunks while NAtS-L Hybrid learns, by layer",
+                           {timelines.front()},
+                           {"timeline", "--indicator", "softmax_fraction"}});
+    figures.push_back({"loss", "Loss of the six models on text", runs, {"loss"}});
+    figures.push_back({"loss-recall", "Loss of the six models on the recall task", recall_runs, {"loss"}});
+    draw_figures(figures, plan_.workers);
 }
 
 fs::path NatslReplay::write_report() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 
 #include <nlohmann/json.hpp>
 
@@ -200,9 +201,36 @@ void Replay::figure(const std::string& name, const std::string& caption, const s
 
 void Replay::side_by_side(const std::vector<std::function<void()>>& work, std::int64_t workers) {
     std::atomic<std::size_t> next{0};
-    in_threads(workers_now(workers), [&](const std::atomic<bool>&) {
-        for (std::size_t one = next++; one < work.size(); one = next++) work[one]();
+    in_threads(workers_now(workers), [&](const std::atomic<bool>& failed) {
+        for (std::size_t one = next++; one < work.size() && !failed; one = next++) work[one]();
     });
+}
+
+void Replay::draw_figures(const std::vector<WantedFigure>& figures, std::int64_t workers) {
+    std::vector<std::function<void()>> work;
+    for (const WantedFigure& one : figures) {
+        if (one.files.empty() || !fs::exists(one.files.front())) continue;
+        work.emplace_back([this, &one] {
+            std::vector<std::string> words = one.files;
+            words.emplace_back("--figure");
+            words.insert(words.end(), one.recipe.begin(), one.recipe.end());
+            figure(one.name, one.caption, words);
+        });
+    }
+    side_by_side(work, workers);
+    const auto place = [&](const Drawn& drawn) {
+        return std::find_if(figures.begin(), figures.end(), [&](const auto& one) { return one.name == drawn.name; });
+    };
+    std::sort(drawn_.begin(), drawn_.end(), [&](const Drawn& a, const Drawn& b) { return place(a) < place(b); });
+}
+
+void Replay::append(store::Evaluation& all, store::Evaluation one) {
+    const auto shift = static_cast<std::int64_t>(all.models.size());
+    std::move(one.models.begin(), one.models.end(), std::back_inserter(all.models));
+    for (auto& result : one.results) {
+        result.model += shift;
+        all.results.push_back(std::move(result));
+    }
 }
 
 std::string Replay::machine() {

@@ -14,6 +14,7 @@
 
 #include "core/base/progress.h"
 #include "core/reproduce/plan.h"
+#include "core/store/evaluation_file.h"
 #include "core/training/job/job.h"
 
 namespace headscope::app {
@@ -57,6 +58,10 @@ protected:
     struct Drawn {
         std::string name, caption;
     };
+    struct WantedFigure {
+        std::string name, caption;
+        std::vector<std::string> files, recipe;  ///< recipe: its name and options, as for export --figure
+    };
 
     /// Makes the folder and what is in it, or refuses: a new one, or with --resume one that has a plan. Returns whether
     /// there is a plan.
@@ -72,12 +77,16 @@ protected:
     void do_trials(std::vector<Trial> trials);
     /// Trains, or goes on with a run that was begun; nothing where it has finished.
     void train(const training::JobFile& job, const std::filesystem::path& job_file, const std::filesystem::path& run);
-    /// How long it takes to train the job in the folder calibration/NAME, which it makes anew.
+    /// How long it takes to train the job in the folder calibration/NAME, which it makes fresh.
     Speed time_training(const training::JobFile& job, const std::string& name);
     static bool finished(const std::filesystem::path& run);
     /// As PDF, PNG and CSV; one that cannot be drawn is missing in the report, which says why.
     void figure(const std::string& name, const std::string& caption, const std::vector<std::string>& arguments);
-    /// Does all of `work`, side by side.
+    /// Draws those whose first file exists, side by side; `drawn_` is in their order.
+    void draw_figures(const std::vector<WantedFigure>& figures, std::int64_t workers);
+    /// Adds models and results of `one`.
+    static void append(store::Evaluation& all, store::Evaluation one);
+    /// Does all of `work`, side by side; none is begun after one has thrown.
     void side_by_side(const std::vector<std::function<void()>>& work, std::int64_t workers);
     std::filesystem::path plan_file() const { return options_.folder / "plan.json"; }
     static std::string machine();

@@ -123,18 +123,13 @@ void Reproduction::gather() {
         for (const char* name : {"scores.evaluation.h5", "skip.evaluation.h5"}) {
             const fs::path file = run_folder(trial) / name;
             if (!fs::exists(file)) continue;
-            const store::Evaluation one = store::read_evaluation(file);
-            const auto shift = static_cast<std::int64_t>(evaluation_.models.size());
-            for (auto model : one.models) {
+            store::Evaluation one = store::read_evaluation(file);
+            for (auto& model : one.models) {
                 Trial any = trial;
-                any.seed = 1;  // seeds are told beside it
+                any.seed = 1;  // the table has a column of seeds
                 model.name = any.label() + (model.skipped.empty() ? "" : " skip");
-                evaluation_.models.push_back(std::move(model));
             }
-            for (auto result : one.results) {
-                result.model += shift;
-                evaluation_.results.push_back(std::move(result));
-            }
+            append(evaluation_, std::move(one));
         }
     }
     if (evaluation_.models.empty())

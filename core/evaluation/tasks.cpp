@@ -98,7 +98,7 @@ std::string printable(const std::string& answer) {
     return std::string(trimmed(text));
 }
 
-/// "312 of 1000 items, 21.4 items/s", anew with each hundredth of them: a log has a line for each text.
+/// "312 of 1000 items, 21.4 items/s", updated at each hundredth of them: a log has a line for each text.
 class ItemPace {
 public:
     const std::string& tell(std::int64_t done, std::int64_t items) {

@@ -74,7 +74,7 @@ at::Tensor StreamingMixer::forward(const at::Tensor& normed, const StackContext&
     }
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
     const at::Tensor output = attend(query, key, value, rule, context.site, context);
-    // Angles that depend on the text's length are found for the whole text anew.
+    // Angles that depend on the text's length are recomputed for the whole text.
     if (held && !context.history_rotation) held->keep(first_, window_ - 1);
     return output;
 }

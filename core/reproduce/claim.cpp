@@ -48,6 +48,10 @@ std::string number_text(double value) {
     return text;
 }
 
+std::string share_text(double share) {
+    return std::isfinite(share) ? number_text(100 * share) + " %" : "–";
+}
+
 std::string spread_text(const Spread& spread) {
     if (spread.count == 0) return "–";
     const std::string mean = number_text(spread.mean);

@@ -55,6 +55,8 @@ Spread spread_of(const std::vector<double>& values);
 
 /// "12.3", "12.3 ± 0.4": three or four significant digits.
 std::string number_text(double value);
+/// "12.3 %"; a dash for what is no number.
+std::string share_text(double share);
 std::string spread_text(const Spread& spread);
 /// "3 min 20 s".
 std::string seconds_text(double seconds);

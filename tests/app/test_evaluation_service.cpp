@@ -38,7 +38,7 @@ EvaluatedRun run_of(const char* name, const std::string& job, bool snapshot = tr
     return {QStringLiteral("/runs/") + QLatin1String(name), QLatin1String(name), record};
 }
 
-/// A program in the place of ours: says what it is given as progress, waits for FILE.go, writes its last argument or,
+/// A stand-in for our program: says what it is given as progress, waits for FILE.go, writes its last argument or,
 /// where FILE.fail is there, says an error.
 struct Service {
     Service() {

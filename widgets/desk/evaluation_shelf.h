@@ -47,7 +47,7 @@ public:
     /// What is being evaluated for a new file; empty: nothing.
     const QString& evaluating() const { return evaluating_; }
     void set_evaluating(const QString& what);
-    /// How far that is, as the process tells it; empty: nothing told yet.
+    /// How far that is, as the process reports it; empty: nothing yet.
     const QString& progress() const { return progress_; }
     void set_progress(const QString& words);
     /// Both, a line each.

@@ -15,7 +15,7 @@ class QSpinBox;
 
 namespace headscope::widgets {
 
-/// Asks what is to be evaluated: models, tasks, where their data are. Knows no model: what it offers is told to it.
+/// Asks what is to be evaluated: models, tasks, where their data are. Knows no model: its owner passes what it offers.
 /// What cannot be evaluated is shown with the reason.
 class EvaluateDialog : public QDialog {
     Q_OBJECT

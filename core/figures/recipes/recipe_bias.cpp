@@ -260,10 +260,10 @@ FigureData bias(Files files, const FigureOptions& options) {
         for (std::size_t h = 0; h < heads; ++h) members.push_back("head " + std::to_string(h));
         figure.legend = member_legend(members);
     }
-    FigureOptions told = options;  // the same for every text
-    told.sequence.reset();
-    told.all_sequences = false;
-    figure.notes = source_notes(files, told);
+    FigureOptions shown = options;  // the same for every text
+    shown.sequence.reset();
+    shown.all_sequences = false;
+    figure.notes = source_notes(files, shown);
     figure.notes.front() = "Parameters of ";
     for (std::size_t f = 0; f < names.size(); ++f) figure.notes.front() += (f > 0 ? "; " : "") + names[f];
     figure.notes.front() += ": what is added to a score, by the query's position less the key's.";

@@ -29,10 +29,6 @@ std::string label_of(std::string_view name) {
     return std::string(model(name).label);
 }
 
-std::string share_text(double share) {
-    return std::isfinite(share) ? number_text(100 * share) + " %" : "–";
-}
-
 /// What even weights give the first of `length` keys: the mean of 1 / i.
 double even_sink(std::size_t length) {
     double sum = 0;

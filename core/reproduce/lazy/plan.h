@@ -32,7 +32,7 @@ struct Model {
     std::string_view label;    ///< in figures and in names of files
     std::string_view formula;  ///< its row of Table 2; empty: it is none
     std::string_view preset;   ///< the end of its preset's name: "lazy"
-    std::string_view mixer;    ///< in the place of the preset's; empty: the preset's own
+    std::string_view mixer;    ///< instead of the preset's; empty: the preset's own
     std::string_view options;  ///< of its mixer, as JSON; empty: none
     std::string_view as;       ///< the model that takes as long; empty: it is timed itself
     Printed paper;

@@ -17,10 +17,6 @@ std::string label_of(const std::string& name) {
     return std::string(model(name).label);
 }
 
-std::string share_text(double share) {
-    return std::isfinite(share) ? number_text(100 * share) + " %" : "–";
-}
-
 class Judge {
 public:
     Judge(const Plan& plan, const Measured& measured) : plan_(plan), in_(measured) {}

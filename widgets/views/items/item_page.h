@@ -16,7 +16,7 @@ namespace headscope::widgets {
 /// Values only: any thread.
 struct ItemPage {
     std::shared_ptr<const ShownText> text;
-    /// One a token of `text`; contexts and headings are of none. Of options: minus its log-likelihood, NaN: not told.
+    /// One a token of `text`; contexts and headings are of none. Of options: minus its log-likelihood, NaN: unknown.
     /// Of said answers: 1 where an answer stands, 0 elsewhere in what was generated.
     std::vector<float> values;
     QStringList hints;  ///< one a token, for the pointer
