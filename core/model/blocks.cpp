@@ -22,6 +22,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softplus.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
@@ -218,6 +219,7 @@ at::Tensor Embedding::made_rows(const at::Tensor& numbers, std::int64_t size) co
         // The sines get the odd one of an odd size. As numpy has it: in float64, and rounded to float32.
         const at::Tensor step = at::arange(0, size, 2, at::kDouble) / static_cast<double>(size);
         const at::Tensor angle = number.to(at::kDouble) / at::pow(10000.0, step);
+        if (interleaved_) return at::stack({angle.sin(), angle.cos()}, -1).flatten(-2).narrow(-1, 0, size);
         return at::cat({angle.sin(), angle.cos().narrow(-1, 0, size / 2)}, -1).to(at::kFloat);
     }
     // In float32 from the first step on; an odd size ends in a zero.
@@ -284,6 +286,7 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
     position_padding_ = config.position_padding;
     norm_first_ = config.embedding_norm_first;
     fairseq_ = config.fairseq_sinusoids;
+    interleaved_ = config.interleaved_sinusoids;
     std::vector<std::string> tables{names.prefix + names.token_embedding + ".weight"};
     if (!names.shared_embedding.empty()) tables.push_back(names.prefix + names.shared_embedding + ".weight");
     if (!names.lone_embedding.empty()) tables.push_back(names.lone_embedding);
@@ -333,7 +336,7 @@ LossSum Head::loss(const at::Tensor& rows, const at::Tensor& targets, const Head
 void Head::declare(TensorPlan& plan, const TensorNames& names) {
     const ModelConfig& config = plan.config();
     if (names.head.empty()) {
-        plan.note("no head for the vocabulary: no logits");
+        plan.note(config.head == HeadKind::none ? "no head: no logits" : "no head for the vocabulary: no logits");
         return;
     }
     if (config.adaptive) {
@@ -342,7 +345,8 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
         return;
     }
     const Dimension hidden{config.hidden, plan.keys().hidden};
-    const Dimension entries{config.vocabulary, plan.keys().vocabulary};
+    const Dimension entries = config.has_classes() ? Dimension{config.classes, "head.classes"}
+                                                   : Dimension{config.vocabulary, plan.keys().vocabulary};
     const Dimension entry =
         config.embedding_size > 0 ? Dimension{config.embedding_size, plan.keys().embedding} : hidden;
     std::vector<std::string> needed;
@@ -385,7 +389,8 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
         projection.declare(plan, names.prefix + names.output_projection, entry, hidden, false);
     if (config.head_transform) {
         transform.declare(plan, names.head_transform, entry, hidden, config.head_transform_bias);
-        transform_norm.declare(plan, names.head_transform_norm, entry, names.old_norm_names);
+        if (config.head_transform_norm)
+            transform_norm.declare(plan, names.head_transform_norm, entry, names.old_norm_names);
     }
 }
 

@@ -91,18 +91,18 @@ private:
 
     std::int64_t dropped_token_ = -1;
     bool sum_projected_ = false, norm_first_ = false;
-    bool made_ = false, fairseq_ = false;  ///< positions are computed; as fairseq does
+    bool made_ = false, fairseq_ = false, interleaved_ = false;  ///< positions are computed; as fairseq does; Vaswani
     double scale_ = 1.0;
     std::int64_t position_offset_ = 0, position_padding_ = -1;
 };
 
-/// From hidden rows to the vocabulary.
+/// From hidden rows to the vocabulary, or to classes: `vocabulary` is then the map to these.
 struct Head {
     bool there = false;
     Linear projection;  ///< [e, d] of OPT's small embeddings; weight undefined: none
     Activation activation = Activation::gelu;
     Linear transform;  ///< BERT's dense layer before the vocabulary; weight undefined: none
-    Norm transform_norm;
+    Norm transform_norm;  ///< weight undefined: none
     AdaptiveHead clusters;   ///< in place of all others
     Linear vocabulary;       ///< a tied one shares Embedding::tokens
     at::Tensor logits_bias;  ///< [1, vocabulary] or undefined

@@ -112,6 +112,7 @@ struct LayerNames {
     /// positions (v), two whole names.
     std::string position_key, key_bias, position_bias;
     std::string cross_norm, cross_query, cross_key, cross_value, cross_output;  ///< of a decoder that has an encoder
+    std::string cross_query_norm, cross_key_norm;                               ///< ModelConfig::query_key_norm there
     /// The same of files that call a layer's parts otherwise: the first of which the layer has the tensor `sign`.
     std::vector<LayerNames> others;
     std::string sign;

@@ -42,10 +42,20 @@ std::set<int> replace(std::vector<std::string>& mixers, const std::map<int, std:
     return changed;
 }
 
-/// What every name of a mixer's tensors in this layer begins with.
-std::string mixer_stem(const TensorNames& names, int layer) {
-    std::string stem = names.prefix + names.layer;
-    return stem.replace(stem.find("{}"), 2, std::to_string(layer)) + "self_attn.";
+/// The mixers of all layers, an encoder's first.
+std::vector<std::string> all_mixers(const ModelConfig& config) {
+    std::vector<std::string> all = config.encoder ? config.encoder->mixers : std::vector<std::string>();
+    all.insert(all.end(), config.mixers.begin(), config.mixers.end());
+    return all;
+}
+
+/// What every name of a mixer's tensors in this layer, of the whole model, begins with.
+std::vector<std::string> mixer_stems(const Blueprint& made, int layer) {
+    const std::int64_t before = made.config.encoder ? made.config.encoder->layers : 0;
+    const bool in_encoder = layer < before;
+    const TensorNames& names = in_encoder ? *made.encoder_names : made.names;
+    const std::string stem = names.prefix + numbered(names.layer, in_encoder ? layer : layer - before);
+    return {stem + "self_attn.", stem + "cross_attn."};
 }
 
 bool begins(const std::string& name, const std::vector<std::string>& stems) {
@@ -71,9 +81,16 @@ Wants wants_of(const Swapped& swapped) {
 
 Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap) {
     Blueprint own = make_blueprint(file);
-    const std::set<int> changed = replace(own.config.mixers, swap.layers, escaped(file.display_name()));
+    std::vector<std::string> mixers = all_mixers(own.config);
+    const std::set<int> changed = replace(mixers, swap.layers, escaped(file.display_name()));
     if (changed.empty() && swap.options.empty()) return {std::move(own), TensorPlan(file)};
+    if (!own.config.layout.empty()) {
+        throw Error(ErrorCode::unsupported, escaped(file.display_name()),
+                    "expected tensors under the native names, to swap mixers",
+                    "found those that transformers has for " + own.config.layout);
+    }
     nlohmann::json config = native_json(own.config);
+    config["layers"] = mixers;
     if (!swap.options.empty()) config["mixers"] = parse_json(swap.options, "mixers");
     Swapped swapped{make_blueprint(config, &file), TensorPlan()};
     // What both say of the file is said once.
@@ -82,7 +99,8 @@ Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap) {
     notes.insert(notes.begin(), own.notes.begin(), own.notes.end());
     const TensorNames& names = swapped.blueprint.names;
     std::vector<std::string> stems{names.prefix + names.guide};
-    for (const int layer : changed) stems.push_back(mixer_stem(names, layer));
+    for (const int layer : changed)
+        for (std::string& stem : mixer_stems(swapped.blueprint, layer)) stems.push_back(std::move(stem));
     swapped.plan =
         TensorPlan(file, [stems = std::move(stems)](const std::string& tensor) { return begins(tensor, stems); });
     return swapped;
@@ -113,7 +131,8 @@ std::vector<std::string> convert_swapped(const checkpoint::Checkpoint& file, con
         changes.left_out = {made.begin(), made.end()};
         std::set<std::string> stems;
         if (!names.guide.empty()) stems.insert(names.prefix + names.guide);  // which no layer may read any more
-        for (const auto& [layer, mixer] : swap.layers) stems.insert(mixer_stem(names, layer));
+        for (const auto& [layer, mixer] : swap.layers)
+            for (std::string& stem : mixer_stems(swapped.blueprint, layer)) stems.insert(std::move(stem));
         for (const std::string& stem : stems) {
             for (auto at = file.tensors().lower_bound(stem); at != file.tensors().end(); ++at) {
                 if (at->first.compare(0, stem.size(), stem) != 0) break;

@@ -64,8 +64,9 @@ Built build(Blueprint blueprint, TensorPlan plan, const checkpoint::Checkpoint* 
     built.stack = std::make_shared<Stack>(std::move(blueprint), std::move(plan), [&](TensorPlan& wanted) {
         built.weights = std::make_unique<FlatWeights>(wanted, file, type, seed, progress, cancellation);
     });
-    if (!built.stack->has_head()) {
-        throw Error(ErrorCode::unsupported, "model", "expected a head for the vocabulary to train", "found none");
+    if (!built.stack->has_head() && !built.stack->has_classes()) {
+        throw Error(ErrorCode::unsupported, "model", "expected a head for the vocabulary or classes to train",
+                    "found none");
     }
     if (built.stack->config().adaptive) {
         throw Error(ErrorCode::unsupported, "model", "expected a head over the whole vocabulary to train",
