@@ -56,6 +56,7 @@ struct AnalysisHeader {
     std::vector<std::int64_t> local_distances{0, 1, 2, 3};
     std::int64_t hidden_boundaries = 0;   ///< layers + 1, for /states/hidden_*; 0: none
     std::int64_t vocabulary = 0;          ///< for /output/logits
+    std::int64_t classes = 0;             ///< for /output/class_logits; 0: there are none
     std::int64_t max_positions = 0;       ///< 0: no limit; marked in figures when a sequence passes it
     std::int64_t histogram_row_step = 0;  ///< 0: by the longest sequence, see row_step()
     MapType map_type = MapType::float32;

@@ -261,6 +261,8 @@ private:
         h_.record.states = hdf5::exists(file_, "/states/q_norm");
         h_.record.logits = hdf5::exists(file_, "/output/logits");
         if (h_.record.logits) h_.vocabulary = shape("/output/logits", Type::float32, 3)[2];
+        if (hdf5::exists(file_, "/output/class_logits"))
+            h_.classes = shape("/output/class_logits", Type::float32, 2)[1];
         if (hdf5::exists(file_, "/states/hidden_norm"))
             h_.hidden_boundaries = shape("/states/hidden_norm", Type::float32, 3)[1];
         if (hdf5::exists(file_, "/parameters/distance_bias")) {

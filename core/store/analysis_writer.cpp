@@ -399,6 +399,12 @@ void AnalysisWriter::write_logits(std::int64_t s, std::int64_t first_row, std::s
     impl_->flush();
 }
 
+void AnalysisWriter::write_class_logits(std::int64_t s, std::span<const float> logits) {
+    impl_->write("/output/class_logits", Type::float32, {s, 0}, {1, static_cast<std::int64_t>(logits.size())},
+                 logits.data(), logits.size());
+    impl_->flush();
+}
+
 void AnalysisWriter::write_token_types(std::int64_t s, std::int64_t site, std::span<const std::int8_t> types,
                                        std::span<const double> fraction, std::int64_t heads) {
     const auto chunks = static_cast<std::int64_t>(types.size()) / std::max<std::int64_t>(heads, 1);

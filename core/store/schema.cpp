@@ -177,6 +177,10 @@ private:
     void output() {
         add("/output/loss", Type::float32, {"/sequence", "/token"}, "nat",
             "loss of predicting the next token; NaN at each sequence's last one");
+        if (header_.classes > 0) {
+            scale("/class", header_.classes, "class, counted from 0");
+            add("/output/class_logits", Type::float32, {"/sequence", "/class"}, "", "logits over the text's classes");
+        }
         if (!header_.record.logits) return;
         scale("/vocabulary", header_.vocabulary, "token id");
         add("/output/logits", Type::float32, {"/sequence", "/token", "/vocabulary"}, "",
