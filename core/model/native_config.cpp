@@ -292,7 +292,7 @@ std::string foreign_layout(const ModelConfig& config) {
         return fits ? "gpt2" : "";
     }
     const bool fits = !config.pre_norm && config.embedding_norm && config.token_types > 0 &&
-                      (!has_vocabulary || config.head_transform);
+                      (!has_vocabulary || (config.head_transform && config.tied_head));
     return fits ? "bert" : "";
 }
 
