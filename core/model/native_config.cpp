@@ -118,7 +118,7 @@ nlohmann::json shared_json(const ModelConfig& config) {
     json["tie_word_embeddings"] = config.tied_head;
     if (config.max_positions > 0) json["max_position_embeddings"] = config.max_positions;
     json["initializer_range"] = config.initializer_range;
-    write_rope(json, config);
+    if (config.positions == PositionKind::rotary) write_rope(json, config);
     for (const char* key : {"architectures",
                             "model_type",
                             "layers",
