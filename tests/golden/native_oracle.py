@@ -716,16 +716,16 @@ class Native:
 
     def run(self, tokens, target=None):
         """logits [L, V], hidden [layers + 1, L, d], and for each site None or (scores, weights, {q, k, v}, ...), or the
-        implicit matrix of a mixer with a state. With a target: of an encoder-decoder, the encoder's sites first; `hidden` is
-        the decoder's."""
+        implicit matrix of a mixer with a state. With a target: of an encoder-decoder, the encoder's sites and hidden
+        states first, without what the decoder's first block reads."""
         layers, memory, sites = range(len(self.mixers)), None, []
         if self.stack != "encoder_decoder":
             final, hidden, sites = self.run_tower("", layers, self.stack == "decoder", tokens)
             return self.head(final), hidden, sites
         first = self.config["num_encoder_layers"]
-        memory, _, sites = self.run_tower("encoder.", layers[:first], False, tokens)
+        memory, before, sites = self.run_tower("encoder.", layers[:first], False, tokens)
         final, hidden, more = self.run_tower("decoder.", layers[first:], True, target, memory)
-        return self.head(final), hidden, sites + more
+        return self.head(final), before + hidden[1:], sites + more
 
 
 def load(folder, precise, skip=()):
@@ -756,7 +756,8 @@ def run(model, tokens, precise, target=None):
             site.row_constant, site.constant_error, site.unit_error = (numpy(value) for value in taylor)
         site.states = {name: numpy(value) for name, value in states.items()}
         sites.append(site)
-    return oracle.Trace(list(tokens), sites, np.stack([numpy(x) for x in hidden]),
+    boundaries = [numpy(x) for x in hidden]  # of two towers: of two lengths
+    return oracle.Trace(list(tokens), sites, boundaries if target else np.stack(boundaries),
                         None if logits is None else numpy(logits), model.stack != "encoder")
 
 

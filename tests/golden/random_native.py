@@ -317,6 +317,31 @@ def drawn_options(draw, mixer):
     return options
 
 
+def stack_cases(case, few):
+    """Encoders, and decoders in GPT-2's manner; encoder_decoder_acceptance.py has both together."""
+    listed = []
+    odd = dict(hidden_size=30, head_dim=10, num_attention_heads=3)
+    for mixer in ("standard", *HEAD_VARIANTS, "mlp", "sigmoid", "sink_logits", "fnet", "linear"):
+        listed += [
+            case(f"encoder-{mixer}", [mixer] * 3, **MANNERS["bert"]),
+            case(f"encoder-{mixer}-pre-norm-bf16", [mixer, "standard"], few, stack="encoder", dtype=torch.bfloat16,
+                 positions="sinusoidal", embedding_scale=3.0, qk_norm=True, head={"kind": "token_classes", "classes": 5},
+                 num_key_value_heads=1, shards=2, **odd),
+        ]
+    for mixer in ("standard", *HEAD_VARIANTS, "gated_deltanet", "lazy"):
+        listed += [
+            case(f"classic-{mixer}", [mixer, "standard", mixer], few, **MANNERS["gpt2"]),
+            case(f"post-norm-{mixer}", [mixer] * 2, few, norm_place="post", norm="layer", positions="none", head_bias=True,
+                 mlp_bias=True, num_key_value_heads=3, **odd),
+        ]
+    return listed + [
+        case("encoder-no-head-skipped", ["mhe_mul", "standard", "fnet"], few, skip=(1,),
+             **MANNERS["bert"] | {"head": {"kind": "none"}, "type_vocab_size": 0}),
+        case("guides-post-norm", ["rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"], few, norm_place="post",
+             positions="learned", embedding_norm=True),
+    ]
+
+
 def cases():
     def case(name, layers, lengths=None, skip=(), arguments=(), windows=0, **options):
         more = {"lengths": lengths} if lengths else {}
@@ -324,8 +349,8 @@ def cases():
                     arguments=list(arguments), **more)
 
     few = (1, 65, 130)
+    listed = stack_cases(case, few)
     layouts = ("even", "odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral")
-    listed = []
     for number, mixer in enumerate((*MIXERS, *RECURRENT, "lazy", *BASELINES, *HEAD_VARIANTS)):
         mixed = [mixer if layer % 2 == 0 else "standard" for layer in range(3)]
         uniform = [mixer] * 3
