@@ -23,6 +23,7 @@ void add_up(const double* normal, const std::vector<std::int32_t>& places, doubl
     std::array<double, kTogether> sum{};
     for (const std::int32_t place : places) {
         const double* numbers = normal + place + 1;
+#pragma GCC unroll 16
         for (std::size_t j = 0; j < kTogether; ++j) sum[j] += numbers[j];
     }
     std::copy(sum.begin(), sum.end(), sums);
