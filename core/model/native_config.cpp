@@ -119,7 +119,7 @@ nlohmann::json shared_json(const ModelConfig& config) {
     json["initializer_range"] = config.initializer_range;
     write_rope(json, config);
     for (const char* key : {"architectures", "model_type", "layers", "mixers", "qk_norm", "rotary", "output_bias",
-                            "mlp_bias", "attention_bias", "torch_dtype", "dtype"}) {
+                            "mlp_bias", "attention_bias", "torch_dtype", "dtype", "embedding"}) {
         json.erase(key);
     }
     return json;
@@ -149,7 +149,7 @@ void name_classes(nlohmann::json& json) {
 
 std::string transformers_type(const ModelConfig& config) {
     const bool biases = config.query_key_value_bias, norms = config.query_key_norm == QueryKeyNorm::each_head;
-    const bool plain = config.family == kNative && in_transformers(config) &&
+    const bool plain = config.family == kNative && in_transformers(config) && config.hashed.is_table() &&
                        config.positions == PositionKind::rotary && !config.output_bias && !config.feed_forward_bias &&
                        !(biases && norms);
     if (!plain) return "";
@@ -172,6 +172,8 @@ nlohmann::json native_json(const ModelConfig& config) {
     json["output_bias"] = config.output_bias;
     json["mlp_bias"] = config.feed_forward_bias;
     json["rotary"] = config.positions == PositionKind::rotary;
+    if (!config.hashed.is_table())
+        json["embedding"] = nlohmann::json::parse(tokenizer::hash_settings_json(config.hashed));
     json["layers"] = config.mixers;
     json["mixers"] = mixer_options_json(config.mixer_options, config.mixers);
     return json;

@@ -29,9 +29,33 @@ std::vector<std::string> read_layers(const ConfigReader& reader, std::int64_t la
     return mixers;
 }
 
+tokenizer::HashSettings read_embedding(const ConfigReader& reader) {
+    const auto embedding = reader.view("embedding");
+    return embedding ? tokenizer::read_hash_settings(*embedding) : tokenizer::HashSettings();
+}
+
+/// What a hash embedding cannot be with.
+void check_embedding(const ConfigReader& reader, const ModelConfig& config) {
+    const tokenizer::HashSettings& hashed = config.hashed;
+    if (hashed.is_table()) return;
+    if (config.vocabulary != 0)
+        reader.refuse("vocab_size", "0, or no such key, for a hash embedding has no vocabulary");
+    if (config.tied_head) reader.refuse("tie_word_embeddings", "false, for a hash embedding has no vocabulary");
+    if (hashed.functions > 0 && config.hidden % hashed.functions != 0) {
+        reader.refuse("hidden_size",
+                      "a multiple of embedding.hash_functions (" + std::to_string(hashed.functions) + ")");
+    }
+    for (const std::string& mixer : config.mixers) {
+        if (mixers::find_type(mixer)->query_key_source == mixers::QueryKeySource::fixed_guide)
+            reader.unsupported("layers", "no " + mixer + ", whose guide is of a vocabulary's tokens");
+    }
+}
+
 ModelConfig read(const ConfigReader& reader) {
     constexpr std::int64_t positions = 2048;
     SizeDefaults sizes;
+    const tokenizer::HashSettings hashed = read_embedding(reader);
+    sizes.may_lack_vocabulary = !hashed.is_table();
     sizes.may_lack_feed_forward = true;
     ModelConfig config = reader.boolean("rotary", true) ? read_llama(reader, positions, sizes)
                                                         : read_llama_without_positions(reader, positions, sizes);
@@ -50,6 +74,8 @@ ModelConfig read(const ConfigReader& reader) {
     config.positions_are_a_table =
         std::any_of(config.mixers.begin(), config.mixers.end(),
                     [](const std::string& mixer) { return mixers::find_type(mixer)->reads_guide(); });
+    config.hashed = hashed;
+    check_embedding(reader, config);
     return config;
 }
 
@@ -64,7 +90,8 @@ void fill_in(nlohmann::json& config, const checkpoint::Checkpoint& file) {
     };
     decide("attention_bias", has(".self_attn.q_proj.bias"));
     decide("qk_norm", has(".self_attn.q_norm.weight"));
-    decide("tie_word_embeddings", !has("lm_head.weight"));
+    decide("tie_word_embeddings",
+           !has("lm_head.weight") && read_embedding(ConfigReader(config, "config.json")).is_table());
 }
 
 TensorNames names(const ModelConfig& config) {
@@ -74,6 +101,7 @@ TensorNames names(const ModelConfig& config) {
     names.in_layer.sinks = "self_attn.sinks";
     names.guide = "guide";
     names.guide_ids = "guide_ids";
+    if (!config.hashed.is_table()) names.head.clear();  // no vocabulary to say anything of
     return names;
 }
 
