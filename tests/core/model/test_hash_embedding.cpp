@@ -154,7 +154,7 @@ TEST_CASE("Features of tokens are their bits or code points", "[hashed]") {
     const std::vector<std::string> pieces = {"<s>", "the", "</s>"};
     const at::Tensor bits = model::hash_features(hash, ids, pieces);
     CHECK(bits.sizes() == at::IntArrayRef({1, 3, 128}));
-    CHECK(bits.sum({0, 2}).equal(at::tensor(std::vector<std::int64_t>{0, 64, 0}, at::kLong)));
+    CHECK(bits.sum({0, 2}).equal(at::tensor(std::vector<std::int64_t>{0, 66, 0}, at::kLong)));
     const std::string hex = hash.hex("the");
     CHECK(model::stored_features(settings, ids, pieces, {"", hex, ""}).equal(bits));
     CHECK_THROWS_AS(model::stored_features(settings, ids, pieces, {"", hex.substr(1), ""}), Error);
