@@ -9,16 +9,20 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/model/build.h"
+#include "core/model/flat_weights.h"
 #include "core/model/hash_embedding.h"
 #include "core/model/hash_features.h"
+#include "core/model/native_config.h"
 #include "core/model/random_fill.h"
-#include "core/model/trainable.h"
+#include "core/model/towers/stack.h"
 
 using namespace headscope;
 using nlohmann::json;
@@ -86,12 +90,23 @@ double farthest(const at::Tensor& a, const at::Tensor& b) {
 /// A sum of some 20 numbers below 5, in another order.
 constexpr double kTolerance = 1e-13;
 
-/// An encoder's configuration would be another's test: here all that matters is the embedding.
-std::string config(const std::string& embedding, const std::string& others = "") {
-    return R"({"model_type": "headscope", "hidden_size": 16, "intermediate_size": 20, "num_hidden_layers": 1,
-               "num_attention_heads": 2, "rope_theta": 10000.0, "embedding": )" +
-           embedding + others + "}";
+json config(const std::string& embedding, const std::string& others = "") {
+    return json::parse(R"({"model_type": "headscope", "hidden_size": 16, "intermediate_size": 20,
+                           "num_hidden_layers": 1, "num_attention_heads": 2, "rope_theta": 10000.0, "embedding": )" +
+                       embedding + others + "}");
 }
+
+/// A model without a head, as one that reads no vocabulary is, with fresh weights.
+struct Built {
+    explicit Built(const json& text) {
+        const auto fill = [this](model::TensorPlan& plan) {
+            weights = std::make_unique<model::FlatWeights>(plan, nullptr, at::kFloat, 7, nullptr, nullptr);
+        };
+        stack = std::make_unique<model::Stack>(model::make_blueprint(text, nullptr), model::TensorPlan(), fill);
+    }
+    std::unique_ptr<model::FlatWeights> weights;
+    std::unique_ptr<model::Stack> stack;
+};
 
 }  // namespace
 
@@ -203,10 +218,10 @@ TEST_CASE("A native stack reads hashed words in place of a table", "[hashed]") {
     };
     for (const Case& one : cases) {
         INFO(one.embedding);
-        const auto trainable = model::Trainable::create(config(one.embedding), 7, at::kFloat);
+        const Built built(config(one.embedding));
         std::vector<std::string> names;
         std::int64_t embedding = 0, all = 0;
-        for (const model::Parameter& parameter : trainable->parameters()) {
+        for (const model::Parameter& parameter : built.weights->parameters()) {
             if (parameter.trained) all += parameter.value.numel();
             if (parameter.name.find("embed_") == std::string::npos && parameter.name != "model.hash_normal") continue;
             names.push_back(parameter.name);
@@ -215,35 +230,46 @@ TEST_CASE("A native stack reads hashed words in place of a table", "[hashed]") {
         std::sort(names.begin(), names.end());
         CHECK(names == one.tensors);
         CHECK(embedding == one.parameters);
-        model::Model& stack = trainable->model();
+        model::Stack& stack = *built.stack;
         CHECK(stack.parameters() == all);
         CHECK_FALSE(stack.has_head());
-        CHECK(json::parse(trainable->config_json()).at("embedding").at("kind") ==
-              json::parse(one.embedding).at("kind"));
+        const json written = model::saved_json(stack.config(), at::kFloat);
+        for (const auto& [key, value] : json::parse(one.embedding).items())
+            if (key != "ngrams") CHECK(written.at("embedding").at(key) == value);
 
         const tokenizer::HashSettings& hashed = stack.config().hashed;
         model::Batch batch;
         batch.ids = at::tensor(std::vector<std::int64_t>{0, 5, 5, 2}, at::kLong).view({2, 2});
         const bool reads_features = hashed.kind != tokenizer::EmbeddingKind::emb;
-        if (reads_features) CHECK_THROWS_AS(stack.forward(batch), Error);
-        if (hashed.bits > 0) batch.features = at::ones({2, 2, hashed.bits}, at::kByte);
+        if (reads_features) CHECK_THROWS_AS(stack.forward(batch, {}), Error);
+        if (hashed.bits > 0)  // not all equal: proj would give 0
+            batch.features = at::arange(4 * hashed.bits, at::kLong).remainder(2).to(at::kByte).view({2, 2, -1});
         if (hashed.functions > 0) batch.features = at::ones({2, 2, 1}, at::kLong);
-        const at::Tensor hidden = stack.forward(batch);
+        const at::Tensor hidden = stack.forward(batch, {});
         CHECK(hidden.sizes() == at::IntArrayRef({2, 2, 16}));
         CHECK(hidden.isfinite().all().item<bool>());
-        trainable->forward(batch).square().sum().backward();
-        CHECK(trainable->gradients().abs().max().item<double>() > 0);
+        const model::TrainingForward training;
+        model::ForwardOptions recorded;
+        recorded.training = &training;
+        stack.forward(batch, recorded).sum().backward();
+        for (const model::Parameter& parameter : built.weights->parameters()) {
+            if (!parameter.trained || parameter.name.find("embed_") == std::string::npos) continue;
+            INFO(parameter.name);
+            const at::Tensor& gradients = built.weights->gradients();
+            const at::Tensor own = gradients.narrow(0, parameter.value.storage_offset(), parameter.value.numel());
+            CHECK(own.abs().max().item<double>() > 0);
+        }
         if (!reads_features) continue;
         batch.features = batch.features.clone();
         batch.features[0][1][0] = hashed.bits > 0 ? 2 : 0x110000;
-        CHECK_THROWS_AS(stack.forward(batch), Error);
+        CHECK_THROWS_AS(stack.forward(batch, {}), Error);
     }
 }
 
 TEST_CASE("What a hash embedding cannot be with is refused by its key", "[hashed]") {
-    const auto refused = [](const std::string& text, const std::string& line) {
+    const auto refused = [](const json& text, const std::string& line) {
         INFO(text);
-        CHECK_THROWS_MATCHES(model::Trainable::create(text, 0, at::kFloat), Error, Catch::Message(line));
+        CHECK_THROWS_MATCHES(model::make_blueprint(text, nullptr), Error, Catch::Message(line));
     };
     const std::string emb = R"({"kind": "emb", "hash": "md5", "rows": 9})";
     refused(config(emb, R"(, "vocab_size": 14)"),
@@ -254,5 +280,9 @@ TEST_CASE("What a hash embedding cannot be with is refused by its key", "[hashed
             "[config.json: hidden_size] expected a multiple of embedding.hash_functions (3); found 16");
     refused(config(R"({"kind": "add", "hash": "md5", "bits": 99})"),
             "[config.json: embedding.bits] expected 128, the bits that MD5 has; found 99");
-    CHECK_THROWS_AS(model::Trainable::create(config(R"({"kind": "table"})"), 0, at::kFloat), Error);
+    refused(config(R"({"kind": "table"})"),
+            "[config.json: vocab_size] expected a whole number from 1 to 2^31 - 1; found none");
+    refused(config(emb, R"(, "layers": ["fixed_seq_qk"])"),
+            "[config.json: layers] expected no fixed_seq_qk, whose guide is of a vocabulary's tokens; "
+            "found [\"fixed_seq_qk\"]");
 }
