@@ -99,8 +99,9 @@ bool reads_types(const model::ModelConfig& config) {
 void check_batches(const model::ModelConfig& config, const std::vector<WorkBatch>& plan,
                    const AnalysisRequest& request) {
     for (const WorkBatch& work : plan)
-        model::check_batch(make_batch(request.sequences, request.targets, work.sequences, reads_types(config)), config,
-                           0, request.beyond_positions);
+        model::check_batch(
+            make_batch(request.sequences, request.targets, work.sequences, reads_types(config), config.hashed), config,
+            0, request.beyond_positions);
 }
 
 store::AnalysisHeader make_header(const model::Model& model, const AnalysisRequest& request) {
@@ -167,8 +168,8 @@ public:
 
     void batch(const WorkBatch& work, const std::string& name, Meter& meter) {
         cancellation_.check();
-        const model::Batch batch =
-            make_batch(request_.sequences, request_.targets, work.sequences, reads_types(model_.config()));
+        const model::Batch batch = make_batch(request_.sequences, request_.targets, work.sequences,
+                                              reads_types(model_.config()), model_.config().hashed);
         MeasuringProbe probe(writer_, problems_, header_, request_, work.sequences, cancellation_);
         model::ForwardOptions options;
         options.probe = &probe;

@@ -234,7 +234,8 @@ at::Tensor Embedding::made_rows(const at::Tensor& numbers, std::int64_t size) co
 at::Tensor Embedding::position_rows(const at::Tensor& ids, std::int64_t first_position) const {
     const std::int64_t first = first_position + position_offset_, length = ids.size(1);
     const auto rows = [this](const at::Tensor& numbers) {
-        return made_ ? made_rows(numbers, tokens.size(1)).to(tokens.scalar_type()) : at::embedding(positions, numbers);
+        return made_ ? made_rows(numbers, table().size(1)).to(table().scalar_type())
+                     : at::embedding(positions, numbers);
     };
     if (position_padding_ < 0)
         return made_ ? rows(at::arange(first, first + length, at::kLong)) : positions.narrow(0, first, length);
@@ -254,10 +255,12 @@ at::Tensor Embedding::without_dropped(const at::Tensor& x, const Batch& batch) c
     return (kept / left.view({-1, 1, 1})).to(x.scalar_type());
 }
 
-at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position) const {
-    at::Tensor x = clusters.there() ? clusters.rows_of(batch.ids)
-                   : fused(tokens)  ? trained_embedding(tokens, batch.ids)
-                                    : at::embedding(tokens, batch.ids);
+at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position,
+                                 const TrainingForward* training) const {
+    at::Tensor x = hashed.there()     ? hashed(batch, training)
+                   : clusters.there() ? clusters.rows_of(batch.ids)
+                   : fused(tokens)    ? trained_embedding(tokens, batch.ids)
+                                      : at::embedding(tokens, batch.ids);
     // As in the reference, the scale is rounded to the type of the weights.
     if (scale_ != 1) x = x * at::scalar_tensor(scale_, x.options());
     if (dropped_token_ >= 0) x = without_dropped(x, batch);
@@ -292,7 +295,10 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
     if (!names.lone_embedding.empty()) tables.push_back(names.lone_embedding);
     // Without a file every name is there: two towers have one table.
     if (!plan.from_file() && !names.shared_embedding.empty()) std::swap(tables[0], tables[1]);
-    plan.want(&tokens, tables, {{config.vocabulary, plan.keys().vocabulary}, entry});
+    hashed.declare(plan, names.prefix, hidden);
+    const bool rows = config.hashed.kind == tokenizer::EmbeddingKind::emb;
+    if (rows || config.hashed.is_table())
+        plan.want(&tokens, tables, {{config.ids(), rows ? "embedding.rows + 5" : plan.keys().vocabulary}, entry});
     const std::string table = names.prefix + names.position_embedding + ".weight";
     const bool sinusoidal = config.positions == PositionKind::sinusoidal;
     made_ = sinusoidal && (config.fairseq_sinusoids || !plan.from_file() || !plan.has(table));

@@ -12,6 +12,7 @@
 
 #include "core/model/config.h"
 #include "core/model/experts.h"
+#include "core/model/hash_embedding.h"
 #include "core/model/heads/adaptive.h"
 #include "core/model/heads/head_loss.h"
 #include "core/model/recipe.h"
@@ -73,14 +74,18 @@ private:
 
 /// What the first layer reads, of a Batch.
 struct Embedding {
-    at::Tensor tokens;  ///< [vocabulary, e]; undefined: in clusters
+    at::Tensor tokens;  ///< [vocabulary, e], or of hashed words; undefined: in clusters, or `hashed`
     AdaptiveTables clusters;
+    HashEmbedding hashed;
     at::Tensor positions;    ///< [offset + max positions, d], or e (ALBERT), or undefined: none, or made
     at::Tensor token_types;  ///< [types, d], or e, or undefined
     Norm norm;
     Linear projection;  ///< [d, e]; weight undefined: e = d
-    at::Tensor operator()(const Batch& batch, std::int64_t first_position) const;
+    at::Tensor operator()(const Batch& batch, std::int64_t first_position,
+                          const TrainingForward* training = nullptr) const;
     void declare(TensorPlan& plan, const TensorNames& names);
+    /// A table [.., d] of the weights' type, whatever is read.
+    const at::Tensor& table() const { return hashed.there() ? hashed.special : tokens; }
 
 private:
     /// Rows of the table, read or made: [L, d], or [B, L, d] where they depend on the tokens.

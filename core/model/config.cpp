@@ -265,6 +265,8 @@ std::string ModelConfig::to_json() const {
                             {"tied_tables", adaptive->tied_tables},
                             {"tied_maps", adaptive->tied_maps}};
     }
+    if (!hashed.is_table())
+        json["embedding"] = nlohmann::json::parse(tokenizer::hash_settings_json(hashed), nullptr, false);
     if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
     if (!rotary_layers.empty()) json["rotary_layers"] = rotary_layers;
     if (window_rope) json["window_rope"] = model::to_json(*window_rope);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/mixers/types/options.h"
+#include "core/tokenizer/hashed/settings.h"
 
 namespace headscope::model {
 
@@ -193,6 +194,8 @@ struct ModelConfig {
     std::int64_t memory_length = 0;   ///< tokens before its segment that a token sees (Transformer-XL)
     bool memory_is_a_window = false;  ///< a token sees so many in all, itself among them, in every segment
     std::optional<AdaptiveConfig> adaptive;
+    /// What is read in place of a table of the vocabulary, which is then 0: hashes of words.
+    tokenizer::HashSettings hashed;
     std::int64_t embedding_size = 0;  ///< of the table, projected to `hidden`; 0: hidden itself
     /// What is projected: the sum of all embeddings after its norm, with a bias (ALBERT); else the token's alone (OPT).
     bool embedding_sum_projected = false;
@@ -254,6 +257,8 @@ struct ModelConfig {
     /// Layers that a file may have after these, which predict further tokens and are not run.
     std::int64_t further_layers = 0;
 
+    /// Ids are below it.
+    std::int64_t ids() const { return hashed.is_table() ? vocabulary : hashed.ids(); }
     /// Entries of the vocabulary of what is read: an encoder-decoder's source.
     std::int64_t source_vocabulary() const { return encoder ? encoder->vocabulary : vocabulary; }
     bool has_classes() const { return head == HeadKind::token_classes || head == HeadKind::sequence_classes; }

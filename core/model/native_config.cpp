@@ -181,7 +181,10 @@ void write_stack(nlohmann::json& json, const ModelConfig& config) {
     json["embedding_scale"] = config.embedding_scale;
     json["type_vocab_size"] = config.token_types;
     json["embedding_norm"] = config.embedding_norm;
-    json["embedding"] = {{"kind", "table"}};
+    if (config.hashed.is_table())
+        json["embedding"] = {{"kind", "table"}};
+    else
+        json["embedding"] = nlohmann::json::parse(tokenizer::hash_settings_json(config.hashed));
     json["head"] = {{"kind", head_name(config)}};
     if (config.has_classes()) json["head"]["classes"] = config.classes;
     if (head_name(config) == "language") json["head_bias"] = config.head_bias;
@@ -255,10 +258,11 @@ nlohmann::json bart_json(const ModelConfig& config) {
 
 /// Standard layers with layer norms, learned positions and every bias, as the classes of foreign_layout() have.
 bool is_classic(const ModelConfig& config) {
-    return in_transformers(config) && config.norm == NormKind::layer && config.positions == PositionKind::learned &&
-           config.query_key_value_bias && config.output_bias && config.feed_forward_bias &&
-           !config.gated_feed_forward && config.feed_forward > 0 && config.key_value_heads == config.heads &&
-           config.head_size * config.heads == config.hidden && config.query_key_norm == QueryKeyNorm::none;
+    return in_transformers(config) && config.hashed.is_table() && config.norm == NormKind::layer &&
+           config.positions == PositionKind::learned && config.query_key_value_bias && config.output_bias &&
+           config.feed_forward_bias && !config.gated_feed_forward && config.feed_forward > 0 &&
+           config.key_value_heads == config.heads && config.head_size * config.heads == config.hidden &&
+           config.query_key_norm == QueryKeyNorm::none;
 }
 
 void name_classes(nlohmann::json& json) {
@@ -308,7 +312,7 @@ void set_layout(ModelConfig& config, const std::string& layout) {
 
 std::string transformers_type(const ModelConfig& config) {
     const bool biases = config.query_key_value_bias, norms = config.query_key_norm == QueryKeyNorm::each_head;
-    const bool plain = config.family == kNativeFamily && in_transformers(config) &&
+    const bool plain = config.family == kNativeFamily && in_transformers(config) && config.hashed.is_table() &&
                        config.positions == PositionKind::rotary && !config.output_bias && !config.feed_forward_bias &&
                        !(biases && norms) && config.causal && !config.encoder && config.pre_norm &&
                        config.norm == NormKind::rms && config.gated_feed_forward && config.embedding_scale == 1 &&

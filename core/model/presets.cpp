@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 #include <nlohmann/json.hpp>
 
@@ -207,7 +208,7 @@ void add_thesis(std::vector<Preset>& list) {
                         {},
                         "{}",
                         10'000.0,
-                        true,
+                        vocabulary > 0,
                         more});
     };
     const char* const encoder = "an encoder in the manner of BERT";
@@ -231,11 +232,41 @@ void add_thesis(std::vector<Preset>& list) {
     add("tiny-mhe-encoder", 128, 4, 4, kByteVocabulary, 512, Preset::bert, encoder);
     add("tiny-mhe-decoder", 128, 4, 4, kByteVocabulary, 512, Preset::gpt2, decoder);
     add("tiny-mhe-translation", 128, 6, 4, kByteVocabulary, 256, Preset::vaswani, both);
-    const char* const classes = R"({"layer_norm_eps": 1e-5, "head": {"kind": "sequence_classes", "classes": 2}})";
-    const char* const compared = "what HashFormers are compared with: BERT's manner, a table of words, two classes";
-    add("hashformer-bert", 768, 12, 12, roberta_words, 512, Preset::bert, compared, classes);
-    add("nano-hashformer-bert", 64, 2, 4, kByteVocabulary, 512, Preset::bert, compared, classes);
-    add("tiny-hashformer-bert", 128, 4, 4, kByteVocabulary, 512, Preset::bert, compared, classes);
+    // Chapter 2's: no vocabulary but in the first, two classes.
+    static std::deque<std::string> texts;  // what the presets point to
+    const auto kept = [](const std::string& text) { return texts.emplace_back(text).c_str(); };
+    const auto add_hashed = [&](const std::string& begin, std::int64_t hidden, std::int64_t layers, std::int64_t heads,
+                                std::int64_t words, std::int64_t many, std::int64_t few, std::int64_t buckets) {
+        const auto one = [&](const std::string& name, std::int64_t depth, const char* summary,
+                             const std::string& embedding, std::int64_t vocabulary, const std::string& more = "") {
+            const std::string keys = R"({"layer_norm_eps": 1e-5, "head": {"kind": "sequence_classes", "classes": 2})" +
+                                     (embedding.empty() ? "" : R"(, "embedding": {"kind": )" + embedding + "}") + more +
+                                     "}";
+            add(kept(begin + name), hidden, depth, heads, vocabulary, 512, Preset::bert, summary, kept(keys));
+        };
+        one("hashformer-bert", layers, "what HashFormers are compared with: a table of words", "", words);
+        for (const char* hash : {"md5", "lsh"}) {
+            const std::string name = std::string("hashformer-") + hash;
+            const std::string said = R"("hash": ")" + std::string(hash) + '"';
+            const auto rows = [&](std::int64_t count) {
+                return R"("emb", "rows": )" + std::to_string(count) + ", " + said;
+            };
+            one(name + "-emb", layers, "a row of each word's hash", rows(many), 0);
+            one(name + "-emb-1k", layers, "a row of each word's hash, few of them", rows(few), 0);
+            one(name + "-pool", layers, "code words of the hash's groups of bits",
+                R"("pool", "bits": 128, "group_bits": 10, )" + said, 0);
+            one(name + "-add", layers, "a vector for each of the hash's bits", R"("add", "bits": 128, )" + said, 0);
+            one(name + "-proj", layers, "correlations of the hash's bits", R"("proj", "bits": 128, )" + said, 0);
+        }
+        one("proformer", 2, "a linear map of a word's bits, trained on the task alone",
+            R"("linear", "bits": 420, "hash": "lsh")", 0,
+            R"(, "positions": "none", "embedding_norm": false, "type_vocab_size": 0)");
+        one("canine-like", layers, "eight buckets of each character",
+            R"("characters", "hash_functions": 8, "buckets": )" + std::to_string(buckets), 0);
+    };
+    add_hashed("", 768, 12, 12, roberta_words, 50'260, 1033, 16'000);
+    add_hashed("nano-", 64, 2, 4, kByteVocabulary, 4091, 1033, 1021);
+    add_hashed("tiny-", 128, 4, 4, kByteVocabulary, 8179, 1033, 2039);
 }
 
 /// What a manner of the thesis's says beside the sizes.

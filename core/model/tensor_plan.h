@@ -41,6 +41,7 @@ enum class Initial {
     drawn,      ///< normal, of deviation Want::number, vectors too
     number,     ///< Want::number, trained
     fixed,      ///< the same, not trained
+    hyperplane,  ///< N(0, 1), not trained: of hashes of words
     /// rate_log, from U(1, 16) (Mamba2).
     rate_log_from_1,
 };
@@ -74,7 +75,10 @@ public:
             return exact && half ? checkpoint::LoadAs::float32 : weights;
         }
         /// Not trained.
-        bool given() const { return initial == Initial::guide || initial == Initial::ids || initial == Initial::fixed; }
+        bool given() const {
+            return initial == Initial::guide || initial == Initial::ids || initial == Initial::fixed ||
+                   initial == Initial::hyperplane;
+        }
         std::vector<std::int64_t> sizes() const;
         // Of packed experts as they are once unpacked, [experts, in, out]; of everything else its own.
         std::string unpacked_name() const;

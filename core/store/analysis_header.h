@@ -24,6 +24,8 @@ struct SequenceTokens {
     std::string text;                                  ///< of a pair A, a line feed and B
     /// Of a pair, else empty: token types, and what each token is of (0: inserted, 1: A, 2: B).
     std::vector<std::int32_t> types{}, regions{};
+    /// Of a model that hashes words, else empty: of each token the bits of its word as hexadecimal digits, or nothing.
+    std::vector<std::string> hashes{};
 };
 
 /// What is recorded beyond the indicators, histograms, thumbnails, column mass and loss that are always there.
@@ -71,6 +73,7 @@ struct AnalysisHeader {
     void take_parameters();
     std::int64_t longest() const;  ///< tokens of the longest sequence of any stream
     bool pairs() const;            ///< some sequence is a pair
+    bool hashed() const;           ///< the model hashes words
     std::int32_t most_heads() const;
     std::int64_t row_step() const;                   ///< of the histograms: 1 up to 1024 tokens, else 8
     bool measured(const Site& site) const;           ///< it has a matrix, and its layer is measured

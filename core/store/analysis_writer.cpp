@@ -53,6 +53,8 @@ AnalysisHeader checked(const AnalysisHeader& header) {
     for (const SequenceTokens& sequence : out.sequences) {
         refuse_unless(sequence.pieces.empty() || sequence.pieces.size() == sequence.ids.size(),
                       "expected a piece for each token", "found another number");
+        refuse_unless(sequence.hashes.empty() || sequence.hashes.size() == sequence.ids.size(),
+                      "expected a hash for each token", "found another number");
         for (const auto* marks : {&sequence.types, &sequence.regions})
             refuse_unless(marks->empty() || marks->size() == sequence.ids.size(),
                           "expected a type and a region for each token of a pair", "found another number");

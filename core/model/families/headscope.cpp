@@ -98,10 +98,38 @@ void read_norms(const ConfigReader& reader, ModelConfig& config) {
     config.embedding_norm = reader.boolean("embedding_norm", false);
 }
 
+tokenizer::HashSettings read_embedding(const ConfigReader& reader) {
+    const auto embedding = reader.view("embedding");
+    return embedding ? tokenizer::read_hash_settings(*embedding) : tokenizer::HashSettings();
+}
+
+/// What a hash embedding cannot be with.
+void check_embedding(const ConfigReader& reader, ModelConfig& config) {
+    const tokenizer::HashSettings& hashed = config.hashed;
+    if (hashed.is_table()) return;
+    if (config.vocabulary != 0)
+        reader.refuse("vocab_size", "0, or no such key, for a hash embedding has no vocabulary");
+    if (config.tied_head) reader.refuse("tie_word_embeddings", "false, for a hash embedding has no vocabulary");
+    if (config.head == HeadKind::vocabulary) {
+        if (reader.has("head")) reader.refuse("head", "one of classes or none, for a hash embedding has no vocabulary");
+        config.head = HeadKind::none;
+    }
+    if (hashed.functions > 0 && config.hidden % hashed.functions != 0) {
+        reader.refuse("hidden_size",
+                      "a multiple of embedding.hash_functions (" + std::to_string(hashed.functions) + ")");
+    }
+    for (const std::string& mixer : config.mixers) {
+        if (mixers::find_type(mixer)->query_key_source == mixers::QueryKeySource::fixed_guide)
+            reader.unsupported("layers", "no " + mixer + ", whose guide is of a vocabulary's tokens");
+    }
+}
+
 /// Everything that towers share.
 ModelConfig read_stack(const ConfigReader& reader) {
     constexpr std::int64_t positions = 2048;
     SizeDefaults sizes;
+    const tokenizer::HashSettings hashed = read_embedding(reader);
+    sizes.may_lack_vocabulary = !hashed.is_table();
     sizes.may_lack_feed_forward = true;
     const PositionKind kind = read_positions(reader);
     ModelConfig config = kind == PositionKind::rotary ? read_llama(reader, positions, sizes)
@@ -114,7 +142,6 @@ ModelConfig read_stack(const ConfigReader& reader) {
     config.gated_feed_forward = read_choice(reader, "feed_forward", {"gated", "plain"}) == "gated";
     config.embedding_scale = reader.number("embedding_scale", 1.0);
     config.token_types = reader.count("type_vocab_size", 0);
-    if (const auto embedding = reader.object("embedding")) read_choice(*embedding, "kind", {"table"});
     read_norms(reader, config);
     read_head(reader, config);
     config.mixers = read_layers(reader, config.layers);
@@ -131,11 +158,14 @@ ModelConfig read_stack(const ConfigReader& reader) {
         std::any_of(config.mixers.begin(), config.mixers.end(), [](const std::string& mixer) {
             return mixers::find_type(mixer)->reads_guide() || mixer == mixers::kTokenMap.name;
         });
+    config.hashed = hashed;
+    check_embedding(reader, config);
     return config;
 }
 
 /// `both` with the layers of the encoder and of the decoder -> the decoder.
 ModelConfig split_towers(const ConfigReader& reader, const ModelConfig& both) {
+    if (!both.hashed.is_table()) reader.unsupported("embedding", "a table, in an encoder_decoder");
     const std::int64_t first = reader.size(kEncoderLayers);
     if (first >= both.layers)
         reader.refuse(kEncoderLayers, "fewer than num_hidden_layers (" + std::to_string(both.layers) + ")");
@@ -177,7 +207,8 @@ void fill_in(nlohmann::json& config, const checkpoint::Checkpoint& file) {
     };
     decide("attention_bias", has(".self_attn.q_proj.bias"));
     decide("qk_norm", has(".self_attn.q_norm.weight"));
-    decide("tie_word_embeddings", !has("lm_head.weight"));
+    decide("tie_word_embeddings",
+           !has("lm_head.weight") && read_embedding(ConfigReader(config, "config.json")).is_table());
     decide("head_bias", has("lm_head.bias"));
 }
 

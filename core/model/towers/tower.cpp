@@ -129,7 +129,7 @@ Tower::Rotation Tower::rotation(const std::optional<Rotary>& rotary, std::int64_
                                 bool cached) const {
     Rotation rotation;
     if (!rotary) return rotation;
-    const at::ScalarType type = embedding_.tokens.scalar_type();
+    const at::ScalarType type = embedding_.table().scalar_type();
     rotation.rotary = &*rotary;
     rotation.here = rotary->table(held, length, type);
     if (cached && rotary->depends_on_length()) rotation.history = rotary->table(0, held + length, type);
@@ -164,7 +164,7 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
     const bool trains = options.training != nullptr;
     if (bucket_bias_.defined()) enter_bias(bucket_bias_, bias, context, trains);
 
-    at::Tensor hidden = embedding_(batch, held);
+    at::Tensor hidden = embedding_(batch, held, options.training);
     context.training = options.training;
     hidden = dropped(hidden, context, place_.stack == "encoder" ? "encoder embedding" : "embedding");
     const at::Tensor embedding = hidden;

@@ -187,6 +187,20 @@ TEST_CASE("What a model without recurrent layers cannot have recorded is refused
     CHECK(files_in(folder.path()) == 0);
 }
 
+TEST_CASE("A file of hashed words has their bits", "[analysis]") {
+    tests::FakeModel model({});
+    const test::TemporaryFolder folder;
+    auto request = request_for({3, 2});
+    CHECK_FALSE(analyse(model, request, folder / "plain.headscope.h5")->header().hashed());
+    request.sequences[0].hashes = {"", "b9386d96710ddd52bc49ff0033ead10f", ""};
+    request.sequences[1].hashes = {"", ""};
+    const auto file = analyse(model, request, folder / "hashed.headscope.h5");
+    CHECK(file->header().hashed());
+    for (std::size_t s = 0; s < 2; ++s) CHECK(file->header().sequences[s].hashes == request.sequences[s].hashes);
+    request.sequences[1].hashes = {""};
+    CHECK_THROWS_AS(analyse(model, request, folder / "wrong.headscope.h5"), Error);
+}
+
 TEST_CASE("A pair's file has its regions and their mean attention", "[analysis]") {
     tests::FakeModel model({});
     const test::TemporaryFolder folder;

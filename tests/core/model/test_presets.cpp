@@ -40,6 +40,14 @@ TEST_CASE("The paper's presets have its sizes and, counted by hand, its paramete
         // Biases of the feed-forward alone; three norms in a decoder's layer, two in an encoder's.
         {"mhe-translation-base", 37000 * 512 + 6 * (12 * 512 * 512 + 9 * 512) + 6 * (16 * 512 * 512 + 11 * 512)},
         {"hashformer-bert", 124'645'634},  // Table 2.2's 124.6M
+        {"hashformer-md5-emb", 124'645'634},
+        {"hashformer-lsh-emb-1k", 86'839'298},
+        {"hashformer-md5-pool", 86'843'138},
+        {"hashformer-lsh-pool", 86'843'138},
+        {"hashformer-lsh-add", 86'243'330},
+        {"hashformer-md5-proj", 86'145'026},
+        {"proformer", 15'094'274},
+        {"canine-like", 98'333'954},
     };
     for (const model::Preset& preset : model::presets()) {
         INFO(preset.name);
