@@ -387,6 +387,41 @@ TEST_CASE("Mixers of an encoder's and of a decoder's layers are swapped by their
                          IsError(ErrorCode::unsupported, "with cross-attention one of"));
 }
 
+TEST_CASE("A head for a task replaces that of pre-training, and begins anew", "[native][swap]") {
+    const test::TemporaryFolder folder;
+    NoProgress progress;
+    const Cancellation cancellation;
+    model::MixerSwap swap;
+    swap.head = R"({"kind": "sequence_classes", "classes": 3})";
+    for (const char* mixer : {"standard", "mhe_mul"}) {  // under BERT's names and under native ones
+        INFO(mixer);
+        const auto made = Trainable::create(stack_config("encoder", {mixer, mixer}).dump(), 3, at::kFloat);
+        made->save(folder / mixer, {}, progress, cancellation);
+        const auto file = checkpoint::Checkpoint::open(folder / mixer);
+        const auto tuned = Trainable::open(*file, at::kFloat, swap, 7);
+        CHECK(tuned->model().has_classes());
+        CHECK(tuned->model().config().classes == 3);
+        CHECK(tuned->model().config().layout == made->model().config().layout);
+        const std::string dense = *mixer == 's' ? "bert.pooler.dense" : "head.dense";
+        REQUIRE(test::find_parameter(*tuned, dense + ".weight") != nullptr);
+        REQUIRE(test::find_parameter(*tuned, "classifier.weight") != nullptr);
+        if (const auto* before = test::find_parameter(*made, dense + ".weight"))
+            CHECK_FALSE(at::equal(before->value, test::find_parameter(*tuned, dense + ".weight")->value));
+        for (const char* gone : {"lm_head.bias", "head.norm.weight", "cls.predictions.decoder.bias"})
+            CHECK(test::find_parameter(*tuned, gone) == nullptr);
+        const model::Batch batch = some_tokens(2, 7);
+        CHECK(at::equal(tuned->model().forward(batch), made->model().forward(batch)));
+        // The same head once more is the one that was trained.
+        tuned->save(folder / (std::string(mixer) + "-tuned"), {}, progress, cancellation);
+        const auto again = Trainable::open(*checkpoint::Checkpoint::open(folder / (std::string(mixer) + "-tuned")),
+                                           at::kFloat, swap, 8);
+        CHECK(at::equal(again->weights(), tuned->weights()));
+        model::MixerSwap wrong;
+        wrong.head = R"({"kind": "tail"})";
+        CHECK_THROWS_MATCHES(Trainable::open(*file, at::kFloat, wrong), Error, IsError(ErrorCode::unsupported, "kind"));
+    }
+}
+
 TEST_CASE("Native configurations are refused by their key, in one line", "[native]") {
     const auto refuses = [](json config, const json& options, ErrorCode code, const std::string& part) {
         config.update(options);
