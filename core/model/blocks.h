@@ -106,8 +106,8 @@ struct Head {
     bool there = false;
     Linear projection;  ///< [e, d] of OPT's small embeddings; weight undefined: none
     Activation activation = Activation::gelu;
-    Linear transform;  ///< BERT's dense layer before the vocabulary; weight undefined: none
-    Norm transform_norm;  ///< weight undefined: none
+    Linear transform;        ///< BERT's dense layer before the vocabulary; weight undefined: none
+    Norm transform_norm;     ///< weight undefined: none
     AdaptiveHead clusters;   ///< in place of all others
     Linear vocabulary;       ///< a tied one shares Embedding::tokens
     at::Tensor logits_bias;  ///< [1, vocabulary] or undefined

@@ -166,8 +166,8 @@ void Trainable::set_guide_ids(const at::Tensor& ids) {
     }
     const at::Tensor flat = ids.flatten();
     if (flat.lt(0).logical_or(flat.ge(stack_->config().ids())).any().item<bool>()) {
-        throw Error(ErrorCode::limit, "guide",
-                    "expected ids from 0 to " + std::to_string(stack_->config().ids() - 1), "found others");
+        throw Error(ErrorCode::limit, "guide", "expected ids from 0 to " + std::to_string(stack_->config().ids() - 1),
+                    "found others");
     }
     for (const Parameter& parameter : parameters()) {
         if (parameter.value.scalar_type() != at::kLong) continue;
