@@ -95,6 +95,10 @@ void Ngrams::add_places(std::string_view word, std::vector<std::int32_t>& places
     });
 }
 
+void each_ngram_text(std::string_view word, const std::function<void(const std::string&)>& take) {
+    each_ngram(word, [&take](const Ngram& ngram) { take(text_of(ngram)); });
+}
+
 std::string ngrams_json(const std::vector<std::string>& list) {
     return nlohmann::json(list).dump() + "\n";
 }

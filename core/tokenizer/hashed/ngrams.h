@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -49,6 +50,9 @@ private:
     std::vector<std::string> list_;
     std::vector<Slot> slots_;  ///< a power of two of them, at most half full
 };
+
+/// Calls take(n-gram) for each n-gram of a word, known or not, as text, in the order of their ends.
+void each_ngram_text(std::string_view word, const std::function<void(const std::string&)>& take);
 
 /// The text of an ngrams.json.
 std::string ngrams_json(const std::vector<std::string>& list);
