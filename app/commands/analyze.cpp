@@ -212,7 +212,7 @@ Done analyse_one(const Options& options, const std::string& path,
     for (const char* side :
          {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "vocab.bin", "vocab.pkl",
           "vocab.pt", "source.spm", "target.spm", "target_vocab.json", "sentencepiece.bpe.model", "spiece.model",
-          "tokenizer_config.json", "chat_template.jinja", "chat_template.json"})
+          "ngrams.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json"})
         if (const auto file = checkpoint->side_file(side)) inputs.push_back(*file);
     if (const auto* adapter = checkpoint->adapter()) {
         inputs.push_back(adapter->file().path());

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/sha256.h"
+#include "core/tokenizer/hashed/word_tokenizer.h"
 #include "kernels/backend.h"
 #include "kernels/parallel.h"
 
@@ -34,8 +35,8 @@ fs::path folder_of(const fs::path& path) {
 std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path) {
     const fs::path folder = folder_of(path);
     if (folder == path) return tokenizer::Tokenizer::from_folder(path);
-    for (const char* name : {"config.json", "vocab.json", "merges.txt", "vocab.txt", "vocab.bin", "vocab.pkl", "vocab.pt", "source.spm",
-                             "sentencepiece.bpe.model", "spiece.model"})
+    for (const char* name : {"config.json", "vocab.json", "merges.txt", "vocab.txt", "vocab.bin", "vocab.pkl",
+                             "vocab.pt", "source.spm", "sentencepiece.bpe.model", "spiece.model", "ngrams.json"})
         if (path.filename() == name) return tokenizer::Tokenizer::from_folder(folder);
     for (const char* end : {".safetensors", ".index.json", ".bin", ".pt", ".pth"})
         if (path.string().ends_with(end)) return tokenizer::Tokenizer::from_folder(folder);
@@ -50,7 +51,9 @@ std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Check
 std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
     // Beside this file no other is read.
     const fs::path file = folder_of(checkpoint.path()) / "tokenizer.json";
-    if (!ends_at_regular_file(file)) return tokenizer_of(checkpoint);
+    // But of a model that hashes words.
+    if (!ends_at_regular_file(file) || tokenizer::hash_settings_in(folder_of(checkpoint.path())))
+        return tokenizer_of(checkpoint);
     static std::mutex mutex;
     static std::map<std::string, std::weak_ptr<const tokenizer::Tokenizer>> known;
     const InputFile input(file, "tokenizer");

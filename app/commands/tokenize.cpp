@@ -13,6 +13,7 @@
 #include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/tokenizer/hashed/word_hash.h"
 #include "core/tokenizer/token_record.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -73,7 +74,7 @@ std::string json_text(const std::string& piece) {
     return showable_json(nlohmann::json(piece).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-/// {"ids": [...], "pieces": [...], "offsets": [[begin, end], ...]}, a list a line.
+/// {"ids": [...], "pieces": [...], "offsets": [[begin, end], ...]}, a list a line; of hashed words "hashes" too.
 void print_encoding(const tokenizer::Tokenizer& tokenizer, const tokenizer::TokenRecord& tokens,
                     const Cancellation& cancellation) {
     Output out(cancellation);
@@ -94,6 +95,12 @@ void print_encoding(const tokenizer::Tokenizer& tokenizer, const tokenizer::Toke
     print_list("offsets", [](const auto& token) {
         return '[' + std::to_string(token.begin) + ", " + std::to_string(token.end) + ']';
     });
+    if (const tokenizer::WordHash* hash = tokenizer.word_hash()) {
+        out << "],\n";
+        print_list("hashes", [&](const auto& token) {
+            return '"' + (token.special ? std::string() : hash->hex(spelled(tokenizer, token))) + '"';
+        });
+    }
     out << "]\n}\n";
     out.flush();
 }
@@ -154,7 +161,8 @@ void add_tokenize(CLI::App& app, Context& context) {
     add_flag(*command, "--chat", options->chat,
              "The text is a user's message, put into the checkpoint's chat template; offsets count in what it makes")
         ->excludes(decode);
-    add_flag(*command, "--json", options->json, "One JSON document: ids, pieces, offsets in bytes");
+    add_flag(*command, "--json", options->json,
+             "One JSON document: ids, pieces, offsets in bytes, hashes where words have some");
     command->callback([&context, options, text, file, decode] {
         if (text->count() + file->count() + decode->count() == 0)
             throw CLI::ValidationError("tokenize", "a TEXT, --file or --decode is expected");

@@ -35,7 +35,7 @@ store::AnalysisHeader header_of(const model::Inspection& inspection, const Analy
     }
     header.record = request.record;
     header.hidden_boundaries = config.all_layers() + 1;
-    header.vocabulary = config.vocabulary;
+    header.vocabulary = config.head_columns();
     header.type_chunk = type_chunk(header.sites);
     header.take_parameters();
     header.experts = config.experts;

@@ -10,6 +10,7 @@
 #include "core/base/os_error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/tokenizer/hashed/word_hash.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::analysis {
@@ -32,13 +33,15 @@ struct Tokenized {
 /// ends in the line that says how many tokens the model takes.
 class FirstTokens final : public tokenizer::TokenSink {
 public:
-    explicit FirstTokens(std::size_t most) : most_(most) {}
+    /// `words`: a tokenizer whose pieces are words that no id tells, or null.
+    FirstTokens(std::size_t most, const tokenizer::Tokenizer* words) : most_(most), words_(words) {}
     void add(const tokenizer::FoundToken& token) override {
         any_of_text = any_of_text || (!token.special && token.region == 1);
         any_of_second = any_of_second || token.region == 2;
         if (count++ >= most_) return;
         const std::int64_t shift = token.region == 2 ? second_begin : 0;
         put(kept.tokens.ids.size(), token.id, token.begin + shift, token.end + shift, token.special);
+        if (words_ && token.respelled) kept.tokens.pieces.back() = *token.respelled;
         if (!is_pair()) return;
         kept.tokens.types.push_back(token.type);
         kept.tokens.regions.push_back(token.region);
@@ -48,6 +51,7 @@ public:
         kept.tokens.ids.insert(kept.tokens.ids.begin() + at, id);
         kept.tokens.offsets.insert(kept.tokens.offsets.begin() + at, {begin, end});
         kept.inserted.insert(kept.inserted.begin() + at, special ? 1 : 0);
+        if (words_) kept.tokens.pieces.insert(kept.tokens.pieces.begin() + at, words_->piece(id));
     }
     void put_first(std::int32_t id) {
         put(0, id, 0, 0, true);
@@ -60,6 +64,7 @@ public:
         kept.tokens.ids.erase(kept.tokens.ids.begin());
         kept.tokens.offsets.erase(kept.tokens.offsets.begin());
         kept.inserted.erase(kept.inserted.begin());
+        if (words_) kept.tokens.pieces.erase(kept.tokens.pieces.begin());
         --count;
         if (!is_pair()) return;
         kept.tokens.types.erase(kept.tokens.types.begin());
@@ -75,12 +80,16 @@ private:
     bool is_pair() const { return second_begin > 0; }
 
     std::size_t most_;
+    const tokenizer::Tokenizer* words_;
 };
 
 class InputReader {
 public:
     InputReader(const InputOptions& options, const tokenizer::Tokenizer* tokenizer, const Cancellation* cancellation)
-        : options_(options), tokenizer_(tokenizer), cancellation_(cancellation) {}
+        : options_(options),
+          tokenizer_(tokenizer),
+          hash_(tokenizer ? tokenizer->word_hash() : nullptr),
+          cancellation_(cancellation) {}
 
     Input run() {
         const bool texts = !options_.texts.empty() || !options_.files.empty() || !options_.examples.empty();
@@ -113,7 +122,10 @@ public:
         }
         for (const auto& file : options_.token_files) {
             input_.paths.push_back(file);
-            for (auto& ids : read_token_file(file, vocabulary())) add_ids(std::move(ids));
+            if (hash_)
+                for (auto& tokens : read_word_file(file, *hash_)) add_words(std::move(tokens));
+            else
+                for (auto& ids : read_token_file(file, vocabulary())) add_ids(std::move(ids));
         }
         return std::move(input_);
     }
@@ -207,7 +219,7 @@ private:
         // Two more than are wanted: the first may go, and whether there are more tells whether the text is cut.
         const std::size_t wanted =
             options_.length > 0 && !options_.windows ? static_cast<std::size_t>(options_.length) + 2 : most_tokens + 1;
-        FirstTokens tokens(std::min(wanted, room + 1));
+        FirstTokens tokens(std::min(wanted, room + 1), hash_ ? tokenizer_ : nullptr);
         const auto& pairs = options_.pairs;
         const std::string* second = pairs.empty() ? nullptr : &pairs[pairs.size() == 1 ? 0 : texts_];
         ++texts_;
@@ -217,6 +229,10 @@ private:
             throw Error(ErrorCode::usage, "--pair", "expected a text of at least one token", "found none");
         Tokenized& whole = tokens.kept;
         whole.tokens.text = std::move(text);
+        for (std::size_t i = 0; hash_ && i < whole.tokens.ids.size(); ++i) {
+            const bool special = whole.tokens.ids[i] < tokenizer::kSpecialTokens;
+            whole.tokens.hashes.push_back(special ? "" : hash_->hex(whole.tokens.pieces[i]));
+        }
         const std::int64_t limit = vocabulary();
         for (const std::int32_t id : whole.tokens.ids) {
             if (limit == 0 || id < limit) continue;
@@ -253,6 +269,13 @@ private:
         cut(std::move(whole));
     }
 
+    void add_words(SequenceTokens tokens) {
+        Tokenized whole;
+        whole.inserted.assign(tokens.ids.size(), 0);
+        whole.tokens = std::move(tokens);
+        cut(std::move(whole));
+    }
+
     bool known(std::int32_t id) const { return tokenizer_ != nullptr && id < tokenizer_->vocabulary_size(); }
     std::string piece(std::int32_t id) const { return known(id) ? tokenizer_->surface(id) : std::to_string(id); }
 
@@ -267,7 +290,8 @@ private:
             if (cancellation_) cancellation_->check();
             store::SequenceTokens& tokens = input_.sequences.emplace_back(
                 window == size ? std::move(whole.tokens) : part(whole.tokens, begin, std::min(begin + window, size)));
-            for (const std::int32_t id : tokens.ids) tokens.pieces.push_back(piece(id));
+            if (tokens.pieces.empty())
+                for (const std::int32_t id : tokens.ids) tokens.pieces.push_back(piece(id));
         }
     }
 
@@ -279,15 +303,20 @@ private:
             if (whole.inserted[i] != 0) continue;
             tokens.ids[i] = tokens.ids[first];
             tokens.offsets[i] = tokens.offsets[first];
+            if (!tokens.pieces.empty()) tokens.pieces[i] = tokens.pieces[first];
+            if (!tokens.hashes.empty()) tokens.hashes[i] = tokens.hashes[first];
         }
     }
 
-    /// Tokens [begin, end) with the stretch of the text that they cover; pieces come later, for what is kept only.
+    /// Tokens [begin, end) with the stretch of the text that they cover; pieces come later, for what is kept only, but
+    /// those of words.
     static SequenceTokens part(const SequenceTokens& whole, std::size_t begin, std::size_t end) {
         const auto from = static_cast<std::ptrdiff_t>(begin), to = static_cast<std::ptrdiff_t>(end);
         SequenceTokens tokens;
         tokens.ids.assign(whole.ids.begin() + from, whole.ids.begin() + to);
         tokens.offsets.assign(whole.offsets.begin() + from, whole.offsets.begin() + to);
+        if (!whole.pieces.empty()) tokens.pieces.assign(whole.pieces.begin() + from, whole.pieces.begin() + to);
+        if (!whole.hashes.empty()) tokens.hashes.assign(whole.hashes.begin() + from, whole.hashes.begin() + to);
         if (!whole.regions.empty()) {
             tokens.types.assign(whole.types.begin() + from, whole.types.begin() + to);
             tokens.regions.assign(whole.regions.begin() + from, whole.regions.begin() + to);
@@ -316,6 +345,7 @@ private:
 
     const InputOptions& options_;
     const tokenizer::Tokenizer* tokenizer_;
+    const tokenizer::WordHash* hash_;  ///< of a model that hashes words, or null
     const Cancellation* cancellation_;
     Input input_;
     std::size_t kept_ = 0;   ///< tokens of all sequences

@@ -66,7 +66,7 @@ void check_settings(const model::ModelConfig& config, const std::vector<Site>& s
         }
     }
     if (request.record.logits && !has_head) {
-        throw Error(ErrorCode::usage, "--record logits", "expected a model with a head for the vocabulary",
+        throw Error(ErrorCode::usage, "--record logits", "expected a model with a head for the vocabulary or classes",
                     "found none");
     }
     if (request.record.experts && (config.experts < 1 || config.experts > store::most_experts)) {
@@ -99,13 +99,14 @@ bool reads_types(const model::ModelConfig& config) {
 void check_batches(const model::ModelConfig& config, const std::vector<WorkBatch>& plan,
                    const AnalysisRequest& request) {
     for (const WorkBatch& work : plan)
-        model::check_batch(make_batch(request.sequences, request.targets, work.sequences, reads_types(config)), config,
-                           0, request.beyond_positions);
+        model::check_batch(
+            make_batch(request.sequences, request.targets, work.sequences, reads_types(config), config.hashed), config,
+            0, request.beyond_positions);
 }
 
 store::AnalysisHeader make_header(const model::Model& model, const AnalysisRequest& request) {
     const model::ModelConfig& config = model.config();
-    check_settings(config, model.sites(), model.has_head(), request);
+    check_settings(config, model.sites(), model.has_head() || model.has_classes(), request);
     store::AnalysisHeader header;
     header.program_version = request.program_version.empty() ? HEADSCOPE_VERSION : request.program_version;
     header.created = now_in_utc();
@@ -122,7 +123,11 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     header.measured_layers = measured_layers(request, config.all_layers());
     header.record = request.record;
     header.hidden_boundaries = config.all_layers() + 1;
-    header.vocabulary = config.vocabulary;
+    header.vocabulary = config.head_columns();
+    if (config.head == model::HeadKind::sequence_classes && request.record.logits) {
+        header.classes = config.classes;
+        header.record.logits = false;
+    }
     header.type_chunk = type_chunk(header.sites);
     header.take_parameters();
     header.experts = config.experts;
@@ -163,8 +168,8 @@ public:
 
     void batch(const WorkBatch& work, const std::string& name, Meter& meter) {
         cancellation_.check();
-        const model::Batch batch =
-            make_batch(request_.sequences, request_.targets, work.sequences, reads_types(model_.config()));
+        const model::Batch batch = make_batch(request_.sequences, request_.targets, work.sequences,
+                                              reads_types(model_.config()), model_.config().hashed);
         MeasuringProbe probe(writer_, problems_, header_, request_, work.sequences, cancellation_);
         model::ForwardOptions options;
         options.probe = &probe;
@@ -180,13 +185,15 @@ public:
         };
         const at::Tensor hidden = model_.forward(batch, options);
         cancellation_.check();
-        if (!model_.has_head()) return;
+        if (!model_.has_head() && !model_.has_classes()) return;
         const auto keep = [&](std::int64_t row, std::int64_t first, const at::Tensor& logits) {
             const std::int64_t sequence = work.sequences[static_cast<std::size_t>(row)];
-            if (!model_.causal()) problems_.logits(logits, first, sequence);
+            if (!predicts_next()) problems_.logits(logits, first, sequence);
             if (header_.record.logits) writer_.write_logits(sequence, first, float_values(logits));
         };
-        if (model_.causal())
+        if (model_.config().head == model::HeadKind::sequence_classes)
+            class_logits(work, hidden);
+        else if (predicts_next())
             loss(work, batch, hidden, keep);
         else if (header_.record.logits)
             all_logits(hidden, keep);
@@ -196,6 +203,15 @@ public:
     const Problems& problems() const { return problems_; }
 
 private:
+    bool predicts_next() const { return model_.causal() && model_.has_head(); }
+
+    void class_logits(const WorkBatch& work, const at::Tensor& hidden) {
+        if (header_.classes == 0) return;
+        const at::Tensor logits = model_.logits(hidden.select(1, 0));
+        for (std::size_t b = 0; b < work.sequences.size(); ++b)
+            writer_.write_class_logits(work.sequences[b], float_values(logits.select(0, static_cast<std::int64_t>(b))));
+    }
+
     void loss(const WorkBatch& work, const model::Batch& batch, const at::Tensor& hidden,
               const model::Model::LogitRows& keep) {
         const model::Model::LogitRows rows = header_.record.logits ? keep : model::Model::LogitRows();
@@ -208,7 +224,7 @@ private:
         }
     }
 
-    /// An encoder's: there is no next token, so no loss.
+    /// An encoder's, or of classes: there is no next token, so no loss.
     void all_logits(const at::Tensor& hidden, const model::Model::LogitRows& keep) {
         const std::int64_t length = hidden.size(1), step = model_.logit_rows();
         for (std::int64_t b = 0; b < hidden.size(0); ++b) {
@@ -254,7 +270,7 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
 
 void check_request(const model::Inspection& inspection, const AnalysisRequest& request) {
     try {
-        check_settings(inspection.config, inspection.sites, inspection.has_head, request);
+        check_settings(inspection.config, inspection.sites, inspection.has_head || inspection.has_classes, request);
         check_batches(
             inspection.config,
             plan_work(request.sequences, request.targets, inspection.config, request.batch_tokens, inspection.has_head),

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/var.h>
 #include <ATen/ops/zeros_like.h>
+
+#include "core/model/hash_features.h"
 
 namespace headscope::analysis {
 
@@ -56,10 +59,17 @@ at::Tensor ids_of(const std::vector<store::SequenceTokens>& all, std::span<const
 
 model::Batch make_batch(const std::vector<store::SequenceTokens>& all,
                         const std::vector<store::SequenceTokens>& targets, std::span<const std::int64_t> chosen,
-                        bool with_types) {
+                        bool with_types, const tokenizer::HashSettings& hashed) {
     model::Batch batch;
     batch.ids = ids_of(all, chosen);
     if (!targets.empty()) batch.target = ids_of(targets, chosen);
+    std::vector<at::Tensor> features;
+    for (const std::int64_t s : chosen) {
+        const store::SequenceTokens& one = all.at(static_cast<std::size_t>(s));
+        const at::Tensor own = model::stored_features(hashed, one.ids, one.pieces, one.hashes);
+        if (own.defined()) features.push_back(own);
+    }
+    if (!features.empty()) batch.features = at::cat(features);
     for (std::size_t row = 0; with_types && row < chosen.size(); ++row) {
         const auto& types = all.at(static_cast<std::size_t>(chosen[row])).types;
         if (types.empty()) continue;

@@ -9,6 +9,7 @@
 
 #include "core/model/batch.h"
 #include "core/store/analysis_header.h"
+#include "core/tokenizer/hashed/settings.h"
 #include "kernels/attention.h"
 
 namespace headscope::analysis {
@@ -29,9 +30,9 @@ struct VectorStatistics {
 VectorStatistics vector_statistics(const at::Tensor& vectors);
 
 /// Sequences of one length as [B, L] ids, with their targets of one length where there are any, and `with_types` with
-/// the token types of pairs.
+/// the token types of pairs; for a hash embedding with what it reads of the words.
 model::Batch make_batch(const std::vector<store::SequenceTokens>& all,
                         const std::vector<store::SequenceTokens>& targets, std::span<const std::int64_t> chosen,
-                        bool with_types);
+                        bool with_types, const tokenizer::HashSettings& hashed);
 
 }  // namespace headscope::analysis

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "core/analysis/input.h"
 #include "core/base/input_file.h"
+#include "core/base/json.h"
 #include "core/base/json_events.h"
 #include "core/base/os_error.h"
 #include "core/base/text.h"
@@ -110,6 +112,40 @@ private:
     int depth_ = 0;
 };
 
+/// A token of a model that hashes words, with a space before it in the text.
+void add_item(store::SequenceTokens& tokens, const JsonView& item, const tokenizer::WordHash& hash) {
+    using tokenizer::EmbeddingKind;
+    const tokenizer::HashSettings& settings = hash.settings();
+    const bool rows = settings.kind == EmbeddingKind::emb, characters = settings.kind == EmbeddingKind::characters;
+    std::int32_t id = tokenizer::kSpecialTokens;
+    std::string piece, hex;
+    if (item.is_string()) {
+        piece = item.string();
+        char32_t point = 0;
+        if (characters && (piece.empty() || decode_utf8(piece, point) != piece.size()))
+            item.refuse(ErrorCode::format, "expected one character");
+        id = hash.id(piece);
+        hex = hash.hex(piece);
+    } else if (item.is_object()) {
+        if (settings.bits == 0)
+            item.refuse(ErrorCode::unsupported, "expected a number or a string, for this model reads no bits");
+        hex = item.at("hash").string();
+        std::vector<std::uint8_t> bits(static_cast<std::size_t>(settings.bits));
+        tokenizer::read_bits_hex(hex, bits, item.at("hash").where());
+        piece = '#' + hex;
+    } else {
+        id = static_cast<std::int32_t>(item.integer({0, rows ? settings.ids() - 1 : tokenizer::kSpecialTokens - 1}));
+        piece = id < tokenizer::kSpecialTokens ? std::string(tokenizer::special_token(id)) : std::to_string(id);
+    }
+    if (!tokens.text.empty() && !characters) tokens.text += ' ';
+    const auto begin = static_cast<std::int64_t>(tokens.text.size());
+    tokens.text += piece;
+    tokens.offsets.push_back({begin, static_cast<std::int64_t>(tokens.text.size())});
+    tokens.ids.push_back(id);
+    tokens.pieces.push_back(std::move(piece));
+    tokens.hashes.push_back(std::move(hex));
+}
+
 }  // namespace
 
 std::string read_text_file(const fs::path& path, const Cancellation* cancellation) {
@@ -152,6 +188,20 @@ std::vector<std::vector<std::int32_t>> read_token_file(const fs::path& path, std
     } catch (...) {
         throw current_error(shown(path));
     }
+}
+
+std::vector<store::SequenceTokens> read_word_file(const fs::path& path, const tokenizer::WordHash& hash) {
+    const nlohmann::json document = read_json_file(path, largest_token_file, "token file");
+    const JsonView lists = JsonView(document, shown(path)).array();
+    if (lists.size() == 0) lists.refuse(ErrorCode::usage, "expected at least one array of tokens");
+    std::vector<store::SequenceTokens> all;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        const JsonView items = lists.at(i).array();
+        if (items.size() == 0) items.refuse(ErrorCode::usage, "expected at least one token");
+        store::SequenceTokens& tokens = all.emplace_back();
+        for (std::size_t k = 0; k < items.size(); ++k) add_item(tokens, items.at(k), hash);
+    }
+    return all;
 }
 
 }  // namespace headscope::analysis

@@ -22,6 +22,7 @@ constexpr const char* side_file_names[] = {
     "added_tokens.json",
     "vocab.json",
     "merges.txt",
+    "ngrams.json",
     "vocab.txt",
     "vocab.bin",
     "vocab.pkl",

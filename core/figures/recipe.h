@@ -33,6 +33,7 @@ FigureData offsets(Files files, const FigureOptions& options);
 FigureData mass(Files files, const FigureOptions& options);
 FigureData token_types(Files files, const FigureOptions& options);
 FigureData difference(Files files, const FigureOptions& options);
+FigureData hash(Files files, const FigureOptions& options);
 
 // Of runs, evaluations and models: inputs of the one kind, at least one of them.
 FigureData run_loss(const FigureInputs& inputs, const FigureOptions& options);

@@ -70,6 +70,9 @@ constexpr std::array kRecipes{
           "what differs between two analyses, or two sequences, layers or heads of one: indicators, or the maps of "
           "--layer and --head, cells paired by their tokens",
           "indicators: models alike; maps: analyze --record maps", difference},
+    Entry{"hash",
+          "bits of a text's words and how alike they are, with n-grams and code words; MD5 and LSH side by side",
+          "a model with a hash embedding", hash},
     Entry{"thumbnails", "small attention maps of every head of every layer", "thumbnails", thumbnails},
     Entry{"timeline",
           "indicators of each layer while a model learned; --step: radar and thumbnails of the layers at that step",

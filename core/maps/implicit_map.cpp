@@ -11,11 +11,11 @@ void ImplicitMap::weights_into(const Cells& cells, float* out) const {
 }
 
 std::pair<std::int64_t, std::int64_t> ImplicitMap::seen(std::int64_t, std::int64_t q_end) const {
-    return {0, q_end};
+    return {0, causal_ ? q_end : length_};
 }
 
 std::vector<std::pair<std::int64_t, std::int64_t>> ImplicitMap::allowed(std::int64_t query) const {
-    return {{0, query + 1}};
+    return {{0, causal_ ? query + 1 : length_}};
 }
 
 }  // namespace headscope::maps

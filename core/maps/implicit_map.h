@@ -10,16 +10,16 @@
 
 namespace headscope::maps {
 
-/// One head's implicit matrix: the signed A with which a recurrent layer's outputs are o_i = sum over j <= i of
-/// A_ij v_j (kernels/recurrent.h), as an analysis recorded it. Pooled: the mean over all pairs under a pixel, later
-/// keys as 0, and the coefficient of greatest magnitude.
+/// One head's implicit matrix: the signed A with which a layer's outputs are o_i = sum over j of A_ij v_j, of a causal
+/// one over j <= i (kernels/recurrent.h), as an analysis recorded it. Pooled: the mean over all pairs under a pixel,
+/// later keys of a causal one as 0, and the coefficient of greatest magnitude.
 class ImplicitMap final : public ValueMap {
 public:
     /// `read`: coefficients of any cells, row-major; called by many threads at once. `most`: no magnitude is above.
     /// `bytes`: what it holds.
-    ImplicitMap(std::int64_t length, float most, std::int64_t bytes,
+    ImplicitMap(std::int64_t length, bool causal, float most, std::int64_t bytes,
                 std::function<std::vector<float>(const Cells& cells)> read)
-        : length_(length), most_(most), bytes_(bytes), read_(std::move(read)) {}
+        : length_(length), causal_(causal), most_(most), bytes_(bytes), read_(std::move(read)) {}
 
     std::int64_t queries() const override { return length_; }
     std::int64_t keys() const override { return length_; }
@@ -32,6 +32,7 @@ public:
 
 private:
     std::int64_t length_;
+    bool causal_;
     float most_;
     std::int64_t bytes_;
     std::function<std::vector<float>(const Cells& cells)> read_;

@@ -129,15 +129,16 @@ std::shared_ptr<const ImplicitMap> read_implicit_map(const store::AnalysisFile& 
     if (bytes <= most_bytes) {
         auto whole = std::make_shared<const std::vector<float>>(
             file.implicit(sequence, site, head, {0, length}, {0, length}).value());
-        return std::make_shared<const ImplicitMap>(length, largest, bytes, [whole, length](const Cells& cells) {
-            std::vector<float> part;
-            part.reserve(static_cast<std::size_t>(cells.queries() * cells.keys()));
-            for (std::int64_t q = cells.q_begin; q < cells.q_end; ++q) {
-                const auto row = whole->begin() + q * length;
-                part.insert(part.end(), row + cells.k_begin, row + cells.k_end);
-            }
-            return part;
-        });
+        return std::make_shared<const ImplicitMap>(
+            length, about.causal, largest, bytes, [whole, length](const Cells& cells) {
+                std::vector<float> part;
+                part.reserve(static_cast<std::size_t>(cells.queries() * cells.keys()));
+                for (std::int64_t q = cells.q_begin; q < cells.q_end; ++q) {
+                    const auto row = whole->begin() + q * length;
+                    part.insert(part.end(), row + cells.k_begin, row + cells.k_end);
+                }
+                return part;
+            });
     }
     // Tiles are made on threads of their own, and an AnalysisFile serves one at a time.
     struct Own {
@@ -146,11 +147,12 @@ std::shared_ptr<const ImplicitMap> read_implicit_map(const store::AnalysisFile& 
     };
     auto own = std::make_shared<Own>();
     own->file = store::AnalysisFile::open(file.path());
-    return std::make_shared<const ImplicitMap>(length, largest, 0, [own, sequence, site, head](const Cells& cells) {
-        const std::lock_guard lock(own->mutex);
-        return own->file->implicit(sequence, site, head, {cells.q_begin, cells.q_end}, {cells.k_begin, cells.k_end})
-            .value();
-    });
+    return std::make_shared<const ImplicitMap>(
+        length, about.causal, largest, 0, [own, sequence, site, head](const Cells& cells) {
+            const std::lock_guard lock(own->mutex);
+            return own->file->implicit(sequence, site, head, {cells.q_begin, cells.q_end}, {cells.k_begin, cells.k_end})
+                .value();
+        });
 }
 
 std::shared_ptr<const NormMap> read_norm_map(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site,

@@ -9,6 +9,7 @@
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
 #include "core/model/tensor_plan.h"
+#include "kernels/normaliser.h"
 
 namespace headscope::mixers {
 namespace {
@@ -22,15 +23,21 @@ at::Tensor swapped(const at::Tensor& heads) {
 
 }  // namespace
 
-HeadVariantMixer::HeadVariantMixer(const MixerType& type, const model::ModelConfig& config)
+HeadVariantMixer::HeadVariantMixer(const MixerType& type, const model::ModelConfig& config, Reads reads)
     : type_(&type),
+      reads_(reads),
       heads_(config.heads),
       head_size_(config.head_size),
       has_norms_(config.query_key_norm == model::QueryKeyNorm::each_head) {
-    rule_.scale = 1.0 / std::sqrt(static_cast<double>(head_size_));
+    rule_.scale =
+        config.attention_scale > 0 ? config.attention_scale : 1.0 / std::sqrt(static_cast<double>(head_size_));
+    rule_.causal = config.causal && !is_cross();
+    const bool standard = &type == &kStandard;
+    if (standard)
+        rule_.normaliser = *kernels::find_normaliser(config.mixer_options.get<std::string>(kStandard, "normaliser"));
     query_maps_ = &type == &kSingleHead || embeds_heads() ? 1 : heads_;
-    key_maps_ = &type == &kElAttention ? 0 : &type == &kSharedKeyValue ? config.key_value_heads : 1;
-    value_maps_ = &type == &kElAttention || &type == &kSharedKeyValue ? 0 : 1;
+    key_maps_ = &type == &kElAttention ? 0 : standard || &type == &kSharedKeyValue ? config.key_value_heads : 1;
+    value_maps_ = &type == &kElAttention || &type == &kSharedKeyValue ? 0 : key_maps_;
     query_heads_ = &type == &kSingleHead ? 1 : heads_;
     key_value_heads_ = embeds_heads() || &type == &kElAttention ? heads_ : key_maps_;
     if (&type == &kElAttention && config.hidden != heads_ * head_size_) {
@@ -43,27 +50,39 @@ HeadVariantMixer::HeadVariantMixer(const MixerType& type, const model::ModelConf
 void HeadVariantMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
     const model::SizeKeys& keys = plan.keys();
     const model::LayerNames& in_layer = names.in_layer;
-    const model::Dimension hidden{plan.config().hidden, keys.hidden}, size{head_size_, keys.head_size};
-    const std::int64_t rows = (query_maps_ + key_maps_ + value_maps_) * head_size_;
+    const model::ModelConfig& config = plan.config();
+    const model::Dimension hidden{config.hidden, keys.hidden}, size{head_size_, keys.head_size};
+    const model::Dimension read{is_cross() ? config.encoder->hidden : config.hidden, keys.hidden};
+    const auto rows_of = [&](std::int64_t count, const std::string& heads) {
+        return model::Dimension{count * head_size_, count == 1 ? keys.head_size : heads + " * " + keys.head_size};
+    };
+    const std::int64_t queries = is_cross() ? 0 : query_maps_;
+    const std::int64_t rows = (queries + key_maps_ + value_maps_) * head_size_;
     const auto map = [&](const std::string& name, std::int64_t first, std::int64_t count, const std::string& heads) {
         const std::string stem = names.layer_stem + name;
-        const model::Dimension out{count * head_size_, count == 1 ? keys.head_size : heads + " * " + keys.head_size};
+        const model::Dimension out = rows_of(count, count == heads_ ? keys.heads : heads);
         if (count == 0) return;
-        plan.want_rows(&maps_.weight, stem + ".weight", {out, hidden}, first * head_size_, rows);
-        if (plan.config().query_key_value_bias)
-            plan.want_rows(&maps_.bias, stem + ".bias", {out}, first * head_size_, rows);
+        plan.want_rows(&maps_.weight, stem + ".weight", {out, read}, first * head_size_, rows);
+        if (config.query_key_value_bias) plan.want_rows(&maps_.bias, stem + ".bias", {out}, first * head_size_, rows);
     };
-    map(in_layer.query, 0, query_maps_, keys.heads);
-    map(in_layer.key, query_maps_, key_maps_, keys.key_value_heads);
-    map(in_layer.value, query_maps_ + key_maps_, value_maps_, keys.key_value_heads);
+    if (is_cross()) {
+        query_.declare(plan, names.layer_stem + in_layer.cross_query, rows_of(query_maps_, keys.heads), hidden,
+                       config.query_key_value_bias);
+    } else {
+        map(in_layer.query, 0, query_maps_, keys.heads);
+    }
+    map(is_cross() ? in_layer.cross_key : in_layer.key, queries, key_maps_, keys.key_value_heads);
+    map(is_cross() ? in_layer.cross_value : in_layer.value, queries + key_maps_, value_maps_, keys.key_value_heads);
     if (has_norms_) {
-        query_norm_.declare(plan, names.layer_stem + in_layer.query_norm, size, false);
-        key_norm_.declare(plan, names.layer_stem + in_layer.key_norm, size, false);
+        query_norm_.declare(plan, names.layer_stem + (is_cross() ? in_layer.cross_query_norm : in_layer.query_norm),
+                            size, false);
+        key_norm_.declare(plan, names.layer_stem + (is_cross() ? in_layer.cross_key_norm : in_layer.key_norm), size,
+                          false);
     }
     if (!embeds_heads()) return;
     const auto embedding = [&](at::Tensor* into, const char* name) {
-        plan.want_number(into, names.layer_stem + "self_attn." + name, {{heads_, keys.heads}, size},
-                         kEmbeddingDeviation, model::Initial::drawn);
+        plan.want_number(into, names.layer_stem + (is_cross() ? "cross_attn." : "self_attn.") + name,
+                         {{heads_, keys.heads}, size}, kEmbeddingDeviation, model::Initial::drawn);
     };
     embedding(&query_embedding_, "q_head_embedding");
     embedding(&key_embedding_, "k_head_embedding");
@@ -75,7 +94,8 @@ std::vector<Site> HeadVariantMixer::sites() const {
     site.heads = static_cast<std::int32_t>(query_heads_);
     site.key_value_heads = static_cast<std::int32_t>(key_value_heads_);
     site.key_size = site.value_size = static_cast<std::int32_t>(head_size_);
-    site.causal = true;
+    site.kind = is_cross() ? "cross" : "self";
+    site.causal = rule_.causal;
     return {site};
 }
 
@@ -85,11 +105,30 @@ at::Tensor HeadVariantMixer::of_heads(const at::Tensor& shared, const at::Tensor
 }
 
 at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
-    const at::Tensor all = maps_(normed, context.cancellation).unflatten(2, {-1, head_size_});
+    const auto mapped = [&](const model::Linear& map, const at::Tensor& x) {
+        return map(x, context.cancellation).unflatten(2, {-1, head_size_});
+    };
+    at::Tensor all = mapped(is_cross() ? query_ : maps_, normed);
     at::Tensor query = of_heads(all.narrow(2, 0, query_maps_), query_embedding_);
     if (has_norms_) query = query_norm_(query);
-    at::Tensor key = key_maps_ > 0 ? all.narrow(2, query_maps_, key_maps_) : normed.unflatten(2, {heads_, head_size_});
-    at::Tensor value = value_maps_ > 0 ? all.narrow(2, query_maps_ + key_maps_, value_maps_) : key;
+    auto* held = dynamic_cast<KeyValueCache*>(cache);
+    const auto held_value = [&](const at::Tensor& key) { return value_maps_ > 0 ? swapped(held->value()) : key; };
+    const bool known = is_cross() && held && !held->empty();
+    at::Tensor key, value;
+    if (known) {
+        key = swapped(held->key());
+        value = held_value(key);
+    } else {
+        if (is_cross() && !context.memory.defined()) {
+            throw Error(ErrorCode::usage, "cross-attention", "expected what the encoder returned, or a cache of it",
+                        "found neither");
+        }
+        const at::Tensor& read = is_cross() ? context.memory : normed;
+        if (is_cross() && key_maps_ > 0) all = mapped(maps_, read);
+        const std::int64_t first = is_cross() ? 0 : query_maps_;
+        key = key_maps_ > 0 ? all.narrow(2, first, key_maps_) : read.unflatten(2, {heads_, head_size_});
+        value = value_maps_ > 0 ? all.narrow(2, first + key_maps_, value_maps_) : key;
+    }
     const auto finished_key = [&](const at::Tensor& shared) {
         const at::Tensor keys = of_heads(shared, key_embedding_);
         return has_norms_ ? key_norm_(keys) : keys;
@@ -97,14 +136,14 @@ at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContex
     context.announce("query", swapped(query));
     if (context.wants("key")) context.announce("key", swapped(finished_key(key)));
     if (context.wants("value")) context.announce("value", swapped(of_heads(value, value_embedding_)));
-    if (auto* held = dynamic_cast<KeyValueCache*>(cache)) {
+    if (held && !known) {
         held->append(swapped(key), swapped(value_maps_ > 0 ? value : value.narrow(3, 0, 0)));
         key = swapped(held->key());
-        value = value_maps_ > 0 ? swapped(held->value()) : key;
+        value = held_value(key);
     }
     key = finished_key(key);
     value = of_heads(value, value_embedding_);
-    if (context.rotary) {
+    if (context.rotary && !is_cross()) {
         const model::RotaryTable& own = *context.rotation;
         const std::int64_t length = key.size(1);
         query = context.rotary->rotate(query, own);
@@ -116,8 +155,9 @@ at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContex
         context.announce("key_rotated", swapped(key.narrow(1, context.first_position, normed.size(1))));
     }
     kernels::ScoreRule rule = rule_;
-    rule.query_offset = context.first_position;
-    if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
+    if (!is_cross()) rule.query_offset = context.first_position;
+    if (context.lengths) rule.query_length = *context.lengths;
+    if (const auto* keys = is_cross() ? context.memory_lengths : context.lengths) rule.key_length = *keys;
     if (query_heads_ == heads_)
         return attend(swapped(query), swapped(key), swapped(value), rule, context.site, context);
     // What all copies of the one head's output are multiplied by.

@@ -101,5 +101,8 @@ public:
 
 /// A mixer by name for layer `layer` of a model; throws Error(unsupported) that lists the known names.
 std::unique_ptr<Mixer> make_mixer(std::string_view name, const model::ModelConfig& config, std::int64_t layer);
+/// The cross-attention of a decoder's layer whose own tokens have this mixer; `config` is the decoder's. Throws
+/// likewise.
+std::unique_ptr<Mixer> make_cross_mixer(std::string_view name, const model::ModelConfig& config);
 
 }  // namespace headscope::mixers

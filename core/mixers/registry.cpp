@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/mixers/approximate.h"
 #include "core/mixers/differential.h"
+#include "core/mixers/fourier.h"
 #include "core/mixers/gated_deltanet.h"
 #include "core/mixers/guided.h"
 #include "core/mixers/head_variants.h"
@@ -24,6 +25,7 @@
 #include "core/mixers/static_emb_qk.h"
 #include "core/mixers/streaming_llm.h"
 #include "core/mixers/test_time.h"
+#include "core/mixers/token_map.h"
 #include "core/mixers/types/guided.h"
 
 namespace headscope::mixers {
@@ -68,7 +70,7 @@ Made make_mamba2(const MixerType&, const model::ModelConfig& config, std::int64_
 }
 
 Made make_head_variant(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
-    return std::make_unique<HeadVariantMixer>(type, config);
+    return std::make_unique<HeadVariantMixer>(type, config, HeadVariantMixer::Reads::self);
 }
 
 Made make_test_time(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
@@ -110,6 +112,8 @@ const Entry kMixers[] = {
     {&kHeadEmbeddingMul, make_head_variant},
     {&kTttLinear, make_test_time},
     {&kTitans, make_test_time},
+    {&kFourier, make<FourierMixer>},
+    {&kTokenMap, make<TokenMapMixer>},
     {&kShortConvolution, make<ShortConvolutionMixer>},
     {&kSideBySide, make<SideBySideMixer>},
     {&kSelectiveScan, make<SelectiveScanMixer>},
@@ -126,6 +130,15 @@ std::unique_ptr<Mixer> make_mixer(std::string_view name, const model::ModelConfi
         if (name == entry.type->name) return entry.make(*entry.type, config, layer);
     }
     throw Error(ErrorCode::unsupported, "mixer", "expected one of " + list_text(known_names(), 40),
+                "found " + escaped(name));
+}
+
+std::unique_ptr<Mixer> make_cross_mixer(std::string_view name, const model::ModelConfig& config) {
+    if (const MixerType* type = find_type(name); type != nullptr && type->in_cross)
+        return std::make_unique<HeadVariantMixer>(*type, config, HeadVariantMixer::Reads::memory);
+    throw Error(ErrorCode::unsupported, "mixer",
+                "expected of a layer with cross-attention one of " +
+                    list_text(names_where([](const MixerType& type) { return type.in_cross; }), 40),
                 "found " + escaped(name));
 }
 

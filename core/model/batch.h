@@ -9,7 +9,7 @@
 namespace headscope::model {
 
 /// What a model reads. Equal lengths within a batch is the fast way; shorter sequences are padded at the end and say so
-/// in `lengths`. Later embeddings (hash features of words) add members here.
+/// in `lengths`.
 struct Batch {
     at::Tensor ids;                     ///< [B, L] int64
     std::vector<std::int64_t> lengths;  ///< [B] or empty: all L
@@ -19,6 +19,10 @@ struct Batch {
     /// With a cache that holds tokens already, `ids` are left out.
     at::Tensor target{};
     std::vector<std::int64_t> target_lengths{};  ///< [B] or empty: all Lt
+
+    /// Of a hash embedding whose words' ids do not tell it what they are (hash_features.h): [B, L, T] uint8, the bits
+    /// of each word, 0 or 1; or of characters [B, L, 1] int64, code points. What stands at special tokens is not read.
+    at::Tensor features{};
 
     /// What an objective compares with (objective.h): for each of predicted() a token, or -1: not counted.
     at::Tensor labels{};

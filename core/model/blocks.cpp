@@ -22,6 +22,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softplus.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
@@ -218,6 +219,7 @@ at::Tensor Embedding::made_rows(const at::Tensor& numbers, std::int64_t size) co
         // The sines get the odd one of an odd size. As numpy has it: in float64, and rounded to float32.
         const at::Tensor step = at::arange(0, size, 2, at::kDouble) / static_cast<double>(size);
         const at::Tensor angle = number.to(at::kDouble) / at::pow(10000.0, step);
+        if (interleaved_) return at::stack({angle.sin(), angle.cos()}, -1).flatten(-2).narrow(-1, 0, size);
         return at::cat({angle.sin(), angle.cos().narrow(-1, 0, size / 2)}, -1).to(at::kFloat);
     }
     // In float32 from the first step on; an odd size ends in a zero.
@@ -232,7 +234,8 @@ at::Tensor Embedding::made_rows(const at::Tensor& numbers, std::int64_t size) co
 at::Tensor Embedding::position_rows(const at::Tensor& ids, std::int64_t first_position) const {
     const std::int64_t first = first_position + position_offset_, length = ids.size(1);
     const auto rows = [this](const at::Tensor& numbers) {
-        return made_ ? made_rows(numbers, tokens.size(1)).to(tokens.scalar_type()) : at::embedding(positions, numbers);
+        return made_ ? made_rows(numbers, table().size(1)).to(table().scalar_type())
+                     : at::embedding(positions, numbers);
     };
     if (position_padding_ < 0)
         return made_ ? rows(at::arange(first, first + length, at::kLong)) : positions.narrow(0, first, length);
@@ -252,10 +255,12 @@ at::Tensor Embedding::without_dropped(const at::Tensor& x, const Batch& batch) c
     return (kept / left.view({-1, 1, 1})).to(x.scalar_type());
 }
 
-at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position) const {
-    at::Tensor x = clusters.there() ? clusters.rows_of(batch.ids)
-                   : fused(tokens)  ? trained_embedding(tokens, batch.ids)
-                                    : at::embedding(tokens, batch.ids);
+at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position,
+                                 const TrainingForward* training) const {
+    at::Tensor x = hashed.there()     ? hashed(batch, training)
+                   : clusters.there() ? clusters.rows_of(batch.ids)
+                   : fused(tokens)    ? trained_embedding(tokens, batch.ids)
+                                      : at::embedding(tokens, batch.ids);
     // As in the reference, the scale is rounded to the type of the weights.
     if (scale_ != 1) x = x * at::scalar_tensor(scale_, x.options());
     if (dropped_token_ >= 0) x = without_dropped(x, batch);
@@ -284,12 +289,16 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
     position_padding_ = config.position_padding;
     norm_first_ = config.embedding_norm_first;
     fairseq_ = config.fairseq_sinusoids;
+    interleaved_ = config.interleaved_sinusoids;
     std::vector<std::string> tables{names.prefix + names.token_embedding + ".weight"};
     if (!names.shared_embedding.empty()) tables.push_back(names.prefix + names.shared_embedding + ".weight");
     if (!names.lone_embedding.empty()) tables.push_back(names.lone_embedding);
     // Without a file every name is there: two towers have one table.
     if (!plan.from_file() && !names.shared_embedding.empty()) std::swap(tables[0], tables[1]);
-    plan.want(&tokens, tables, {{config.vocabulary, plan.keys().vocabulary}, entry});
+    hashed.declare(plan, names.prefix, hidden);
+    const bool rows = config.hashed.kind == tokenizer::EmbeddingKind::emb;
+    if (rows || config.hashed.is_table())
+        plan.want(&tokens, tables, {{config.ids(), rows ? "embedding.rows + 5" : plan.keys().vocabulary}, entry});
     const std::string table = names.prefix + names.position_embedding + ".weight";
     const bool sinusoidal = config.positions == PositionKind::sinusoidal;
     made_ = sinusoidal && (config.fairseq_sinusoids || !plan.from_file() || !plan.has(table));
@@ -333,7 +342,7 @@ LossSum Head::loss(const at::Tensor& rows, const at::Tensor& targets, const Head
 void Head::declare(TensorPlan& plan, const TensorNames& names) {
     const ModelConfig& config = plan.config();
     if (names.head.empty()) {
-        plan.note("no head for the vocabulary: no logits");
+        plan.note(config.head == HeadKind::none ? "no head: no logits" : "no head for the vocabulary: no logits");
         return;
     }
     if (config.adaptive) {
@@ -342,7 +351,8 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
         return;
     }
     const Dimension hidden{config.hidden, plan.keys().hidden};
-    const Dimension entries{config.vocabulary, plan.keys().vocabulary};
+    const Dimension entries = config.has_classes() ? Dimension{config.classes, "head.classes"}
+                                                   : Dimension{config.vocabulary, plan.keys().vocabulary};
     const Dimension entry =
         config.embedding_size > 0 ? Dimension{config.embedding_size, plan.keys().embedding} : hidden;
     std::vector<std::string> needed;
@@ -385,7 +395,8 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
         projection.declare(plan, names.prefix + names.output_projection, entry, hidden, false);
     if (config.head_transform) {
         transform.declare(plan, names.head_transform, entry, hidden, config.head_transform_bias);
-        transform_norm.declare(plan, names.head_transform_norm, entry, names.old_norm_names);
+        if (config.head_transform_norm)
+            transform_norm.declare(plan, names.head_transform_norm, entry, names.old_norm_names);
     }
 }
 

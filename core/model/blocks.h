@@ -12,6 +12,7 @@
 
 #include "core/model/config.h"
 #include "core/model/experts.h"
+#include "core/model/hash_embedding.h"
 #include "core/model/heads/adaptive.h"
 #include "core/model/heads/head_loss.h"
 #include "core/model/recipe.h"
@@ -73,14 +74,18 @@ private:
 
 /// What the first layer reads, of a Batch.
 struct Embedding {
-    at::Tensor tokens;  ///< [vocabulary, e]; undefined: in clusters
+    at::Tensor tokens;  ///< [vocabulary, e], or of hashed words; undefined: in clusters, or `hashed`
     AdaptiveTables clusters;
+    HashEmbedding hashed;
     at::Tensor positions;    ///< [offset + max positions, d], or e (ALBERT), or undefined: none, or made
     at::Tensor token_types;  ///< [types, d], or e, or undefined
     Norm norm;
     Linear projection;  ///< [d, e]; weight undefined: e = d
-    at::Tensor operator()(const Batch& batch, std::int64_t first_position) const;
+    at::Tensor operator()(const Batch& batch, std::int64_t first_position,
+                          const TrainingForward* training = nullptr) const;
     void declare(TensorPlan& plan, const TensorNames& names);
+    /// A table [.., d] of the weights' type, whatever is read.
+    const at::Tensor& table() const { return hashed.there() ? hashed.special : tokens; }
 
 private:
     /// Rows of the table, read or made: [L, d], or [B, L, d] where they depend on the tokens.
@@ -91,18 +96,18 @@ private:
 
     std::int64_t dropped_token_ = -1;
     bool sum_projected_ = false, norm_first_ = false;
-    bool made_ = false, fairseq_ = false;  ///< positions are computed; as fairseq does
+    bool made_ = false, fairseq_ = false, interleaved_ = false;  ///< positions are computed; as fairseq does; Vaswani
     double scale_ = 1.0;
     std::int64_t position_offset_ = 0, position_padding_ = -1;
 };
 
-/// From hidden rows to the vocabulary.
+/// From hidden rows to the vocabulary, or to classes: `vocabulary` is then the map to these.
 struct Head {
     bool there = false;
     Linear projection;  ///< [e, d] of OPT's small embeddings; weight undefined: none
     Activation activation = Activation::gelu;
-    Linear transform;  ///< BERT's dense layer before the vocabulary; weight undefined: none
-    Norm transform_norm;
+    Linear transform;        ///< BERT's dense layer before the vocabulary; weight undefined: none
+    Norm transform_norm;     ///< weight undefined: none
     AdaptiveHead clusters;   ///< in place of all others
     Linear vocabulary;       ///< a tied one shares Embedding::tokens
     at::Tensor logits_bias;  ///< [1, vocabulary] or undefined

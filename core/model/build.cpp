@@ -11,6 +11,7 @@
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/special_weights.h"
 #include "core/model/model.h"
+#include "core/model/native_config.h"
 #include "core/model/presets.h"
 #include "core/model/towers/stack.h"
 
@@ -164,7 +165,7 @@ void read_is_causal(const ConfigReader& reader, const Family& family, ModelConfi
     const auto text = reader.has_object("text_config") ? reader.object("text_config") : std::nullopt;
     const ConfigReader& said = text ? *text : reader;
     if (!config.causal || (!said.is_null("is_causal") && said.boolean("is_causal", true))) return;
-    if (config.encoder || family.name == "headscope" || !config.mixers.empty())
+    if (config.encoder || family.name == kNativeFamily || !config.mixers.empty())
         reader.unsupported("is_causal", "true, for a decoder of this family sees no later token");
     config.causal = false;
     for (std::int64_t& window : config.windows) {
@@ -222,6 +223,33 @@ void check_adapter(const checkpoint::Adapter& adapter, const Blueprint& made) {
     }
 }
 
+/// A native stack under the names of a class of transformers: what says so, and the native configuration, with the
+/// special tokens that stand beside it.
+struct NativeInside {
+    std::string layout;
+    nlohmann::json config;
+};
+
+NativeInside native_inside(const nlohmann::json& as_read) {
+    const ConfigReader reader(as_read, "config.json");
+    NativeInside found{reader.text("model_type", ""), as_read.at(kNativeInside)};
+    for (const auto& [key, value] : as_read.items())
+        if (key.ends_with("_token_id") && !found.config.contains(key)) found.config[key] = value;
+    return found;
+}
+
+/// Of a native stack: the names of `layout`, or of a fresh one those of the class of transformers that it is.
+void choose_native_layout(const std::string& layout, bool fresh, ModelConfig& config) {
+    const std::string other = foreign_layout(config);
+    if (!fresh && layout.empty()) return;
+    if (!layout.empty() && layout != other) {
+        throw Error(ErrorCode::mismatch, std::string("config.json: ") + kNativeInside,
+                    "expected a stack that is " + escaped(layout) + " in transformers, as model_type says",
+                    other.empty() ? "found one that is none" : "found " + other);
+    }
+    set_layout(config, other);
+}
+
 void expect_config(const checkpoint::Checkpoint& file) {
     if (file.has_config()) return;
     refuse_special(file);
@@ -243,13 +271,19 @@ Blueprint make_blueprint(const checkpoint::Checkpoint& file) {
 
 Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkpoint* file) {
     if (file) refuse_special(*file);
-    nlohmann::json config = as_read;
+    const bool inside = as_read.is_object() && as_read.contains(kNativeInside) && as_read.at(kNativeInside).is_object();
+    NativeInside own = inside ? native_inside(as_read) : NativeInside{"", as_read};
+    nlohmann::json& config = own.config;
     const ConfigReader reader(config, "config.json");
     const Family& family = find_family(reader);
     if (file && family.fill_in) family.fill_in(config, *file);
     if (!file) reader.positive("initializer_range", 0.02);  // of the weights that are about to be made
     Blueprint made;
     made.config = family.read(reader);
+    made.config.family = family.name;
+    const bool native = family.name == kNativeFamily;
+    if (inside && !native) reader.unsupported("model_type", kNativeFamily);
+    if (native) choose_native_layout(own.layout, !file, made.config);
     read_is_causal(reader, family, made.config);
     made.names = family.names(made.config);
     if (made.config.encoder)
@@ -286,7 +320,6 @@ Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkp
     if (file && file->adapter()) check_adapter(*file->adapter(), made);
     if (file) check_layers(*file, reader, made.config, made.names);
     fill_mixers(made.config);
-    made.config.family = family.name;
     made.config.name = file ? file->display_name() : "a new model";
     made.config.original_json = config.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     return made;
@@ -305,7 +338,8 @@ checkpoint::LoadAs choose_precision(const checkpoint::Checkpoint& file, checkpoi
 Inspection inspect(const checkpoint::Checkpoint& checkpoint) {
     try {
         const auto model = make_model(checkpoint, std::nullopt, nullptr, nullptr);
-        return {model->config(), model->sites(), model->report(), model->parameters(), model->has_head()};
+        return {model->config(),     model->sites(),    model->report(),
+                model->parameters(), model->has_head(), model->has_classes()};
     } catch (...) {
         throw current_error("model");
     }
@@ -315,7 +349,8 @@ Inspection inspect_config(const std::string& config_json) {
     try {
         Blueprint blueprint = make_blueprint(parse_json(config_json, "config.json"), nullptr);
         const Stack model(std::move(blueprint), TensorPlan(), [](TensorPlan&) {});
-        return {model.config(), model.sites(), model.report(), model.parameters(), model.has_head()};
+        return {model.config(),     model.sites(),    model.report(),
+                model.parameters(), model.has_head(), model.has_classes()};
     } catch (...) {
         throw current_error("model");
     }

@@ -69,6 +69,20 @@ const char* name(PositionKind kind) {
     return "";
 }
 
+const char* name(HeadKind head) {
+    switch (head) {
+        case HeadKind::vocabulary:
+            return "vocabulary";
+        case HeadKind::token_classes:
+            return "token_classes";
+        case HeadKind::sequence_classes:
+            return "sequence_classes";
+        case HeadKind::none:
+            return "none";
+    }
+    return "";
+}
+
 nlohmann::json to_json(const RopeConfig& rope) {
     nlohmann::json json{{"type", rope.type},
                         {"theta", rope.theta},
@@ -170,6 +184,7 @@ std::string ModelConfig::to_json() const {
         {"head_bias", head_bias},
         {"head_transform", head_transform},
         {"head_transform_bias", head_transform_bias},
+        {"head", model::name(head)},
         {"head_activation", model::name(head_activation.value_or(activation))},
         {"tied_head", tied_head},
         {"attention_scale", attention_scale},
@@ -231,7 +246,12 @@ std::string ModelConfig::to_json() const {
     if (!chunks.empty()) json["chunks"] = chunks;
     for (const SumFactors& sum : attention_sums) json["attention_sums"].push_back({sum.kept, sum.added});
     if (feed_forward_sum != SumFactors()) json["feed_forward_sum"] = {feed_forward_sum.kept, feed_forward_sum.added};
-    if (positions == PositionKind::sinusoidal) json["fairseq_sinusoids"] = fairseq_sinusoids;
+    if (positions == PositionKind::sinusoidal) {
+        json["fairseq_sinusoids"] = fairseq_sinusoids;
+        json["interleaved_sinusoids"] = interleaved_sinusoids;
+    }
+    if (has_classes()) json["classes"] = classes;
+    if (!layout.empty()) json["layout"] = layout;
     if (positions == PositionKind::relative) {
         json["clamped_distance"] = clamped_distance;
         json["own_position_biases"] = own_position_biases;
@@ -245,6 +265,8 @@ std::string ModelConfig::to_json() const {
                             {"tied_tables", adaptive->tied_tables},
                             {"tied_maps", adaptive->tied_maps}};
     }
+    if (!hashed.is_table())
+        json["embedding"] = nlohmann::json::parse(tokenizer::hash_settings_json(hashed), nullptr, false);
     if (positions == PositionKind::rotary) json["rope"] = model::to_json(rope);
     if (!rotary_layers.empty()) json["rotary_layers"] = rotary_layers;
     if (window_rope) json["window_rope"] = model::to_json(*window_rope);

@@ -9,11 +9,15 @@
 #include <vector>
 
 #include "core/mixers/types/options.h"
+#include "core/tokenizer/hashed/settings.h"
 
 namespace headscope::model {
 
 enum class NormKind { layer, rms };
 enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh, xielu };
+/// What a model says of its hidden states: rows of the vocabulary (next or masked tokens), classes of each token or of
+/// the text (by its first token), or nothing.
+enum class HeadKind { vocabulary, token_classes, sequence_classes, none };
 enum class PositionKind { none, learned, sinusoidal, rotary, alibi, bucketed, relative };
 
 /// Norms of query and key before the scores: of each head for itself (Qwen3), perhaps with a gain of its own and no
@@ -147,8 +151,11 @@ struct ModelConfig {
     /// multiplied (Qwen3-Next).
     bool attention_gate = false;
     bool feed_forward_bias = false;
-    bool head_bias = false;       ///< one number for each entry of the vocabulary
+    HeadKind head = HeadKind::vocabulary;
+    std::int64_t classes = 0;     ///< of a head of classes
+    bool head_bias = false;       ///< one number for each entry of the vocabulary, or class
     bool head_transform = false;  ///< dense, activation and norm before the vocabulary (BERT's)
+    bool head_transform_norm = true;
     bool head_transform_bias = true;
     std::optional<Activation> head_activation;  ///< of that transform, where it is another one
     bool tied_head = false;
@@ -169,6 +176,7 @@ struct ModelConfig {
     /// PositionKind::sinusoidal, sines in the first half and cosines in the second. Marian's wavelengths begin at 2 pi
     /// and stop short of 20 000 pi; the file may have the table. fairseq's (M2M100) reach it, and never lie in a file.
     bool fairseq_sinusoids = false;
+    bool interleaved_sinusoids = false;  ///< instead: sine and cosine of one frequency are neighbours (Vaswani et al.)
     /// Tokens with this id read the row before that and are not counted (RoBERTa); -1: none.
     std::int64_t position_padding = -1;
     RopeConfig rope;
@@ -186,6 +194,8 @@ struct ModelConfig {
     std::int64_t memory_length = 0;   ///< tokens before its segment that a token sees (Transformer-XL)
     bool memory_is_a_window = false;  ///< a token sees so many in all, itself among them, in every segment
     std::optional<AdaptiveConfig> adaptive;
+    /// What is read in place of a table of the vocabulary, which is then 0: hashes of words.
+    tokenizer::HashSettings hashed;
     std::int64_t embedding_size = 0;  ///< of the table, projected to `hidden`; 0: hidden itself
     /// What is projected: the sum of all embeddings after its norm, with a bias (ALBERT); else the token's alone (OPT).
     bool embedding_sum_projected = false;
@@ -241,12 +251,19 @@ struct ModelConfig {
     bool own_embedding = false;       ///< each tower's tokens have a table of their own, perhaps of another vocabulary
     std::int64_t decoder_start = -1;  ///< the token that every text of such a decoder begins with; -1: not known
     std::string original_json;        ///< config.json as it was read
+    /// Of a native stack that transformers knows: whose names its tensors have (bert, gpt2, bart). Empty: its own.
+    std::string layout;
 
     /// Layers that a file may have after these, which predict further tokens and are not run.
     std::int64_t further_layers = 0;
 
+    /// Ids are below it.
+    std::int64_t ids() const { return hashed.is_table() ? vocabulary : hashed.ids(); }
     /// Entries of the vocabulary of what is read: an encoder-decoder's source.
     std::int64_t source_vocabulary() const { return encoder ? encoder->vocabulary : vocabulary; }
+    bool has_classes() const { return head == HeadKind::token_classes || head == HeadKind::sequence_classes; }
+    /// Columns of the logits.
+    std::int64_t head_columns() const { return has_classes() ? classes : vocabulary; }
     /// Layers of the whole model, as files and the command line number them: the encoder's come first.
     std::int64_t all_layers() const { return layers + (encoder ? encoder->layers : 0); }
     bool has_experts(std::int64_t layer) const {

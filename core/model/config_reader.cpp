@@ -157,6 +157,11 @@ std::vector<bool> ConfigReader::booleans(const std::string& key) const {
     return list;
 }
 
+std::optional<JsonView> ConfigReader::view(const std::string& key) const {
+    const auto* value = find(key);
+    return value ? std::optional(JsonView(*value, where_, key)) : std::nullopt;
+}
+
 bool ConfigReader::has_object(const std::string& key) const {
     const auto* value = find(key);
     return value && value->is_object();

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/base/json.h"
 #include "core/model/config.h"
 
 namespace headscope::model {
@@ -38,6 +39,7 @@ public:
     std::vector<bool> booleans(const std::string& key) const;      ///< absent: empty
     std::optional<ConfigReader> object(const std::string& key) const;
     std::vector<ConfigReader> objects(const std::string& key) const;  ///< an object, or a list of them; absent: empty
+    std::optional<JsonView> view(const std::string& key) const;       ///< for readers below the model
     bool has_object(const std::string& key) const;
     bool has_text(const std::string& key) const;
     bool is_empty_object(const std::string& key) const;

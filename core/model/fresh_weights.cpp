@@ -17,9 +17,11 @@ void fill_fresh(const TensorPlan::Want& want, const ModelConfig& config, std::ui
     } else if (want.initial == Initial::number || want.initial == Initial::fixed) {
         value.fill_(want.number);
     } else if (want.initial == Initial::ids) {
-        fill_integers(value, key, config.vocabulary);
+        fill_integers(value, key, config.ids());
     } else if (want.initial == Initial::drawn) {
         fill_normal(value, key, want.number);
+    } else if (want.initial == Initial::hyperplane) {
+        fill_normal(value, key, 1);
     } else if (want.initial == Initial::rate_log) {
         fill_uniform(value, key);
         value.mul_(16).clamp_min_(1e-4).log_();
@@ -31,6 +33,8 @@ void fill_fresh(const TensorPlan::Want& want, const ModelConfig& config, std::ui
         fill_uniform(value, key);
         value.mul_(std::log(0.1) - std::log(0.001)).add_(std::log(0.001)).exp_().clamp_min_(1e-4);
         value.add_(at::expm1(value.neg()).neg_().log_());
+    } else if (value.dim() > 1 && want.initial != Initial::bias && !config.hashed.is_table()) {
+        fill_cut_normal(value, key, config.initializer_range);
     } else if (value.dim() > 1 && want.initial != Initial::bias) {
         fill_normal(value, key, config.initializer_range);
     } else {

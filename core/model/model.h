@@ -72,14 +72,16 @@ public:
     virtual const LoadReport& report() const = 0;
     virtual std::int64_t parameters() const = 0;
     virtual bool causal() const = 0;
-    virtual bool has_head() const = 0;  ///< logits over the vocabulary are possible
+    virtual bool has_head() const = 0;                  ///< logits over the vocabulary are possible
+    virtual bool has_classes() const { return false; }  ///< logits over classes are (ModelConfig::head)
 
     /// Final hidden states [B, L, d], after the final norm; of an encoder-decoder its decoder's, for Batch::target.
     /// Checks ids and lengths first.
     virtual at::Tensor forward(const Batch& batch, const ForwardOptions& options = {}) = 0;
 
-    /// Vocabulary rows for hidden rows [N, d] -> [N, V] float32; call it in chunks of rows (16 384 x 50 304 logits
-    /// would be 3.3 GB). With a probe they are announced as "logits", layer -1. Throws usage without a head.
+    /// Vocabulary rows for hidden rows [N, d] -> [N, V] float32, or those of classes (ModelConfig::head_columns; a head
+    /// of the text's classes reads the rows of first tokens); call it in chunks of rows (16 384 x 50 304 logits would
+    /// be 3.3 GB). With a probe they are announced as "logits", layer -1. Throws usage without a head.
     virtual at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe = nullptr) = 0;
     /// So many rows make logits of at most 64 MB: the chunk that callers should use.
     std::int64_t logit_rows() const;
@@ -99,7 +101,7 @@ struct Inspection {
     std::vector<Site> sites;
     LoadReport report;
     std::int64_t parameters = 0;
-    bool has_head = false;
+    bool has_head = false, has_classes = false;
 };
 Inspection inspect(const checkpoint::Checkpoint& checkpoint);
 

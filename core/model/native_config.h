@@ -12,9 +12,20 @@
 
 namespace headscope::model {
 
+/// The native format's model_type; and the key beside another model_type under which the native configuration of a
+/// stack lies that is written under transformers' names.
+inline constexpr const char *kNativeFamily = "headscope", *kNativeInside = "headscope";
+
+/// Of a native stack that a class of transformers computes, whose tensors have other names than the native ones: that
+/// class's model_type (bert, gpt2, bart); else empty.
+std::string foreign_layout(const ModelConfig& config);
+/// Gives both towers that layout, with what it has otherwise (BART's two rows of positions before the first).
+void set_layout(ModelConfig& config, const std::string& layout);
+
 /// The model_type under which transformers would compute the same from the same tensors: of a native stack that is
-/// `standard` throughout, with rotary positions, qwen2 (biases), qwen3 (norms of query and key) or llama (neither;
-/// mistral without a window where the heads do not divide the hidden size); empty for other native stacks.
+/// a pre-norm decoder with RMS norms and `standard` throughout, with rotary positions, qwen2 (biases), qwen3 (norms of
+/// query and key) or llama (neither; mistral without a window where the heads do not divide the hidden size); empty for
+/// other native stacks.
 std::string transformers_type(const ModelConfig& config);
 
 /// The native format with every choice written out. Keys of `config.original_json` that mean nothing to the stack
@@ -23,7 +34,8 @@ std::string transformers_type(const ModelConfig& config);
 nlohmann::json native_json(const ModelConfig& config);
 
 /// What a checkpoint of the model holds: that of a family of transformers as it was read, else native_json() or, where
-/// transformers_type() names one, that family's configuration. With dtype and architectures filled in.
+/// transformers_type() names one, that family's configuration; of a stack with a layout that class's, with the native
+/// one inside (kNativeInside). With dtype and architectures filled in.
 nlohmann::json saved_json(const ModelConfig& config, at::ScalarType type);
 
 }  // namespace headscope::model

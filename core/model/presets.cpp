@@ -2,6 +2,8 @@
 #include "core/model/presets.h"
 
 #include <algorithm>
+#include <cmath>
+#include <deque>
 
 #include <nlohmann/json.hpp>
 
@@ -188,6 +190,111 @@ void add_lazy(std::vector<Preset>& list) {
     add("tiny-lazy", 192, 512, 7, 6, "", R"({"lazy": {"window": 256}})");
 }
 
+/// The thesis's stacks (Tables 3.11, 3.14, 3.15; 2.2), and the same for a laptop. Any mixer goes with them.
+void add_thesis(std::vector<Preset>& list) {
+    const auto add = [&list](const char* name, std::int64_t hidden, std::int64_t layers, std::int64_t heads,
+                             std::int64_t vocabulary, std::int64_t positions, Preset::Manner manner,
+                             const char* summary, const char* more = "{}") {
+        list.push_back({name,
+                        hidden,
+                        4 * hidden,
+                        layers,
+                        heads,
+                        vocabulary,
+                        positions,
+                        manner,
+                        "",
+                        summary,
+                        {},
+                        "{}",
+                        10'000.0,
+                        vocabulary > 0,
+                        more});
+    };
+    const char* const encoder = "an encoder in the manner of BERT";
+    const char* const decoder = "a decoder in the manner of GPT-2";
+    const char* const both = "an encoder-decoder in the manner of Vaswani et al.";
+    constexpr std::int64_t bert_words = 30'522, gpt2_words = 50'257, roberta_words = 50'265, translated = 37'000;
+    add("mhe-encoder-base", 768, 12, 12, bert_words, 512, Preset::bert, encoder);
+    add("mhe-encoder-large", 1024, 24, 16, bert_words, 512, Preset::bert, encoder);
+    add("mhe-decoder-base", 768, 12, 12, gpt2_words, 512, Preset::gpt2, decoder);
+    add("mhe-decoder-medium", 1024, 24, 16, gpt2_words, 512, Preset::gpt2, decoder);
+    add("mhe-translation-base", 512, 12, 8, translated, 100, Preset::vaswani, both);
+    add("mhe-translation-16h", 512, 12, 16, translated, 100, Preset::vaswani, both);
+    add("mhe-translation-4h", 512, 12, 4, translated, 100, Preset::vaswani, both);
+    add("mhe-translation-4l", 512, 8, 8, translated, 100, Preset::vaswani, both);
+    add("mhe-translation-8l", 512, 16, 8, translated, 100, Preset::vaswani, both);
+    add("mhe-translation-12h", 768, 12, 12, translated, 100, Preset::vaswani, both);
+    add("mhe-translation-big", 1024, 12, 16, translated, 100, Preset::vaswani, both);
+    add("nano-mhe-encoder", 64, 2, 4, kByteVocabulary, 512, Preset::bert, encoder);
+    add("nano-mhe-decoder", 64, 2, 4, kByteVocabulary, 512, Preset::gpt2, decoder);
+    add("nano-mhe-translation", 64, 4, 4, kByteVocabulary, 256, Preset::vaswani, both);
+    add("tiny-mhe-encoder", 128, 4, 4, kByteVocabulary, 512, Preset::bert, encoder);
+    add("tiny-mhe-decoder", 128, 4, 4, kByteVocabulary, 512, Preset::gpt2, decoder);
+    add("tiny-mhe-translation", 128, 6, 4, kByteVocabulary, 256, Preset::vaswani, both);
+    // Chapter 2's: no vocabulary but in the first, two classes.
+    static std::deque<std::string> texts;  // what the presets point to
+    const auto kept = [](const std::string& text) { return texts.emplace_back(text).c_str(); };
+    const auto add_hashed = [&](const std::string& begin, std::int64_t hidden, std::int64_t layers, std::int64_t heads,
+                                std::int64_t words, std::int64_t many, std::int64_t few, std::int64_t buckets) {
+        const auto one = [&](const std::string& name, std::int64_t depth, const char* summary,
+                             const std::string& embedding, std::int64_t vocabulary, const std::string& more = "") {
+            const std::string keys = R"({"layer_norm_eps": 1e-5, "head": {"kind": "sequence_classes", "classes": 2})" +
+                                     (embedding.empty() ? "" : R"(, "embedding": {"kind": )" + embedding + "}") + more +
+                                     "}";
+            add(kept(begin + name), hidden, depth, heads, vocabulary, 512, Preset::bert, summary, kept(keys));
+        };
+        one("hashformer-bert", layers, "what HashFormers are compared with: a table of words", "", words);
+        for (const char* hash : {"md5", "lsh"}) {
+            const std::string name = std::string("hashformer-") + hash;
+            const std::string said = R"("hash": ")" + std::string(hash) + '"';
+            const auto rows = [&](std::int64_t count) {
+                return R"("emb", "rows": )" + std::to_string(count) + ", " + said;
+            };
+            one(name + "-emb", layers, "a row of each word's hash", rows(many), 0);
+            one(name + "-emb-1k", layers, "a row of each word's hash, few of them", rows(few), 0);
+            one(name + "-pool", layers, "code words of the hash's groups of bits",
+                R"("pool", "bits": 128, "group_bits": 10, )" + said, 0);
+            one(name + "-add", layers, "a vector for each of the hash's bits", R"("add", "bits": 128, )" + said, 0);
+            one(name + "-proj", layers, "correlations of the hash's bits", R"("proj", "bits": 128, )" + said, 0);
+        }
+        one("proformer", 2, "a linear map of a word's bits, trained on the task alone",
+            R"("linear", "bits": 420, "hash": "lsh")", 0,
+            R"(, "positions": "none", "embedding_norm": false, "type_vocab_size": 0)");
+        one("canine-like", layers, "eight buckets of each character",
+            R"("characters", "hash_functions": 8, "buckets": )" + std::to_string(buckets), 0);
+    };
+    add_hashed("", 768, 12, 12, roberta_words, 50'260, 1033, 16'000);
+    add_hashed("nano-", 64, 2, 4, kByteVocabulary, 4091, 1033, 1021);
+    add_hashed("tiny-", 128, 4, 4, kByteVocabulary, 8179, 1033, 2039);
+}
+
+/// What a manner of the thesis's says beside the sizes.
+nlohmann::json manner_json(const Preset& preset) {
+    nlohmann::json json{{"norm", "layer"},        {"layer_norm_eps", 1e-5},  {"norm_place", "post"},
+                        {"positions", "learned"}, {"feed_forward", "plain"}, {"attention_bias", true},
+                        {"output_bias", true},    {"mlp_bias", true},        {"qk_norm", false}};
+    if (preset.manner == Preset::bert) {
+        json.update({{"stack", "encoder"},
+                     {"layer_norm_eps", 1e-12},
+                     {"hidden_act", "gelu"},
+                     {"embedding_norm", true},
+                     {"type_vocab_size", 1},
+                     {"head", {{"kind", "masked_language"}}}});
+    } else if (preset.manner == Preset::gpt2) {
+        json.update({{"stack", "decoder"}, {"norm_place", "pre"}, {"hidden_act", "gelu_pytorch_tanh"}});
+    } else {
+        json.update({{"stack", "encoder_decoder"},
+                     {"num_encoder_layers", preset.layers / 2},
+                     {"positions", "sinusoidal"},
+                     {"hidden_act", "relu"},
+                     {"attention_bias", false},
+                     {"output_bias", false},
+                     {"embedding_scale", std::sqrt(static_cast<double>(preset.hidden))}});
+    }
+    return json;
+}
+
 }  // namespace
 
 const std::vector<Preset>& presets() {
@@ -209,6 +316,7 @@ const std::vector<Preset>& presets() {
         };
         add_natsl(list);
         add_lazy(list);
+        add_thesis(list);
         return list;
     }();
     return all;
@@ -238,6 +346,11 @@ nlohmann::json preset_json(const std::string& name) {
             json["layers"] = preset.mixers;
             json["mixers"] = nlohmann::json::parse(preset.options);
         }
+        if (preset.manner >= Preset::bert) {
+            json.erase("rope_theta");
+            json.update(manner_json(preset));
+        }
+        json.update(nlohmann::json::parse(preset.more));
         return json;
     }
     refuse("preset", known, name);

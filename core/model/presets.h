@@ -17,13 +17,16 @@ namespace headscope::model {
 struct Preset {
     const char* name;
     std::int64_t hidden, feed_forward, layers, heads, vocabulary, positions;
-    enum Manner : std::uint8_t { qwen2, qwen3, llama } manner;  ///< biases of query, key and value; norms; neither
-    const char* printed;                                        ///< parameters as the paper names the size; empty: ours
+    /// Pre-norm decoders with biases of query, key and value, with norms of them, with neither; BERT's encoder, GPT-2's
+    /// decoder, and Vaswani et al.'s encoder-decoder, the first half of whose layers is the encoder's.
+    enum Manner : std::uint8_t { qwen2, qwen3, llama, bert, gpt2, vaswani } manner;
+    const char* printed;  ///< parameters as the paper names the size; empty: ours
     const char* summary;
     std::vector<std::string> mixers{};  ///< of each layer; empty: standard
     const char* options = "{}";         ///< "mixers" of the configuration, as JSON
     double rope_theta = 10'000.0;
-    bool tied = false;  ///< the head is the embedding
+    bool tied = false;        ///< the head is the embedding
+    const char* more = "{}";  ///< further keys of the configuration, as JSON
 };
 
 /// Each paper's, and ours from small to large.

@@ -32,6 +32,17 @@ double normal_at(std::uint64_t key, std::int64_t index) {
     return radius * (index % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }
 
+/// number(i) at place i, in float64 and rounded.
+template <class Number>
+void fill_each(const at::Tensor& into, const Number& number) {
+    const at::Tensor drawn = at::empty(into.sizes(), at::kDouble);
+    auto* data = drawn.mutable_data_ptr<double>();
+    at::parallel_for(0, drawn.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) data[i] = number(i);
+    });
+    into.copy_(drawn);
+}
+
 }  // namespace
 
 std::uint64_t random_key(std::uint64_t seed, std::string_view name) {
@@ -41,12 +52,15 @@ std::uint64_t random_key(std::uint64_t seed, std::string_view name) {
 }
 
 void fill_normal(const at::Tensor& into, std::uint64_t key, double deviation) {
-    const at::Tensor drawn = at::empty(into.sizes(), at::kDouble);
-    auto* data = drawn.mutable_data_ptr<double>();
-    at::parallel_for(0, drawn.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) data[i] = deviation * normal_at(key, i);
+    fill_each(into, [&](std::int64_t i) { return deviation * normal_at(key, i); });
+}
+
+void fill_cut_normal(const at::Tensor& into, std::uint64_t key, double deviation) {
+    fill_each(into, [&](std::int64_t i) {
+        double number = normal_at(key, i);
+        for (std::uint64_t again = 1; std::abs(number) > 2; ++again) number = normal_at(scrambled(key + again), i);
+        return deviation * number;
     });
-    into.copy_(drawn);
 }
 
 void fill_uniform(const at::Tensor& into, std::uint64_t key) {

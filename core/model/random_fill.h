@@ -16,6 +16,8 @@ std::uint64_t random_key(std::uint64_t seed, std::string_view name);
 
 /// N(0, deviation^2) into `into`, any floating type and strides; drawn in float64 and rounded.
 void fill_normal(const at::Tensor& into, std::uint64_t key, double deviation);
+/// The same of numbers that are no farther from 0 than two deviations: others are drawn again.
+void fill_cut_normal(const at::Tensor& into, std::uint64_t key, double deviation);
 /// U(0, 1), as fill_normal.
 void fill_uniform(const at::Tensor& into, std::uint64_t key);
 /// Whole numbers from 0 to limit - 1 into `into` (int64, contiguous).

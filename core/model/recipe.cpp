@@ -17,7 +17,8 @@ void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys&
     const auto size = [&reader](const std::string& key, std::int64_t otherwise) {
         return otherwise > 0 ? reader.size(key, otherwise) : reader.size(key);
     };
-    config.vocabulary = size(keys.vocabulary, defaults.vocabulary);
+    config.vocabulary =
+        defaults.may_lack_vocabulary ? reader.count(keys.vocabulary, 0) : size(keys.vocabulary, defaults.vocabulary);
     config.hidden = size(keys.hidden, defaults.hidden);
     config.layers = size(keys.layers, defaults.layers);
     if (config.layers > kMostLayers) reader.refuse(keys.layers, "at most " + std::to_string(kMostLayers));

@@ -112,6 +112,7 @@ struct LayerNames {
     /// positions (v), two whole names.
     std::string position_key, key_bias, position_bias;
     std::string cross_norm, cross_query, cross_key, cross_value, cross_output;  ///< of a decoder that has an encoder
+    std::string cross_query_norm, cross_key_norm;                               ///< ModelConfig::query_key_norm there
     /// The same of files that call a layer's parts otherwise: the first of which the layer has the tensor `sign`.
     std::vector<LayerNames> others;
     std::string sign;
@@ -199,6 +200,7 @@ void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys&
 struct SizeDefaults {
     std::int64_t key_value_heads = 0, head_size = 0;
     std::int64_t vocabulary = 0, hidden = 0, layers = 0, heads = 0, feed_forward = 0;  ///< 0: the file must have it
+    bool may_lack_vocabulary = false;    ///< which then is 0 (ModelConfig::hashed)
     bool may_lack_feed_forward = false;  ///< whose size may then be 0, in the file too
 };
 void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults);

@@ -42,10 +42,33 @@ std::set<int> replace(std::vector<std::string>& mixers, const std::map<int, std:
     return changed;
 }
 
-/// What every name of a mixer's tensors in this layer begins with.
-std::string mixer_stem(const TensorNames& names, int layer) {
-    std::string stem = names.prefix + names.layer;
-    return stem.replace(stem.find("{}"), 2, std::to_string(layer)) + "self_attn.";
+/// The mixers of all layers, an encoder's first.
+std::vector<std::string> all_mixers(const ModelConfig& config) {
+    std::vector<std::string> all = config.encoder ? config.encoder->mixers : std::vector<std::string>();
+    all.insert(all.end(), config.mixers.begin(), config.mixers.end());
+    return all;
+}
+
+/// What every name of a mixer's tensors in this layer, of the whole model, begins with.
+std::vector<std::string> mixer_stems(const Blueprint& made, int layer) {
+    const std::int64_t before = made.config.encoder ? made.config.encoder->layers : 0;
+    const bool in_encoder = layer < before;
+    const TensorNames& names = in_encoder ? *made.encoder_names : made.names;
+    const std::string stem = names.prefix + numbered(names.layer, in_encoder ? layer : layer - before);
+    return {stem + "self_attn.", stem + "cross_attn."};
+}
+
+/// What the names of any head's tensors begin with.
+const std::vector<std::string>& head_stems() {
+    static const std::vector<std::string> stems{"head.", "classifier.", "lm_head.", "cls.", "bert.pooler."};
+    return stems;
+}
+
+/// Whether `config`, of a native stack, gets another head.
+bool replace_head(nlohmann::json& config, const std::string& head) {
+    if (head.empty()) return false;
+    const nlohmann::json before = std::exchange(config["head"], parse_json(head, "head"));
+    return config["head"] != before;
 }
 
 bool begins(const std::string& name, const std::vector<std::string>& stems) {
@@ -71,10 +94,25 @@ Wants wants_of(const Swapped& swapped) {
 
 Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap) {
     Blueprint own = make_blueprint(file);
-    const std::set<int> changed = replace(own.config.mixers, swap.layers, escaped(file.display_name()));
-    if (changed.empty() && swap.options.empty()) return {std::move(own), TensorPlan(file)};
+    std::vector<std::string> mixers = all_mixers(own.config);
+    const std::set<int> changed = replace(mixers, swap.layers, escaped(file.display_name()));
+    const bool swaps = !changed.empty() || !swap.options.empty();
+    if (!swaps && swap.head.empty()) return {std::move(own), TensorPlan(file)};
+    if (swaps && !own.config.layout.empty()) {
+        throw Error(ErrorCode::unsupported, escaped(file.display_name()),
+                    "expected tensors under the native names, to swap mixers",
+                    "found those that transformers has for " + own.config.layout);
+    }
     nlohmann::json config = native_json(own.config);
+    config["layers"] = mixers;
+    const bool other_head = replace_head(config, swap.head);
+    if (!swaps && !other_head) return {std::move(own), TensorPlan(file)};
     if (!swap.options.empty()) config["mixers"] = parse_json(swap.options, "mixers");
+    if (!own.config.layout.empty()) {
+        nlohmann::json outside = file.config();
+        outside[kNativeInside] = std::exchange(config, nlohmann::json());
+        config = std::move(outside);
+    }
     Swapped swapped{make_blueprint(config, &file), TensorPlan()};
     // What both say of the file is said once.
     std::vector<std::string>& notes = swapped.blueprint.notes;
@@ -82,9 +120,14 @@ Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap) {
     notes.insert(notes.begin(), own.notes.begin(), own.notes.end());
     const TensorNames& names = swapped.blueprint.names;
     std::vector<std::string> stems{names.prefix + names.guide};
-    for (const int layer : changed) stems.push_back(mixer_stem(names, layer));
+    for (const int layer : changed)
+        for (std::string& stem : mixer_stems(swapped.blueprint, layer)) stems.push_back(std::move(stem));
     swapped.plan =
         TensorPlan(file, [stems = std::move(stems)](const std::string& tensor) { return begins(tensor, stems); });
+    if (other_head) {
+        swapped.plan.renew(head_stems());
+        if (swapped.blueprint.config.tied_head) swapped.plan.share_tied_head();
+    }
     return swapped;
 }
 
@@ -113,7 +156,9 @@ std::vector<std::string> convert_swapped(const checkpoint::Checkpoint& file, con
         changes.left_out = {made.begin(), made.end()};
         std::set<std::string> stems;
         if (!names.guide.empty()) stems.insert(names.prefix + names.guide);  // which no layer may read any more
-        for (const auto& [layer, mixer] : swap.layers) stems.insert(mixer_stem(names, layer));
+        for (const auto& [layer, mixer] : swap.layers)
+            for (std::string& stem : mixer_stems(swapped.blueprint, layer)) stems.insert(std::move(stem));
+        if (!swap.head.empty()) stems.insert(head_stems().begin(), head_stems().end());
         for (const std::string& stem : stems) {
             for (auto at = file.tensors().lower_bound(stem); at != file.tensors().end(); ++at) {
                 if (at->first.compare(0, stem.size(), stem) != 0) break;

@@ -18,12 +18,12 @@ namespace headscope::model {
 
 struct Swapped {
     Blueprint blueprint;
-    TensorPlan plan;  ///< with those of the swapped layers' tensors fresh that the file lacks
+    TensorPlan plan;  ///< with those of the swapped layers' tensors fresh that the file lacks, and another head's
 };
 
-/// A checkpoint's blueprint with the mixers of `swap` in place of its own; as it is where that changes nothing. The
-/// result is a native model (core/model/native_config.h). Errors: limit for a layer that there is not, unsupported for
-/// an unknown mixer or a model that the native format cannot say.
+/// A checkpoint's blueprint with the mixers and the head of `swap` in place of its own; as it is where that changes
+/// nothing. The result is a native model (core/model/native_config.h). Errors: limit for a layer that there is not,
+/// unsupported for an unknown mixer or a model that the native format cannot say.
 Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap);
 
 /// Writes the swapped model as a checkpoint folder (checkpoint::convert), tensor by tensor: what the swapped layers do

@@ -96,7 +96,12 @@ std::vector<std::int64_t> TensorPlan::Want::unpacked_sizes() const {
 }
 
 bool TensorPlan::has(const std::string& tensor) const {
-    return !file_ || file_->tensors().count(tensor) != 0 || file_->unreadable().count(tensor) != 0;
+    return !file_ || renewed(tensor) || file_->tensors().count(tensor) != 0 || file_->unreadable().count(tensor) != 0;
+}
+
+bool TensorPlan::renewed(const std::string& tensor) const {
+    return std::any_of(renewed_.begin(), renewed_.end(),
+                       [&tensor](const std::string& begin) { return tensor.starts_with(begin); });
 }
 
 std::int64_t TensorPlan::rows_in_file(const std::string& tensor) const {
@@ -171,7 +176,7 @@ void TensorPlan::want_experts(at::Tensor* into, const std::string& tensor, const
 }
 
 bool TensorPlan::fresh(const Want& want) const {
-    if (!file_) return true;
+    if (!file_ || renewed(want.tensor)) return true;
     if (!may_be_fresh_ || !may_be_fresh_(want.tensor)) return false;
     if (file_->unreadable().count(want.tensor) != 0) return false;
     const auto found = file_->tensors().find(want.tensor);

@@ -31,16 +31,17 @@ struct Dimension {
 
 /// What a tensor begins with where no file has it.
 enum class Initial {
-    usual,      ///< normal for matrices and embeddings, zeros for vectors
-    gain,       ///< of a norm: 1 in effect (ModelConfig::norm_gain_offset)
-    bias,       ///< zeros, and no weight decay: biases that are no vector
-    guide,      ///< normal, and not trained
-    ids,        ///< int64, tokens drawn at random, not trained
-    rate_log,   ///< ln of numbers from U(0, 16): how fast a recurrent state decays
-    step_bias,  ///< what softplus turns into step sizes from 0.001 to 0.1, evenly by their logarithm
-    drawn,      ///< normal, of deviation Want::number, vectors too
-    number,     ///< Want::number, trained
-    fixed,      ///< the same, not trained
+    usual,       ///< normal for matrices and embeddings, zeros for vectors
+    gain,        ///< of a norm: 1 in effect (ModelConfig::norm_gain_offset)
+    bias,        ///< zeros, and no weight decay: biases that are no vector
+    guide,       ///< normal, and not trained
+    ids,         ///< int64, tokens drawn at random, not trained
+    rate_log,    ///< ln of numbers from U(0, 16): how fast a recurrent state decays
+    step_bias,   ///< what softplus turns into step sizes from 0.001 to 0.1, evenly by their logarithm
+    drawn,       ///< normal, of deviation Want::number, vectors too
+    number,      ///< Want::number, trained
+    fixed,       ///< the same, not trained
+    hyperplane,  ///< N(0, 1), not trained: of hashes of words
     /// rate_log, from U(1, 16) (Mamba2).
     rate_log_from_1,
 };
@@ -74,7 +75,10 @@ public:
             return exact && half ? checkpoint::LoadAs::float32 : weights;
         }
         /// Not trained.
-        bool given() const { return initial == Initial::guide || initial == Initial::ids || initial == Initial::fixed; }
+        bool given() const {
+            return initial == Initial::guide || initial == Initial::ids || initial == Initial::fixed ||
+                   initial == Initial::hyperplane;
+        }
         std::vector<std::int64_t> sizes() const;
         // Of packed experts as they are once unpacked, [experts, in, out]; of everything else its own.
         std::string unpacked_name() const;
@@ -86,8 +90,8 @@ public:
 
     const ModelConfig& config() const { return *config_; }
     const SizeKeys& keys() const { return keys_; }
-    /// Without a file: always. What is there and cannot be read (Checkpoint::unreadable) is there too: wanted, it is
-    /// refused by name (check), instead of being passed over as a part that the file lacks.
+    /// Without a file, and of what is renewed: always. What is there and cannot be read (Checkpoint::unreadable) is
+    /// there too: wanted, it is refused by name (check), instead of being passed over as a part that the file lacks.
     bool has(const std::string& tensor) const;
     /// The tensor's first dimension in the file; 0: there is none.
     std::int64_t rows_in_file(const std::string& tensor) const;
@@ -130,6 +134,9 @@ public:
     void note_missing(const std::string& tensor) { report_.missing.push_back(tensor); }
     void note(const std::string& text) { report_.notes.push_back(text); }
 
+    /// What is wanted by a name that begins so is fresh, whatever the file has.
+    void renew(std::vector<std::string> begins) { renewed_ = std::move(begins); }
+
     /// Everything wanted is there with its shape and a type of weights; nothing of the file belongs to a layer that the
     /// configuration lacks. Fills in the report.
     LoadReport check();
@@ -150,9 +157,11 @@ private:
     std::int64_t load_one(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;
 
     bool fresh(const Want& want) const;
+    bool renewed(const std::string& tensor) const;
 
     const checkpoint::Checkpoint* file_ = nullptr;
     std::function<bool(const std::string&)> may_be_fresh_;
+    std::vector<std::string> renewed_;
     struct TowerLayers {
         std::string begin;  ///< what stands before a layer's number in every name of the tower
         std::int64_t layers;

@@ -64,8 +64,9 @@ Built build(Blueprint blueprint, TensorPlan plan, const checkpoint::Checkpoint* 
     built.stack = std::make_shared<Stack>(std::move(blueprint), std::move(plan), [&](TensorPlan& wanted) {
         built.weights = std::make_unique<FlatWeights>(wanted, file, type, seed, progress, cancellation);
     });
-    if (!built.stack->has_head()) {
-        throw Error(ErrorCode::unsupported, "model", "expected a head for the vocabulary to train", "found none");
+    if (!built.stack->has_head() && !built.stack->has_classes()) {
+        throw Error(ErrorCode::unsupported, "model", "expected a head for the vocabulary or classes to train",
+                    "found none");
     }
     if (built.stack->config().adaptive) {
         throw Error(ErrorCode::unsupported, "model", "expected a head over the whole vocabulary to train",
@@ -164,9 +165,9 @@ void Trainable::set_guide_ids(const at::Tensor& ids) {
         throw Error(ErrorCode::usage, "guide", "expected token ids of int64", "found none");
     }
     const at::Tensor flat = ids.flatten();
-    if (flat.lt(0).logical_or(flat.ge(stack_->config().vocabulary)).any().item<bool>()) {
-        throw Error(ErrorCode::limit, "guide",
-                    "expected ids from 0 to " + std::to_string(stack_->config().vocabulary - 1), "found others");
+    if (flat.lt(0).logical_or(flat.ge(stack_->config().ids())).any().item<bool>()) {
+        throw Error(ErrorCode::limit, "guide", "expected ids from 0 to " + std::to_string(stack_->config().ids() - 1),
+                    "found others");
     }
     for (const Parameter& parameter : parameters()) {
         if (parameter.value.scalar_type() != at::kLong) continue;

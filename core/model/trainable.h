@@ -70,10 +70,10 @@ public:
 
     /// Final hidden states [B, L, d] after the final norm, recorded by autograd.
     at::Tensor forward(const Batch& batch, const TrainingForward& training = {});
-    /// Next-token loss of the head's logits for hidden rows [N, d] against targets [N] (head_loss.h): with the head's
-    /// scale, projection, transform, bias and soft cap, as Model::logits has them.
+    /// Loss of the head's logits (of tokens or of classes) for hidden rows [N, d] against targets [N] (head_loss.h):
+    /// with the head's scale, projection, transform, bias and soft cap, as Model::logits has them.
     LossSum loss(const at::Tensor& hidden_rows, const at::Tensor& targets, const HeadLossOptions& options = {}) const;
-    /// [V, d], a leaf; of a tied head the embedding.
+    /// [V, d], or [classes, d], a leaf; of a tied head the embedding.
     at::Tensor head_weight() const;
 
     /// Tokens that the stack of `fixed_seq_qk` layers reads as its guide: the first L_max of the training text,

@@ -289,6 +289,12 @@ Values AnalysisFile::loss(std::int64_t s) const {
     return impl_->block("/output/loss", {s, 0}, {1, impl_->header->longest()}, 1);
 }
 
+std::optional<Values> AnalysisFile::class_logits(std::int64_t s) const {
+    const Hdf5Lock lock;
+    if (impl_->header->classes == 0) return std::nullopt;
+    return impl_->block("/output/class_logits", {s, 0}, {1, impl_->header->classes}, 1);
+}
+
 std::optional<Values> AnalysisFile::logits(std::int64_t s, std::int64_t first, std::int64_t count) const {
     const Hdf5Lock lock;
     if (!impl_->header->record.logits) return std::nullopt;

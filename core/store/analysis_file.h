@@ -56,6 +56,7 @@ public:
     Values loss(std::int64_t s) const;                                                    ///< [L]
     /// [L, vocabulary] rows [first, first + count); empty when logits were not recorded.
     std::optional<Values> logits(std::int64_t s, std::int64_t first, std::int64_t count) const;
+    std::optional<Values> class_logits(std::int64_t s) const;  ///< [classes]; empty when there are none
     /// which: q_norm, ..., v_variance: [H, L]; hidden_norm, hidden_variance: [L], `site` being the boundary 0..layers.
     /// Empty when states were not recorded.
     std::optional<Values> state(const std::string& which, std::int64_t s, std::int64_t site) const;

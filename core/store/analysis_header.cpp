@@ -60,6 +60,10 @@ bool AnalysisHeader::pairs() const {
     return std::any_of(sequences.begin(), sequences.end(), [](const auto& one) { return !one.regions.empty(); });
 }
 
+bool AnalysisHeader::hashed() const {
+    return std::any_of(sequences.begin(), sequences.end(), [](const auto& one) { return !one.hashes.empty(); });
+}
+
 std::int32_t AnalysisHeader::most_heads() const {
     std::int32_t most = 0;
     for (const Site& site : sites) most = std::max(most, site.heads);

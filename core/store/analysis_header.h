@@ -24,6 +24,8 @@ struct SequenceTokens {
     std::string text;                                  ///< of a pair A, a line feed and B
     /// Of a pair, else empty: token types, and what each token is of (0: inserted, 1: A, 2: B).
     std::vector<std::int32_t> types{}, regions{};
+    /// Of a model that hashes words, else empty: of each token the bits of its word as hexadecimal digits, or nothing.
+    std::vector<std::string> hashes{};
 };
 
 /// What is recorded beyond the indicators, histograms, thumbnails, column mass and loss that are always there.
@@ -56,6 +58,7 @@ struct AnalysisHeader {
     std::vector<std::int64_t> local_distances{0, 1, 2, 3};
     std::int64_t hidden_boundaries = 0;   ///< layers + 1, for /states/hidden_*; 0: none
     std::int64_t vocabulary = 0;          ///< for /output/logits
+    std::int64_t classes = 0;             ///< for /output/class_logits; 0: there are none
     std::int64_t max_positions = 0;       ///< 0: no limit; marked in figures when a sequence passes it
     std::int64_t histogram_row_step = 0;  ///< 0: by the longest sequence, see row_step()
     MapType map_type = MapType::float32;
@@ -70,6 +73,7 @@ struct AnalysisHeader {
     void take_parameters();
     std::int64_t longest() const;  ///< tokens of the longest sequence of any stream
     bool pairs() const;            ///< some sequence is a pair
+    bool hashed() const;           ///< the model hashes words
     std::int32_t most_heads() const;
     std::int64_t row_step() const;                   ///< of the histograms: 1 up to 1024 tokens, else 8
     bool measured(const Site& site) const;           ///< it has a matrix, and its layer is measured

@@ -32,6 +32,7 @@ public:
         model_and_sites();
         h_.sequences = tokens("/tokens", -1);
         pairs();
+        hashes();
         for (const Site& site : h_.sites) {
             stream(site.query_stream);
             stream(site.key_stream);
@@ -229,6 +230,18 @@ private:
         marks("/tokens/type", &SequenceTokens::types, std::numeric_limits<std::int32_t>::max());
     }
 
+    void hashes() {
+        if (!hdf5::exists(file_, "/tokens/hash")) return;
+        const auto values = texts("/tokens/hash", {static_cast<std::int64_t>(h_.sequences.size()), -1});
+        const std::size_t longest = values.size() / h_.sequences.size();
+        for (std::size_t s = 0; s < h_.sequences.size(); ++s) {
+            const std::size_t size = h_.sequences[s].ids.size();
+            if (size > longest) refuse("/tokens/hash", "expected as many texts as tokens", "found fewer");
+            const auto first = values.begin() + static_cast<std::ptrdiff_t>(s * longest);
+            h_.sequences[s].hashes.assign(first, first + static_cast<std::ptrdiff_t>(size));
+        }
+    }
+
     void stream(const std::string& name) {
         if (name == "tokens" || h_.streams.contains(name)) return;
         if (!is_stream_name(name))
@@ -261,6 +274,8 @@ private:
         h_.record.states = hdf5::exists(file_, "/states/q_norm");
         h_.record.logits = hdf5::exists(file_, "/output/logits");
         if (h_.record.logits) h_.vocabulary = shape("/output/logits", Type::float32, 3)[2];
+        if (hdf5::exists(file_, "/output/class_logits"))
+            h_.classes = shape("/output/class_logits", Type::float32, 2)[1];
         if (hdf5::exists(file_, "/states/hidden_norm"))
             h_.hidden_boundaries = shape("/states/hidden_norm", Type::float32, 3)[1];
         if (hdf5::exists(file_, "/parameters/distance_bias")) {

@@ -53,6 +53,8 @@ AnalysisHeader checked(const AnalysisHeader& header) {
     for (const SequenceTokens& sequence : out.sequences) {
         refuse_unless(sequence.pieces.empty() || sequence.pieces.size() == sequence.ids.size(),
                       "expected a piece for each token", "found another number");
+        refuse_unless(sequence.hashes.empty() || sequence.hashes.size() == sequence.ids.size(),
+                      "expected a hash for each token", "found another number");
         for (const auto* marks : {&sequence.types, &sequence.regions})
             refuse_unless(marks->empty() || marks->size() == sequence.ids.size(),
                           "expected a type and a region for each token of a pair", "found another number");
@@ -396,6 +398,12 @@ void AnalysisWriter::write_logits(std::int64_t s, std::int64_t first_row, std::s
     const std::int64_t vocabulary = impl_->header.vocabulary;
     const auto count = static_cast<std::int64_t>(rows.size()) / std::max<std::int64_t>(vocabulary, 1);
     impl_->write("/output/logits", Type::float32, {s, first_row, 0}, {1, count, vocabulary}, rows.data(), rows.size());
+    impl_->flush();
+}
+
+void AnalysisWriter::write_class_logits(std::int64_t s, std::span<const float> logits) {
+    impl_->write("/output/class_logits", Type::float32, {s, 0}, {1, static_cast<std::int64_t>(logits.size())},
+                 logits.data(), logits.size());
     impl_->flush();
 }
 

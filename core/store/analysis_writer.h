@@ -57,6 +57,8 @@ public:
     void write_loss(std::int64_t s, std::span<const float> loss);
     /// Rows [first_row, ...) of the logits, each of the vocabulary's size.
     void write_logits(std::int64_t s, std::int64_t first_row, std::span<const float> rows);
+    /// Those of the text's classes [classes].
+    void write_class_logits(std::int64_t s, std::span<const float> logits);
 
     /// Of mixers that have them: types [heads, chunks]; fraction [heads] is the share of softmax chunks.
     void write_token_types(std::int64_t s, std::int64_t site, std::span<const std::int8_t> types,

@@ -169,13 +169,15 @@ private:
     void tokens(const std::string& group, const std::vector<SequenceTokens>& sequences) {
         const auto longest = static_cast<std::size_t>(header_.longest());
         std::vector<std::int32_t> lengths, ids, offsets;
-        std::vector<std::string> pieces, texts;
+        std::vector<std::string> pieces, hashes, texts;
         for (const SequenceTokens& sequence : sequences) {
             lengths.push_back(static_cast<std::int32_t>(sequence.ids.size()));
             ids.insert(ids.end(), sequence.ids.begin(), sequence.ids.end());
             ids.resize(lengths.size() * longest, -1);
             pieces.insert(pieces.end(), sequence.pieces.begin(), sequence.pieces.end());
             pieces.resize(lengths.size() * longest);
+            hashes.insert(hashes.end(), sequence.hashes.begin(), sequence.hashes.end());
+            hashes.resize(lengths.size() * longest);
             for (const auto& [begin, end] : sequence.offsets) {
                 if (end > std::numeric_limits<std::int32_t>::max()) {
                     throw Error(ErrorCode::limit, where_, "expected texts below 2 GiB", "found a longer one");
@@ -191,6 +193,7 @@ private:
         write(group + "/offset", Type::int32, offsets.data());
         write_texts(group + "/piece", pieces);
         write_texts(group + "/text", texts);
+        if (schema_.find(group + "/hash") != nullptr) write_texts(group + "/hash", hashes);
         if (schema_.find(group + "/region") == nullptr) return;
         marks(group + "/type", sequences, &SequenceTokens::types);
         marks(group + "/region", sequences, &SequenceTokens::regions);

@@ -14,13 +14,17 @@ using Names = std::vector<std::string>;
 constexpr std::int64_t largest_thumbnail = 128;
 constexpr const char* per_head = "; NaN for heads that the site lacks and sites that were not measured";
 
-std::size_t longest_text(const std::vector<SequenceTokens>& sequences, bool pieces) {
+std::size_t longest_text(const std::vector<SequenceTokens>& sequences) {
     std::size_t longest = 1;
-    for (const SequenceTokens& sequence : sequences) {
-        if (!pieces) longest = std::max(longest, sequence.text.size());
-        if (!pieces) continue;
-        for (const std::string& piece : sequence.pieces) longest = std::max(longest, piece.size());
-    }
+    for (const SequenceTokens& sequence : sequences) longest = std::max(longest, sequence.text.size());
+    return longest;
+}
+
+std::size_t longest_of_tokens(const std::vector<SequenceTokens>& sequences,
+                              std::vector<std::string> SequenceTokens::*texts) {
+    std::size_t longest = 1;
+    for (const SequenceTokens& sequence : sequences)
+        for (const std::string& text : sequence.*texts) longest = std::max(longest, text.size());
     return longest;
 }
 
@@ -122,10 +126,15 @@ private:
         add(group + "/ids", Type::int32, {"/sequence", "/token"}, "", "token ids; -1 past a sequence's end");
         add(group + "/length", Type::int32, {"/sequence"}, "token", "tokens of each sequence");
         add(group + "/piece", Type::text, {"/sequence", "/token"}, "", "what each token reads as").text_bytes =
-            longest_text(sequences, true);
+            longest_of_tokens(sequences, &SequenceTokens::pieces);
         add(group + "/offset", Type::int32, {"/sequence", "/token", "/bound"}, "byte",
             "bytes of the text that each token covers; -1 past a sequence's end");
-        add(group + "/text", Type::text, {"/sequence"}, "", "the text").text_bytes = longest_text(sequences, false);
+        add(group + "/text", Type::text, {"/sequence"}, "", "the text").text_bytes = longest_text(sequences);
+        if (group == "/tokens" && header_.hashed()) {
+            add(group + "/hash", Type::text, {"/sequence", "/token"}, "",
+                "bits of each word's hash, hexadecimal; empty: none")
+                .text_bytes = longest_of_tokens(sequences, &SequenceTokens::hashes);
+        }
         if (group != "/tokens" || !header_.pairs()) return;
         add(group + "/type", Type::int32, {"/sequence", "/token"}, "", "token types of a pair; -1: none");
         add(group + "/region", Type::int32, {"/sequence", "/token"}, "",
@@ -177,6 +186,10 @@ private:
     void output() {
         add("/output/loss", Type::float32, {"/sequence", "/token"}, "nat",
             "loss of predicting the next token; NaN at each sequence's last one");
+        if (header_.classes > 0) {
+            scale("/class", header_.classes, "class, counted from 0");
+            add("/output/class_logits", Type::float32, {"/sequence", "/class"}, "", "logits over the text's classes");
+        }
         if (!header_.record.logits) return;
         scale("/vocabulary", header_.vocabulary, "token id");
         add("/output/logits", Type::float32, {"/sequence", "/token", "/vocabulary"}, "",

@@ -2,36 +2,22 @@
 #include "core/tokenizer/pipeline.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "core/base/cancellation_scope.h"
-#include "core/base/error.h"
 #include "core/base/progress.h"
 #include "core/base/text.h"
 #include "core/tokenizer/byte_level.h"
+#include "core/tokenizer/text_check.h"
 #include "core/tokenizer/utf8.h"
 
 namespace headscope::tokenizer {
 
 namespace {
 
-constexpr std::size_t longest_text = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t words_per_check = 1024;
-
-void check_text(std::string_view text) {
-    if (text.size() > longest_text) {
-        throw Error(ErrorCode::limit, "text", "expected less than 2 GiB",
-                    "found " + std::to_string(text.size()) + " bytes");
-    }
-    const std::size_t invalid = find_invalid_utf8(text);
-    if (invalid != std::string_view::npos) {
-        throw Error(ErrorCode::format, "text", "expected UTF-8",
-                    "found \"" + escaped(text.substr(invalid, 1)) + "\" at byte " + std::to_string(invalid));
-    }
-}
 
 class NoTokens final : public TokenSink {
 public:

@@ -12,6 +12,7 @@
 #include "core/tokenizer/files/older_files.h"
 #include "core/tokenizer/files/sentencepiece_files.h"
 #include "core/tokenizer/files/word_vocabulary_files.h"
+#include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/tokenizer/pipeline.h"
 
 namespace headscope::tokenizer {
@@ -179,10 +180,11 @@ std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, c
 
 bool Tokenizer::is_in(const std::filesystem::path& folder) {
     return ends_at_regular_file(folder / "tokenizer.json") || has_word_vocabulary(folder) || has_older_files(folder) ||
-           reads_sentencepiece_files(folder);
+           reads_sentencepiece_files(folder) || hash_settings_in(folder);
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::path& folder) {
+    if (const auto settings = hash_settings_in(folder)) return read_word_tokenizer(folder, *settings);
     if (const auto file = folder / "tokenizer.json"; ends_at_regular_file(file)) return from_file(file);
     const std::string where = escaped(folder.string());
     if (has_word_vocabulary(folder)) return make_pipeline(document_of_word_vocabulary(folder), where);

@@ -50,6 +50,8 @@ struct FoundToken {
     std::uint8_t region = 1;  ///< 0: inserted; 1: of the text, or of a pair's first; 2: of a pair's second
 };
 
+class WordHash;
+
 /// Takes the tokens of a text, in order. What it throws ends the encoding.
 class TokenSink {
 public:
@@ -64,7 +66,8 @@ public:
     /// From a checkpoint folder: its tokenizer.json, or the files of before: vocab.json with merges.txt (GPT-2, RoBERTa
     /// and their kin) or vocab.txt (BERT and its kin), or a sentencepiece model (Marian, M2M100, mBART, PEGASUS, T5),
     /// with tokenizer_config.json, special_tokens_map.json and added_tokens.json beside them, as transformers 5.23
-    /// takes them. Error where there is none of these.
+    /// takes them; or what hashes words, if config.json says that its model has a hash embedding. Error where there is
+    /// none of these.
     static std::shared_ptr<const Tokenizer> from_folder(const std::filesystem::path& folder);
     /// True if from_folder finds one of them that it reads.
     static bool is_in(const std::filesystem::path& folder);
@@ -95,6 +98,8 @@ public:
     virtual std::optional<std::int32_t> id_of(std::string_view piece) const = 0;
     /// Of an encoder-decoder's folder: what its decoder's text is read by, and what it writes; mostly this one.
     virtual const Tokenizer& of_target() const { return *this; }
+    /// Of a model that hashes words in place of a table (hashed/word_tokenizer.h): how. Null: another one.
+    virtual const WordHash* word_hash() const { return nullptr; }
     /// True when add_special_tokens puts a token before the text.
     virtual bool adds_first_token() const = 0;
     /// The piece of every token of an encoding, as it was found in the text.

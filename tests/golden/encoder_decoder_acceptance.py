@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Acceptance of encoder-decoders: `headscope analyze` on random checkpoints against transformers in float64.
+"""Acceptance of encoder-decoders: `headscope analyze` on random checkpoints against transformers in float64, and on
+native ones against native_oracle.py.
 
     python encoder_decoder_acceptance.py HEADSCOPE [--filter TEXT] [--seed N] [--keep FOLDER] [--verbose]
 
@@ -26,7 +27,9 @@ import transformers
 import acceptance
 import comparison
 import indicators as oracle_indicators
+import native_oracle
 import oracle
+import random_native
 import stored
 from random_models import edit_config
 
@@ -130,6 +133,26 @@ def older(config):
         config.pop(key, None)
 
 
+def natives():
+    """Every mixer that has a cross-attention, in Vaswani's manner and in another, and BART's."""
+    vaswani, bart_like = (random_native.MANNERS[name] for name in ("vaswani", "bart"))
+
+    def native(name, layers, encoder, **options):
+        make = with_options(random_native.native, layers=layers, num_encoder_layers=encoder, decoder_start_token_id=2,
+                            **options)
+        return Case(f"native-{name}", make)
+
+    listed = []
+    for mixer in ("standard", *native_oracle.HEAD_VARIANTS):
+        listed += [
+            native(mixer, [mixer] * 4, 2, **vaswani),
+            native(f"{mixer}-pre-norm-bf16", ["standard", mixer, "standard"], 1, stack="encoder_decoder", norm="layer",
+                   type_vocab_size=1, qk_norm=True, embedding_norm=True, output_bias=True, num_key_value_heads=2,
+                   dtype=torch.bfloat16, shards=2),
+        ]
+    return listed + [native("bart", ["standard"] * 3, 1, **bart_like)]
+
+
 def with_options(make, **options):
     return lambda folder, seed: make(folder, seed, **options)
 
@@ -192,7 +215,7 @@ def cases():
         Case("bart-pytorch-bin", with_options(bart, form="bin")),
         Case("bart-f16", with_options(bart, dtype=torch.float16, encoder_layers=1, decoder_layers=2)),
         Case("bart-one-thread", bart, sources=(65, 64, 64), targets=(3, 63, 63), arguments=["--threads", "1"]),
-    ] + relatives()
+    ] + relatives() + natives()
 
 
 def is_t5(model):
@@ -227,6 +250,8 @@ def towers(model):
 
 
 def load(folder, precise):
+    if json.loads((Path(folder) / "config.json").read_text())["model_type"] == "headscope":
+        return native_oracle.load(folder, precise)
     dtype = torch.float64 if precise else torch.float32
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=dtype, attn_implementation="eager").eval()
     if precise:
@@ -236,12 +261,20 @@ def load(folder, precise):
     return model
 
 
+def native_kinds(model):
+    first = model.config["num_encoder_layers"]
+    return [("encoder", "self")] * first + [("decoder", "self"), ("decoder", "cross")] * (len(model.mixers) - first)
+
+
 def unchanged(module, inputs, output):
     return (inputs[0], *output[1:]) if isinstance(output, tuple) else inputs[0]
 
 
 def run(model, source, target, skip):
     """The trace of one pair. Layers in `skip` run, for T5's later ones read the first one's bias, and change nothing."""
+    if isinstance(model, native_oracle.Native):
+        trace = native_oracle.run(model, source, model.type == torch.float64, target)
+        return Pair(source, target, trace.sites, native_kinds(model), trace.hidden, trace.logits)
     sites, states, boundaries, handles = [], [], {"encoder": [], "decoder": []}, []
     listed = attentions(model)
 
@@ -311,6 +344,7 @@ def analyse(program, folder, sources, targets, output, case):
 def check_map(verdict, file, place, site, path, delta):
     group = file[path]
     query, key = group["query"][()].astype(np.float64), group["key"][()].astype(np.float64)
+    key = key.repeat(len(query) // len(key), 0)
     scores = float(group.attrs["scale"]) * query @ key.transpose(0, 2, 1)
     if "distance_bias" in group:
         table = group["distance_bias"][()].astype(np.float64)
@@ -322,18 +356,18 @@ def check_map(verdict, file, place, site, path, delta):
                    delta + comparison.FLOOR * comparison.EPSILON * np.maximum(np.abs(constants), 1))
 
 
-def read_site(file, s, n, heads, queries, keys):
+def read_site(file, s, n, heads, key_heads, queries, keys):
     """stored.read_site for a matrix that need not be square."""
-    values = stored.read_site(file, s, n, heads, heads, max(queries, keys))
+    values = stored.read_site(file, s, n, heads, key_heads, max(queries, keys))
     size = oracle_indicators.THUMBNAIL_SIZE
     values["column_mass"] = file["indicators/column_mass"][s, n, :heads, :keys]
     for which in ("mean", "maximum"):
         values[f"thumbnail_{which}"] = file[f"thumbnails/{which}"][s, n, :heads, : min(size, queries),
                                                                    : min(size, keys)].astype(np.float64)
     values["attention"] = file[f"attention/{s}/{n}"][()]
-    for part, length in (("q", queries), ("k", keys), ("v", keys)):
+    for part, own, length in (("q", heads, queries), ("k", key_heads, keys), ("v", key_heads, keys)):
         for what in ("norm", "variance"):
-            values[f"{part}_{what}"] = file[f"states/{part}_{what}"][s, n, :heads, :length]
+            values[f"{part}_{what}"] = file[f"states/{part}_{what}"][s, n, :own, :length]
     return values
 
 
@@ -380,7 +414,7 @@ def compare(path, exact, tolerances, case, layer_of_site):
 def check_site(verdict, file, place, s, n, pair, site, tolerances, row_step):
     tower, kind = pair.kinds[n]
     heads, queries, keys = site.weights.shape
-    measured = read_site(file, s, n, heads, queries, keys)
+    measured = read_site(file, s, n, heads, len(site.states["k"]), queries, keys)
     cross = kind == "cross"
     tokens = None if cross else pair.source if tower == "encoder" else pair.tokens
     comparison.check_site(verdict, place, site, measured, tokens, tower == "decoder" and not cross,
@@ -418,8 +452,10 @@ def run_case(case, arguments, folder):
     traces = []
     for precise in (True, False):
         model = load(model_folder, precise)
-        encoder = len(towers(model)["encoder"])
-        layer_of_site = [n if n < encoder else encoder + (n - encoder) // 2 for n in range(len(attentions(model)))]
+        native = isinstance(model, native_oracle.Native)
+        encoder = model.config["num_encoder_layers"] if native else len(towers(model)["encoder"])
+        count = len(native_kinds(model)) if native else len(attentions(model))
+        layer_of_site = [n if n < encoder else encoder + (n - encoder) // 2 for n in range(count)]
         traces.append([run(model, *pair, case.skip) for pair in zip(sources, decoded)])
     tolerances = comparison.Tolerances(*traces)
     output = folder / f"{case.name}.headscope.h5"

@@ -15,7 +15,7 @@ import random_native
 from models import ids, main, rounded, write_checkpoint
 
 
-def case(name, layers, tokens, *, keep=("logits",), **options):
+def case(name, layers, tokens, *, targets=None, keep=("logits",), **options):
     config = dict(vocab_size=37, hidden_size=20, intermediate_size=27, num_hidden_layers=len(layers), num_attention_heads=4,
                   num_key_value_heads=2, head_dim=6, max_position_embeddings=24, rms_norm_eps=1e-4, rope_theta=100.0,
                   attention_bias=True, qk_norm=False, rotary=True, tie_word_embeddings=False, mixers={}) | options
@@ -26,7 +26,10 @@ def case(name, layers, tokens, *, keep=("logits",), **options):
     data = {"config": config, "tensors": dict(sorted(shapes.items())), "file_type": "F32", "shards": 1, "ids": tokens}
     with tempfile.TemporaryDirectory() as folder:
         write_checkpoint(Path(folder), data)
-        traces = [native_oracle.run(native_oracle.load(folder, True), sequence, True) for sequence in tokens]
+        traces = [native_oracle.run(native_oracle.load(folder, True), sequence, True, target)
+                  for sequence, target in zip(tokens, targets or [None] * len(tokens))]
+    if targets:
+        data["target"] = targets
     data["logits"] = everything([trace.logits for trace in traces])
     if "attention" in keep:  # of layers without a matrix: none, or the implicit one of their state
         data["attention"] = [everything([matrix(trace.sites[n]) for trace in traces])
@@ -83,7 +86,43 @@ LAZY = {
 }
 
 
+# Layers of an encoder, and of a decoder that reads one.
+ENCODER_MIXERS = ("standard", *native_oracle.HEAD_VARIANTS, "mlp", "sigmoid", "sink_logits", "fnet", "linear")
+CROSS_MIXERS = ("standard", *native_oracle.HEAD_VARIANTS)
+
+
+def stack_cases():
+    """Stacks other than Qwen2's decoder: every manner, mixer and head, and choices that no manner has together."""
+    manners, kept = random_native.MANNERS, ("logits", "attention")
+    one, other, text = [ids(9, 37)], [ids(7, 37, 3)], [ids(11, 37, 5)]
+    small = dict(hidden_size=24, num_key_value_heads=4)  # four heads of six numbers
+    for mixer in ENCODER_MIXERS:
+        yield case(f"encoder-{mixer}", [mixer, "standard", mixer], one, keep=kept, **manners["bert"] | small)
+    for mixer in CROSS_MIXERS:
+        yield case(f"both-{mixer}", [mixer, "standard", mixer], one, targets=other, num_encoder_layers=1, keep=kept,
+                   **manners["vaswani"] | small)
+    for mixer in ("standard", "mhe_mul", "gated_deltanet"):
+        yield case(f"classic-decoder-{mixer}", [mixer, mixer], one, keep=kept, **manners["gpt2"] | small)
+    yield case("bart", ["standard"] * 3, one, targets=other, num_encoder_layers=2, **manners["bart"] | small)
+    yield case("encoder-other-choices", ["skv", "standard"], text, stack="encoder", positions="sinusoidal",
+               embedding_scale=2.5, embedding_norm=True, output_bias=True, qk_norm=True, hidden_act="relu",
+               head={"kind": "masked_language"}, keep=kept)
+    yield case("encoder-token-classes", ["mqa", "sigmoid"], text, stack="encoder", norm="layer", attention_bias=False,
+               mlp_bias=True, hidden_act="gelu", head={"kind": "token_classes", "classes": 3})
+    yield case("encoder-text-classes", ["linear", "fnet"], text, stack="encoder", norm="layer", norm_place="post",
+               positions="none", head={"kind": "sequence_classes", "classes": 5})
+    yield case("decoder-guides-post", ["rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"], text, norm="layer",
+               layer_norm_eps=1e-5, norm_place="post", positions="learned", feed_forward="plain", type_vocab_size=3,
+               embedding_norm=True, head_bias=True, keep=kept)
+    yield case("decoder-classes", ["mhe_add", "lazy"], text, norm="layer", positions="sinusoidal", embedding_scale=0.5,
+               hidden_act="gelu_pytorch_tanh", head={"kind": "token_classes", "classes": 2})
+    yield case("both-other-choices", ["mlp", "skv", "mhe_add", "standard"], one, targets=other, num_encoder_layers=2,
+               stack="encoder_decoder", norm="layer", type_vocab_size=1, qk_norm=True, embedding_norm=True, mlp_bias=True,
+               output_bias=True, mixers={"standard": {"normaliser": "sparsemax"}}, keep=kept)
+
+
 def cases():
+    yield from stack_cases()
     for mixer in (*random_native.MIXERS, *native_oracle.RECURRENT, "lazy", *native_oracle.BASELINES):
         yield case(mixer, [mixer, mixer], [ids(9, 37), ids(9, 37, 1)], keep=("logits", "attention"))
         yield case(f"{mixer}-norms", [mixer, "standard", mixer], [ids(9, 37)], qk_norm=True, attention_bias=False,

@@ -168,12 +168,21 @@ class Native:
                 self.tensors[name] = tensor if tensor.dtype == torch.int64 else tensor.to(self.type)
         layers = self.config["num_hidden_layers"]
         self.mixers = self.config.get("layers") or ["standard"] * layers
+        self.pre_norm = self.config.get("norm_place", "pre") == "pre"
+        # What stands before a layer's number, and the number of the first one, in the tower that is computed.
+        self.stack, self.tower, self.first = self.config.get("stack", "decoder"), "", 0
+        self.causal = self.stack != "encoder"
         self.layers = [layer for layer in range(layers) if layer not in skip]
         self.heads = self.config["num_attention_heads"]
         self.groups = self.config.get("num_key_value_heads", self.heads)
         self.size = self.config.get("head_dim") or self.config["hidden_size"] // self.heads
 
     def norm(self, name, x):
+        """RMS, or of layer norms those with a bias beside their gain."""
+        bias = self.tensors.get(name.removesuffix("weight") + "bias")
+        if self.config.get("norm") == "layer" and bias is not None:
+            centred, variance = x - x.mean(-1, keepdim=True), x.var(-1, unbiased=False, keepdim=True)
+            return self.tensors[name] * centred / (variance + self.config.get("layer_norm_eps", 1e-12)).sqrt() + bias
         variance = x.pow(2).mean(-1, keepdim=True)
         return self.tensors[name] * (x * torch.rsqrt(variance + self.config.get("rms_norm_eps", 1e-6)))
 
@@ -185,7 +194,7 @@ class Native:
     def rotate(self, x, theta=None, positions=None):
         """[heads, L, size]: the first half of a head pairs with the second. Frequencies are float32 numbers; positions:
         those of the L vectors, 0 to L - 1 where nothing is said."""
-        if not theta and not self.config.get("rotary", True):
+        if not theta and self.positions() != "rotary":
             return x
         theta, size = theta or self.config.get("rope_theta", 10000.0), x.shape[-1]
         frequencies = 1.0 / (theta ** (torch.arange(0, size, 2).float() / size))
@@ -193,6 +202,14 @@ class Native:
         angles = (positions.to(self.type)[:, None] * frequencies.to(self.type)).repeat(1, 2)
         first, second = x.chunk(2, dim=-1)
         return x * angles.cos() + torch.cat((-second, first), dim=-1) * angles.sin()
+
+    def positions(self):
+        return self.config.get("positions") or ("rotary" if self.config.get("rotary", True) else "none")
+
+    def mask(self, length):
+        """[L, L], true for what a query sees."""
+        every = torch.ones(length, length, dtype=torch.bool)
+        return every.tril() if self.causal else every
 
     def part(self, stem, name, x):
         return self.linear(f"{stem}{name}_proj", x).unflatten(-1, (-1, self.size)).transpose(0, 1)
@@ -209,7 +226,7 @@ class Native:
     def weights(self, stem, mixer, query, key):
         """Scores and weights [heads, L, L] of rotated queries and keys, both [heads, L, size]."""
         length = query.shape[1]
-        allowed = torch.ones(length, length, dtype=torch.bool).tril()
+        allowed = self.mask(length)
         if mixer == "non_approximate":
             scores = ((query * key).sum(-1) / self.size**0.5)[:, None, :].expand(-1, length, -1)
         else:
@@ -309,11 +326,13 @@ class Native:
         signs = 1 - 2 * (torch.arange(terms.shape[-2])[:, None] + torch.arange(terms.shape[-1])) % 2
         return torch.finfo(torch.float32).eps / 2 / 4 * signs * apart
 
-    def head_variant(self, stem, mixer, x):
-        """Query, key and value [heads, L, size], as many as attend, after embeddings and norms and before rotary."""
+    def head_variant(self, stem, mixer, x, read=None):
+        """Query, key and value [heads, L, size], as many as attend, after embeddings and norms and before rotary. Keys and
+        values are of what is read: x, or what an encoder returned."""
+        read = x if read is None else read
         query = self.part(stem, "q", x)
-        key = self.part(stem, "k", x) if mixer != "el_att" else x.unflatten(-1, (-1, self.size)).transpose(0, 1)
-        value = self.part(stem, "v", x) if mixer not in ("skv", "el_att") else key
+        key = self.part(stem, "k", read) if mixer != "el_att" else read.unflatten(-1, (-1, self.size)).transpose(0, 1)
+        value = self.part(stem, "v", read) if mixer not in ("skv", "el_att") else key
         if mixer.startswith("mhe"):
             own = {name: self.tensors[f"{stem}{name}_head_embedding"][:, None, :] for name in "qkv"}
             join = (lambda x, e: x + e) if mixer == "mhe_add" else (lambda x, e: x * (e + 1))
@@ -356,7 +375,7 @@ class Native:
         else:
             turn = self.rotate if mixer != "alibi" else lambda x: x
             scores = turn(query) @ turn(key).transpose(1, 2) / self.size**0.5
-            allowed = torch.ones(length, length, dtype=torch.bool).tril()
+            allowed = self.mask(length)
         if mixer == "alibi":
             apart = torch.arange(length)[:, None] - torch.arange(length)
             scores = scores - self.slopes()[:, None, None] * apart
@@ -382,9 +401,27 @@ class Native:
             scores, weights, *more = self.baseline(stem, mixer, query, key.repeat_interleave(share, 0))
         else:
             scores, weights = self.weights(stem, mixer, self.rotate(query), self.rotate(key).repeat_interleave(share, 0))
+            more = (self.mask(query.shape[1]),)
         output = weights @ value.repeat_interleave(share, 0)
         states = {"q": query, "k": key, "v": value}
         return output.transpose(0, 1).flatten(1), (scores, weights, states, self.taylor, *more)
+
+    def cross(self, stem, mixer, x, memory):
+        """[L, heads * size] and what happened: every query sees the whole source, without positions."""
+        query, key, value = self.head_variant(stem, mixer, x, memory)
+        share, self.taylor = len(query) // len(key), None
+        scores = query @ key.repeat_interleave(share, 0).transpose(1, 2) / self.size**0.5
+        sparse = mixer == "standard" and self.config.get("mixers", {}).get("standard", {}).get("normaliser") == "sparsemax"
+        weights = self.sparsemax(scores) if sparse else torch.softmax(scores, -1)
+        output = (weights @ value.repeat_interleave(share, 0)).transpose(0, 1).flatten(1)
+        allowed = torch.ones(scores.shape[1:], dtype=torch.bool)
+        states = {"q": query, "k": key, "v": value}
+        return output.repeat(1, self.heads * self.size // output.shape[1]), (scores, weights, states, self.taylor, allowed)
+
+    def token_map(self, stem, x):
+        """The mixer linear: [L, d], and its matrix [1, L, L]."""
+        block = self.tensors[stem + "token_proj.weight"][: len(x), : len(x)]
+        return block @ self.linear(stem + "hidden_proj", x), block[None]
 
     def convolved_heads(self, stem, options, x):
         """Query, key and value [heads, L, size], as many as there are of values, before their norms and positions."""
@@ -559,75 +596,148 @@ class Native:
         gate = torch.nn.functional.silu(self.linear(stem + "gate_proj", x))
         return self.linear(stem + "down_proj", gate * self.linear(stem + "up_proj", x))
 
-    def block(self, layer, streams, embeddings):
-        """One layer of all sequences in lockstep: {name: [L, d]} -> the same, and what the text's attention did."""
-        mixer, stem = self.mixers[layer], f"model.layers.{layer}."
-        own = stem + "self_attn."
-        normed = {name: self.norm(stem + "input_layernorm.weight", x) for name, x in streams.items()}
-        after, seen = {}, None
+    def stem(self, layer):
+        return f"model.{self.tower}layers.{layer - self.first}."
+
+    def add(self, x, norm, part):
+        """A part of a block on its residual stream, norm(..) being of what it reads or of the sum."""
+        return x + part(self.norm(norm, x)) if self.pre_norm else self.norm(norm, x + part(x))
+
+    def mixed(self, layer, name, read, reads, embeddings):
+        """[L, d] of a layer's mixer on one stream that reads `read`, and what happened."""
+        mixer, own = self.mixers[layer], self.stem(layer) + "self_attn."
+        if mixer == "fnet":
+            return torch.fft.fft(torch.fft.fft(read, dim=1), dim=0).real, None
+        if mixer == "linear":
+            return self.token_map(own, read)
+        if mixer == "mlp":
+            output, seen = self.mlp(own, read), None
+        elif mixer == "natsl":
+            output, *seen = self.natsl(own, read)
+        elif mixer == "mamba2":
+            output, seen = self.mamba2(own, read)
+        elif mixer in LEARNERS:
+            output, seen = self.learner(mixer, own, read), None
+        elif mixer in RECURRENT:
+            output, seen = self.recurrent(mixer, own, read)
+        elif mixer in HEAD_VARIANTS:
+            output, seen = self.attention(own, mixer, *self.head_variant(own, mixer, read))
+            output = output.repeat(1, self.heads * self.size // output.shape[1])
+        else:
+            source = read
+            if mixer == "static_emb_qk":
+                source = reads(embeddings[name])
+            elif mixer in ("rnd_emb_qk", "fixed_seq_qk"):
+                source = embeddings["guides"][mixer][: read.shape[0]]
+            query, key = self.query_key(own, source, mixer)
+            output, seen = self.attention(own, mixer, query, key, self.part(own, "v", read))
+        return self.linear(own + "o_proj", output), seen
+
+    def feed_forward(self, stem, x):
+        act = ACTIVATIONS[self.config.get("hidden_act", "silu")]
+        if self.config.get("feed_forward", "gated") == "plain":
+            return self.linear(stem + "mlp.down_proj", act(self.linear(stem + "mlp.up_proj", x)))
+        gate = act(self.linear(stem + "mlp.gate_proj", x))
+        return self.linear(stem + "mlp.down_proj", gate * self.linear(stem + "mlp.up_proj", x))
+
+    def block(self, layer, streams, embeddings, memory=None):
+        """One layer of all sequences in lockstep: {name: [L, d]} -> the same, and what the text's attentions did."""
+        stem = self.stem(layer)
+        reads = (lambda x: self.norm(stem + "input_layernorm.weight", x)) if self.pre_norm else lambda x: x
+        embeddings = embeddings | {"guides": {name: reads(x) for name, x in streams.items()}}
+        after, seen = {}, []
         for name, x in streams.items():
-            if mixer == "mlp":
-                mixed, seen_here = self.mlp(own, normed[name]), None
-            elif mixer == "natsl":
-                mixed, *seen_here = self.natsl(own, normed[name])
-            elif mixer == "mamba2":
-                mixed, seen_here = self.mamba2(own, normed[name])
-            elif mixer in LEARNERS:
-                mixed, seen_here = self.learner(mixer, own, normed[name]), None
-            elif mixer in RECURRENT:
-                mixed, seen_here = self.recurrent(mixer, own, normed[name])
-            elif mixer in HEAD_VARIANTS:
-                mixed, seen_here = self.attention(own, mixer, *self.head_variant(own, mixer, normed[name]))
-                mixed = mixed.repeat(1, self.heads * self.size // mixed.shape[1])
-            else:
-                source = normed[name]
-                if mixer == "static_emb_qk":
-                    source = self.norm(stem + "input_layernorm.weight", embeddings[name])
-                elif mixer in ("rnd_emb_qk", "fixed_seq_qk"):
-                    source = normed[mixer][: x.shape[0]]
-                query, key = self.query_key(own, source, mixer)
-                mixed, seen_here = self.attention(own, mixer, query, key, self.part(own, "v", normed[name]))
-            middle = x + self.linear(own + "o_proj", mixed)
-            if name == "text":
-                seen = seen_here
-            after[name] = middle
-            if self.config["intermediate_size"] == 0:
-                continue
-            inner = self.norm(stem + "post_attention_layernorm.weight", middle)
-            gate = ACTIVATIONS[self.config.get("hidden_act", "silu")](self.linear(stem + "mlp.gate_proj", inner))
-            after[name] = middle + self.linear(stem + "mlp.down_proj", gate * self.linear(stem + "mlp.up_proj", inner))
+            def own(read):
+                output, happened = self.mixed(layer, name, read, reads, embeddings)
+                if name == "text":
+                    seen.extend(happened if isinstance(happened, list) else [happened])
+                return output
+
+            def cross(read):
+                output, happened = self.cross(stem + "cross_attn.", self.mixers[layer], read, memory)
+                seen.append(happened)
+                return self.linear(stem + "cross_attn.o_proj", output)
+
+            x = self.add(x, stem + "input_layernorm.weight", own)
+            if memory is not None:
+                x = self.add(x, stem + "cross_attention_layernorm.weight", cross)
+            if self.config["intermediate_size"] > 0:
+                x = self.add(x, stem + "post_attention_layernorm.weight", lambda read: self.feed_forward(stem, read))
+            after[name] = x
         return after, seen
 
-    def run(self, tokens):
-        """logits [L, V], hidden [layers + 1, L, d], and for each site None or (scores, weights, {q, k, v}, ...), or the
-        implicit matrix of a mixer with a state."""
-        table, length = self.tensors["model.embed_tokens.weight"], len(tokens)
-        streams = {"text": table[torch.tensor(tokens)]}
-        used = {self.mixers[layer] for layer in self.layers}
+    def embed(self, ids):
+        """What the first layer reads."""
+        config, prefix, length = self.config, f"model.{self.tower}", len(ids)
+        x = self.tensors["model.embed_tokens.weight"][torch.as_tensor(ids)] * config.get("embedding_scale", 1)
+        size = x.shape[1]
+        if self.positions() == "learned":
+            x = x + self.tensors[prefix + "embed_positions.weight"][:length]
+        if self.positions() == "sinusoidal":
+            place, pair = torch.arange(length, dtype=self.type)[:, None], torch.arange(size) // 2
+            angles = place * 10000.0 ** (-2 * pair.to(self.type) / size)
+            x = x + torch.where(torch.arange(size) % 2 == 0, angles.sin(), angles.cos())
+        if config.get("type_vocab_size", 0):
+            x = x + self.tensors["model.embed_types.weight"][0]
+        return self.norm(prefix + "embed_norm.weight", x) if config.get("embedding_norm") else x
+
+    def run_tower(self, tower, layers, causal, tokens, memory=None):
+        """What a tower returns [L, d]; hidden [its layers + 1, L, d]; what happened."""
+        self.tower, self.first, self.causal = tower, layers[0] if layers else 0, causal
+        streams, length = {"text": self.embed(tokens)}, len(tokens)
+        used = {self.mixers[layer] for layer in layers if layer in self.layers}
         if "rnd_emb_qk" in used:
             streams["rnd_emb_qk"] = self.tensors["model.guide"][0, :length]
         if "fixed_seq_qk" in used:
-            streams["fixed_seq_qk"] = table[self.tensors["model.guide_ids"][:length]]
+            streams["fixed_seq_qk"] = self.embed(self.tensors["model.guide_ids"][:length])
         embeddings, hidden, seen = dict(streams), [streams["text"]], []
-        for layer in self.layers:
-            streams, happened = self.block(layer, streams, embeddings)
+        for layer in layers:
+            if layer not in self.layers:
+                continue
+            streams, happened = self.block(layer, streams, embeddings, memory)
             hidden.append(streams["text"])
-            seen += happened if isinstance(happened, list) else [happened]
-        final = self.norm("model.norm.weight", streams["text"])
-        head = self.tensors.get("lm_head.weight", table)
-        return final @ head.T, hidden, seen
+            seen += happened
+        final = streams["text"]
+        return self.norm(f"model.{tower}norm.weight", final) if self.pre_norm else final, hidden, seen
+
+    def head(self, x):
+        """Logits of rows [L, d]; of a head of the text's classes the first row's are these."""
+        kind = self.config.get("head", {}).get("kind", "language")
+        if kind == "none":
+            return None
+        if kind == "token_classes":
+            return self.linear("classifier", x)
+        if kind == "sequence_classes":
+            return self.linear("classifier", torch.tanh(self.linear("head.dense", x)))
+        if kind == "masked_language":
+            x = self.norm("head.norm.weight", ACTIVATIONS[self.config.get("hidden_act", "silu")](self.linear("head.dense", x)))
+        logits = x @ self.tensors.get("lm_head.weight", self.tensors["model.embed_tokens.weight"]).T
+        return logits + self.tensors["lm_head.bias"] if "lm_head.bias" in self.tensors else logits
+
+    def run(self, tokens, target=None):
+        """logits [L, V], hidden [layers + 1, L, d], and for each site None or (scores, weights, {q, k, v}, ...), or the
+        implicit matrix of a mixer with a state. With a target: of an encoder-decoder, the encoder's sites and hidden
+        states first, without what the decoder's first block reads."""
+        layers, memory, sites = range(len(self.mixers)), None, []
+        if self.stack != "encoder_decoder":
+            final, hidden, sites = self.run_tower("", layers, self.stack == "decoder", tokens)
+            return self.head(final), hidden, sites
+        first = self.config["num_encoder_layers"]
+        memory, before, sites = self.run_tower("encoder.", layers[:first], False, tokens)
+        final, hidden, more = self.run_tower("decoder.", layers[first:], True, target, memory)
+        return self.head(final), before + hidden[1:], sites + more
 
 
 def load(folder, precise, skip=()):
     return Native(folder, precise, skip)
 
 
-def run(model, tokens, precise):
+def run(model, tokens, precise, target=None):
     """An oracle.Trace; layers without a matrix have a Site with neither scores nor weights."""
     import oracle
 
     with torch.no_grad():
-        logits, hidden, seen = model.run(tokens)
+        logits, hidden, seen = model.run(tokens, target)
     numpy = lambda tensor: tensor.double().numpy()
     sites = []
     for happened in seen:
@@ -646,7 +756,9 @@ def run(model, tokens, precise):
             site.row_constant, site.constant_error, site.unit_error = (numpy(value) for value in taylor)
         site.states = {name: numpy(value) for name, value in states.items()}
         sites.append(site)
-    return oracle.Trace(list(tokens), sites, np.stack([numpy(x) for x in hidden]), numpy(logits), True)
+    boundaries = [numpy(x) for x in hidden]  # of two towers: of two lengths
+    return oracle.Trace(list(tokens), sites, boundaries if target else np.stack(boundaries),
+                        None if logits is None else numpy(logits), model.stack != "encoder")
 
 
 if __name__ == "__main__":

@@ -32,47 +32,116 @@ def standard_layers(layout, layers):
     }[layout]
 
 
+# Keys of the manners that the thesis has beside Qwen2's.
+CLASSIC = dict(norm="layer", layer_norm_eps=1e-5, norm_place="post", positions="learned", feed_forward="plain",
+               hidden_act="gelu", attention_bias=True, output_bias=True, mlp_bias=True)
+MANNERS = {
+    "bert": CLASSIC | dict(stack="encoder", layer_norm_eps=1e-12, embedding_norm=True, type_vocab_size=2,
+                           tie_word_embeddings=True, head={"kind": "masked_language"}),
+    "gpt2": CLASSIC | dict(stack="decoder", norm_place="pre", hidden_act="gelu_pytorch_tanh", tie_word_embeddings=True),
+    "bart": CLASSIC | dict(stack="encoder_decoder", embedding_norm=True, tie_word_embeddings=True),
+    "vaswani": CLASSIC | dict(stack="encoder_decoder", positions="sinusoidal", hidden_act="relu", attention_bias=False,
+                              output_bias=False, embedding_scale=4.5, tie_word_embeddings=True),
+}
+
+
 def shapes(config):
     """Every tensor of the checkpoint and its shape."""
-    d, f, v = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
+    d, v = config["hidden_size"], config["vocab_size"]
+    names = {"model.embed_tokens.weight": (v, d)}
+    if config.get("type_vocab_size", 0):
+        names["model.embed_types.weight"] = (config["type_vocab_size"], d)
+    names |= head_shapes(config)
+    layers, first = config["layers"], config.get("num_encoder_layers", 0)
+    towers = [("encoder.", layers[:first]), ("decoder.", layers[first:])] if first else [("", layers)]
+    for tower, mixers in towers:
+        names |= tower_shapes(config, f"model.{tower}", mixers, tower == "decoder.")
+    if "rnd_emb_qk" in layers:
+        names["model.guide"] = (1, config["max_position_embeddings"], d)
+    return names
+
+
+def norm_shapes(config, name, size):
+    return {f"{name}.weight": (size,)} | ({f"{name}.bias": (size,)} if config.get("norm") == "layer" else {})
+
+
+def head_shapes(config):
+    head, d = config.get("head", {"kind": "language"}), config["hidden_size"]
+    kind, names = head["kind"], {}
+    if kind in ("masked_language", "sequence_classes"):
+        names |= {"head.dense.weight": (d, d), "head.dense.bias": (d,)}
+    if kind in ("token_classes", "sequence_classes"):
+        names |= {"classifier.weight": (head["classes"], d), "classifier.bias": (head["classes"],)}
+    if kind in ("language", "masked_language") and not config["tie_word_embeddings"]:
+        names["lm_head.weight"] = (config["vocab_size"], d)
+    if kind == "masked_language":
+        names |= norm_shapes(config, "head.norm", d) | {"lm_head.bias": (config["vocab_size"],)}
+    elif kind == "language" and config.get("head_bias"):
+        names["lm_head.bias"] = (config["vocab_size"],)
+    return names
+
+
+def tower_shapes(config, prefix, mixers, reads_encoder):
+    d, f, names = config["hidden_size"], config["intermediate_size"], {}
+    if config.get("norm_place", "pre") == "pre":
+        names |= norm_shapes(config, prefix + "norm", d)
+    if config.get("embedding_norm"):
+        names |= norm_shapes(config, prefix + "embed_norm", d)
+    if config.get("positions") == "learned":
+        names[prefix + "embed_positions.weight"] = (config["max_position_embeddings"], d)
+    for layer, mixer in enumerate(mixers):
+        stem = f"{prefix}layers.{layer}."
+        names |= norm_shapes(config, stem + "input_layernorm", d) | mixer_shapes(config, stem + "self_attn.", mixer)
+        if reads_encoder:
+            names |= norm_shapes(config, stem + "cross_attention_layernorm", d)
+            names |= mixer_shapes(config, stem + "cross_attn.", mixer)
+        if f == 0:
+            continue
+        names |= norm_shapes(config, stem + "post_attention_layernorm", d)
+        maps = {"up": (f, d), "down": (d, f)} | ({"gate": (f, d)} if config.get("feed_forward", "gated") == "gated" else {})
+        for part, shape in maps.items():
+            names[f"{stem}mlp.{part}_proj.weight"] = shape
+            if config.get("mlp_bias"):
+                names[f"{stem}mlp.{part}_proj.bias"] = shape[:1]
+    return names
+
+
+def mixer_shapes(config, own, mixer):
+    """With the output projection."""
+    d = config["hidden_size"]
     wide = config["num_attention_heads"] * config["head_dim"]
     narrow = config["num_key_value_heads"] * config["head_dim"]
-    names = {"model.embed_tokens.weight": (v, d), "model.norm.weight": (d,)}
-    if not config["tie_word_embeddings"]:
-        names["lm_head.weight"] = (v, d)
-    for layer, mixer in enumerate(config["layers"]):
-        stem = f"model.layers.{layer}."
-        own = stem + "self_attn."
-        names |= {stem + "input_layernorm.weight": (d,), own + "o_proj.weight": (d, wide)}
-        if f > 0:
-            names |= {stem + "post_attention_layernorm.weight": (d,), stem + "mlp.gate_proj.weight": (f, d),
-                      stem + "mlp.up_proj.weight": (f, d), stem + "mlp.down_proj.weight": (d, f)}
-        if mixer in RECURRENT:
-            parts, columns = recurrent_shapes(config, mixer)
-            names |= {own + part: shape for part, shape in parts.items()} | {own + "o_proj.weight": (d, columns)}
-            continue
-        if mixer == "mlp":
-            names |= {own + "gate_proj.weight": (wide, d), own + "up_proj.weight": (wide, d),
-                      own + "down_proj.weight": (wide, wide)}
-            continue
-        for part, rows in mapped_rows(mixer, wide, narrow, config["head_dim"]):
-            names[f"{own}{part}_proj.weight"] = (rows, d)
-            if config["attention_bias"]:
-                names[f"{own}{part}_proj.bias"] = (rows,)
-        if mixer == "lazy":
-            options = LAZY | config["mixers"].get("lazy", {})
-            if options["distance_bias"]:
-                names[own + "distance_bias"] = (config["num_attention_heads"], options["window"])
-            if options["normaliser"] == "elastic" and options["offset"] != "fixed":
-                names[own + "offset"] = (config["num_attention_heads"],)
-        if mixer.startswith("mhe"):
-            names |= {f"{own}{part}_head_embedding": (config["num_attention_heads"], config["head_dim"]) for part in "qkv"}
-        if mixer == "sink_logits":
-            names[own + "sinks"] = (config["num_attention_heads"],)
-        if config["qk_norm"]:
-            names |= {own + "q_norm.weight": (config["head_dim"],), own + "k_norm.weight": (config["head_dim"],)}
-    if "rnd_emb_qk" in config["layers"]:
-        names["model.guide"] = (1, config["max_position_embeddings"], d)
+    if mixer == "fnet":
+        return {}
+    if mixer == "linear":
+        positions = config["max_position_embeddings"]
+        return {own + "token_proj.weight": (positions, positions), own + "hidden_proj.weight": (d, d)}
+    names = {own + "o_proj.weight": (d, wide)}
+    if config.get("output_bias"):
+        names[own + "o_proj.bias"] = (d,)
+    if mixer in RECURRENT:
+        parts, columns = recurrent_shapes(config, mixer)
+        return names | {own + part: shape for part, shape in parts.items()} | {own + "o_proj.weight": (d, columns)}
+    if mixer == "mlp":
+        return names | {own + "gate_proj.weight": (wide, d), own + "up_proj.weight": (wide, d),
+                        own + "down_proj.weight": (wide, wide)}
+    for part, rows in mapped_rows(mixer, wide, narrow, config["head_dim"]):
+        names[f"{own}{part}_proj.weight"] = (rows, d)
+        if config["attention_bias"]:
+            names[f"{own}{part}_proj.bias"] = (rows,)
+    if mixer == "lazy":
+        options = LAZY | config["mixers"].get("lazy", {})
+        if options["distance_bias"]:
+            names[own + "distance_bias"] = (config["num_attention_heads"], options["window"])
+        if options["normaliser"] == "elastic" and options["offset"] != "fixed":
+            names[own + "offset"] = (config["num_attention_heads"],)
+    if mixer.startswith("mhe"):
+        names |= {f"{own}{part}_head_embedding": (config["num_attention_heads"], config["head_dim"]) for part in "qkv"}
+    if mixer == "sink_logits":
+        names[own + "sinks"] = (config["num_attention_heads"],)
+    if config["qk_norm"]:
+        names |= norm_shapes(config, own + "q_norm", config["head_dim"])
+        names |= norm_shapes(config, own + "k_norm", config["head_dim"])
     return names
 
 
@@ -144,8 +213,8 @@ def values(config, seed, gain):
         elif "forget_proj.bias" in name:
             tensors[name] = noise - 2
         elif "norm" in name:
-            tensors[name] = 1.0 + 0.2 * noise
-            if "_norm" in name:
+            tensors[name] = 0.2 * noise + name.endswith("weight")
+            if "_norm" in name and "embed_norm" not in name:
                 tensors[name] *= gain
         elif len(shape) == 1:
             # Rates and steps such that states last for a few tokens, and for many.
@@ -250,6 +319,31 @@ def drawn_options(draw, mixer):
     return options
 
 
+def stack_cases(case, few):
+    """Encoders, and decoders in GPT-2's manner; encoder_decoder_acceptance.py has both together."""
+    listed = []
+    odd = dict(hidden_size=30, head_dim=10, num_attention_heads=3)
+    for mixer in ("standard", *HEAD_VARIANTS, "mlp", "sigmoid", "sink_logits", "fnet", "linear"):
+        listed += [
+            case(f"encoder-{mixer}", [mixer] * 3, **MANNERS["bert"]),
+            case(f"encoder-{mixer}-pre-norm-bf16", [mixer, "standard"], few, stack="encoder", dtype=torch.bfloat16,
+                 positions="sinusoidal", embedding_scale=3.0, qk_norm=True, head={"kind": "token_classes", "classes": 5},
+                 num_key_value_heads=1, shards=2, **odd),
+        ]
+    for mixer in ("standard", *HEAD_VARIANTS, "gated_deltanet", "lazy"):
+        listed += [
+            case(f"classic-{mixer}", [mixer, "standard", mixer], few, **MANNERS["gpt2"]),
+            case(f"post-norm-{mixer}", [mixer] * 2, few, norm_place="post", norm="layer", positions="none", head_bias=True,
+                 mlp_bias=True, num_key_value_heads=3, **odd),
+        ]
+    return listed + [
+        case("encoder-no-head-skipped", ["mhe_mul", "standard", "fnet"], few, skip=(1,),
+             **MANNERS["bert"] | {"head": {"kind": "none"}, "type_vocab_size": 0}),
+        case("guides-post-norm", ["rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"], few, norm_place="post",
+             positions="learned", embedding_norm=True),
+    ]
+
+
 def cases():
     def case(name, layers, lengths=None, skip=(), arguments=(), windows=0, **options):
         more = {"lengths": lengths} if lengths else {}
@@ -257,8 +351,8 @@ def cases():
                     arguments=list(arguments), **more)
 
     few = (1, 65, 130)
+    listed = stack_cases(case, few)
     layouts = ("even", "odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral")
-    listed = []
     for number, mixer in enumerate((*MIXERS, *RECURRENT, "lazy", *BASELINES, *HEAD_VARIANTS)):
         mixed = [mixer if layer % 2 == 0 else "standard" for layer in range(3)]
         uniform = [mixer] * 3

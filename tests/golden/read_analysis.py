@@ -233,6 +233,11 @@ def check_output(check, z):
         logits = check.dataset("/output/logits", (z["S"], z["L"], vocabulary), "float32", ("sequence", "token", "vocabulary"))
         if check.file.attrs["complete"] == 1:
             check.finite("/output/logits", logits[:, :, 0], np.arange(z["L"]) < z["output"][:, None])
+    if "class_logits" in check.file["output"]:
+        classes = check.file["class"].shape[0]
+        logits = check.dataset("/output/class_logits", (z["S"], classes), "float32", ("sequence", "class"))
+        if logits is not None and check.file.attrs["complete"] == 1:
+            check.finite("/output/class_logits", logits[()], np.ones((z["S"], classes), dtype=bool))
 
 
 def check_states(check, z):

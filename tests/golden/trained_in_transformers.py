@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Snapshots of runs from decoders of every family, opened in transformers.
+"""Snapshots of runs from decoders of every family, and of a fresh GPT-2 of ours, opened in transformers.
 
     python trained_in_transformers.py HEADSCOPE [--filter TEXT]
 
@@ -34,12 +34,14 @@ CASES = [
     "stablelm-key-norms-parallel-old", "falcon-groups", "mpt-cut-old", "cohere-bf16-sharded-key-norms", "nemotron", "exaone4", "apertus",
     "mixtral", "mixtral-stacked-window-old", "qwen2-moe", "granitemoe",
 ]
+PRESETS = ["nano-mhe-decoder"]
 
 
-def train(program, source, run):
+def train(program, run, model):
+    """`model`: a line of the job."""
     job = run.with_suffix(".toml")
     job.write_text(f"""[model]
-from = "{source}"
+{model}
 [data]
 generator = {{ name = "markov", symbols = 16 }}
 sequence_length = 32
@@ -65,22 +67,37 @@ def run_case(program, case, folder):
     source = folder / case.name
     case.make(source, 3)
     try:
-        snapshot = train(program, source, folder / f"{case.name}-run")
+        snapshot = train(program, folder / f"{case.name}-run", f'from = "{source}"')
     except subprocess.CalledProcessError as error:
         return [f"{case.name}: {error.stderr.strip()[-500:]}"]
-    failures = [f"{case.name}: {what}: {names}" for what, names in loads(snapshot).items()]
-    vocabulary = json.loads((snapshot / "config.json").read_text())["vocab_size"]
-    short = random_models.Case(f"{case.name}-snapshot", None, lengths=LENGTHS)
-    sequences = acceptance.draw_tokens(short, vocabulary, 3)
-    exact, single = acceptance.traces(snapshot, sequences)
+    failures, exact, sequences = compared(program, case.name, snapshot, folder)
     before, _ = acceptance.traces(source, sequences)
     if abs(exact[0].logits - before[0].logits).max() < 1e-3:
         failures.append(f"{case.name}: the snapshot says what its source says")
-    output = folder / f"{case.name}.headscope.h5"
+    return failures
+
+
+def run_preset(program, preset, folder):
+    """A fresh stack that transformers knows, though our names of its tensors are others."""
+    try:
+        snapshot = train(program, folder / f"{preset}-run", f'preset = "{preset}"')
+    except subprocess.CalledProcessError as error:
+        return [f"{preset}: {error.stderr.strip()[-500:]}"]
+    return compared(program, preset, snapshot, folder)[0]
+
+
+def compared(program, name, snapshot, folder):
+    """What differs between the program and transformers, with the traces and what they are of."""
+    failures = [f"{name}: {what}: {names}" for what, names in loads(snapshot).items()]
+    vocabulary = json.loads((snapshot / "config.json").read_text())["vocab_size"]
+    short = random_models.Case(f"{name}-snapshot", None, lengths=LENGTHS)
+    sequences = acceptance.draw_tokens(short, vocabulary, 3)
+    exact, single = acceptance.traces(snapshot, sequences)
+    output = folder / f"{name}.headscope.h5"
     verdict = acceptance.analyse(program, snapshot, sequences, output, short)
     if verdict is None:
         verdict = acceptance.compare(output, exact, comparison.Tolerances(exact, single), short, len(exact[0].sites))
-    return failures + [f"{case.name}: {failure}" for failure in verdict.failures]
+    return failures + [f"{name}: {failure}" for failure in verdict.failures], exact, sequences
 
 
 def main():
@@ -92,10 +109,11 @@ def main():
     known = {case.name: case for case in random_models.cases()}
     failures = []
     with tempfile.TemporaryDirectory() as temporary:
-        for name in CASES:
+        for name in (*CASES, *PRESETS):
             if arguments.filter not in name:
                 continue
-            found = run_case(arguments.headscope, known[name], Path(temporary))
+            found = (run_preset(arguments.headscope, name, Path(temporary)) if name in PRESETS
+                     else run_case(arguments.headscope, known[name], Path(temporary)))
             print(f"{name:32} {'FAILED' if found else 'ok'}", flush=True)
             failures += found
     for failure in failures:

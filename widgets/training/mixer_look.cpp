@@ -15,7 +15,7 @@ struct Look {
     int colour;
 };
 // Of those with a state, which stand beside standard layers and NAtS-L, the colours come again.
-constexpr std::array<Look, 28> kLooks{{{"standard", "Standard", 0},
+constexpr std::array<Look, 30> kLooks{{{"standard", "Standard", 0},
                                        {"mlp", "MLP", 6},
                                        {"approximate", "Approximate", 1},
                                        {"non_approximate", "Non-approximate", 2},
@@ -42,7 +42,9 @@ constexpr std::array<Look, 28> kLooks{{{"standard", "Standard", 0},
                                        {"mhe_add", "MHE-ADD", 5},
                                        {"mhe_mul", "MHE-MUL", 6},
                                        {"ttt_linear", "TTT-Linear", 6},
-                                       {"titans", "Titans", 3}}};
+                                       {"titans", "Titans", 3},
+                                       {"fnet", "FNet", 2},
+                                       {"linear", "Linear", 5}}};
 
 }  // namespace
 

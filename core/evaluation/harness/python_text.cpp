@@ -4,11 +4,10 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 
+#include "core/tokenizer/lower_case.h"
 #include "core/tokenizer/template/python_text.h"
-#include "core/tokenizer/unicode.h"
 #include "core/tokenizer/utf8.h"
 
 // The reference is CPython 3.11, Unicode 14. utf8proc's case of single characters (15) is the same for every code
@@ -19,9 +18,8 @@ namespace {
 
 using tokenizer::append_utf8;
 using tokenizer::decode_utf8;
-using tokenizer::previous_utf8;
 
-constexpr char32_t kSigma = 0x3A3, kFinalSigma = 0x3C2, kDottedI = 0x130;
+constexpr char32_t kDottedI = 0x130;
 
 struct LongTitle {
     char32_t point;
@@ -33,47 +31,6 @@ char32_t simple_lower(char32_t point) {
     return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(point)));
 }
 
-bool in_ranges(const std::vector<tokenizer::CodePointRange>& ranges, char32_t point) {
-    const auto after = std::upper_bound(ranges.begin(), ranges.end(), point,
-                                        [](char32_t wanted, const auto& range) { return wanted < range.first; });
-    return after != ranges.begin() && point <= std::prev(after)->last;
-}
-
-/// Cased of Unicode 3.13, D135.
-bool is_cased(char32_t point) {
-    static const auto upper = tokenizer::property_ranges_of("upper"), lower = tokenizer::property_ranges_of("lower");
-    return tokenizer::category(point) == tokenizer::Category::lt || in_ranges(upper, point) || in_ranges(lower, point);
-}
-
-/// Case_Ignorable of Unicode 3.13, D136: marks and the like, and what stands within words (MidLetter, MidNumLet,
-/// Single_Quote).
-bool is_case_ignorable(char32_t point) {
-    using enum tokenizer::Category;
-    constexpr std::u32string_view within =
-        U"'.:\u00b7\u0387\u055f\u05f4\u2018\u2019\u2024\u2027\ufe13\ufe52\ufe55\uff07\uff0e\uff1a";
-    constexpr std::array kinds = {mn, me, cf, lm, sk};
-    return std::find(kinds.begin(), kinds.end(), tokenizer::category(point)) != kinds.end() ||
-           within.find(point) != std::u32string_view::npos;
-}
-
-/// Whether the sigma at `at` ends a word: behind a letter and before none, whatever case-ignorable stands between.
-bool ends_word(std::string_view text, std::size_t at) {
-    char32_t point = 0;
-    bool found = false;
-    for (std::size_t i = at; i > 0 && !found;) {
-        i = previous_utf8(text, i);
-        point = decode_utf8(text, i).point;
-        found = !is_case_ignorable(point);
-    }
-    if (!found || !is_cased(point)) return false;
-    for (std::size_t i = at + tokenizer::utf8_length(kSigma); i < text.size();) {
-        const auto next = decode_utf8(text, i);
-        if (!is_case_ignorable(next.point)) return !is_cased(next.point);
-        i += next.length;
-    }
-    return true;
-}
-
 void append_lower(std::string& made, char32_t point) {
     append_utf8(made, simple_lower(point));
     if (point == kDottedI) append_utf8(made, 0x307);
@@ -83,8 +40,8 @@ void append_lower(std::string& made, char32_t point) {
 void append_lowered(std::string& made, std::string_view text, std::size_t from) {
     for (std::size_t at = from; at < text.size();) {
         const auto [point, length] = decode_utf8(text, at);
-        if (point == kSigma && ends_word(text, at))
-            append_utf8(made, kFinalSigma);
+        if (point == tokenizer::kCapitalSigma && tokenizer::ends_word(text, at))
+            append_utf8(made, tokenizer::kFinalSigma);
         else
             append_lower(made, point);
         at += length;

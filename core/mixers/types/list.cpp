@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/mixers/types/alibi.h"
 #include "core/mixers/types/approximate.h"
+#include "core/mixers/types/fourier.h"
 #include "core/mixers/types/gated_deltanet.h"
 #include "core/mixers/types/guided.h"
 #include "core/mixers/types/head_variants.h"
@@ -18,6 +19,7 @@
 #include "core/mixers/types/static_emb_qk.h"
 #include "core/mixers/types/streaming_llm.h"
 #include "core/mixers/types/test_time.h"
+#include "core/mixers/types/token_map.h"
 
 namespace headscope::mixers {
 
@@ -50,7 +52,9 @@ const std::vector<const MixerType*>& known_types() {
                                                      &kHeadEmbeddingAdd,
                                                      &kHeadEmbeddingMul,
                                                      &kTttLinear,
-                                                     &kTitans};
+                                                     &kTitans,
+                                                     &kFourier,
+                                                     &kTokenMap};
     return types;
 }
 
@@ -61,10 +65,15 @@ const MixerType* find_type(std::string_view name) {
     return nullptr;
 }
 
-std::vector<std::string> known_names() {
+std::vector<std::string> names_where(const std::function<bool(const MixerType&)>& may) {
     std::vector<std::string> names;
-    for (const MixerType* type : known_types()) names.emplace_back(type->name);
+    for (const MixerType* type : known_types())
+        if (may(*type)) names.emplace_back(type->name);
     return names;
+}
+
+std::vector<std::string> known_names() {
+    return names_where([](const MixerType&) { return true; });
 }
 
 }  // namespace headscope::mixers

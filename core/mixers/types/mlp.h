@@ -8,6 +8,7 @@ namespace headscope::mixers {
 inline const MixerType kMlp{.name = "mlp",
                             .summary = "no token mixing: a gated feed-forward of each token",
                             .has_matrix = false,
+                            .in_encoders = true,
                             .cost = {"MLP", kLinear, kProjections, kProjectionsOfOne, "8 B L d / t", "0"}};
 
 }  // namespace headscope::mixers

@@ -10,6 +10,7 @@ namespace headscope::mixers {
 /// about 1.
 inline const MixerType kSigmoid{.name = "sigmoid",
                                 .summary = "the sigmoid of each score instead of the softmax: rows sum to anything",
+                                .in_encoders = true,
                                 .options = {{"bias", 0.0, {}, -1e4, 1e4}},
                                 .cost = {"Sigmoid", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues}};
 

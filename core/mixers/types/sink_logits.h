@@ -9,6 +9,7 @@ namespace headscope::mixers {
 /// rows.
 inline const MixerType kSinkLogits{.name = "sink_logits",
                                    .summary = "softmax attention with a learned logit of each head in the denominator",
+                                   .in_encoders = true,
                                    .cost = {"Sink logits", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues}};
 
 }  // namespace headscope::mixers

@@ -5,6 +5,7 @@
 // it costs. One header a mixer in this folder; core/mixers has what computes. Knows no tensor. Threads: any.
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -46,6 +47,9 @@ struct MixerType {
     QueryKeySource query_key_source = QueryKeySource::own;
     bool has_matrix = true;        ///< there are weights of each query and key
     bool in_transformers = false;  ///< with its default options, transformers has a class for it
+    // Which layers may have it: causal ones, those of an encoder, and decoder layers with cross-attention, which has it
+    // too.
+    bool in_decoders = true, in_encoders = false, in_cross = false;
     std::vector<MixerOption> options{};
     MixerCostText cost{};
 
@@ -58,6 +62,8 @@ struct MixerType {
 const std::vector<const MixerType*>& known_types();
 const MixerType* find_type(std::string_view name);
 std::vector<std::string> known_names();
+/// The names of those that `may` says yes to.
+std::vector<std::string> names_where(const std::function<bool(const MixerType&)>& may);
 
 // What several cost rows share.
 inline constexpr const char* kQuadratic = "B L^2 d + B L d^2";

@@ -155,7 +155,8 @@ ModelConfig read_t5(const ConfigReader& reader, const std::string& feed_forward)
 TensorNames t5_names(const ModelConfig& config);
 TensorNames t5_encoder_names(const ModelConfig& config);
 
-// BERT's.
+// GPT-2's, and BERT's.
+TensorNames gpt2_names(const ModelConfig& config);
 ModelConfig read_bert(const ConfigReader& reader);
 TensorNames bert_names(const ModelConfig& config);
 

@@ -33,7 +33,9 @@ ModelConfig read(const ConfigReader& reader) {
     return config;
 }
 
-TensorNames names(const ModelConfig&) {
+}  // namespace
+
+TensorNames gpt2_names(const ModelConfig&) {
     TensorNames names;
     names.keys = keys();
     names.prefixes = {"transformer.", ""};
@@ -53,8 +55,6 @@ TensorNames names(const ModelConfig&) {
     return names;
 }
 
-}  // namespace
-
-const Family kGpt2{"gpt2", {"gpt2"}, "GPT-2: learned positions, layer norms, plain feed-forward", read, names};
+const Family kGpt2{"gpt2", {"gpt2"}, "GPT-2: learned positions, layer norms, plain feed-forward", read, gpt2_names};
 
 }  // namespace headscope::model

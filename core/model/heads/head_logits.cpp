@@ -9,8 +9,8 @@ namespace headscope::model {
 
 at::Tensor head_logits(const Head& head, const ModelConfig& config, const at::Tensor& hidden_rows, Probe* probe) {
     if (!head.there) {
-        throw Error(ErrorCode::usage, escaped(config.name), "expected a model with a head for the vocabulary",
-                    "found none in the file");
+        throw Error(ErrorCode::usage, escaped(config.name),
+                    "expected a model with a head for the vocabulary or classes", "found none in the file");
     }
     try {
         const c10::InferenceMode inference;

@@ -25,7 +25,7 @@ at::Tensor cross_entropy(at::Tensor logits, const at::Tensor& targets) {
 }  // namespace
 
 std::int64_t Model::logit_rows() const {
-    const std::int64_t row = config().vocabulary * static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t row = config().head_columns() * static_cast<std::int64_t>(sizeof(float));
     return std::max<std::int64_t>(1, kLogitBytes / row);
 }
 

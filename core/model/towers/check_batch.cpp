@@ -75,6 +75,27 @@ void check_dropped(const Batch& batch, const ModelConfig& config, const std::str
     }
 }
 
+/// Batch::features: there for a hash embedding alone, of its size, and within its range.
+void check_features(const Batch& batch, const tokenizer::HashSettings& hashed, const std::string& side) {
+    const bool characters = hashed.kind == tokenizer::EmbeddingKind::characters;
+    const std::int64_t size = characters ? 1 : hashed.bits;
+    if (size == 0) {
+        if (batch.features.defined())
+            refuse(ErrorCode::usage, "expected no hashes of words for this model", "found some");
+        return;
+    }
+    const at::ScalarType type = characters ? at::kLong : at::kByte;
+    const std::vector<std::int64_t> shape = {batch.ids.size(0), batch.ids.size(1), size};
+    if (!batch.features.defined() || batch.features.scalar_type() != type || batch.features.sizes() != shape) {
+        refuse(ErrorCode::usage,
+               characters ? "expected code points [batch, length, 1] of int64 beside the ids"
+                          : "expected " + std::to_string(size) + " bits of each word, [batch, length, bits] of uint8",
+               batch.features.defined() ? "found another tensor" : "found none");
+    }
+    check_range(batch.features.flatten(1).to(at::kLong), characters ? 0x110000 : 2, side,
+                characters ? "a code point" : "a bit", characters ? "Unicode's" : "0 or 1");
+}
+
 /// One side; `side` begins what errors say of the place, and is empty for plain models.
 void check_side(const Batch& batch, const ModelConfig& config, std::int64_t held, bool beyond_positions,
                 const std::string& side) {
@@ -91,7 +112,9 @@ void check_side(const Batch& batch, const ModelConfig& config, std::int64_t held
     }
     check_dropped(batch, config, side);
     check_positions(held + batch.ids.size(1), config, beyond_positions, side);
-    check_range(batch.ids, config.vocabulary, side, "an id", "the model's vocabulary");
+    check_range(batch.ids, config.ids(), side, "an id",
+                config.hashed.is_table() ? "the model's vocabulary" : "special tokens and rows of its hash embedding");
+    check_features(batch, config.hashed, side);
 }
 
 }  // namespace

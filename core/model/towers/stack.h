@@ -36,7 +36,8 @@ public:
     const LoadReport& report() const override { return report_; }
     std::int64_t parameters() const override { return parameters_; }
     bool causal() const override { return config_.causal || encoder_; }
-    bool has_head() const override { return head_.there; }
+    bool has_head() const override { return head_.there && config_.head == HeadKind::vocabulary; }
+    bool has_classes() const override { return head_.there && config_.has_classes(); }
     at::Tensor forward(const Batch& batch, const ForwardOptions& options) override;
     at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe) override;
     std::unique_ptr<Cache> new_cache() const override;

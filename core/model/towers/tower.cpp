@@ -4,7 +4,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 
-#include "core/mixers/cross.h"
 #include "core/mixers/shared/no_cache.h"
 #include "core/model/random_fill.h"
 #include "core/model/tensor_plan.h"
@@ -100,7 +99,7 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
     if (!config_->attention_sums.empty())
         layer.attention_sum = config_->attention_sums.at(static_cast<std::size_t>(number));
     if (config_->encoder) {
-        layer.cross = std::make_unique<mixers::CrossMixer>(*config_);
+        layer.cross = mixers::make_cross_mixer(config_->mixers.at(static_cast<std::size_t>(number)), *config_);
         norm(layer.cross_norm, names.in_layer.cross_norm);
         layer.cross->declare(plan, names);
         layer.cross_output.declare(plan, names.layer_stem + names.in_layer.cross_output, hidden,
@@ -130,7 +129,7 @@ Tower::Rotation Tower::rotation(const std::optional<Rotary>& rotary, std::int64_
                                 bool cached) const {
     Rotation rotation;
     if (!rotary) return rotation;
-    const at::ScalarType type = embedding_.tokens.scalar_type();
+    const at::ScalarType type = embedding_.table().scalar_type();
     rotation.rotary = &*rotary;
     rotation.here = rotary->table(held, length, type);
     if (cached && rotary->depends_on_length()) rotation.history = rotary->table(0, held + length, type);
@@ -165,7 +164,7 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
     const bool trains = options.training != nullptr;
     if (bucket_bias_.defined()) enter_bias(bucket_bias_, bias, context, trains);
 
-    at::Tensor hidden = embedding_(batch, held);
+    at::Tensor hidden = embedding_(batch, held, options.training);
     context.training = options.training;
     hidden = dropped(hidden, context, place_.stack == "encoder" ? "encoder embedding" : "embedding");
     const at::Tensor embedding = hidden;
@@ -233,7 +232,7 @@ at::Tensor Tower::add_cross(const Layer& layer, const at::Tensor& hidden, mixers
     context.announce("cross_input_norm", read);
     const at::Tensor update = layer.cross_output(layer.cross->forward(read, context, cache), context.cancellation);
     context.announce("cross_output", update);
-    const at::Tensor sum = hidden + update;
+    const at::Tensor sum = hidden + dropped(update, context, "cross_attention");
     return config_->pre_norm ? sum : layer.cross_norm(sum);
 }
 

@@ -88,7 +88,8 @@ std::vector<GuideMaps> Tower::run_guides(std::int64_t length, const ForwardOptio
         const Layer& layer = layers_[order_[number]];
         for (const Stream& stream : streams) {
             if (stream.guide == source(number))
-                maps[number] = layer.mixer->guide_maps(layer.input_norm(stream.hidden), context);
+                maps[number] = layer.mixer->guide_maps(
+                    config_->pre_norm ? layer.input_norm(stream.hidden) : stream.hidden, context);
         }
         context.layer = LayerIndex(place_.first_layer + static_cast<std::int64_t>(number));
         context.guide = &maps[number];

@@ -2,6 +2,7 @@
 #include "core/training/trainer/job_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -101,6 +102,13 @@ json preset_config(const JobFile& job) {
     // What follows from the sizes follows from the changed ones.
     if (changes.contains("hidden_size") || changes.contains("num_attention_heads")) config.erase("head_dim");
     if (changes.contains("num_attention_heads")) config.erase("num_key_value_heads");
+    const auto changed = [&changes](const char* key) {
+        return changes.contains(key) && changes.at(key).is_number_integer() ? changes.at(key).get<std::int64_t>() : 0;
+    };
+    if (config.value("embedding_scale", 1.0) != 1 && changed("hidden_size") > 0)
+        config["embedding_scale"] = std::sqrt(static_cast<double>(changed("hidden_size")));
+    if (config.contains("num_encoder_layers") && changed("num_hidden_layers") > 0)
+        config["num_encoder_layers"] = changed("num_hidden_layers") / 2;
     config.update(changes);
     return config;
 }
@@ -108,7 +116,7 @@ json preset_config(const JobFile& job) {
 std::unique_ptr<model::Trainable> open_model(const JobFile& job, Progress& progress, const Cancellation& cancellation) {
     const auto file = checkpoint::Checkpoint::open(job.base / job.model.from);
     std::map<int, std::string> swap;
-    const std::vector<std::string> mixers = mixers_of(job, model::inspect(*file).config.layers);
+    const std::vector<std::string> mixers = mixers_of(job, model::inspect(*file).config.all_layers());
     for (std::size_t layer = 0; layer < mixers.size(); ++layer) swap[static_cast<int>(layer)] = mixers[layer];
     const std::string options = job.model.mixers.empty() ? std::string() : job.model.mixers.dump();
     return model::Trainable::open(*file, weight_type(job), {swap, options}, static_cast<std::uint64_t>(job.seed),

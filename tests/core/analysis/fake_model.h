@@ -36,6 +36,8 @@ public:
         /// The first layer has biases of three distances, the second slopes, the last one Elastic-Softmax with offsets.
         bool distances = false;
         bool two_branches = false;  ///< the last layer has a linear branch beside, with types of chunks of four tokens
+        model::HeadKind kind = model::HeadKind::vocabulary;
+        std::int64_t classes = 0;  ///< of a head of classes: their logits are the first numbers of a row
     };
 
     explicit FakeModel(Options options) : o_(options) {
@@ -50,6 +52,8 @@ public:
         config_.head_size = o_.size;
         config_.max_positions = o_.positions;
         config_.causal = o_.causal;
+        config_.head = o_.kind;
+        config_.classes = o_.classes;
         config_.experts = o_.experts;
         config_.experts_per_token = o_.experts > 0 ? 2 : 0;
         config_.original_json = "{}";
@@ -112,10 +116,13 @@ public:
     const model::LoadReport& report() const override { return report_; }
     std::int64_t parameters() const override { return 0; }
     bool causal() const override { return o_.causal; }
-    bool has_head() const override { return o_.head; }
+    bool has_head() const override { return o_.head && o_.classes == 0; }
+    bool has_classes() const override { return o_.classes > 0; }
     std::unique_ptr<model::Cache> new_cache() const override { return nullptr; }
 
-    at::Tensor logits(const at::Tensor& rows, model::Probe*) override { return rows.matmul(embedding_.t()); }
+    at::Tensor logits(const at::Tensor& rows, model::Probe*) override {
+        return o_.classes > 0 ? rows.narrow(1, 0, o_.classes).contiguous() : rows.matmul(embedding_.t());
+    }
 
     at::Tensor forward(const model::Batch& batch, const model::ForwardOptions& options) override {
         batch_sizes.push_back(batch.ids.size(0));

@@ -5,7 +5,7 @@
 
 #include "core/analysis/input.h"
 #include "core/base/error.h"
-#include "core/tokenizer/tokenizer.h"
+#include "core/tokenizer/hashed/word_tokenizer.h"
 #include "tests/core/base/temporary_folder.h"
 
 using namespace headscope;
@@ -296,4 +296,61 @@ TEST_CASE("Of a text that is too long for anything the first tokens are kept, an
     options.first_token = analysis::FirstToken::yes;
     options.first_token_id = 256;
     REQUIRE(analysis::read_input(options, &bare).sequences.at(0).text == "abcd");
+}
+
+TEST_CASE("Words that are hashed keep their pieces and bits", "[analysis]") {
+    tokenizer::HashSettings settings;
+    settings.kind = tokenizer::EmbeddingKind::add;
+    settings.hash = tokenizer::WordHashKind::md5;
+    settings.bits = 128;
+    const tokenizer::WordTokenizer words(std::make_shared<const tokenizer::WordHash>(settings));
+    const std::string the = "b9386d96710ddd52bc49ff0033ead10f", hello = "1dec56025892c637efb2601c8e1a3ab4";
+    using Texts = std::vector<std::string>;
+
+    const auto whole = analysis::read_input(text_options("The, Hello"), &words).sequences.at(0);
+    CHECK(whole.ids == Ids{0, 5, 5, 5, 2});
+    CHECK(whole.pieces == Texts{"<s>", "the", ",", "hello", "</s>"});
+    CHECK(whole.hashes == Texts{"", the, words.word_hash()->hex(","), hello, ""});
+    CHECK(whole.offsets.at(3) == Offset{5, 10});
+
+    auto options = text_options("The, Hello");
+    options.windows = true;
+    options.length = 3;
+    const auto windows = analysis::read_input(options, &words).sequences;
+    REQUIRE(windows.size() == 2);
+    CHECK(windows[1].pieces == Texts{"hello", "</s>"});
+    CHECK(windows[1].hashes == Texts{hello, ""});
+    CHECK(windows[1].text == "Hello");
+
+    options = text_options("The, Hello");
+    options.repeat_token = true;
+    options.first_token = analysis::FirstToken::no;
+    const auto repeated = analysis::read_input(options, &words).sequences.at(0);
+    CHECK(repeated.pieces == Texts{"the", "the", "the", "</s>"});
+    CHECK(repeated.hashes == Texts{the, the, the, ""});
+
+    const test::TemporaryFolder folder;
+    const auto path = folder / "tokens.json";
+    options = {};
+    options.token_files = {path};
+    write(path, R"([[0, "hello", {"hash": ")" + the + R"("}, "The"], [4]])");
+    const auto lists = analysis::read_input(options, &words).sequences;
+    REQUIRE(lists.size() == 2);
+    CHECK(lists[0].ids == Ids{0, 5, 5, 5});
+    CHECK(lists[0].hashes == Texts{"", hello, the, words.word_hash()->hex("The")});
+    CHECK(lists[0].pieces == Texts{"<s>", "hello", "#" + the, "The"});
+    CHECK(lists[0].text == "<s> hello #" + the + " The");
+    CHECK(lists[0].offsets.at(1) == Offset{4, 9});
+    CHECK(lists[1].pieces == Texts{"<mask>"});
+    const std::pair<const char*, ErrorCode> wrong[] = {{"[[5]]", ErrorCode::limit},
+                                                       {"[]", ErrorCode::usage},
+                                                       {"[[]]", ErrorCode::usage},
+                                                       {"[[true]]", ErrorCode::format},
+                                                       {R"([[{"hash": "12"}]])", ErrorCode::format},
+                                                       {R"([[{"word": "a"}]])", ErrorCode::format}};
+    for (const auto& [text, code] : wrong) {
+        INFO(text);
+        write(path, text);
+        CHECK(refusal(options, &words) == code);
+    }
 }

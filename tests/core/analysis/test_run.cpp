@@ -187,6 +187,49 @@ TEST_CASE("What a model without recurrent layers cannot have recorded is refused
     CHECK(files_in(folder.path()) == 0);
 }
 
+TEST_CASE("A file of hashed words has their bits", "[analysis]") {
+    tests::FakeModel model({});
+    const test::TemporaryFolder folder;
+    auto request = request_for({3, 2});
+    CHECK_FALSE(analyse(model, request, folder / "plain.headscope.h5")->header().hashed());
+    request.sequences[0].hashes = {"", "b9386d96710ddd52bc49ff0033ead10f", ""};
+    request.sequences[1].hashes = {"", ""};
+    const auto file = analyse(model, request, folder / "hashed.headscope.h5");
+    CHECK(file->header().hashed());
+    for (std::size_t s = 0; s < 2; ++s) CHECK(file->header().sequences[s].hashes == request.sequences[s].hashes);
+    request.sequences[1].hashes = {""};
+    CHECK_THROWS_AS(analyse(model, request, folder / "wrong.headscope.h5"), Error);
+}
+
+TEST_CASE("Of heads of classes a file has these classes' logits, and no loss", "[analysis]") {
+    const test::TemporaryFolder folder;
+    auto request = request_for({5, 3});
+    request.record.logits = true;
+    for (const bool causal : {true, false}) {
+        tests::FakeModel::Options options;
+        options.causal = causal;
+        options.classes = 3;
+        options.kind = model::HeadKind::token_classes;
+        tests::FakeModel of_tokens(options);
+        const auto tokens = analyse(of_tokens, request, folder / (causal ? "a.headscope.h5" : "b.headscope.h5"));
+        const auto rows = tokens->logits(1, 0, 3);
+        REQUIRE(rows.has_value());
+        CHECK(rows->shape.back() == 3);
+        CHECK(std::isnan(tokens->loss(1).data[0]));
+        CHECK_FALSE(tokens->class_logits(0).has_value());
+
+        options.kind = model::HeadKind::sequence_classes;
+        tests::FakeModel of_text(options);
+        const auto text = analyse(of_text, request, folder / (causal ? "c.headscope.h5" : "d.headscope.h5"));
+        CHECK_FALSE(text->header().record.logits);
+        REQUIRE(text->class_logits(1).has_value());
+        // Those of the first token.
+        REQUIRE(text->class_logits(1)->data.size() == 3);
+        for (std::size_t n = 0; n < 3; ++n) CHECK(text->class_logits(1)->data[n] == rows->data[n]);
+        CHECK(std::isnan(text->loss(1).data[0]));
+    }
+}
+
 TEST_CASE("A pair's file has its regions and their mean attention", "[analysis]") {
     tests::FakeModel model({});
     const test::TemporaryFolder folder;

@@ -80,6 +80,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "cost",
                                          "difference",
                                          "experts",
+                                         "hash",
                                          "indicators",
                                          "latency",
                                          "lines",

@@ -35,10 +35,9 @@ using test::some_tokens;
 
 namespace {
 
+/// Those of decoders (test_native_stacks.cpp has encoders).
 std::vector<std::string> all_mixers() {
-    std::vector<std::string> names;
-    for (const auto* type : mixers::known_types()) names.emplace_back(type->name);
-    return names;
+    return mixers::names_where([](const mixers::MixerType& type) { return type.in_decoders; });
 }
 
 /// Mixers with a state, whose heads are of sizes of their own.

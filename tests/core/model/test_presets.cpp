@@ -33,13 +33,29 @@ TEST_CASE("The paper's presets have its sizes and, counted by hand, its paramete
          2 * 32000 * 1536 +
              48 * ((2 * 3072 + 2 * 128 + 48) * 1536 + 5 * (3072 + 2 * 128) + 3 * 48 + 3072 + 3072 * 1536 + 1536) +
              1536},
+        // A layer of BERT's or GPT-2's: four maps and the feed-forward with biases, two norms.
+        {"mhe-encoder-base", (30522 + 512 + 1 + 2) * 768 + 12 * (12 * 768 * 768 + 13 * 768) +  // 4 + 5 + 4 vectors
+                                 768 * 768 + 3 * 768 + 30522},
+        {"mhe-decoder-medium", (50257 + 512) * 1024 + 24 * (12 * 1024 * 1024 + 13 * 1024) + 2 * 1024},
+        // Biases of the feed-forward alone; three norms in a decoder's layer, two in an encoder's.
+        {"mhe-translation-base", 37000 * 512 + 6 * (12 * 512 * 512 + 9 * 512) + 6 * (16 * 512 * 512 + 11 * 512)},
+        {"hashformer-bert", 124'645'634},  // Table 2.2's 124.6M
+        {"hashformer-md5-emb", 124'645'634},
+        {"hashformer-lsh-emb-1k", 86'839'298},
+        {"hashformer-md5-pool", 86'843'138},
+        {"hashformer-lsh-pool", 86'843'138},
+        {"hashformer-lsh-add", 86'243'330},
+        {"hashformer-md5-proj", 86'145'026},
+        {"proformer", 15'094'274},
+        {"canine-like", 98'333'954},
     };
     for (const model::Preset& preset : model::presets()) {
         INFO(preset.name);
         const model::Inspection made = model::inspect_config(model::preset_json(preset.name).dump());
-        CHECK(made.has_head);
+        CHECK((made.has_head || made.has_classes));
         const auto natsl = std::count(preset.mixers.begin(), preset.mixers.end(), "natsl");  // of two sites each
-        CHECK(made.sites.size() == static_cast<std::size_t>(preset.layers + natsl));
+        const std::int64_t cross = preset.manner == model::Preset::vaswani ? preset.layers / 2 : 0;
+        CHECK(made.sites.size() == static_cast<std::size_t>(preset.layers + natsl + cross));
         if (const auto found = counted.find(preset.name); found != counted.end())
             CHECK(made.parameters == found->second);
         // Names of our own say what they have, within a third.

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Words as a model with a hash embedding reads them (the picture behind Figures 2.1 to 2.5 of Xue's thesis): the bits
+// of each different word of a text, and how alike two words' bits are; below them n-grams, digits and code words. Of
+// several files, say of MD5 and of LSH, a row of panels each.
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/figures/recipe.h"
+#include "core/figures/token_text.h"
+#include "core/tokenizer/hashed/word_hash.h"
+#include "core/tokenizer/utf8.h"
+
+namespace headscope::figures {
+namespace {
+
+constexpr std::size_t kMostWords = 40;
+constexpr std::int64_t kUsualGroup = 10;  ///< bits of a code word in HashFormer-Pool
+constexpr std::size_t kMostNgrams = 24;   ///< of a word, in the table
+
+struct HashedWord {
+    std::string piece, hex;
+    std::vector<std::uint8_t> bits;
+};
+
+struct HashedText {
+    std::string name;  ///< of the model
+    std::int64_t sequence = 0, group = kUsualGroup;
+    std::string hash;  ///< "MD5", "LSH"
+    std::vector<HashedWord> words;
+    std::size_t left_out = 0;
+};
+
+/// What the analysis's configuration says of its embedding; empty: nothing.
+nlohmann::json embedding_of(const store::AnalysisFile& file) {
+    const nlohmann::json config = parse_json(file.header().config_json, "/model/config");
+    const auto embedding = JsonView(config, "/model/config").find("embedding");
+    return embedding ? embedding->object().value() : nlohmann::json::object();
+}
+
+HashedText read(const store::AnalysisFile& file, const std::string& name, std::int64_t sequence) {
+    HashedText text;
+    text.name = name;
+    text.sequence = sequence;
+    const nlohmann::json document = embedding_of(file);
+    const JsonView embedding(document, "/model/config", "embedding");
+    text.group = embedding.integer_or("group_bits", kUsualGroup, {1, 30});
+    text.hash = embedding.string_or("hash", "") == "lsh" ? "LSH" : "MD5";
+    const auto& tokens = file.header().sequences.at(static_cast<std::size_t>(sequence));
+    std::int64_t bits = embedding.integer_or("bits", 0, {0, 1 << 20});
+    for (std::size_t i = 0; i < tokens.hashes.size(); ++i) {
+        const std::string &hex = tokens.hashes[i], &piece = tokens.pieces[i];
+        const auto known = [&](const HashedWord& word) { return word.piece == piece && word.hex == hex; };
+        if (hex.empty() || std::any_of(text.words.begin(), text.words.end(), known)) continue;
+        if (text.words.size() == kMostWords) {
+            ++text.left_out;
+            continue;
+        }
+        if (bits == 0) bits = 4 * std::ssize(hex);
+        HashedWord word{piece, hex, std::vector<std::uint8_t>(static_cast<std::size_t>(bits))};
+        tokenizer::read_bits_hex(hex, word.bits, file_name(file) + ", /tokens/hash, token " + std::to_string(i));
+        text.words.push_back(std::move(word));
+    }
+    if (text.words.empty()) {
+        throw Error(ErrorCode::usage, "figure hash of " + file_name(file),
+                    "expected a text whose words have bits, read by a model with a hash embedding", "found none");
+    }
+    return text;
+}
+
+std::int64_t differing(const HashedWord& a, const HashedWord& b) {
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < a.bits.size(); ++i) count += a.bits[i] != b.bits[i] ? 1 : 0;
+    return count;
+}
+
+/// Of the bits as -1 and 1.
+double cosine(const HashedWord& a, const HashedWord& b) {
+    return 1 - 2 * static_cast<double>(differing(a, b)) / static_cast<double>(a.bits.size());
+}
+
+std::vector<std::string> labels_of(const HashedText& text) {
+    std::vector<std::string> labels;
+    for (const HashedWord& word : text.words) labels.push_back(visible_token(word.piece));
+    return labels;
+}
+
+Panel bits_panel(const HashedText& text, const std::string& title) {
+    Panel panel;
+    panel.title = title + text.hash + ", bits";
+    panel.x.label = "bit";
+    panel.y.cell_labels = labels_of(text);
+    HeatMap map;
+    map.rows = std::ssize(text.words);
+    map.columns = std::ssize(text.words.front().bits);
+    for (const HashedWord& word : text.words) map.values.insert(map.values.end(), word.bits.begin(), word.bits.end());
+    map.colours.label = "bit";
+    map.pooling = Pooling::mean;
+    panel.content = std::move(map);
+    return panel;
+}
+
+Panel cosine_panel(const HashedText& text, const std::string& title) {
+    Panel panel;
+    panel.title = title + text.hash + ", cosine similarity";
+    panel.x.cell_labels = panel.y.cell_labels = labels_of(text);
+    HeatMap map;
+    map.rows = map.columns = std::ssize(text.words);
+    for (const HashedWord& a : text.words)
+        for (const HashedWord& b : text.words) map.values.push_back(static_cast<float>(cosine(a, b)));
+    map.colours.label = "cosine similarity of the bits";
+    map.colours.map = ColourMap::diverging;
+    map.colours.minimum = -1;
+    map.write_values = true;
+    panel.content = std::move(map);
+    return panel;
+}
+
+std::string ngrams_text(const std::string& word) {
+    std::string text;
+    std::size_t count = 0;
+    tokenizer::each_ngram_text(tokenizer::repaired_utf8(word), [&](const std::string& ngram) {
+        if (count++ < kMostNgrams) text += (text.empty() ? "" : " ") + visible_token(ngram);
+    });
+    if (count > kMostNgrams) text += " … " + std::to_string(count - kMostNgrams) + " more";
+    return text;
+}
+
+TextTable words_table(const std::vector<HashedText>& texts) {
+    TextTable table;
+    table.header = {"word", "model", "bits", "codes", "n-grams"};
+    table.more_words = {1, 2, 3, 4};
+    for (const HashedText& text : texts) {
+        for (const HashedWord& word : text.words) {
+            std::string codes;
+            for (const std::int32_t code : tokenizer::codes_of(word.bits, text.group))
+                codes += (codes.empty() ? "" : " ") + std::to_string(code);
+            table.rows.push_back({visible_token(word.piece), text.name, word.hex, codes, ngrams_text(word.piece)});
+        }
+    }
+    return table;
+}
+
+/// A row for each pair of words.
+Table pairs_table(const std::vector<HashedText>& texts) {
+    std::vector<std::string> models, hashes, words, others, first_bits, other_bits;
+    std::vector<std::int64_t> sequences, counts;
+    std::vector<double> cosines;
+    for (const HashedText& text : texts) {
+        for (const HashedWord& a : text.words) {
+            for (const HashedWord& b : text.words) {
+                models.push_back(text.name);
+                sequences.push_back(text.sequence);
+                hashes.push_back(text.hash);
+                words.push_back(a.piece);
+                others.push_back(b.piece);
+                first_bits.push_back(a.hex);
+                other_bits.push_back(b.hex);
+                counts.push_back(differing(a, b));
+                cosines.push_back(cosine(a, b));
+            }
+        }
+    }
+    return {{{"model", models},
+             {"sequence", sequences},
+             {"hash", hashes},
+             {"word", words},
+             {"other", others},
+             {"bits", first_bits},
+             {"other_bits", other_bits},
+             {"differing", counts},
+             {"cosine", cosines}}};
+}
+
+}  // namespace
+
+FigureData hash(Files files, const FigureOptions& options) {
+    const auto names = file_labels(files);
+    std::vector<HashedText> texts;
+    for (std::size_t f = 0; f < files.size(); ++f)
+        for (const auto s : chosen_sequences(*files[f], options)) texts.push_back(read(*files[f], names[f], s));
+    FigureData figure;
+    figure.title = "Hashes of words";
+    figure.columns = 2;
+    for (const HashedText& text : texts) {
+        std::string title = files.size() > 1 ? text.name + ", " : "";
+        if (options.all_sequences) title += "sequence " + std::to_string(text.sequence) + ", ";
+        figure.panels.push_back(bits_panel(text, title));
+        figure.panels.push_back(cosine_panel(text, title));
+        if (text.left_out > 0)
+            figure.notes.push_back(title + "the first " + std::to_string(kMostWords) + " different words; " +
+                                   std::to_string(text.left_out) + " tokens of others are left out");
+    }
+    figure.notes.push_back("cosine similarities of the bits as -1 and 1; codes are groups of " +
+                           std::to_string(texts.front().group) + " bits from the first on");
+    figure.text_table = words_table(texts);
+    figure.table = [texts] { return pairs_table(texts); };
+    return figure;
+}
+
+}  // namespace headscope::figures

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/mixers/types/type.h"
+
+namespace headscope::mixers {
+
+/// The baseline "Linear" of Xue and Aletras (arXiv 2310.07911): learned weights of each pair of positions.
+inline const MixerType kTokenMap{.name = "linear",
+                                 .summary = "no attention: a learned matrix over positions and a map, in encoders",
+                                 .has_matrix = false,
+                                 .in_decoders = false,
+                                 .in_encoders = true};
+
+}  // namespace headscope::mixers
