@@ -59,6 +59,7 @@ std::string settings_of(const OpenModel& model, const TextChoice& choice, const 
     settings.switch_off_how = choice.mean ? "mean" : "zero";
     settings.repeat_token = choice.repeat_token;
     settings.beyond_positions = choice.beyond_positions;
+    settings.segments = {choice.segment, choice.memory};
     return settings.json(input);
 }
 
@@ -133,6 +134,7 @@ void open_as_model(OpenModel& open) {
     card.head = open.inspection.has_head;
     card.experts = config.experts > 0;
     card.recurrent = has_recurrent_site(open.inspection);
+    card.memory = config.positions == model::PositionKind::relative;
     QStringList notes;
     if (!open.inspection.report.left_over.empty())
         notes << QObject::tr("%1 tensors left over").arg(open.inspection.report.left_over.size());
@@ -263,6 +265,7 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
     request.record.implicit = choice.implicit && has_recurrent_site(model.inspection);
     request.record.branches = choice.branches && analysis::type_chunk(model.inspection.sites) > 0;
     request.beyond_positions = choice.beyond_positions;
+    request.segments = {choice.segment, choice.memory};
     request.switched_off = analysis::parse_switched_off(
         choice.switch_off.toStdString(), choice.mean ? model::SwitchedOff::How::mean : model::SwitchedOff::How::zero,
         model.inspection.sites);

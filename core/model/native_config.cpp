@@ -193,7 +193,8 @@ void write_stack(nlohmann::json& json, const ModelConfig& config) {
 /// What BERT's, GPT-2's and BART's configurations share.
 nlohmann::json layout_json(const ModelConfig& config) {
     nlohmann::json json = nlohmann::json::object();
-    for (const auto& [key, value] : original(config).items())
+    const nlohmann::json before = original(config);
+    for (const auto& [key, value] : before.items())
         if (key.ends_with("_token_id")) json[key] = value;
     json["model_type"] = config.layout;
     json["vocab_size"] = config.vocabulary;

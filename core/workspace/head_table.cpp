@@ -51,6 +51,12 @@ std::vector<Source> read_sources(const store::AnalysisFile& file) {
     for (const char* which : {"minimum", "maximum", "mean", "variance"})
         add(std::string("score_") + which, file.score_statistic(which));
     const store::Values above = file.score_statistic("above");
+    if (const auto offsets = file.parameters("offset")) {  // of the model, so of every sequence
+        store::Values all{{std::ssize(file.header().sequences), offsets->shape[0], offsets->shape[1]}, {}};
+        for (std::int64_t s = 0; s < all.shape[0]; ++s)
+            all.data.insert(all.data.end(), offsets->data.begin(), offsets->data.end());
+        add("offset", all);
+    }
     for (std::int64_t k = 0; k < 3; ++k) add("above_1" + std::string(static_cast<std::size_t>(k) + 1, '0'), above, k);
     // In the order of measures(); what that list does not know comes last, by name.
     const auto rank = [](const Source& source) {

@@ -32,8 +32,8 @@ constexpr std::array kMeasures{
     Measure{"induction", "Induction", "", "Mean weight on what followed earlier copies of the query's token.", kOurs},
     Measure{"virtual_sink", "Virtual sink", "", "Mean share of the learned sink logit.", "gpt-oss"},
     Measure{"softmax_fraction", "Softmax fraction", "", "Share of chunks that use softmax attention.", "NAtS-L, Fig. 5 and 8"},
-    // Of runs' probes alone.
     Measure{"offset", "Offset", "", "What Elastic-Softmax adds to each weight before it cuts off what is below 0.", kLazy},
+    // Of runs' probes alone.
     Measure{"bias_0", "Bias at distance 0", "", "What is added to a token's score of itself.", kLazy},
     Measure{"bias_1", "Bias at distance 1", "", "What is added to the score of the key before the query.", kLazy},
     Measure{"bias_4", "Bias at distance 4", "", "What is added to the score of the key four before the query.", kLazy},

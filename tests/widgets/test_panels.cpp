@@ -128,6 +128,26 @@ TEST_CASE("A choice goes through JSON and the panel unchanged", "[panels][text]"
     CHECK(text_choice_from(QJsonObject{{"sources", 7}, {"length", "x"}}) == TextChoice{});
 }
 
+TEST_CASE("Segments and memory are asked for where a model has one", "[panels][text]") {
+    Panel p;
+    ModelCard with = card(2);
+    with.memory = true;
+    p.panel.set_models({card(1), with});
+    TextChoice choice;
+    choice.model = 2;
+    choice.segment = 64;
+    choice.memory = 0;
+    p.panel.set_choice(choice);
+    child<QComboBox>(p.panel, "text_model")->setCurrentIndex(1);
+    CHECK(p.panel.choice().segment == 64);
+    CHECK(p.panel.choice().memory == 0);
+    CHECK(text_choice_from(to_json(choice)).segment == 64);
+    child<QComboBox>(p.panel, "text_model")->setCurrentIndex(0);
+    CHECK(p.panel.choice().segment == 0);
+    CHECK(p.panel.choice().memory == -1);
+    CHECK(p.panel.kept_choice().segment == 64);
+}
+
 TEST_CASE("What only an encoder-decoder reads is kept for the session while none is open", "[panels][text]") {
     Panel p;
     TextChoice choice;

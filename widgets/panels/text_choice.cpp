@@ -31,6 +31,8 @@ QJsonObject to_json(const TextChoice& choice) {
             {"repeat_token", choice.repeat_token},
             {"length", static_cast<double>(choice.length)},
             {"windows", choice.windows},
+            {"segment", static_cast<double>(choice.segment)},
+            {"memory", static_cast<double>(choice.memory)},
             {"beyond_positions", choice.beyond_positions},
             {"maps", choice.maps},
             {"states", choice.states},
@@ -53,6 +55,8 @@ TextChoice text_choice_from(const QJsonObject& object) {
     choice.repeat_token = object["repeat_token"].toBool();
     choice.length = static_cast<std::int64_t>(std::max(0.0, object["length"].toDouble()));
     choice.windows = object["windows"].toBool();
+    choice.segment = static_cast<std::int64_t>(std::max(0.0, object["segment"].toDouble()));
+    choice.memory = static_cast<std::int64_t>(std::max(-1.0, object["memory"].toDouble(-1)));
     choice.beyond_positions = object["beyond_positions"].toBool();
     choice.maps = object["maps"].toBool(true);
     choice.states = object["states"].toBool();

@@ -32,6 +32,8 @@ struct TextChoice {
     bool repeat_token = false;  ///< every token becomes the text's first one
     std::int64_t length = 0;    ///< 0: all
     bool windows = false;       ///< cut into windows of `length` instead of to it
+    /// Transformer-XL: how many tokens are read at once, 0: all; and before them, -1: as the model has.
+    std::int64_t segment = 0, memory = -1;
     bool beyond_positions = false;
     bool maps = true, states = false, logits = false, experts = false, norms = false, implicit = false,
          branches = false;
@@ -53,6 +55,7 @@ struct ModelCard {
     std::int64_t parameters = 0, layers = 0, heads = 0, key_value_heads = 0, max_positions = 0, vocabulary = 0;
     bool tokenizer = false, causal = true, encoder_decoder = false, head = false, chat_template = false,
          experts = false, recurrent = false;  ///< recurrent: some layer has an implicit matrix
+    bool memory = false;                      ///< of earlier segments: Transformer-XL
     bool loaded = false;                      ///< the weights are in memory
     bool tensors_only = false;                ///< no configuration, or an unknown one: to be looked at, not to be run
     QString note;                             ///< tensors that were left over, choices that were filled in

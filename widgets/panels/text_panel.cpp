@@ -186,6 +186,7 @@ void TextPanel::touch() {
     const int row = model_->currentIndex();
     const ModelCard* card =
         row >= 0 && row < static_cast<int>(models_.size()) ? &models_[static_cast<std::size_t>(row)] : nullptr;
+    segments_->setVisible(card && card->memory);
     chat_->setVisible(card && card->chat_template);
     target_->setVisible(card && card->encoder_decoder);
     target_label_->setVisible(card && card->encoder_decoder);
@@ -251,6 +252,10 @@ TextChoice TextPanel::choice() const {
     choice.repeat_token = repeat_->isChecked();
     choice.length = length_->value();
     choice.windows = windows_->isChecked() && length_->value() > 0;
+    if (!segments_->isHidden()) {
+        choice.segment = segment_->value();
+        choice.memory = memory_->value();
+    }
     choice.beyond_positions = beyond_->isChecked();
     choice.maps = maps_->isChecked();
     choice.states = states_->isChecked();
@@ -265,6 +270,8 @@ TextChoice TextPanel::kept_choice() const {
     kept.pair = pair_->toPlainText();
     kept.target = target_->text();
     kept.chat = chat_->isChecked();
+    kept.segment = segment_->value();
+    kept.memory = memory_->value();
     kept.logits = logits_->isChecked();
     kept.experts = experts_->isChecked();
     kept.implicit = implicit_->isChecked();
@@ -283,6 +290,8 @@ void TextPanel::set_choice(const TextChoice& choice) {
     repeat_->setChecked(choice.repeat_token);
     length_->setValue(static_cast<int>(choice.length));
     windows_->setChecked(choice.windows);
+    segment_->setValue(static_cast<int>(choice.segment));
+    memory_->setValue(static_cast<int>(choice.memory));
     beyond_->setChecked(choice.beyond_positions);
     maps_->setChecked(choice.maps);
     states_->setChecked(choice.states);

@@ -90,7 +90,8 @@ private:
     QLineEdit* target_ = nullptr;
     QLabel *target_label_ = nullptr, *cost_ = nullptr, *progress_words_ = nullptr, *problem_ = nullptr,
            *model_note_ = nullptr;
-    QSpinBox* length_ = nullptr;
+    QSpinBox *length_ = nullptr, *segment_ = nullptr, *memory_ = nullptr;
+    QWidget* segments_ = nullptr;  ///< a row that models with a memory have
     QCheckBox *windows_ = nullptr, *chat_ = nullptr, *repeat_ = nullptr, *beyond_ = nullptr;
     QCheckBox *maps_ = nullptr, *states_ = nullptr, *logits_ = nullptr, *experts_ = nullptr, *implicit_ = nullptr;
     TokenChips* chips_ = nullptr;

@@ -200,6 +200,14 @@ QWidget* TextPanel::build_options() {
         connect(check, &QCheckBox::toggled, this, &TextPanel::touch);
         return check;
     };
+    segment_ = named(new QSpinBox(box), "text_segment", tr("Read each sequence in segments of so many tokens"));
+    segment_->setRange(0, 1 << 24);
+    segment_->setSpecialValueText(tr("one"));
+    segment_->setSingleStep(64);
+    memory_ = named(new QSpinBox(box), "text_memory", tr("So many tokens before its segment are seen"));
+    memory_->setRange(-1, 1 << 24);
+    memory_->setValue(-1);
+    memory_->setSpecialValueText(tr("the model's"));
     windows_ = option("text_windows", tr("as windows"), tr("Cut long texts into windows of that many tokens instead"));
     chat_ =
         option("text_chat", tr("Chat template"), tr("The text as a user's message in the checkpoint's chat template"));
@@ -228,6 +236,18 @@ QWidget* TextPanel::build_options() {
     grid->addWidget(repeat_, 3, 0, 1, 2);
     grid->addWidget(chat_, 3, 2);
     grid->addWidget(beyond_, 4, 0, 1, 3);
+    segments_ = new QWidget(box);
+    auto* segments = new QHBoxLayout(segments_);
+    segments->setContentsMargins(0, 0, 0, 0);
+    for (const auto& [spin, text] : {std::pair(segment_, tr("Segments")), std::pair(memory_, tr("Memory"))}) {
+        auto* label = new QLabel(text, segments_);
+        label->setBuddy(spin);
+        segments->addWidget(label);
+        segments->addWidget(spin, 1);
+        connect(spin, &QSpinBox::valueChanged, this, &TextPanel::touch);
+    }
+    segments_->hide();
+    grid->addWidget(segments_, 5, 0, 1, 3);
     grid->setColumnStretch(1, 1);
     connect(first_, &QComboBox::currentIndexChanged, this, &TextPanel::touch);
     connect(length_, &QSpinBox::valueChanged, this, &TextPanel::touch);

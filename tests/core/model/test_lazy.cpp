@@ -96,6 +96,24 @@ TEST_CASE("Gradients of Lazy Attention are the golden ones, of bias and offset t
     }
 }
 
+TEST_CASE("Lazy Attention in bfloat16 is that of float64 to its eight bits, for every ablation", "[lazy][gradients]") {
+    const json louder = {{"initializer_range", 0.2}};
+    for (const auto& [name, options] : kAblations) {
+        INFO(name);
+        const auto half = made(options, at::kBFloat16, louder), exact = made(options, at::kDouble, louder);
+        for (std::size_t i = 0; i < exact->parameters().size(); ++i)
+            exact->parameters()[i].value.copy_(half->parameters()[i].value);
+        const model::Batch batch = some_tokens(2, 70);
+        const auto hidden = [&](Trainable& model) { return model.model().forward(batch).to(at::kDouble); };
+        const at::Tensor states = hidden(*exact);
+        CHECK((hidden(*half) - states).norm().item<double>() < 4 * test::kBfloatError * states.norm().item<double>());
+        test::next_token_loss(*half, batch).backward();
+        test::next_token_loss(*exact, batch).backward();
+        const at::Tensor error = half->gradients().to(at::kDouble) - exact->gradients();
+        CHECK(error.norm().item<double>() < 4 * test::kBfloatError * exact->gradients().norm().item<double>());
+    }
+}
+
 TEST_CASE("Lazy Attention read in pieces is what it is read at once, for every ablation", "[lazy][decoding]") {
     for (const auto& [name, options] : kAblations) {
         const auto trainable = made(options);

@@ -84,6 +84,23 @@ TEST_CASE("The softmax fraction is a measure of NAtS-L's linear heads, and filte
     CHECK(HeadFilter("softmax_fraction > 0.5", table).rows(table) == std::vector<std::size_t>{3, 4});
 }
 
+TEST_CASE("Offsets of a model are a column, the same of every sequence", "[workspace][table]") {
+    const test::TemporaryFolder folder;
+    auto header = tests::synthetic_header(two_sequences());
+    header.sites[1].has_offsets = true;
+    header.take_parameters();
+    store::AnalysisWriter writer(folder / "a.headscope.h5", header);
+    writer.write_parameters(1, std::vector<float>{-1.25F, -1, -0.75F, 0.5F}, {}, {});
+    writer.publish();
+    const HeadTable table = read_head_table(*store::AnalysisFile::open(folder / "a.headscope.h5"), std::nullopt);
+    const auto column = table.column("offset");
+    REQUIRE(column);
+    CHECK(std::isnan(table.value(3, *column)));
+    CHECK(table.value(4, *column) == -1.25);
+    CHECK(table.deviation[4 * table.columns.size() + *column] == 0);
+    CHECK(HeadFilter("offset > 0", table).rows(table) == std::vector<std::size_t>{7});
+}
+
 TEST_CASE("All sequences together are mean and standard deviation of what exists", "[workspace][table]") {
     const test::TemporaryFolder folder;
     const auto file = write(folder, two_sequences());
