@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+
+#include "core/figures/recipes/attention_map.h"
+#include "core/maps/map_reader.h"
+
+namespace headscope::figures {
+namespace {
+
+/// What cells of several pairs show.
+std::string pooling_note(const AttentionMap& map) {
+    if (map.pooling == Pooling::mean)
+        return map.logits() ? " Each cell shows the mean logit of the allowed pairs under it."
+                            : " Each cell shows the mean " + values_word(map.kind) +
+                                  " of the pairs under it; forbidden pairs count as 0.";
+    if (map.kind == MapValues::rollout && map.queries > maps::Rollout::kWhole)
+        return " Each cell shows the largest, over its keys, of the mean over its queries.";
+    return map.of_signs() ? " Each cell shows the " + values_word(map.kind) + " of greatest magnitude under it."
+                          : " Each cell shows the largest " + values_word(map.kind) + " of the pairs under it.";
+}
+
+std::string logit_scale(CellScale scale) {
+    const std::string how = scale == CellScale::square_root   ? "by square root"
+                            : scale == CellScale::logarithmic ? "logarithmic beyond ±1"
+                                                              : "linear";
+    return "Logits: scores before the normaliser, coloured from minus to plus the greatest magnitude, " + how + ".";
+}
+
+}  // namespace
+
+std::string part_note(const std::vector<AttentionMap>& maps) {
+    const Region& part = maps.front().region;
+    const auto span = [](std::int64_t first, std::int64_t end, bool same) {
+        return std::to_string(first) + (same ? " to " + std::to_string(end - 1) : " on");
+    };
+    // Texts of other lengths end elsewhere where no end was asked for.
+    const bool queries = std::all_of(maps.begin(), maps.end(),
+                                     [&](const AttentionMap& map) { return map.region.end_query == part.end_query; });
+    const bool keys = std::all_of(maps.begin(), maps.end(),
+                                  [&](const AttentionMap& map) { return map.region.end_key == part.end_key; });
+    const std::string words = maps.front().words ? " (words)" : "";
+    return "Queries " + span(part.first_query, part.end_query, queries) + ", keys " +
+           span(part.first_key, part.end_key, keys) + words + ".";
+}
+
+std::string implicit_note(const AttentionMap& map) {
+    if (map.scale == CellScale::row_rank) return "";
+    return std::string("Coefficients: coloured from minus to plus the greatest magnitude, ") +
+           (map.scale == CellScale::square_root   ? "by square root."
+            : map.scale == CellScale::logarithmic ? "logarithmic beyond ±1."
+                                                  : "linear.");
+}
+
+std::string scale_note(const std::vector<AttentionMap>& maps) {
+    const auto some = [&](CellScale scale) {
+        return std::any_of(maps.begin(), maps.end(), [scale](const AttentionMap& map) { return map.scale == scale; });
+    };
+    const bool logits = maps.front().logits();
+    const bool logarithmic = some(CellScale::logarithmic), square_root = some(CellScale::square_root);
+    std::string how;
+    if (some(CellScale::row_rank)) {
+        how = "Colour by the rank of each " + values_word(maps.front().kind) +
+              " among those shown of its query, from 0 (the least) to 1; ties in the middle.";
+    } else if (maps.front().implicit()) {
+        how = implicit_note(maps.front());
+    } else if (logits) {
+        how = logit_scale(maps.front().scale);
+    } else {
+        if (some(CellScale::linear)) how = "Linear colour scale.";
+        if (square_root) {
+            how = "Colour by the square root of the " + values_word(maps.front().kind) +
+                  (logarithmic ? " up to " + std::to_string(kShortText) + " tokens. " : std::string("."));
+        }
+        if (logarithmic)
+            how += square_root ? "Beyond, logarithmic; smaller ones than the scale's end are drawn as its end."
+                               : "Logarithmic colour scale; smaller ones than its end are drawn as its end.";
+    }
+    how += " Grey: not allowed by the mask.";
+    if (std::any_of(maps.begin(), maps.end(), [](const AttentionMap& map) { return !map.exact(); }))
+        how += pooling_note(maps.front());
+    return how;
+}
+
+}  // namespace headscope::figures
