@@ -359,6 +359,7 @@ nlohmann::json saved_json(const ModelConfig& config, at::ScalarType type) {
                : config.layout == "gpt2" ? gpt2_json(config)
                                          : bart_json(config);
         json[kNativeInside] = native_json(config);
+        json[kNativeInside].erase("forced_eos_token_id");  // BART's, of the text that transformers generates
     } else if (const std::string other = transformers_type(config); !other.empty()) {
         json = transformers_json(config, other);
     } else {

@@ -19,6 +19,8 @@ def case(name, layers, tokens, *, targets=None, keep=("logits",), **options):
     config = dict(vocab_size=37, hidden_size=20, intermediate_size=27, num_hidden_layers=len(layers), num_attention_heads=4,
                   num_key_value_heads=2, head_dim=6, max_position_embeddings=24, rms_norm_eps=1e-4, rope_theta=100.0,
                   attention_bias=True, qk_norm=False, rotary=True, tie_word_embeddings=False, mixers={}) | options
+    if config.get("positions", "rotary") != "rotary":
+        del config["rotary"]
     config |= {"model_type": "headscope", "layers": list(layers)}
     shapes = {key: list(shape) for key, shape in random_native.shapes(config).items()}
     if "fixed_seq_qk" in layers:

@@ -237,6 +237,8 @@ def values(config, seed, gain):
 def native(folder, seed, layers, dtype=torch.float32, shards=1, gain=1.7, mixers=None, **options):
     config = SIZES | options | {"model_type": "headscope", "layers": list(layers), "mixers": mixers or {}}
     config["num_hidden_layers"] = len(layers)
+    if config.get("positions", "rotary") != "rotary":
+        del config["rotary"]
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config, indent=2))

@@ -251,7 +251,11 @@ TEST_CASE("A native stack is opened as it was saved", "[native][trainable]") {
         CHECK(again->model().sites().size() == made->model().sites().size());
         const model::Batch batch = batch_of(config, 9);
         CHECK(at::equal(said_by(again->model(), batch), said_by(made->model(), batch)));
-        CHECK(at::equal(model::Model::build(*file)->forward(batch), made->model().forward(batch)));
+        // What multiplies part of a matrix in place rounds by where that lies in memory.
+        const bool in_place = config.at("layers").dump().find("\"linear\"") != std::string::npos;
+        const at::Tensor states = made->model().forward(batch);
+        CHECK(largest_difference(model::Model::build(*file)->forward(batch), states) <=
+              (in_place ? test::kFloatError * largest_value(states) : 0));
         const std::string layout = made->model().config().layout;
         CHECK(file->config().at("model_type") == (layout.empty() ? "headscope" : layout));
     }
