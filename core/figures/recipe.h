@@ -30,6 +30,7 @@ FigureData lines(Files files, const FigureOptions& options);
 FigureData branch_weights(Files files, const FigureOptions& options);
 FigureData bias(Files files, const FigureOptions& options);
 FigureData offsets(Files files, const FigureOptions& options);
+FigureData head_embeddings(Files files, const FigureOptions& options);
 FigureData mass(Files files, const FigureOptions& options);
 FigureData token_types(Files files, const FigureOptions& options);
 FigureData difference(Files files, const FigureOptions& options);

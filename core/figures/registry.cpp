@@ -56,6 +56,10 @@ constexpr std::array kRecipes{
           "a model whose scores have a bias by distance", bias},
     Entry{"offsets", "offsets of Elastic-Softmax: a violin a layer with its mean, and a heat map layers x heads",
           "a model with an elastic normaliser", offsets},
+    Entry{"head-embeddings",
+          "embeddings by which the heads of multiple-head-embedding attention differ: norms, pairwise cosines, and "
+          "beside them how far the heads' weights differ; --layer: the cosines of one layer",
+          "a model with mhe_add or mhe_mul layers", head_embeddings},
     Entry{"mass",
           "where the weight of a row goes, a stacked bar a head: first key, other keys, learned sink, released; the "
           "share "
