@@ -48,6 +48,7 @@ FigureData ablation(const FigureInputs& inputs, const FigureOptions& options);
 FigureData scaling(const FigureInputs& inputs, const FigureOptions& options);
 FigureData cost(const FigureInputs& inputs, const FigureOptions& options);
 FigureData tensors(const FigureInputs& inputs, const FigureOptions& options);
+FigureData hash_words(const FigureInputs& inputs, const FigureOptions& options);
 
 /// What the second file of a difference is asked for: options.other_sequence, other_layer and other_head in the places
 /// of sequence, layer and head, where they are given.
