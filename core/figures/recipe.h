@@ -83,6 +83,14 @@ std::string site_label(const store::AnalysisFile& file, std::int64_t site);
 std::string site_title(const store::AnalysisFile& file, std::int64_t site);
 std::string site_title(std::span<const Site> sites, std::int64_t site);
 
+/// What the losses and logits of an analysis are about. Threads: any.
+struct OutputKind {
+    bool next = true;      ///< at a token: the one after it; else the token itself
+    bool classes = false;  ///< logits are of classes, not of the vocabulary
+    bool none = false;     ///< the model has no head
+};
+OutputKind output_kind(const store::AnalysisHeader& header);
+
 /// A name for each file that tells them apart: the model's name, with the file's where two are alike.
 std::vector<std::string> file_labels(Files files);
 
