@@ -84,6 +84,9 @@ TEST_CASE("Head embeddings: cells choose sites and heads, one layer has squares"
     shown.settle();
     CHECK(shown.desk.selection().site == 3);
     CHECK(shown.desk.selection().head == 3);
+    QTest::mouseClick(shown.picture()->viewport(), Qt::LeftButton, {}, shown.picture()->cell_point(0, 1, 2));
+    shown.settle();
+    CHECK(shown.desk.selection().site == 2);
     auto* of = shown.find<QComboBox>("of");
     of->setCurrentIndex(of->findData(QStringLiteral("layer")));
     shown.settle();

@@ -368,7 +368,7 @@ void LossView::show_classes(const Predictions& found) {
         predictions_title_->setText(tr("The model's number for this text: %1").arg(short_value(found.only)));
     else
         predictions_title_->setText(tr("This text: %1 with probability %2")
-                                        .arg(rows.front().text, short_value(found.best.front().probability)));
+                                        .arg(rows.front().token, short_value(found.best.front().probability)));
     predictions_->model_of_tokens().set_rows(std::move(rows));
 }
 

@@ -52,6 +52,10 @@ void Overview::show_head() {
     }
     const Site& site = study()->sites()[static_cast<std::size_t>(selection().site)];
     QString title = head_name(selection().site, selection().head);
+    const auto& mixers = study()->header().mixers;
+    const auto layer = static_cast<std::size_t>(site.layer);
+    if (layer < mixers.size() && mixers[layer] != "standard")
+        title += QStringLiteral(" · ") + QString::fromStdString(mixers[layer]);
     const std::int64_t group = group_of(site);
     if (group > 1) {
         const std::int64_t first = selection().head / group * group;
