@@ -4,6 +4,7 @@
 
 #include "core/workspace/measures.h"
 #include "widgets/desk/head_set_store.h"
+#include "widgets/training/mixer_look.h"
 #include "widgets/views/overview/overview.h"
 #include "widgets/views/overview/overview_grid.h"
 #include "widgets/views/overview/overview_strip.h"
@@ -52,10 +53,8 @@ void Overview::show_head() {
     }
     const Site& site = study()->sites()[static_cast<std::size_t>(selection().site)];
     QString title = head_name(selection().site, selection().head);
-    const auto& mixers = study()->header().mixers;
-    const auto layer = static_cast<std::size_t>(site.layer);
-    if (layer < mixers.size() && mixers[layer] != "standard")
-        title += QStringLiteral(" · ") + QString::fromStdString(mixers[layer]);
+    const std::string mixer = study()->mixer(selection().site);
+    if (!mixer.empty() && mixer != "standard") title += QStringLiteral(" · ") + mixer_title(mixer);
     const std::int64_t group = group_of(site);
     if (group > 1) {
         const std::int64_t first = selection().head / group * group;
