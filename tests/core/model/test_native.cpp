@@ -573,7 +573,7 @@ TEST_CASE("Head embeddings are announced as they are stored", "[native]") {
         const auto* stored =
             test::find_parameter(*made, std::string("model.layers.0.self_attn.") + part + "_head_embedding");
         REQUIRE(stored);
-        CHECK(at::equal(probe.at("head_embeddings", 0)[row], stored->value));
+        CHECK(probe.at("head_embeddings", 0)[row].equal(stored->value));
     }
 }
 
