@@ -206,6 +206,8 @@ FigureData draw_hashes(std::vector<HashedText> texts) {
     FigureData figure;
     figure.title = "Hashes of words";
     figure.columns = 2;
+    figure.reflow = true;
+    figure.narrowest_mm = 50;
     for (const HashedText& text : texts) {
         figure.panels.push_back(bits_panel(text));
         figure.panels.push_back(cosine_panel(text));

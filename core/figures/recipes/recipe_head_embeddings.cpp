@@ -257,7 +257,8 @@ FigureData head_embeddings(Files files, const FigureOptions& options) {
     FigureData figure;
     figure.title = "Head embeddings";
     figure.reflow = true;
-    figure.narrowest_mm = 40;
+    figure.narrowest_mm = options.layer ? 30 : 40;  // three squares side by side have no labels of layers
+    figure.shared_colours = options.layer.has_value();
     for (const auto& model : models) {
         const std::string suffix = models.size() > 1 ? " · " + model.name : "";
         if (options.layer) {
