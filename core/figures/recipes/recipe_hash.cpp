@@ -159,7 +159,7 @@ std::string ngrams_text(const std::string& word) {
 TextTable words_table(const std::vector<HashedText>& texts) {
     TextTable table;
     table.header = {"word", "model", "bits", "codes", "n-grams"};
-    table.more_words = {1, 2, 3, 4};
+    table.words = table.header.size();
     for (const HashedText& text : texts) {
         for (const HashedWord& word : text.words) {
             std::string codes;

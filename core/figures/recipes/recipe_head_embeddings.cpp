@@ -170,7 +170,7 @@ Panel cosines_panel(const EmbeddedModel& model, const std::string& suffix) {
 
 Panel cosine_panel(const EmbeddedSite& site, std::size_t part, const std::string& suffix) {
     Panel panel;
-    panel.title = site.title + ", " + in_words(part) + suffix;
+    panel.title = std::string(kParts.at(part)) + ", " + site.title + suffix;
     panel.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(panel.title.front())));
     HeatMap map;
     map.rows = map.columns = site.heads;
