@@ -138,6 +138,9 @@ TEST_CASE("Classes of tokens and of a text stand where choices do", "[loss]") {
     CHECK(tokens.label("predictions_title").contains("Choose a token"));
     CHECK_FALSE(tokens.table("surprises").isVisible());
     CHECK_FALSE(tokens.view->figure());  // there is no loss to draw
+    REQUIRE(tokens.text().values().size() == 24);
+    CHECK(tokens.text().values()[7] == 2);  // each token has its class's colour and number
+    CHECK(tokens.text().values()[6] == 0);
     tokens.click(7);
     const auto& rows = tokens.table("predictions").model_of_tokens().rows();
     REQUIRE(rows.size() == 3);

@@ -242,8 +242,16 @@ void LossView::refresh() {
     banner_->set(any ? QString() : tr("The loss is there when the last layer is computed."));
     text_->set_text(text.value);
     text_->set_theme(desk().theme());
-    const figures::ColourScale scale = colour_scale();
-    text_->set_values(any ? values_ : std::vector<float>(), scale);
+    figures::ColourScale scale = colour_scale();
+    classes_.clear();
+    if (!any && output().classes && !of_text()) {
+        if (const auto found = token_classes(*study(), sequence)) {
+            classes_ = found->best;
+            scale.label = tr("class").toStdString();
+            scale.maximum = static_cast<double>(std::max<std::int64_t>(1, found->classes - 1));
+        }
+    }
+    text_->set_values(any ? values_ : classes_, scale);
     key_->set_scale(scale, desk().theme());
     curve_->set_theme(desk().theme());
     curve_->set_values(values_);
@@ -405,6 +413,9 @@ QString LossView::describe(std::int64_t token) const {
                             QString::number(tokens().ids[static_cast<std::size_t>(token)]));
     const double loss =
         token < std::ssize(values_) ? static_cast<double>(values_[static_cast<std::size_t>(token)]) : NAN;
+    const auto at = static_cast<std::size_t>(token);
+    if (at < classes_.size() && !std::isnan(classes_[at]))
+        return text + QLatin1Char('\n') + name_of(static_cast<std::int32_t>(classes_[at]));
     if (std::isnan(loss)) return text + tr("\nnot predicted");
     return text + tr("\nloss %1 nats, probability %2").arg(short_value(loss), short_value(std::exp(-loss)));
 }

@@ -70,8 +70,9 @@ private:
 
     std::string stream_ = "tokens";
     int shown_study_ = 0;
-    std::vector<float> values_;  ///< of each token, the loss at the position before it
-    bool has_loss_ = false;      ///< some token has one
+    std::vector<float> values_;   ///< of each token, the loss at the position before it
+    bool has_loss_ = false;       ///< some token has one
+    std::vector<float> classes_;  ///< of each token, where its class is told instead
     std::optional<std::int64_t> own_token_;
     bool arranged_ = false;  ///< the splitters' sizes suit their directions
     std::shared_ptr<const KnownPieces> known_;

@@ -61,6 +61,25 @@ Reply<Predictions> predictions(Study& study, std::int64_t sequence, std::int64_t
         });
 }
 
+Reply<TokenClasses> token_classes(Study& study, std::int64_t sequence) {
+    return study.ask<TokenClasses>(
+        "token classes:" + std::to_string(sequence), sequence, -2,
+        [=](const store::AnalysisFile& file) -> std::shared_ptr<const TokenClasses> {
+            const auto& tokens = file.header().output_sequences().at(static_cast<std::size_t>(sequence));
+            const auto logits = file.logits(sequence, 0, std::ssize(tokens.ids));
+            if (!logits) return nullptr;
+            TokenClasses found;
+            found.classes = logits->shape.at(1);
+            for (std::size_t at = 0; at < logits->data.size(); at += static_cast<std::size_t>(found.classes)) {
+                const auto row = logits->data.begin() + static_cast<std::ptrdiff_t>(at);
+                const auto best = std::max_element(row, row + found.classes);
+                found.best.push_back(std::isnan(*best) ? std::numeric_limits<float>::quiet_NaN()
+                                                       : static_cast<float>(best - row));
+            }
+            return std::make_shared<const TokenClasses>(std::move(found));
+        });
+}
+
 Reply<Predictions> class_predictions(Study& study, std::int64_t sequence, std::size_t most) {
     return study.ask<Predictions>(
         "classes:" + std::to_string(sequence), sequence, -2,

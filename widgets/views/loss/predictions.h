@@ -31,6 +31,15 @@ struct KnownPieces {
 };
 std::int64_t bytes_of(const KnownPieces& known);
 
+/// The most probable class of each token of a sequence; NaN where it has no logits.
+struct TokenClasses {
+    std::vector<float> best;
+    std::int64_t classes = 0;
+};
+inline std::int64_t bytes_of(const TokenClasses& classes) {
+    return static_cast<std::int64_t>(classes.best.size() * sizeof(float));
+}
+
 /// Mean loss per sequence, over those that have one.
 struct MeanLoss {
     std::int64_t sequences = 0;
@@ -46,6 +55,8 @@ Predictions predictions_of(const std::vector<double>& logits, std::int64_t actua
 /// For a token, from the logits before it or its own. Null value, nothing pending and no failure: the file has none.
 Reply<Predictions> predictions(Study& study, std::int64_t sequence, std::int64_t token, std::size_t most,
                                figures::OutputKind output);
+/// Of a head of token classes; a null value as above.
+Reply<TokenClasses> token_classes(Study& study, std::int64_t sequence);
 /// Of the text's classes, likewise.
 Reply<Predictions> class_predictions(Study& study, std::int64_t sequence, std::size_t most);
 Reply<KnownPieces> known_pieces(Study& study);
