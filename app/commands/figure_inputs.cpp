@@ -182,7 +182,7 @@ private:
         }
         const auto words = tokenizer::read_word_tokenizer(folder, *settings);
         // The hash lives as long as its tokenizer.
-        inputs_.hashes.push_back({fs::absolute(folder).lexically_normal().filename().string(),
+        inputs_.hashes.push_back({Checkpoint::open(path)->display_name(),
                                   std::shared_ptr<const tokenizer::WordHash>(words, words->word_hash())});
     }
 
