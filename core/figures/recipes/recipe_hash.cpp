@@ -158,14 +158,15 @@ std::string ngrams_text(const std::string& word) {
 
 TextTable words_table(const std::vector<HashedText>& texts) {
     TextTable table;
-    table.header = {"word", "model", "bits", "codes", "n-grams"};
-    table.words = table.header.size();
+    table.header = {"word", "n-grams", "model", "bits", "codes"};
+    table.words = 2;  // where all do not fit the n-grams give way
+    table.more_words = {2, 3, 4};
     for (const HashedText& text : texts) {
         for (const HashedWord& word : text.words) {
             std::string codes;
             for (const std::int32_t code : tokenizer::codes_of(word.bits, text.group))
                 codes += (codes.empty() ? "" : " ") + std::to_string(code);
-            table.rows.push_back({visible_token(word.piece), text.name, word.hex, codes, ngrams_text(word.piece)});
+            table.rows.push_back({visible_token(word.piece), ngrams_text(word.piece), text.name, word.hex, codes});
         }
     }
     return table;
