@@ -118,7 +118,7 @@ analysis::TargetOptions target_options(const Options& options, const model::Mode
     target.texts = options.targets;
     target.token_files.assign(options.target_tokens.begin(), options.target_tokens.end());
     target.start = static_cast<std::int32_t>(config.decoder_start);
-    target.vocabulary = config.vocabulary;
+    target.vocabulary = config.ids();
     target.length = options.windows ? 0 : options.length;
     target.repeat_token = options.repeat_token;
     return target;

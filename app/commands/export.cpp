@@ -88,7 +88,7 @@ void add_export(CLI::App& app, Context& context) {
     auto options = std::make_shared<ExportOptions>();
     add_option(*command, "files", options->files,
                "Analysis files (*.headscope.h5), run folders, evaluation files; cost: also checkpoints and presets; "
-               "tensors: checkpoints")
+               "tensors: checkpoints; hash with --words: md5, lsh, checkpoints")
         ->required();
     add_option(*command, "--figure", options->request.recipe, "A recipe; see headscope list figures")->required();
     add_option(*command, "-o,--output", options->output, "OUT.pdf, .svg, .png or .csv")->required();

@@ -23,6 +23,8 @@
 #include "core/store/evaluation_file.h"
 #include "core/store/file_format.h"
 #include "core/store/run_file.h"
+#include "core/tokenizer/hashed/sample_hash.h"
+#include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/training/job/job_name.h"
 
 namespace headscope::app {
@@ -97,6 +99,8 @@ public:
             add_tensors_of(path);
         } else if (wants_sizes()) {
             add_checkpoint(path);
+        } else if (request_.recipe == "hash") {
+            add_hash(path);
         } else {
             inputs_.analyses.push_back(store::AnalysisFile::open(path));  // says what it is not
         }
@@ -155,6 +159,31 @@ private:
             unread_.push_back(
                 {checkpoint, {title, std::move(name), std::string(checkpoint::name(info.type)), info.shape, {}}});
         }
+    }
+
+    /// "md5" and "lsh" are the program's own, where there is no such file.
+    void add_hash(const fs::path& path) {
+        using tokenizer::WordHashKind;
+        std::error_code ignored;
+        const bool there = fs::exists(path, ignored);
+        for (const auto& [name, kind] : {std::pair("md5", WordHashKind::md5), std::pair("lsh", WordHashKind::lsh)}) {
+            if (there || path.native() != name) continue;
+            inputs_.hashes.push_back({"", tokenizer::sample_hash(kind)});
+            return;
+        }
+        const fs::path folder = fs::is_directory(path, ignored) ? path : path.parent_path();
+        const auto settings = there ? tokenizer::hash_settings_in(folder) : std::nullopt;
+        if (!settings || !settings->has_bits()) {
+            throw Error(ErrorCode::usage, path.string(),
+                        "expected md5, lsh, or a checkpoint with a hash embedding whose words have bits",
+                        !there     ? "found no such file"
+                        : settings ? "found a hash embedding without bits"
+                                   : "found none");
+        }
+        const auto words = tokenizer::read_word_tokenizer(folder, *settings);
+        // The hash lives as long as its tokenizer.
+        inputs_.hashes.push_back({Checkpoint::open(path)->display_name(),
+                                  std::shared_ptr<const tokenizer::WordHash>(words, words->word_hash())});
     }
 
     void add_hdf5(const fs::path& path) {

@@ -131,7 +131,7 @@ void open_as_model(OpenModel& open) {
     card.vocabulary = config.vocabulary;
     card.causal = config.causal;
     card.encoder_decoder = config.encoder != nullptr;
-    card.head = open.inspection.has_head;
+    card.head = open.inspection.has_head || open.inspection.has_classes;
     card.experts = config.experts > 0;
     card.recurrent = has_recurrent_site(open.inspection);
     card.memory = config.positions == model::PositionKind::relative;
@@ -251,7 +251,7 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
         analysis::TargetOptions target;
         if (!choice.target.isEmpty()) target.texts.push_back(choice.target.toStdString());
         target.start = static_cast<std::int32_t>(config.decoder_start);
-        target.vocabulary = config.vocabulary;
+        target.vocabulary = config.ids();
         target.length = choice.windows ? 0 : choice.length;
         target.repeat_token = choice.repeat_token;
         request.targets =
@@ -260,7 +260,7 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
     request.record.maps = choice.maps;
     request.record.states = choice.states;
     request.record.norms = choice.norms;
-    request.record.logits = choice.logits && model.inspection.has_head;
+    request.record.logits = choice.logits && model.card.head;
     request.record.experts = choice.experts && config.experts > 0;
     request.record.implicit = choice.implicit && has_recurrent_site(model.inspection);
     request.record.branches = choice.branches && analysis::type_chunk(model.inspection.sites) > 0;

@@ -70,6 +70,7 @@ bool MeasuringProbe::layer_measured(std::int64_t layer) const {
 bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
     if (is_routing(name)) return header_.record.experts && layer_measured(layer.value);
     if (name == "token_types") return header_.type_chunk > 0 && layer_measured(layer.value);
+    if (name == "head_embeddings") return header_.head_embedding_size > 0 && layer_measured(layer.value);
     if (name == "branch_weights") return header_.record.branches && layer_measured(layer.value);
     return model::is_residual(name) || recorded(name, layer);
 }
@@ -98,6 +99,7 @@ void MeasuringProbe::announce(std::string_view name, LayerIndex layer, const at:
             write_experts(layer.value, value);
     }
     if (name == "token_types" && wants(name, layer)) write_token_types(layer, value);
+    if (name == "head_embeddings" && wants(name, layer)) head_embeddings_ = value;
     if (name == "branch_weights" && wants(name, layer)) write_branch_weights(layer, value);
     if (!recorded(name, layer)) return;
     if (name == first_boundary_)
@@ -221,6 +223,8 @@ void MeasuringProbe::write_states(const model::AttentionRecord& record) {
 void MeasuringProbe::write_parameters(const model::AttentionRecord& record) {
     const kernels::ScoreRule& rule = record.rule;
     const Site& site = record.description;
+    if (site.has_head_embeddings)
+        writer_.write_head_embeddings(record.site.value, float_values(std::exchange(head_embeddings_, {})));
     std::vector<float> biases;
     for (std::int64_t h = 0; h < site.heads && site.bias_length > 0; ++h) {
         for (std::int64_t i = 0; i < header_.bias_window; ++i) {

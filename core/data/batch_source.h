@@ -21,8 +21,22 @@ struct DataBatch {
     std::int64_t sequences = 0;         ///< B
     std::int64_t length = 0;            ///< L
     std::vector<std::int64_t> ids;      ///< [B, L] what the model reads
-    std::vector<std::int64_t> targets;  ///< [B, L] what it should say behind each of them; no_target: does not count
-    std::int64_t counted = 0;           ///< targets that count
+    std::vector<std::int64_t> lengths;  ///< [B] or empty: all L; what lies behind is padding
+    /// [B, L] what it should say behind each token, or of it (encoders); [B, Lt] with a target text, behind each of
+    /// its tokens; [B] the class of each text. no_target: does not count.
+    std::vector<std::int64_t> targets;
+    std::vector<float> values;  ///< [B] in place of classes: the number that is to be said of each text
+    std::int64_t counted = 0;   ///< targets, or values, that count
+
+    /// Of an encoder-decoder: what its decoder reads, the start token first.
+    std::int64_t target_length = 0;            ///< Lt
+    std::vector<std::int64_t> target_ids;      ///< [B, Lt]
+    std::vector<std::int64_t> target_lengths;  ///< [B] or empty
+
+    /// Of a hash embedding (model::Batch::features): one of the two, or none.
+    std::int64_t bits_per_token = 0;
+    std::vector<std::uint8_t> bits;    ///< [B, L, bits_per_token]
+    std::vector<std::int64_t> points;  ///< [B, L] code points
 };
 
 /// Const members are safe from several threads.
@@ -30,7 +44,7 @@ class BatchSource {
 public:
     virtual ~BatchSource() = default;
     /// Sequences [first, first + count). Error: format when a token file holds ids beyond its vocabulary.
-    DataBatch read(std::int64_t first, std::int64_t count) const;
+    virtual DataBatch read(std::int64_t first, std::int64_t count) const;
 
     std::int64_t length() const noexcept { return length_; }          ///< L
     std::int64_t vocabulary() const noexcept { return vocabulary_; }  ///< ids are in [0, vocabulary)

@@ -15,7 +15,8 @@
 
 namespace headscope::tokenizer {
 class Tokenizer;
-}
+class WordTokenizer;
+}  // namespace headscope::tokenizer
 
 namespace headscope::data {
 
@@ -41,6 +42,16 @@ struct DataSummary {
     std::vector<double> entropies;
 };
 
+/// What a model with a hash embedding reads, in place of a tokenizer that the settings name.
+struct HashedWords {
+    std::shared_ptr<const tokenizer::WordTokenizer> tokenizer;
+    std::vector<TokenizerFile> files;  ///< ngrams.json of lsh
+};
+
+/// The most frequent n-grams of all words of a job's text (core/tokenizer/hashed/ngrams.h): at most `count`.
+std::vector<std::string> frequent_ngrams(const DataSettings& settings, const DataPlaces& places, std::size_t count,
+                                         Progress& progress, const Cancellation& cancellation);
+
 class DataSet {
 public:
     /// Reads the sources, trains the tokenizer if asked, writes or finds the token file. In bounded memory, with
@@ -48,7 +59,8 @@ public:
     /// Error: usage for settings that contradict each other, nothing to read, too short a text for one sequence; io,
     /// format for files; what is not installed by the name of its package.
     static std::shared_ptr<const DataSet> prepare(const DataSettings& settings, const DataPlaces& places,
-                                                  Progress& progress, const Cancellation& cancellation);
+                                                  Progress& progress, const Cancellation& cancellation,
+                                                  const HashedWords* words = nullptr);
     virtual ~DataSet();
 
     const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }

@@ -24,6 +24,15 @@ struct FixedToken {
     std::optional<std::int64_t> id;  ///< without one the tokenizer's mask token, else its unk token
 };
 
+/// What a model is trained for: [objective] of a job. The sequences that it reads follow from it.
+struct ObjectiveSettings {
+    std::string kind = "next_token";  ///< masked, shuffle_random, translation, classify
+    double mask = 0.15;               ///< masked: share of tokens that are drawn; of these 80 % masked, 10 % random
+    double shuffle = 0.1;             ///< shuffle_random: share of tokens that change places
+    double random = 0.1;              ///< shuffle_random: share of the others that are replaced
+    std::int64_t classes = 2;         ///< classify; 1: a number
+};
+
 /// Exactly one of text, corpus and generator says what to train on.
 struct DataSettings {
     std::vector<std::string>
@@ -37,6 +46,7 @@ struct DataSettings {
     double validation = 0.02;                   ///< share of the tokens that is held out, from the end; 0: none
     std::vector<std::string> validation_files;  ///< held out instead of a share: files, folders, patterns
     std::optional<FixedToken> fixed_token;      ///< of what is held out, too
+    ObjectiveSettings objective;
 };
 
 /// Folders that a job's data have to do with.

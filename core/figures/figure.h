@@ -26,6 +26,10 @@ namespace headscope::cost {
 struct CostTable;
 }
 
+namespace headscope::tokenizer {
+class WordHash;
+}
+
 namespace headscope::store {
 class AnalysisFile;
 struct RunRecord;
@@ -244,6 +248,12 @@ struct TensorSpread {
     std::shared_ptr<const checkpoint::TensorSummary> numbers;
 };
 
+/// What hashes words: a model's, or without a name the program's own (tokenizer::sample_hash()).
+struct NamedHash {
+    std::string name;
+    std::shared_ptr<const tokenizer::WordHash> hash;  ///< its words have bits
+};
+
 /// How the values of an indicator become colours: as they are, by their range over everything in the figure, or by the
 /// range of each layer.
 enum class Normalise { absolute, minmax, layer };
@@ -323,6 +333,7 @@ struct FigureOptions {
     bool measure = false;                ///< `cost`: whoever makes the inputs measures, too
     /// `tensors`: names, or patterns with * and ?, for whoever makes the inputs.
     std::vector<std::string> tensors;
+    std::string words;  ///< `hash`: a text, whose words the given hashes take
 
     bool operator==(const FigureOptions&) const = default;
 };
@@ -334,15 +345,18 @@ struct FigureInputs {
     std::vector<std::shared_ptr<const store::Evaluation>> evaluations;
     std::vector<CostModel> models;
     std::vector<TensorSpread> tensors;
+    std::vector<NamedHash> hashes;
 
     bool empty() const {
-        return analyses.empty() && runs.empty() && evaluations.empty() && models.empty() && tensors.empty();
+        return analyses.empty() && runs.empty() && evaluations.empty() && models.empty() && tensors.empty() &&
+               hashes.empty();
     }
 };
 
 struct RecipeInfo {
     std::string name, description, needs;
-    bool of_analyses = false, of_runs = false, of_evaluations = false, of_models = false, of_tensors = false;
+    bool of_analyses = false, of_runs = false, of_evaluations = false, of_models = false, of_tensors = false,
+         of_hashes = false;
 };
 std::vector<RecipeInfo> recipes();
 

@@ -30,6 +30,7 @@ FigureData lines(Files files, const FigureOptions& options);
 FigureData branch_weights(Files files, const FigureOptions& options);
 FigureData bias(Files files, const FigureOptions& options);
 FigureData offsets(Files files, const FigureOptions& options);
+FigureData head_embeddings(Files files, const FigureOptions& options);
 FigureData mass(Files files, const FigureOptions& options);
 FigureData token_types(Files files, const FigureOptions& options);
 FigureData difference(Files files, const FigureOptions& options);
@@ -47,6 +48,7 @@ FigureData ablation(const FigureInputs& inputs, const FigureOptions& options);
 FigureData scaling(const FigureInputs& inputs, const FigureOptions& options);
 FigureData cost(const FigureInputs& inputs, const FigureOptions& options);
 FigureData tensors(const FigureInputs& inputs, const FigureOptions& options);
+FigureData hash_words(const FigureInputs& inputs, const FigureOptions& options);
 
 /// What the second file of a difference is asked for: options.other_sequence, other_layer and other_head in the places
 /// of sequence, layer and head, where they are given.
@@ -80,6 +82,14 @@ std::string site_label(const store::AnalysisFile& file, std::int64_t site);
 /// The same as a title: "layer 3", "decoder layer 3, cross".
 std::string site_title(const store::AnalysisFile& file, std::int64_t site);
 std::string site_title(std::span<const Site> sites, std::int64_t site);
+
+/// What the losses and logits of an analysis are about. Threads: any.
+struct OutputKind {
+    bool next = true;      ///< at a token: the one after it; else the token itself
+    bool classes = false;  ///< logits are of classes, not of the vocabulary
+    bool none = false;     ///< the model has no head
+};
+OutputKind output_kind(const store::AnalysisHeader& header);
 
 /// A name for each file that tells them apart: the model's name, with the file's where two are alike.
 std::vector<std::string> file_labels(Files files);

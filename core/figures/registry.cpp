@@ -19,7 +19,7 @@ struct Entry {
     unsigned kinds = 0;
 };
 
-constexpr unsigned kRuns = 1, kEvaluations = 2, kModels = 4, kTensors = 8;
+constexpr unsigned kRuns = 1, kEvaluations = 2, kModels = 4, kTensors = 8, kHashes = 16;
 
 // One line a recipe. A name here is what the command line's --figure takes.
 constexpr std::array kRecipes{
@@ -56,6 +56,10 @@ constexpr std::array kRecipes{
           "a model whose scores have a bias by distance", bias},
     Entry{"offsets", "offsets of Elastic-Softmax: a violin a layer with its mean, and a heat map layers x heads",
           "a model with an elastic normaliser", offsets},
+    Entry{"head-embeddings",
+          "embeddings by which the heads of multiple-head-embedding attention differ: norms, pairwise cosines, and "
+          "beside them how far the heads' weights differ; --layer: the cosines of one layer",
+          "a model with mhe_add or mhe_mul layers", head_embeddings},
     Entry{"mass",
           "where the weight of a row goes, a stacked bar a head: first key, other keys, learned sink, released; the "
           "share "
@@ -70,9 +74,11 @@ constexpr std::array kRecipes{
           "what differs between two analyses, or two sequences, layers or heads of one: indicators, or the maps of "
           "--layer and --head, cells paired by their tokens",
           "indicators: models alike; maps: analyze --record maps", difference},
-    Entry{"hash",
-          "bits of a text's words and how alike they are, with n-grams and code words; MD5 and LSH side by side",
-          "a model with a hash embedding", hash},
+    Entry{
+        "hash",
+        "bits of a text's words, or of those of --words, and how alike they are, with n-grams and code words; MD5 and "
+        "LSH side by side",
+        "a model with a hash embedding; --words: md5, lsh or checkpoints with one", hash, hash_words, kHashes},
     Entry{"thumbnails", "small attention maps of every head of every layer", "thumbnails", thumbnails},
     Entry{"timeline",
           "indicators of each layer while a model learned; --step: radar and thumbnails of the layers at that step",
@@ -104,7 +110,8 @@ std::vector<RecipeInfo> recipes() {
     std::vector<RecipeInfo> all;
     for (const auto& entry : kRecipes) {
         all.push_back({entry.name, entry.description, entry.needs, entry.make != nullptr, (entry.kinds & kRuns) != 0,
-                       (entry.kinds & kEvaluations) != 0, (entry.kinds & kModels) != 0, (entry.kinds & kTensors) != 0});
+                       (entry.kinds & kEvaluations) != 0, (entry.kinds & kModels) != 0, (entry.kinds & kTensors) != 0,
+                       (entry.kinds & kHashes) != 0});
     }
     return all;
 }
@@ -157,12 +164,13 @@ struct Kind {
 
 FigureData make_figure(const std::string& recipe, const FigureInputs& inputs, const FigureOptions& options) {
     const Entry& entry = entry_of(recipe);
-    const std::array<Kind, 5> kinds{
+    const std::array<Kind, 6> kinds{
         {{"analysis files", !inputs.analyses.empty(), entry.make != nullptr},
          {"runs", !inputs.runs.empty(), (entry.kinds & kRuns) != 0},
          {"evaluation files", !inputs.evaluations.empty(), (entry.kinds & kEvaluations) != 0},
          {"models", !inputs.models.empty(), (entry.kinds & kModels) != 0},
-         {"checkpoints", !inputs.tensors.empty(), (entry.kinds & kTensors) != 0}}};
+         {"checkpoints", !inputs.tensors.empty(), (entry.kinds & kTensors) != 0},
+         {"hashes of words", !inputs.hashes.empty(), (entry.kinds & kHashes) != 0}}};
     std::string wanted, found;
     int known = 0, unknown = 0;
     for (const Kind& kind : kinds) {

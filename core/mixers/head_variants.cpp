@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/stack.h>
 
 #include "core/base/error.h"
 #include "core/mixers/shared/attend.h"
@@ -96,6 +97,7 @@ std::vector<Site> HeadVariantMixer::sites() const {
     site.key_size = site.value_size = static_cast<std::int32_t>(head_size_);
     site.kind = is_cross() ? "cross" : "self";
     site.causal = rule_.causal;
+    site.has_head_embeddings = embeds_heads();
     return {site};
 }
 
@@ -133,6 +135,8 @@ at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContex
         const at::Tensor keys = of_heads(shared, key_embedding_);
         return has_norms_ ? key_norm_(keys) : keys;
     };
+    if (embeds_heads() && context.wants("head_embeddings"))
+        context.announce("head_embeddings", at::stack({query_embedding_, key_embedding_, value_embedding_}));
     context.announce("query", swapped(query));
     if (context.wants("key")) context.announce("key", swapped(finished_key(key)));
     if (context.wants("value")) context.announce("value", swapped(of_heads(value, value_embedding_)));

@@ -24,8 +24,10 @@ struct Batch {
     /// of each word, 0 or 1; or of characters [B, L, 1] int64, code points. What stands at special tokens is not read.
     at::Tensor features{};
 
-    /// What an objective compares with (objective.h): for each of predicted() a token, or -1: not counted.
+    /// What an objective compares with (objective.h): for each of predicted() a token or class, [B] a class of each
+    /// text, or -1: not counted.
     at::Tensor labels{};
+    at::Tensor values{};  ///< [B] float32 in place of labels: the number that is to be said of each text
 
     bool padded() const { return shorter(lengths, ids); }
     bool target_padded() const { return shorter(target_lengths, target); }

@@ -55,7 +55,8 @@ struct ImplicitRecord {
 /// its ends being "encoder_embedding" and "encoder_final_norm". A decoder's layer with cross-attention announces
 /// "cross_input_norm", that site's "query", "key", "value" and "head_output", and "cross_output" after what its own
 /// tokens' site did. A layer of NAtS-L announces "token_types" [B, linear heads, chunks] (int8, 0 softmax, 1 linear,
-/// -1 past a sequence's end) and "branch_weights" [B, softmax heads, L, 2] (linear, softmax). A layer with softmax
+/// -1 past a sequence's end) and "branch_weights" [B, softmax heads, L, 2] (linear, softmax). A site whose heads differ by
+/// embeddings alone announces "head_embeddings" [3, heads, size] (of queries, keys, values) before its "query". A layer with softmax
 /// attention and a state side by side announces what both have twice, the softmax's first; its "mixer_output" is behind
 /// their output projections. A layer that is its feed-forward alone announces no mixer's.
 ///

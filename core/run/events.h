@@ -7,6 +7,7 @@
 // No torch here: the window includes this.
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -42,13 +43,16 @@ struct Step {
     double tokens_per_second = 0;  ///< of this step
     double seconds = 0;            ///< of training since step 0, without pauses and without what was rewound
     double memory = 0;             ///< resident bytes of the process (of several: the first one), now
+    /// Share of the targets that the model says, of objectives other than next_token; NaN: not measured.
+    double accuracy = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct Validation {
     std::int64_t step = 0;
-    double loss = 0;          ///< nats a token
-    std::int64_t tokens = 0;  ///< that it was measured on
-    double seconds = 0;       ///< that it took
+    double loss = 0;                                             ///< nats a token
+    std::int64_t tokens = 0;                                     ///< that it was measured on
+    double seconds = 0;                                          ///< that it took
+    double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< as Step's
 };
 
 /// The indicators of the fixed probe batch after `step` updates, means over its sequences. n sites, H heads (the most

@@ -38,11 +38,12 @@ std::string map_type_name(MapType type) {
 
 void AnalysisHeader::take_parameters() {
     std::int64_t end = 0;
-    bias_first = bias_window = 0;
+    bias_first = bias_window = head_embedding_size = 0;
     has_slopes = has_offsets = false;
     for (const Site& site : sites) {
         has_slopes |= site.has_slopes;
         has_offsets |= site.has_offsets;
+        if (site.has_head_embeddings) head_embedding_size = std::max<std::int64_t>(head_embedding_size, site.key_size);
         if (site.bias_length == 0) continue;
         bias_first = std::min<std::int64_t>(bias_first, site.bias_first);
         end = std::max<std::int64_t>(end, site.bias_first + site.bias_length);

@@ -67,6 +67,7 @@ struct AnalysisHeader {
     /// Of /parameters: W and the first distance of distance_bias (0: none), and whether there are the others.
     std::int64_t bias_window = 0, bias_first = 0;
     bool has_slopes = false, has_offsets = false;
+    std::int64_t head_embedding_size = 0;  ///< numbers of each embedding in /parameters/head_embedding; 0: none
     std::int64_t experts = 0, experts_per_token = 0;  ///< of a layer that has some, for /experts
 
     /// Sets what is said above of /parameters to what the sites have.

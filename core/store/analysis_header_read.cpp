@@ -289,6 +289,8 @@ private:
         }
         h_.has_slopes = hdf5::exists(file_, "/parameters/slope");
         h_.has_offsets = hdf5::exists(file_, "/parameters/offset");
+        if (hdf5::exists(file_, "/parameters/head_embedding"))
+            h_.head_embedding_size = shape("/parameters/head_embedding", Type::float32, 4)[3];
         if (hdf5::exists(file_, "/token_types")) {
             const auto types = hdf5::open_dataset(file_, "/token_types", Type::int8, 4, bytes_, where_);
             hdf5::read_attribute(types.id, "chunk_size", Type::int64, &h_.type_chunk, 1, where_ + ", /token_types");

@@ -432,6 +432,14 @@ void AnalysisWriter::write_parameters(std::int64_t site, std::span<const float> 
     impl_->flush();
 }
 
+void AnalysisWriter::write_head_embeddings(std::int64_t site, std::span<const float> embeddings) {
+    const std::int64_t size = impl_->header.head_embedding_size;
+    const std::int64_t heads = static_cast<std::int64_t>(embeddings.size()) / (3 * size);
+    impl_->write("/parameters/head_embedding", Type::float32, {site, 0, 0, 0}, {1, 3, heads, size}, embeddings.data(),
+                 embeddings.size());
+    impl_->flush();
+}
+
 void AnalysisWriter::write_problems(const std::vector<std::string>& problems) {
     if (problems.empty()) return;
     Impl& f = *impl_;

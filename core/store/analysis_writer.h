@@ -67,6 +67,8 @@ public:
     /// room for it, or empty.
     void write_parameters(std::int64_t site, std::span<const float> offset, std::span<const float> slope,
                           std::span<const float> distance_bias);
+    /// Of queries, keys and values [3, heads, the header's head_embedding_size].
+    void write_head_embeddings(std::int64_t site, std::span<const float> embeddings);
     /// What each branch's output is multiplied by, at the softmax branch's site: [heads, length, 2], linear first.
     void write_branch_weights(std::int64_t s, std::int64_t site, std::span<const float> weights);
     /// As write_site, of a site with an implicit matrix, whose type and matrix are written before.

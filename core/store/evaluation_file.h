@@ -33,6 +33,9 @@ struct EvaluatedModel {
     std::int64_t training_length = 0;  ///< tokens of its training's sequences, or its positions; 0: no limit
     std::int64_t seed = -1;            ///< of the run that trained it; -1: not known
     std::string job{};  ///< SHA-256 of its training job but for the seed: models that have the same are seeds of one
+    /// Weights of all attention sublayers with their output projections, without biases (thesis, Tables 3.1 to 3.3),
+    /// and of what the model reads words by (Table 2.2); -1: not known.
+    std::int64_t attention_parameters = -1, embedding_parameters = -1;
 
     bool operator==(const EvaluatedModel&) const = default;
 };

@@ -250,6 +250,12 @@ private:
             add("/parameters/offset", Type::float32, {"/site", "/head"}, "",
                 std::string("offset of the elastic normaliser") + per_head);
         }
+        if (header_.head_embedding_size > 0) {
+            scale("/embedding_part", 3, "0: of queries, 1: of keys, 2: of values");
+            scale("/embedding_number", header_.head_embedding_size, "number of a head's embedding, counted from 0");
+            add("/parameters/head_embedding", Type::float32, {"/site", "/embedding_part", "/head", "/embedding_number"},
+                "", std::string("embeddings by which heads differ") + per_head);
+        }
     }
 
     /// The name of a scale of this size beside others: the first size met takes the plain name.

@@ -134,3 +134,17 @@ TEST_CASE("a model with other mixers is a checkpoint that tells them, and is ana
     check_usage_error(run_headscope({"convert", sample().string(), (folder / "other").string(), "--swap", "mlp"}));
     CHECK(folder.names() == std::vector<std::string>{"swapped", "x.headscope.h5"});
 }
+
+TEST_CASE("words are hashed without a model, or by a checkpoint that hashes words", "[app][output]") {
+    TemporaryFolder folder;
+    const std::string csv = (folder / "words.csv").string();
+    check_success(run_headscope({"export", "md5", "lsh", "--figure", "hash", "--words", "Hello there", "-o", csv}));
+    const std::string table = read_file(csv);
+    CHECK(table.starts_with("model,sequence,hash,word,other,bits,other_bits,differing,cosine\r\n"));
+    // The bits of "hello" as the specification prints them.
+    CHECK(table.find("MD5,0,MD5,hello,hello,1dec56025892c637efb2601c8e1a3ab4,") != std::string::npos);
+    CHECK(table.find("LSH,0,LSH,hello,there,") != std::string::npos);
+    check_refusal(run_headscope({"export", "md5", "--figure", "hash", "-o", csv}), "--words");
+    check_refusal(run_headscope({"export", sample().string(), "--figure", "hash", "--words", "a", "-o", csv}),
+                  "hash embedding");
+}

@@ -8,6 +8,7 @@
 #include <QToolButton>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 
 #include "core/store/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
@@ -28,8 +29,10 @@ namespace {
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
 struct Shown {
-    explicit Shown(const tests::SyntheticAnalysis& a = {}) {
-        tests::write_synthetic_analysis(folder / "a.headscope.h5", a);
+    explicit Shown(const tests::SyntheticAnalysis& a = {})
+        : Shown([&a](const auto& path) { tests::write_synthetic_analysis(path, a); }) {}
+    explicit Shown(const std::function<void(const std::filesystem::path&)>& write) {
+        write(folder / "a.headscope.h5");
         study = tests::open_study(desk, folder / "a.headscope.h5");
         view.reset(tests::view_kind("loss").make(&desk, nullptr));
         view->resize(1000, 700);
@@ -110,6 +113,63 @@ TEST_CASE("What the model expected in place of a token", "[loss]") {
         spelt |= row.number >= 10;
     }
     CHECK(spelt);
+}
+
+TEST_CASE("Classes of tokens and of a text stand where choices do", "[loss]") {
+    tests::SyntheticAnalysis a;
+    a.causal = false;
+    const auto write = [&a](const std::filesystem::path& path, const char* head, std::int64_t classes) {
+        store::AnalysisHeader header = tests::synthetic_header(a);
+        header.config_json = std::string(R"({"causal": false, "head": ")") + head + "\"}";
+        header.classes = classes;
+        store::AnalysisWriter writer(path, header);
+        for (std::int32_t layer = 0; layer < a.layers; ++layer) tests::write_synthetic_layer(writer, a, 0, layer);
+        if (a.record.logits) {
+            std::vector<float> logits(24 * 3, 0.0F);
+            logits[7 * 3 + 2] = std::log(6.0F);
+            writer.write_logits(0, 0, logits);
+        }
+        if (classes > 0) writer.write_class_logits(0, std::vector<float>(static_cast<std::size_t>(classes), 2.5F));
+        writer.publish();
+    };
+    a.vocabulary = 3;
+    a.record.logits = true;
+    Shown tokens([&](const auto& path) { write(path, "token_classes", 0); });
+    CHECK(tokens.label("predictions_title").contains("Choose a token"));
+    CHECK_FALSE(tokens.table("surprises").isVisible());
+    CHECK_FALSE(tokens.view->figure());  // there is no loss to draw
+    REQUIRE(tokens.text().values().size() == 24);
+    CHECK(tokens.text().values()[7] == 2);  // each token has its class's colour and number
+    CHECK(tokens.text().values()[6] == 0);
+    tokens.click(7);
+    const auto& rows = tokens.table("predictions").model_of_tokens().rows();
+    REQUIRE(rows.size() == 3);
+    CHECK(rows[0].token == "class 2");
+    CHECK(rows[0].value == Approx(0.75));
+    CHECK(tokens.label("predictions_title").contains("class 2 with probability 0.75"));
+
+    a.record.logits = false;
+    Shown text([&](const auto& path) { write(path, "sequence_classes", 2); });
+    REQUIRE(text.table("predictions").model_of_tokens().rows().size() == 2);
+    CHECK(text.label("predictions_title").contains("class 0 with probability 0.5"));
+    Shown number([&](const auto& path) { write(path, "sequence_classes", 1); });
+    CHECK(number.label("predictions_title").contains("2.5"));
+
+    // What was not recorded is offered.
+    Shown without([&](const auto& path) { write(path, "token_classes", 0); });
+    QSignalSpy wanted(&without.desk, &Desk::run_wanted);
+    QTest::mouseClick(without.view->findChild<QPushButton*>("notice_action"), Qt::LeftButton);
+    REQUIRE(wanted.count() == 1);
+    CHECK(wanted[0][0].value<RunWish>().logits);
+}
+
+TEST_CASE("An encoder's loss is that of the token where it stands", "[loss]") {
+    tests::SyntheticAnalysis a;
+    a.causal = false;
+    Shown s(a);
+    CHECK(s.text().values()[0] == Approx(6));
+    CHECK(s.text().values()[5] == Approx(2.0 + 4.0 / 6).epsilon(1e-6));
+    CHECK(std::isnan(s.text().values()[23]));
 }
 
 TEST_CASE("Probabilities are those of a softmax, ties in the order of ids", "[loss]") {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // view_shot VIEW OUT.png
 // FILE.headscope.h5|RUN|made|FILE.evaluation.h5|evaluated|long_texts|task_results|recurrent|lazy|
-//           alibi...
+//           alibi|heads...
 //           [--size WxH] [--dark] [--all] [--sequence N] [--site N] [--head N]
 //           [--query N] [--key N] [--filter HEADS] [--state JSON] [--compare APPROVED.png]
 // Draws one view of the window on the offscreen platform: to look at it, and for pictures that tests compare. RUN is
 // the folder of a training run, `made` a run that never was (run_fixture.h), the word twice two of them; `evaluated`,
 // `long_texts` and `task_results` are results that nobody measured (sample_records.h), `recurrent`, `lazy` and
-// `alibi` analyses of models that never were (synthetic_recurrent.h, synthetic_lazy.h); the view `tensors` shows a
+// `alibi` and `heads` analyses of models that never were (synthetic_recurrent.h, synthetic_lazy.h, synthetic_heads.h);
+// the view `tensors` shows a
 // checkpoint that never was (made_tensors.h). With
 // --compare the picture is held against one that was looked at and approved; it ends with 3 when they differ.
 #include <QApplication>
@@ -27,6 +28,7 @@
 #include "core/store/evaluation_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/figures/sample_records.h"
+#include "tests/core/store/synthetic_heads.h"
 #include "tests/core/store/synthetic_lazy.h"
 #include "tests/core/store/synthetic_recurrent.h"
 #include "tests/widgets/desk_fixture.h"
@@ -152,6 +154,7 @@ int main(int argc, char** argv) try {
     lazy.analysis.record.maps = lazy.analysis.record.states = true;
     tests::write_lazy_analysis(folder / "lazy.headscope.h5", lazy);
     tests::write_lazy_analysis(folder / "alibi.headscope.h5", tests::alibi_sample());
+    tests::write_head_embeddings_analysis(folder / "heads.headscope.h5");
     tests::AnsweringTensors tensors;
     widgets::Desk desk;
     desk.set_tensors(&tensors);
@@ -169,7 +172,7 @@ int main(int argc, char** argv) try {
                                                                      : store::read_evaluation(plain[i])));
         else if (plain[i] == "made" || std::filesystem::is_directory(plain[i]))
             open_run(desk.runs(), plain[i], i);
-        else if (plain[i] == "recurrent" || plain[i] == "lazy" || plain[i] == "alibi")
+        else if (plain[i] == "recurrent" || plain[i] == "lazy" || plain[i] == "alibi" || plain[i] == "heads")
             tests::open_study(desk, folder / (plain[i] + ".headscope.h5"));
         else
             tests::open_study(desk, plain[i]);

@@ -24,12 +24,13 @@ VIEWS = [
     ("radar", []), ("logits", []), ("states", []),
     ("tensors", ["--state", '{"tensor": "model.layers.3.attn.q.weight", "filter": "layers.3"}']),
 ]
-# Those of training and of recurrent layers and Lazy Attention, of runs, results and models that never were.
+# Those of training, of recurrent layers, Lazy Attention and head embeddings, of typed words, of runs, results and models that never were.
 RUN_VIEWS = [("train", ["made"]), ("layout", ["made"]), ("run", ["made", "made"]), ("timeline", ["made"]),
              ("cost", ["made"]), ("context_perplexity", ["evaluated"]), ("ablation", ["evaluated"]),
              ("scaling", ["evaluated"]), ("position_perplexity", ["long_texts"]), ("ruler", ["long_texts"]),
              ("latency", ["long_texts"]), ("token_types", ["recurrent"]), ("branch_weights", ["recurrent"]),
-             ("mass", ["lazy"]), ("bias", ["lazy"]), ("offsets", ["lazy"])]
+             ("mass", ["lazy"]), ("bias", ["lazy"]), ("offsets", ["lazy"]),
+             ("head_embeddings", ["heads"]), ("hash", ["heads"])]
 
 
 def main():

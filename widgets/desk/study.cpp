@@ -111,6 +111,11 @@ QString Study::site_name(std::int64_t site) const {
     return name;
 }
 
+std::string Study::mixer(std::int64_t site) const {
+    const auto layer = static_cast<std::size_t>(header_->sites.at(static_cast<std::size_t>(site)).layer);
+    return layer < header_->mixers.size() ? header_->mixers[layer] : std::string();
+}
+
 const store::SequenceTokens& Study::tokens(const std::string& stream, std::int64_t sequence) const {
     const auto& all = stream == "tokens" ? header_->sequences : header_->streams.at(stream);
     return all.at(static_cast<std::size_t>(sequence));

@@ -132,6 +132,8 @@ public:
     const std::vector<Site>& sites() const { return header_->sites; }
     /// "3", "decoder 3 cross".
     QString site_name(std::int64_t site) const;
+    /// Of the site's layer, as configurations call it; empty: the file does not say.
+    std::string mixer(std::int64_t site) const;
     std::int64_t sequences() const { return static_cast<std::int64_t>(header_->sequences.size()); }
     const store::SequenceTokens& tokens(const std::string& stream, std::int64_t sequence) const;
     const store::SequenceTokens& query_tokens(std::int64_t sequence, std::int64_t site) const;

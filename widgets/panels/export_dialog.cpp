@@ -247,6 +247,13 @@ void ExportDialog::list_inputs(const QStringList& chosen) {
             add(one.path, tr("Evaluation: %1").arg(one.name), true);
     if (info.of_tensors && desk_->tensors())
         for (const auto& model : desk_->tensors()->models()) add(model.path, model.name, true);
+    if (info.of_hashes) {
+        add(QStringLiteral("md5"), tr("MD5"), true);
+        add(QStringLiteral("lsh"), tr("LSH of English n-grams"), true);
+        for (const auto& model : desk_->tensors() ? desk_->tensors()->models() : std::vector<TensorSource::Model>{})
+            if (model.hash && model.hash->settings().has_bits() && !model.path.isEmpty())
+                add(model.path, model.name, true);
+    }
     if (info.of_models) {
         for (const PresetChoice& preset : desk_->runs().draft().choices().presets)
             add(preset.value, preset.title, true);

@@ -61,6 +61,7 @@ QString title_of(const std::string& name) {
                                                            {"metric", "Metric"},
                                                            {"length", "Length"},
                                                            {"tensor", "Tensor"},
+                                                           {"words", "Words"},
                                                            {"measure", "Measure here"},
                                                            {"width", "Width (mm)"},
                                                            {"height", "Height (mm)"},

@@ -428,7 +428,7 @@ void OnTextView::refresh_banner(const TextValues& values) {
                 tr("A recurrent layer has coefficients with signs: no mean weight of a key. What single "
                    "tokens look at is there."));
         if (values.without_maps)
-            return banner_->set(tr("This layer is recurrent; its implicit matrix was not recorded."),
+            return banner_->set(tr("This layer has no softmax; its implicit matrix was not recorded."),
                                 study()->running() ? QString() : tr("Run again with implicit matrices"), [this] {
                                     if (!study()) return;
                                     RunWish wish;

@@ -100,7 +100,12 @@ std::vector<TensorService::Model> TensorService::models() const {
     for (const auto& card : engine_->models()) {
         // No command line draws the tensors of a merged model.
         const ModelPlace place = ModelPlace::of(card.path);
-        models.push_back({card.id, card.name, place.adapter.isEmpty() ? place.path : QString()});
+        const auto model = engine_->opened(card.id);
+        // The hash lives as long as its tokenizer.
+        std::shared_ptr<const tokenizer::WordHash> hash;
+        if (model && model->tokenizer && model->tokenizer->word_hash() != nullptr)
+            hash = {model->tokenizer, model->tokenizer->word_hash()};
+        models.push_back({card.id, card.name, place.adapter.isEmpty() ? place.path : QString(), std::move(hash)});
     }
     return models;
 }

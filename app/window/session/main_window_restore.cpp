@@ -169,9 +169,10 @@ void MainWindow::restore_shown(const Session& session) {
         if (QString::fromStdString(study->path().string()) == session.shown_analysis) desk_.select_study(study->id());
     if (const widgets::Run* run = desk_.runs().run_at(session.shown_run)) desk_.runs().choose(run->id);
     restore_looks({{"selection", session.selection}, {"views", session.views}});
-    // Tensors are looked at without an analysis, too.
-    const bool tensors = session.front == QLatin1String("tensors") && !engine_.models().empty();
-    if (!session.front.isEmpty()) show_view(session.front, tensors);
+    // Tensors and typed words are looked at without an analysis, too.
+    const bool alone = session.front == QLatin1String("hash") ||
+                       (session.front == QLatin1String("tensors") && !engine_.models().empty());
+    if (!session.front.isEmpty()) show_view(session.front, alone);
 }
 
 /// A click may be for the window alone: it counts where something else is shown after it, or would be saved.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
@@ -25,8 +26,20 @@ QString text(const std::string& utf8) {
 
 constexpr std::int64_t kBytes = 257;  ///< bytes and the end of a text
 
+/// The model has a hash embedding: there is no vocabulary.
+bool hashes_words(const training::JobFile& job) {
+    nlohmann::json config = nlohmann::json::object();
+    for (const auto& preset : model::presets())
+        if (job.model.preset == preset.name) config = model::preset_json(preset.name);
+    if (job.model.config.is_object()) config.update(job.model.config);
+    if (!config.contains("embedding")) return false;
+    const nlohmann::json& embedding = config.at("embedding");
+    return embedding.is_object() && embedding.contains("kind") && embedding.at("kind") != "table";
+}
+
 /// Tokens of the job's tokenizer, as far as that is known before it is read or made; then the preset's.
 std::int64_t vocabulary_of(const training::JobFile& job) {
+    if (hashes_words(job)) return 0;
     if (job.data.generator)
         return std::ssize(data::make_generator(*job.data.generator, job.data.sequence_length).pieces);
     const std::string& name = job.data.tokenizer;
@@ -55,11 +68,17 @@ Sizes sizes_of(const training::JobFile& job) {
         sizes.model = model::inspect(*checkpoint::Checkpoint::open(from.is_absolute() ? from : job.base / from));
     }
     const auto& config = sizes.model.config;
-    sizes.mixers = config.mixers;
-    sizes.mixers.resize(static_cast<std::size_t>(config.layers), "standard");
+    // An encoder-decoder's layers are numbered through, the encoder's first.
+    const auto add = [&](const model::ModelConfig& tower) {
+        auto mixers = tower.mixers;
+        mixers.resize(static_cast<std::size_t>(tower.layers), "standard");
+        sizes.mixers.insert(sizes.mixers.end(), mixers.begin(), mixers.end());
+    };
+    if (config.encoder) add(*config.encoder);
+    add(config);
     if (!job.model.from.empty() && !job.model.layers.empty()) sizes.mixers = job.model.layers;
     if (!job.model.from.empty() && job.model.layers.empty() && !job.model.mixer.empty())
-        sizes.mixers = model::layout_mixers(job.model.layout, job.model.mixer, config.layers);
+        sizes.mixers = model::layout_mixers(job.model.layout, job.model.mixer, config.all_layers());
     return sizes;
 }
 
@@ -69,7 +88,7 @@ double activation_bytes(const training::JobFile& job, const model::ModelConfig& 
     const double number = job.training.precision == "bfloat16" ? 2 : 4;
     const double tokens = static_cast<double>(job.training.batch * job.data.sequence_length);
     const auto d = static_cast<double>(config.hidden), ff = static_cast<double>(config.feed_forward);
-    const auto layers = static_cast<double>(config.layers);
+    const auto layers = static_cast<double>(config.all_layers());
     return number * tokens * (layers * (9 * d + 3 * ff) + 4 * d) + 64e6;
 }
 
@@ -78,7 +97,7 @@ double activation_bytes(const training::JobFile& job, const model::ModelConfig& 
 double flops_per_token(const training::JobFile& job, const Sizes& sizes) {
     const auto& config = sizes.model.config;
     const auto d = static_cast<double>(config.hidden), length = static_cast<double>(job.data.sequence_length);
-    const double embedding = static_cast<double>(config.vocabulary) * d;
+    const double embedding = static_cast<double>(config.ids()) * d;
     double forward = 2 * (static_cast<double>(sizes.model.parameters) - embedding);
     cost::CostSetting setting;
     setting.batch = 1;

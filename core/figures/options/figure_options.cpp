@@ -208,6 +208,9 @@ void add_record_options(std::vector<FigureOption>& all) {
     all.push_back(optional_count("length", "Tokens: context of an evaluation, or of the table of costs",
                                  {"ablation", "scaling", "tasks", "cost"}, &FigureOptions::length));
     all.push_back(tensor_option());
+    all.push_back(word_option("words", "A text whose words are hashed, with md5, lsh, or a model's hash embedding",
+                              {"hash"}, &FigureOptions::words));
+    all.back().value = "TEXT";
     all.push_back(flag_option("measure", "Beside the formulas what this machine does, which takes minutes", {"cost"},
                               &FigureOptions::measure));
 }

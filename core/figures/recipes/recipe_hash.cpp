@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Words as a model with a hash embedding reads them (the picture behind Figures 2.1 to 2.5 of Xue's thesis): the bits
 // of each different word of a text, and how alike two words' bits are; below them n-grams, digits and code words. Of
-// several files, say of MD5 and of LSH, a row of panels each.
+// several files, or hashes of words that were typed in, a row of panels each: MD5 and LSH, say.
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,7 @@
 #include "core/base/json.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
+#include "core/tokenizer/hashed/split.h"
 #include "core/tokenizer/hashed/word_hash.h"
 #include "core/tokenizer/utf8.h"
 
@@ -27,11 +29,22 @@ struct HashedWord {
 };
 
 struct HashedText {
-    std::string name;  ///< of the model
+    std::string name;    ///< of the model
+    std::string prefix;  ///< of its panels' titles
     std::int64_t sequence = 0, group = kUsualGroup;
     std::string hash;  ///< "MD5", "LSH"
     std::vector<HashedWord> words;
-    std::size_t left_out = 0;
+    std::size_t left_out = 0;  ///< tokens of words beyond kMostWords
+
+    /// Takes a word in that is not there yet; `bits`: makes them.
+    void add(const std::string& piece, const std::string& hex, const std::function<std::vector<std::uint8_t>()>& bits) {
+        const auto known = [&](const HashedWord& word) { return word.piece == piece && word.hex == hex; };
+        if (hex.empty() || std::any_of(words.begin(), words.end(), known)) return;
+        if (words.size() == kMostWords)
+            ++left_out;
+        else
+            words.push_back({piece, hex, bits()});
+    }
 };
 
 /// What the analysis's configuration says of its embedding; empty: nothing.
@@ -52,22 +65,36 @@ HashedText read(const store::AnalysisFile& file, const std::string& name, std::i
     const auto& tokens = file.header().sequences.at(static_cast<std::size_t>(sequence));
     std::int64_t bits = embedding.integer_or("bits", 0, {0, 1 << 20});
     for (std::size_t i = 0; i < tokens.hashes.size(); ++i) {
-        const std::string &hex = tokens.hashes[i], &piece = tokens.pieces[i];
-        const auto known = [&](const HashedWord& word) { return word.piece == piece && word.hex == hex; };
-        if (hex.empty() || std::any_of(text.words.begin(), text.words.end(), known)) continue;
-        if (text.words.size() == kMostWords) {
-            ++text.left_out;
-            continue;
-        }
-        if (bits == 0) bits = 4 * std::ssize(hex);
-        HashedWord word{piece, hex, std::vector<std::uint8_t>(static_cast<std::size_t>(bits))};
-        tokenizer::read_bits_hex(hex, word.bits, file_name(file) + ", /tokens/hash, token " + std::to_string(i));
-        text.words.push_back(std::move(word));
+        const std::string& hex = tokens.hashes[i];
+        text.add(tokens.pieces[i], hex, [&] {
+            if (bits == 0) bits = 4 * std::ssize(hex);
+            std::vector<std::uint8_t> read(static_cast<std::size_t>(bits));
+            tokenizer::read_bits_hex(hex, read, file_name(file) + ", /tokens/hash, token " + std::to_string(i));
+            return read;
+        });
     }
     if (text.words.empty()) {
         throw Error(ErrorCode::usage, "figure hash of " + file_name(file),
                     "expected a text whose words have bits, read by a model with a hash embedding", "found none");
     }
+    return text;
+}
+
+HashedText hashed(const NamedHash& named, const std::string& words) {
+    const tokenizer::HashSettings& settings = named.hash->settings();
+    HashedText text;
+    text.hash = settings.hash == tokenizer::WordHashKind::lsh ? "LSH" : "MD5";
+    text.name = named.name.empty() ? text.hash : named.name;
+    if (!named.name.empty()) text.prefix = named.name + ", ";
+    if (settings.group_bits > 0) text.group = settings.group_bits;
+    tokenizer::split_words(words, [&](const tokenizer::SplitWord& word) {
+        const std::string piece(word.piece);
+        text.add(piece, named.hash->hex(piece), [&] {
+            std::vector<std::uint8_t> bits(static_cast<std::size_t>(settings.shown_bits()));
+            named.hash->bits(piece, bits);
+            return bits;
+        });
+    });
     return text;
 }
 
@@ -88,9 +115,9 @@ std::vector<std::string> labels_of(const HashedText& text) {
     return labels;
 }
 
-Panel bits_panel(const HashedText& text, const std::string& title) {
+Panel bits_panel(const HashedText& text) {
     Panel panel;
-    panel.title = title + text.hash + ", bits";
+    panel.title = text.prefix + text.hash + ", bits";
     panel.x.label = "bit";
     panel.y.cell_labels = labels_of(text);
     HeatMap map;
@@ -103,9 +130,9 @@ Panel bits_panel(const HashedText& text, const std::string& title) {
     return panel;
 }
 
-Panel cosine_panel(const HashedText& text, const std::string& title) {
+Panel cosine_panel(const HashedText& text) {
     Panel panel;
-    panel.title = title + text.hash + ", cosine similarity";
+    panel.title = text.prefix + text.hash + ", cosine similarity";
     panel.x.cell_labels = panel.y.cell_labels = labels_of(text);
     HeatMap map;
     map.rows = map.columns = std::ssize(text.words);
@@ -131,14 +158,15 @@ std::string ngrams_text(const std::string& word) {
 
 TextTable words_table(const std::vector<HashedText>& texts) {
     TextTable table;
-    table.header = {"word", "model", "bits", "codes", "n-grams"};
-    table.more_words = {1, 2, 3, 4};
+    table.header = {"word", "n-grams", "model", "bits", "codes"};
+    table.words = 2;  // where all do not fit the n-grams give way
+    table.more_words = {2, 3, 4};
     for (const HashedText& text : texts) {
         for (const HashedWord& word : text.words) {
             std::string codes;
             for (const std::int32_t code : tokenizer::codes_of(word.bits, text.group))
                 codes += (codes.empty() ? "" : " ") + std::to_string(code);
-            table.rows.push_back({visible_token(word.piece), text.name, word.hex, codes, ngrams_text(word.piece)});
+            table.rows.push_back({visible_token(word.piece), ngrams_text(word.piece), text.name, word.hex, codes});
         }
     }
     return table;
@@ -175,30 +203,54 @@ Table pairs_table(const std::vector<HashedText>& texts) {
              {"cosine", cosines}}};
 }
 
-}  // namespace
-
-FigureData hash(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
-    std::vector<HashedText> texts;
-    for (std::size_t f = 0; f < files.size(); ++f)
-        for (const auto s : chosen_sequences(*files[f], options)) texts.push_back(read(*files[f], names[f], s));
+FigureData draw_hashes(std::vector<HashedText> texts) {
     FigureData figure;
     figure.title = "Hashes of words";
     figure.columns = 2;
+    figure.reflow = true;
+    figure.narrowest_mm = 50;
     for (const HashedText& text : texts) {
-        std::string title = files.size() > 1 ? text.name + ", " : "";
-        if (options.all_sequences) title += "sequence " + std::to_string(text.sequence) + ", ";
-        figure.panels.push_back(bits_panel(text, title));
-        figure.panels.push_back(cosine_panel(text, title));
+        figure.panels.push_back(bits_panel(text));
+        figure.panels.push_back(cosine_panel(text));
         if (text.left_out > 0)
-            figure.notes.push_back(title + "the first " + std::to_string(kMostWords) + " different words; " +
+            figure.notes.push_back(text.prefix + "the first " + std::to_string(kMostWords) + " different words; " +
                                    std::to_string(text.left_out) + " tokens of others are left out");
     }
     figure.notes.push_back("cosine similarities of the bits as -1 and 1; codes are groups of " +
                            std::to_string(texts.front().group) + " bits from the first on");
     figure.text_table = words_table(texts);
-    figure.table = [texts] { return pairs_table(texts); };
+    figure.table = [texts = std::move(texts)] { return pairs_table(texts); };
     return figure;
+}
+
+}  // namespace
+
+FigureData hash(Files files, const FigureOptions& options) {
+    if (!options.words.empty()) {
+        throw Error(ErrorCode::usage, "--words", "expected md5, lsh or checkpoints that hash them",
+                    "found analysis files, which have a text of their own");
+    }
+    const auto names = file_labels(files);
+    std::vector<HashedText> texts;
+    for (std::size_t f = 0; f < files.size(); ++f) {
+        for (const auto s : chosen_sequences(*files[f], options)) {
+            HashedText text = read(*files[f], names[f], s);
+            if (files.size() > 1) text.prefix = text.name + ", ";
+            if (options.all_sequences) text.prefix += "sequence " + std::to_string(s) + ", ";
+            texts.push_back(std::move(text));
+        }
+    }
+    return draw_hashes(std::move(texts));
+}
+
+FigureData hash_words(const FigureInputs& inputs, const FigureOptions& options) {
+    std::vector<HashedText> texts;
+    for (const NamedHash& named : inputs.hashes) texts.push_back(hashed(named, options.words));
+    if (texts.front().words.empty()) {
+        throw Error(ErrorCode::usage, "--words", "expected a text with words to hash",
+                    options.words.empty() ? "found none" : "found nothing but white space");
+    }
+    return draw_hashes(std::move(texts));
 }
 
 }  // namespace headscope::figures

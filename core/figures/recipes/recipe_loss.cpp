@@ -28,14 +28,15 @@ struct Losses {
 Losses read(const store::AnalysisFile& file, const std::string& name, const FigureOptions& options) {
     const auto sequences = chosen_sequences(file, options);
     const auto& output = file.header().output_sequences();
+    // The loss that is stored at a token is that of predicting the next one; an encoder's is of the token itself.
+    const std::size_t shift = output_kind(file.header()).next ? 1 : 0;
     std::vector<std::vector<double>> each;
     std::size_t longest = 0;
     for (const auto s : sequences) {
         const auto stored = file.loss(s).data;
         const std::size_t count = output[static_cast<std::size_t>(s)].ids.size();
-        // The loss that is stored at a token is that of predicting the next one.
         std::vector<double> by_token(count, kNone);
-        for (std::size_t i = 0; i + 1 < count && i < stored.size(); ++i) by_token[i + 1] = stored[i];
+        for (std::size_t i = 0; i + shift < count && i < stored.size(); ++i) by_token[i + shift] = stored[i];
         longest = std::max(longest, count);
         each.push_back(std::move(by_token));
     }
@@ -127,9 +128,11 @@ FigureData loss(Files files, const FigureOptions& options) {
     const auto names = file_labels(files);
     std::vector<Losses> all;
     FigureData figure;
-    figure.title = "Next-token loss";
+    const bool next =
+        std::all_of(files.begin(), files.end(), [](const auto& file) { return output_kind(file->header()).next; });
+    figure.title = next ? "Next-token loss" : "Loss of each token";
     Panel panel;
-    panel.x.label = "position of the predicted token";
+    panel.x.label = next ? "position of the predicted token" : "position";
     panel.y.label = "loss (nats)";
     panel.content = Curves();
     double highest = 0;

@@ -181,11 +181,12 @@ std::vector<double> mass_of_keys(const store::AnalysisFile& file, std::int64_t s
     return mean.values();
 }
 
-/// The loss that is stored at a token is that of predicting the next one.
+/// The loss that is stored at a token is that of predicting the next one; an encoder's is of the token itself.
 std::vector<double> losses(const store::AnalysisFile& file, std::int64_t s, std::size_t count) {
     const auto stored = file.loss(s).data;
     std::vector<double> values(count, kNone);
-    for (std::size_t i = 0; i + 1 < count && i < stored.size(); ++i) values[i + 1] = stored[i];
+    const std::size_t shift = output_kind(file.header()).next ? 1 : 0;
+    for (std::size_t i = 0; i + shift < count && i < stored.size(); ++i) values[i + shift] = stored[i];
     if (std::all_of(values.begin(), values.end(), [](double v) { return std::isnan(v); })) {
         throw Error(ErrorCode::usage, "figure text of " + file_name(file),
                     "expected a model that predicts tokens, and its last layer done", "found no losses");

@@ -3,10 +3,12 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/json.h"
 #include "core/figures/recipe.h"
 
 namespace headscope::figures {
@@ -185,6 +187,25 @@ std::string site_title(std::span<const Site> sites, std::int64_t site) {
         if (!part->empty()) title += ", " + *part;
     }
     return title;
+}
+
+OutputKind output_kind(const store::AnalysisHeader& header) {
+    bool causal = std::any_of(header.sites.begin(), header.sites.end(), [](const Site& site) {
+        return site.stack != "encoder" && site.kind == "self" && site.causal;
+    });
+    std::string head;
+    try {
+        const nlohmann::json document = parse_json(header.config_json, "/model/config");
+        const JsonView config(document, "/model/config");
+        head = config.string_or("head", "");
+        causal = config.boolean_or("causal", causal);
+    } catch (const Error&) {  // of a file from elsewhere: what its sites say
+    }
+    OutputKind kind;
+    kind.classes = head == "token_classes" || head == "sequence_classes";
+    kind.none = head == "none";
+    kind.next = causal && !kind.classes;
+    return kind;
 }
 
 std::vector<std::string> file_labels(Files files) {

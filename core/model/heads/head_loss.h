@@ -27,6 +27,7 @@ struct LossSum {
     double cross_entropy = 0.0;  ///< sum over the counted rows, nats
     double z_loss = 0.0;         ///< sum of z_loss * log(Z)^2
     std::int64_t rows = 0;       ///< counted: targets that are not -1
+    std::int64_t correct = 0;    ///< of these, whose target has the largest logit (the first of equals)
 };
 
 /// hidden [N, d], the map's weight and bias of one type (float32, bfloat16, float64), targets [N] int64 in [0, V) or

@@ -35,6 +35,7 @@ public:
         std::int64_t experts = 0;  ///< of every layer but the first, two of a token, announced and not computed
         /// The first layer has biases of three distances, the second slopes, the last one Elastic-Softmax with offsets.
         bool distances = false;
+        bool head_embeddings = false;  ///< the last layer has those of embeddings_of()
         bool two_branches = false;  ///< the last layer has a linear branch beside, with types of chunks of four tokens
         model::HeadKind kind = model::HeadKind::vocabulary;
         std::int64_t classes = 0;  ///< of a head of classes: their logits are the first numbers of a row
@@ -78,6 +79,7 @@ public:
             sites_[0].bias_length = static_cast<std::int32_t>(kDistances);
             sites_[1].has_slopes = sites_.back().has_offsets = true;
         }
+        sites_.back().has_head_embeddings = o_.head_embeddings;
         if (!o_.two_branches) return;
         sites_.back().branch = "softmax";
         sites_.push_back(sites_.back());
@@ -87,6 +89,10 @@ public:
         sites_.back().type_chunk = static_cast<std::int32_t>(kChunk);
     }
 
+    /// [3, heads, size]: all different.
+    at::Tensor embeddings_of() const {
+        return at::arange(3 * o_.heads * o_.size, at::kFloat).view({3, o_.heads, o_.size}) / 8;
+    }
     static constexpr std::int64_t kChunk = 4;
     /// Of a chunk of a row of the batch.
     static std::int8_t type_of(std::int64_t b, std::int64_t head, std::int64_t chunk) {
@@ -193,6 +199,7 @@ private:
         };
         const auto l = static_cast<std::size_t>(layer);
         const at::Tensor q = heads(q_[l]), k = heads(k_[l]), v = heads(v_[l]);
+        if (sites_[l].has_head_embeddings) announce(options.probe, "head_embeddings", layer, embeddings_of());
         announce(options.probe, "query", layer, q);
         announce(options.probe, "key", layer, k);
         announce(options.probe, "value", layer, v);

@@ -137,6 +137,22 @@ TEST_CASE("Of a linear branch the file has its types, its matrix and what follow
     CHECK(first->token_types(0, 3)->data == std::vector<double>(12, -1));
 }
 
+TEST_CASE("Head embeddings are kept, once for all texts", "[analysis]") {
+    tests::FakeModel::Options embedded;
+    embedded.head_embeddings = true;
+    tests::FakeModel model(embedded);
+    const test::TemporaryFolder folder;
+    const auto file = analyse(model, request_for({11, 7}), folder / "a.headscope.h5");
+    CHECK(file->header().head_embedding_size == 8);
+    const auto stored = file->parameters("head_embedding").value();
+    REQUIRE(stored.shape == std::vector<std::int64_t>{3, 3, 4, 8});
+    constexpr std::size_t kOfSite = 3 * 4 * 8;
+    CHECK(std::isnan(stored.data[0]));
+    for (std::size_t i = 0; i < kOfSite; ++i) CHECK(stored.data[2 * kOfSite + i] == static_cast<double>(i) / 8);
+    tests::FakeModel plain({});
+    CHECK_FALSE(analyse(plain, request_for({5}), folder / "b.headscope.h5")->parameters("head_embedding").has_value());
+}
+
 TEST_CASE("Biases by distance, slopes and offsets are kept, once for all texts", "[analysis]") {
     tests::FakeModel::Options distances;
     distances.distances = true;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/tokenizer/hashed/sample_hash.h"
 #include "tests/core/figures/figure_files.h"
 
 using namespace headscope;
@@ -41,9 +42,9 @@ TEST_CASE("Bits of words, how alike they are, and their n-grams and codes", "[fi
     REQUIRE(figure.text_table);
     REQUIRE(figure.text_table->rows.size() == 2);
     // 1011000011 and 11 in groups of 10.
-    CHECK(figure.text_table->rows[0][2] == "b0f");
-    CHECK(figure.text_table->rows[0][3] == "707 3");
-    CHECK(figure.text_table->rows[0][4] == "a b ab");
+    CHECK(figure.text_table->rows[0][3] == "b0f");
+    CHECK(figure.text_table->rows[0][4] == "707 3");
+    CHECK(figure.text_table->rows[0][1] == "a b ab");
     CHECK(tests::lines(figures::figure_csv(figure)) == 5);
     CHECK(figures::figure_csv(figure).find("ab,c,b0f,b00,4,") != std::string::npos);
 
@@ -56,4 +57,37 @@ TEST_CASE("Texts without bits, and bits of two lengths, are refused", "[figures]
     CHECK(refusal("hash", {folder.analysis("plain", {})}).find("hash embedding") != std::string::npos);
     const auto uneven = folder.analysis("uneven", {}, hashed_text("b0f", "b0"));
     CHECK_THROWS_AS(make_figure("hash", std::vector{uneven}, {}), Error);
+}
+
+TEST_CASE("Words that are typed in, under MD5 and LSH", "[figures][hash]") {
+    using tokenizer::WordHashKind;
+    figures::FigureInputs inputs;
+    inputs.hashes = {{"", tokenizer::sample_hash(WordHashKind::md5)}, {"", tokenizer::sample_hash(WordHashKind::lsh)}};
+    figures::FigureOptions options;
+    options.words = "Hello playing played, hello";
+    const auto figure = make_figure("hash", inputs, options);
+    REQUIRE(figure.panels.size() == 4);
+    CHECK(figure.panels[0].title == "MD5, bits");
+    CHECK(figure.panels[3].title == "LSH, cosine similarity");
+    CHECK(figure.panels[0].y.cell_labels == std::vector<std::string>{"hello", "playing", "played", ","});
+    CHECK(std::get<HeatMap>(figure.panels[0].content).columns == 128);
+    // HMAC-MD5 of "hello" with the key "en" and its codes, as the specification prints them.
+    REQUIRE(figure.text_table->rows.size() == 8);
+    CHECK(figure.text_table->rows[0][3] == "1dec56025892c637efb2601c8e1a3ab4");
+    CHECK(figure.text_table->rows[0][4] == "119 709 384 600 587 99 507 946 384 456 902 570 180");
+    // Words that share n-grams are alike under LSH alone.
+    const auto cosine = [&](std::size_t panel) {
+        return std::get<HeatMap>(figure.panels[panel].content).values[4 + 2];
+    };
+    CHECK(cosine(3) > 0.4F);
+    CHECK(std::abs(cosine(1)) < 0.3F);  // of 128 fair bits: 3.4 standard deviations
+    CHECK(tests::lines(figures::figure_csv(figure)) == 1 + 2 * 16);
+
+    inputs.hashes = {{"a model", tokenizer::sample_hash(WordHashKind::lsh)}};
+    CHECK(make_figure("hash", inputs, options).panels[0].title == "a model, LSH, bits");
+    const tests::FigureFiles folder;
+    CHECK(refusal("hash", {folder.analysis("one", {}, hashed_text("b0f", "b00"))}, options).find("--words") !=
+          std::string::npos);
+    options.words = " \t";
+    CHECK_THROWS_AS(make_figure("hash", inputs, options), Error);
 }

@@ -560,6 +560,23 @@ TEST_CASE("Heads that share their maps are standard attention with tied weights"
     }
 }
 
+TEST_CASE("Head embeddings are announced as they are stored", "[native]") {
+    const auto made = Trainable::create(native_config({"mhe_add", "standard"}).dump(), 3, at::kFloat);
+    CHECK(made->model().sites()[0].has_head_embeddings);
+    CHECK_FALSE(made->model().sites()[1].has_head_embeddings);
+    test::RecordingProbe probe(false, {"head_embeddings"});
+    model::ForwardOptions options;
+    options.probe = &probe;
+    made->model().forward({some_tokens(1, 9).ids, {}, {}}, options);
+    REQUIRE(probe.values.size() == 1);
+    for (const auto& [part, row] : {std::pair("q", 0), std::pair("k", 1), std::pair("v", 2)}) {
+        const auto* stored =
+            test::find_parameter(*made, std::string("model.layers.0.self_attn.") + part + "_head_embedding");
+        REQUIRE(stored);
+        CHECK(probe.at("head_embeddings", 0)[row].equal(stored->value));
+    }
+}
+
 TEST_CASE("Caches hold what heads share once", "[native][decoding]") {
     const auto numbers_of = [](const std::string& mixer) {
         const auto made = Trainable::create(native_config({mixer}).dump(), 1, at::kFloat);

@@ -297,7 +297,7 @@ bool LinesView::notice_without_maps() {
     const std::int64_t sequence = selection().one_sequence();
     if (site.has_implicit && !study()->has_maps(selection().site)) {
         show_notice(tr("Lines need the implicit matrix"),
-                    tr("This layer is recurrent: its outputs are a matrix, with signs, times its values. It was not "
+                    tr("This layer has no softmax: its outputs are a matrix, with signs, times its values. It was not "
                        "recorded."),
                     study()->running() ? QString() : tr("Run again with implicit matrices"), [this] {
                         if (!study()) return;

@@ -201,25 +201,39 @@ void LossView::refresh() {
     const std::int64_t sequence = selection().one_sequence();
     const auto text = shown_text(*study(), stream_, sequence);
     const auto loss = study()->loss(sequence);
-    if (notice_for(text) || notice_for(loss)) return;
-    known_ = known_pieces(*study()).value;
+    const auto known = known_pieces(*study());
+    if (notice_for(text) || notice_for(loss) || notice_for(known)) return;
+    known_ = known.value;
 
-    // A file gives the loss at the position that predicts: one before the token that it is about.
+    // A decoder's file gives the loss at the position that predicts: one before the token that it is about.
+    const std::size_t shift = output().next ? 1 : 0;
     const std::size_t count = tokens().ids.size();
     values_.assign(count, std::numeric_limits<float>::quiet_NaN());
     bool any = false;
-    for (std::size_t i = 0; i + 1 < count && i < loss->data.size(); ++i) {
-        values_[i + 1] = static_cast<float>(loss->data[i]);
+    for (std::size_t i = 0; i + shift < count && i < loss->data.size(); ++i) {
+        values_[i + shift] = static_cast<float>(loss->data[i]);
         any |= !std::isnan(loss->data[i]);
     }
+    has_loss_ = any;
     const bool decides = study()->complete() || !study()->running();
-    if (!any && decides && count > 1) {
-        show_notice(tr("There is no next-token loss"),
-                    study()->complete() ? tr("This model does not predict the next token.")
-                                        : tr("The run ended before the model's output was computed."));
+    const bool says = study()->header().record.logits || of_text();
+    if (!any && decides && count > 1 && !(says && !output().next)) {
+        const QString title = tr("There is no next-token loss");
+        if (!study()->complete())
+            show_notice(title, tr("The run ended before the model's output was computed."));
+        else if (output().none || output().next)
+            show_notice(title, tr("This model does not predict the next token."));
+        else
+            show_notice(title,
+                        output().classes ? tr("This model has classes: its logits tell them.")
+                                         : tr("This model reads the tokens on both sides of each. If it has a head, "
+                                              "its logits tell what it would put in a token's place."),
+                        tr("Run again with logits"), [this] { ask_for_logits(); });
         return;
     }
     show_content();
+    curve_->setVisible(any || !decides);
+    surprises_->parentWidget()->setVisible(any || !decides);
     if (!std::exchange(arranged_, true)) {
         share_out(split_, split_->orientation() == Qt::Vertical ? 0.65 : 0.76);
         share_out(left_, 0.72);
@@ -228,8 +242,16 @@ void LossView::refresh() {
     banner_->set(any ? QString() : tr("The loss is there when the last layer is computed."));
     text_->set_text(text.value);
     text_->set_theme(desk().theme());
-    const figures::ColourScale scale = colour_scale();
-    text_->set_values(any ? values_ : std::vector<float>(), scale);
+    figures::ColourScale scale = colour_scale();
+    classes_.clear();
+    if (!any && output().classes && !of_text()) {
+        if (const auto found = token_classes(*study(), sequence)) {
+            classes_ = found->best;
+            scale.label = tr("class").toStdString();
+            scale.maximum = static_cast<double>(std::max<std::int64_t>(1, found->classes - 1));
+        }
+    }
+    text_->set_values(any ? values_ : classes_, scale);
     key_->set_scale(scale, desk().theme());
     curve_->set_theme(desk().theme());
     curve_->set_values(values_);
@@ -264,6 +286,8 @@ void LossView::refresh_heading() {
         ++count;
     }
     QString text;
+    if (count == 0 && !output().next)
+        text = of_text() ? tr("What the model says of this text") : tr("What the model says of each token");
     if (count > 0) {
         const double mean = sum / static_cast<double>(count);
         text = tr("Mean loss %1 nats · perplexity %2 · %3 tokens predicted")
@@ -295,6 +319,7 @@ void LossView::refresh_surprises() {
 }
 
 QString LossView::name_of(std::int32_t id) const {
+    if (output().classes) return tr("class %1").arg(id);
     if (known_) {
         const auto found = known_->labels.find(id);
         if (found != known_->labels.end()) return found->second;
@@ -307,31 +332,52 @@ void LossView::refresh_predictions() {
     predictions_->set_theme(desk().theme());
     const auto token = chosen();
     no_logits_->set({});
-    predictions_->setVisible(study()->header().record.logits);
-    if (!study()->header().record.logits) {
+    const bool recorded = study()->header().record.logits || of_text();
+    predictions_->setVisible(recorded);
+    if (!recorded) {
         predictions_title_->setText(tr("What the model expected"));
         no_logits_->set(tr("The model's choices need the logits, which were not recorded."),
-                        tr("Run again with logits"), [this] {
-                            if (!study()) return;
-                            RunWish wish;
-                            wish.study = study()->id();
-                            wish.logits = true;
-                            Q_EMIT desk().run_wanted(wish);
-                        });
+                        tr("Run again with logits"), [this] { ask_for_logits(); });
         return;
     }
-    if (!token || *token == 0) {
+    predictions_->model_of_tokens().set_titles(output().classes ? tr("Class") : tr("Token"), tr("Id"),
+                                               tr("Probability"));
+    if (!of_text() && (!token || (*token == 0 && output().next))) {
         predictions_->model_of_tokens().set_rows({});
-        predictions_title_->setText(token ? tr("Nothing stands before the first token to predict it")
-                                          : tr("Choose a token: what did the model expect there?"));
+        predictions_title_->setText(token           ? tr("Nothing stands before the first token to predict it")
+                                    : output().next ? tr("Choose a token: what did the model expect there?")
+                                                    : tr("Choose a token: what does the model say of it?"));
         return;
     }
-    const auto found = predictions(*study(), selection().one_sequence(), *token - 1, kBest);
-    if (found) return show_predictions(*found, *token);
+    const std::int64_t sequence = selection().one_sequence();
+    const auto found = of_text() ? class_predictions(*study(), sequence, kBest)
+                                 : predictions(*study(), sequence, *token, kBest, output());
+    if (found) return of_text() ? show_classes(*found) : show_predictions(*found, *token);
     predictions_->model_of_tokens().set_rows({});
     predictions_title_->setText(!found.failure.isEmpty() ? found.failure
                                 : found.pending          ? tr("Reading…")
                                                          : tr("No logits were recorded here."));
+}
+
+void LossView::ask_for_logits() {
+    if (!study()) return;
+    RunWish wish;
+    wish.study = study()->id();
+    wish.logits = true;
+    Q_EMIT desk().run_wanted(wish);
+}
+
+void LossView::show_classes(const Predictions& found) {
+    std::vector<TokenTableModel::Row> rows;
+    if (study()->header().classes > 1)
+        for (const auto& choice : found.best)
+            rows.push_back({name_of(choice.id), choice.id, choice.probability, false});
+    if (rows.empty())
+        predictions_title_->setText(tr("The model's number for this text: %1").arg(short_value(found.only)));
+    else
+        predictions_title_->setText(tr("This text: %1 with probability %2")
+                                        .arg(rows.front().token, short_value(found.best.front().probability)));
+    predictions_->model_of_tokens().set_rows(std::move(rows));
 }
 
 void LossView::show_predictions(const Predictions& found, std::int64_t token) {
@@ -343,6 +389,16 @@ void LossView::show_predictions(const Predictions& found, std::int64_t token) {
     for (const auto& choice : found.best) row(choice);
     if (found.rank >= static_cast<std::int64_t>(found.best.size())) row(found.actual);
     predictions_->model_of_tokens().set_rows(std::move(rows));
+    if (!output().next && !found.best.empty()) {
+        const auto& best = found.best.front();
+        const QString place = tr("Token %1, ‘%2’").arg(QString::number(token), token_label(tokens(), token));
+        predictions_title_->setText(
+            output().classes
+                ? tr("%1: %2 with probability %3").arg(place, name_of(best.id), short_value(best.probability))
+                : tr("%1, is choice %2 with probability %3")
+                      .arg(place, QString::number(found.rank + 1), short_value(found.actual.probability)));
+        return;
+    }
     predictions_title_->setText(found.rank < 0
                                     ? tr("Expected at position %1").arg(token)
                                     : tr("Expected at position %1; ‘%2’ was choice %3 with probability %4")
@@ -357,6 +413,9 @@ QString LossView::describe(std::int64_t token) const {
                             QString::number(tokens().ids[static_cast<std::size_t>(token)]));
     const double loss =
         token < std::ssize(values_) ? static_cast<double>(values_[static_cast<std::size_t>(token)]) : NAN;
+    const auto at = static_cast<std::size_t>(token);
+    if (at < classes_.size() && !std::isnan(classes_[at]))
+        return text + QLatin1Char('\n') + name_of(static_cast<std::int32_t>(classes_[at]));
     if (std::isnan(loss)) return text + tr("\nnot predicted");
     return text + tr("\nloss %1 nats, probability %2").arg(short_value(loss), short_value(std::exp(-loss)));
 }
@@ -389,7 +448,7 @@ void LossView::restore(const QJsonObject& state) {
 }
 
 std::optional<FigureWish> LossView::figure() const {
-    if (!study() || values_.empty()) return std::nullopt;
+    if (!study() || values_.empty() || !has_loss_) return std::nullopt;
     FigureWish wish;
     wish.recipe = "loss";
     wish.studies = {study()->id()};

@@ -20,7 +20,8 @@ class TokenTable;
 class TokenTextArea;
 
 /// How well the model foresees its text: each token coloured by the loss with which it was predicted from those before
-/// it, the curve by position, the most surprising tokens, and what was expected in place of a chosen one.
+/// it, the curve by position, the most surprising tokens, and what was expected in place of a chosen one. Of encoders
+/// and heads of classes what they say of a token, or of the text.
 class LossView : public View {
     Q_OBJECT
 public:
@@ -48,6 +49,11 @@ private:
     void refresh_surprises();
     void refresh_predictions();
     void show_predictions(const Predictions& found, std::int64_t token);
+    void show_classes(const Predictions& found);
+    void ask_for_logits();
+    /// The logits are of the text's classes, not of its tokens.
+    bool of_text() const { return study()->header().classes > 0; }
+    figures::OutputKind output() const { return known_ ? known_->output : figures::OutputKind{}; }
     figures::ColourScale colour_scale() const;
     QString describe(std::int64_t token) const;
     QString name_of(std::int32_t id) const;
@@ -64,7 +70,9 @@ private:
 
     std::string stream_ = "tokens";
     int shown_study_ = 0;
-    std::vector<float> values_;  ///< of each token, the loss at the position before it
+    std::vector<float> values_;   ///< of each token, the loss at the position before it
+    bool has_loss_ = false;       ///< some token has one
+    std::vector<float> classes_;  ///< of each token, where its class is told instead
     std::optional<std::int64_t> own_token_;
     bool arranged_ = false;  ///< the splitters' sizes suit their directions
     std::shared_ptr<const KnownPieces> known_;

@@ -6,7 +6,6 @@
 #include <limits>
 #include <numeric>
 
-#include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
 
 namespace headscope::widgets {
@@ -25,6 +24,7 @@ std::string output_stream(const store::AnalysisHeader& header) {
 Predictions predictions_of(const std::vector<double>& logits, std::int64_t actual, std::size_t most) {
     Predictions found;
     if (logits.empty()) return found;
+    found.only = logits.front();
     const auto logit = [&](std::int32_t id) {
         const double value = logits[static_cast<std::size_t>(id)];
         return std::isnan(value) ? -std::numeric_limits<double>::infinity() : value;
@@ -48,22 +48,52 @@ Predictions predictions_of(const std::vector<double>& logits, std::int64_t actua
     return found;
 }
 
-Reply<Predictions> predictions(Study& study, std::int64_t sequence, std::int64_t position, std::size_t most) {
-    const std::string key = "predictions:" + std::to_string(sequence) + ":" + std::to_string(position);
+Reply<Predictions> predictions(Study& study, std::int64_t sequence, std::int64_t token, std::size_t most,
+                               figures::OutputKind output) {
+    const std::string key = "predictions:" + std::to_string(sequence) + ":" + std::to_string(token);
     return study.ask<Predictions>(
         key, sequence, -2, [=](const store::AnalysisFile& file) -> std::shared_ptr<const Predictions> {
             const auto& tokens = file.header().output_sequences().at(static_cast<std::size_t>(sequence));
-            const auto logits = file.logits(sequence, position, 1);
+            const auto logits = file.logits(sequence, output.next ? token - 1 : token, 1);
             if (!logits) return nullptr;
-            const auto next = static_cast<std::size_t>(position + 1);
-            const std::int64_t actual = next < tokens.ids.size() ? tokens.ids[next] : -1;
+            const std::int64_t actual = output.classes ? -1 : tokens.ids.at(static_cast<std::size_t>(token));
             return std::make_shared<const Predictions>(predictions_of(logits->data, actual, most));
+        });
+}
+
+Reply<TokenClasses> token_classes(Study& study, std::int64_t sequence) {
+    return study.ask<TokenClasses>(
+        "token classes:" + std::to_string(sequence), sequence, -2,
+        [=](const store::AnalysisFile& file) -> std::shared_ptr<const TokenClasses> {
+            const auto& tokens = file.header().output_sequences().at(static_cast<std::size_t>(sequence));
+            const auto logits = file.logits(sequence, 0, std::ssize(tokens.ids));
+            if (!logits) return nullptr;
+            TokenClasses found;
+            found.classes = logits->shape.at(1);
+            for (std::size_t at = 0; at < logits->data.size(); at += static_cast<std::size_t>(found.classes)) {
+                const auto row = logits->data.begin() + static_cast<std::ptrdiff_t>(at);
+                const auto best = std::max_element(row, row + found.classes);
+                found.best.push_back(std::isnan(*best) ? std::numeric_limits<float>::quiet_NaN()
+                                                       : static_cast<float>(best - row));
+            }
+            return std::make_shared<const TokenClasses>(std::move(found));
+        });
+}
+
+Reply<Predictions> class_predictions(Study& study, std::int64_t sequence, std::size_t most) {
+    return study.ask<Predictions>(
+        "classes:" + std::to_string(sequence), sequence, -2,
+        [=](const store::AnalysisFile& file) -> std::shared_ptr<const Predictions> {
+            const auto logits = file.class_logits(sequence);
+            if (!logits) return nullptr;
+            return std::make_shared<const Predictions>(predictions_of(logits->data, -1, most));
         });
 }
 
 Reply<KnownPieces> known_pieces(Study& study) {
     return study.ask<KnownPieces>("known pieces", -3, -3, [](const store::AnalysisFile& file) {
         KnownPieces known;
+        known.output = figures::output_kind(file.header());
         for (const auto& tokens : file.header().output_sequences())
             for (std::size_t i = 0; i < std::min(tokens.ids.size(), tokens.pieces.size()); ++i)
                 if (!known.labels.contains(tokens.ids[i]))

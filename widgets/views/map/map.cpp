@@ -166,18 +166,24 @@ void MapView::refresh() {
     }
     const Site& about = study.sites()[static_cast<std::size_t>(site)];
     if (about.has_implicit && !study.has_maps(site)) {
-        return show_notice(tr("The implicit matrix of layer %1 was not recorded").arg(study.site_name(site)),
-                           tr("This layer is recurrent: its outputs are a matrix, with signs, times its values. It is "
-                              "kept only when a run is asked to (--record implicit)."),
-                           study.running() ? QString() : tr("Run again with implicit matrices"), [this] {
-                               if (!this->study()) return;
-                               RunWish wish;
-                               wish.study = this->study()->id();
-                               wish.implicit = true;
-                               Q_EMIT desk().run_wanted(wish);
-                           });
+        return show_notice(
+            tr("The implicit matrix of layer %1 was not recorded").arg(study.site_name(site)),
+            tr("This layer has no softmax: its outputs are a matrix, with signs, times its values. It is "
+               "kept only when a run is asked to (--record implicit)."),
+            study.running() ? QString() : tr("Run again with implicit matrices"), [this] {
+                if (!this->study()) return;
+                RunWish wish;
+                wish.study = this->study()->id();
+                wish.implicit = true;
+                Q_EMIT desk().run_wanted(wish);
+            });
     }
     if (!about.has_matrix && !about.has_implicit) {
+        if (study.mixer(site) == "fnet") {
+            return show_notice(tr("No matrix in layer %1").arg(study.site_name(site)),
+                               tr("FNet's Fourier transforms mix tokens and features together: no matrix of tokens "
+                                  "alone does that."));
+        }
         return show_notice(tr("No token mixing in layer %1").arg(study.site_name(site)),
                            tr("This layer works on each token by itself: there is no matrix to show."));
     }
@@ -281,7 +287,7 @@ void MapView::show_strip() {
     words.removeAll(QString());
     const bool implicit = shown_.look.values == figures::MapValues::implicit;
     if (implicit && look_.values != figures::MapValues::weights)
-        words.prepend(tr("This layer is recurrent and has coefficients alone: its implicit matrix."));
+        words.prepend(tr("This layer has coefficients alone: its implicit matrix."));
     strip_text_->setText(words.join(QLatin1Char(' ')));
     const bool no_norms =
         !implicit && figures::of_norms(look_.values) && !look_.words && !study()->header().record.norms;

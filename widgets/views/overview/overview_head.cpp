@@ -4,6 +4,7 @@
 
 #include "core/workspace/measures.h"
 #include "widgets/desk/head_set_store.h"
+#include "widgets/training/mixer_look.h"
 #include "widgets/views/overview/overview.h"
 #include "widgets/views/overview/overview_grid.h"
 #include "widgets/views/overview/overview_strip.h"
@@ -52,6 +53,8 @@ void Overview::show_head() {
     }
     const Site& site = study()->sites()[static_cast<std::size_t>(selection().site)];
     QString title = head_name(selection().site, selection().head);
+    const std::string mixer = study()->mixer(selection().site);
+    if (!mixer.empty() && mixer != "standard") title += QStringLiteral(" · ") + mixer_title(mixer);
     const std::int64_t group = group_of(site);
     if (group > 1) {
         const std::int64_t first = selection().head / group * group;

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tokenizer/hashed/word_hash.h"
+
 namespace headscope::widgets {
 
 enum class TensorStatus : std::uint8_t {
@@ -58,6 +60,7 @@ public:
         int id = 0;
         QString name;
         QString path = {};
+        std::shared_ptr<const tokenizer::WordHash> hash = {};  ///< of its hash embedding; null: it has none
     };
     virtual std::vector<Model> models() const = 0;
     /// The model whose tensors are looked at; 0: none.
