@@ -175,7 +175,7 @@ void print_formulas(const cost::CostTable& table) {
     });
     print(
         "As printed: B sequences, L tokens, d hidden, h heads, t tensor-parallel; bytes at 2 a number.\n" +
-        (states ? "As the program counts what it runs: " + std::string(cost::kStateLetters) + ".\n" : "") +
+        (states ? "As the program counts what it runs: " + std::string(cost::kOwnLetters) + ".\n" : "") +
         format_table(
             {"mixer", "time", "FLOPs prefill", "FLOPs decode", "activation bytes", "cache bytes", "parameters"}, rows) +
         "\n");
