@@ -116,17 +116,20 @@ json formulas_json(const cost::MixerCost& cost) {
 }
 
 json row_json(const cost::CostRow& row) {
-    json paper = {{"time", row.paper.time},           {"prefill_flops", row.paper.prefill},
-                  {"decode_flops", row.paper.decode}, {"activation_bytes", number(row.paper.activation)},
-                  {"cache_bytes", row.paper.cache},   {"parameters", row.paper.parameters}};
+    json paper = {{"time", row.paper.time},
+                  {"prefill_flops", row.paper.prefill},
+                  {"decode_flops", number(row.paper.decode)},
+                  {"activation_bytes", number(row.paper.activation)},
+                  {"cache_bytes", number(row.paper.cache)},
+                  {"parameters", row.paper.parameters}};
     if (row.paper.precomputed_prefill) paper["precomputed_prefill_flops"] = *row.paper.precomputed_prefill;
     if (row.paper.precomputed_decode) paper["precomputed_decode_flops"] = *row.paper.precomputed_decode;
     json one = {{"mixer", row.mixer}, {"length", row.length}, {"paper", paper}};
     if (row.measured) {
         one["measured"] = {{"prefill_flops", row.measured->prefill_flops},
-                           {"decode_flops", row.measured->decode_flops},
+                           {"decode_flops", number(row.measured->decode_flops)},
                            {"activation_bytes", number(row.measured->activation_bytes)},
-                           {"cache_bytes", row.measured->cache_bytes},
+                           {"cache_bytes", number(row.measured->cache_bytes)},
                            {"guide_flops", row.guide_flops.value_or(0)}};
     }
     return one;
@@ -137,9 +140,9 @@ json model_json(const cost::MeasuredModel& model) {
     for (const auto& layer : model.layers) {
         layers.push_back({{"mixer", layer.mixer},
                           {"prefill_flops", layer.prefill_flops},
-                          {"decode_flops", layer.decode_flops},
+                          {"decode_flops", number(layer.decode_flops)},
                           {"activation_bytes", number(layer.activation_bytes)},
-                          {"cache_bytes", layer.cache_bytes}});
+                          {"cache_bytes", number(layer.cache_bytes)}});
     }
     return {{"length", model.length},
             {"batch", model.batch},
@@ -147,13 +150,13 @@ json model_json(const cost::MeasuredModel& model) {
             {"layers", layers},
             {"guide_flops", model.guide_flops},
             {"forward_flops", model.forward_flops},
-            {"decode_flops", model.decode_flops},
+            {"decode_flops", number(model.decode_flops)},
             {"training_flops", number(model.training_flops)},
             {"forward_peak_bytes", model.forward_peak_bytes},
             {"training_peak_bytes", number(model.training_peak_bytes)},
-            {"cache_bytes", model.cache_bytes},
+            {"cache_bytes", number(model.cache_bytes)},
             {"forward_seconds", model.forward_seconds},
-            {"decode_seconds", model.decode_seconds},
+            {"decode_seconds", number(model.decode_seconds)},
             {"training_seconds", number(model.training_seconds)}};
 }
 
