@@ -45,7 +45,10 @@ FigureData tasks(const FigureInputs& inputs, const FigureOptions& options);
 FigureData latency(const FigureInputs& inputs, const FigureOptions& options);
 FigureData ablation(const FigureInputs& inputs, const FigureOptions& options);
 FigureData scaling(const FigureInputs& inputs, const FigureOptions& options);
+FigureData retention(const FigureInputs& inputs, const FigureOptions& options);
 FigureData cost(const FigureInputs& inputs, const FigureOptions& options);
+/// What `cost` draws of the variants of multi-head attention.
+FigureData variant_costs(const FigureInputs& inputs, const FigureOptions& options);
 FigureData tensors(const FigureInputs& inputs, const FigureOptions& options);
 
 /// What the second file of a difference is asked for: options.other_sequence, other_layer and other_head in the places

@@ -190,7 +190,7 @@ FigureOption tensor_option() {
 }
 
 void add_record_options(std::vector<FigureOption>& all) {
-    const std::vector<std::string> evaluations{"context-perplexity", "ablation", "scaling"};
+    const std::vector<std::string> evaluations{"context-perplexity", "ablation", "scaling", "retention"};
     all.push_back(optional_count("step", "Radar and thumbnails at the last probe up to this step", {"timeline"},
                                  &FigureOptions::step));
     all.push_back(optional_count("smooth", "Of the running mean: steps of runs, buckets of positions; 1: none",
@@ -206,10 +206,20 @@ void add_record_options(std::vector<FigureOption>& all) {
                     "the tasks that have it",
                     with(evaluations, "tasks"), &FigureOptions::metric));
     all.push_back(optional_count("length", "Tokens: context of an evaluation, or of the table of costs",
-                                 {"ablation", "scaling", "tasks", "cost"}, &FigureOptions::length));
+                                 {"ablation", "scaling", "tasks", "cost", "retention"}, &FigureOptions::length));
     all.push_back(tensor_option());
     all.push_back(flag_option("measure", "Beside the formulas what this machine does, which takes minutes", {"cost"},
                               &FigureOptions::measure));
+    all.push_back(choice<CostOf>(
+        "of",
+        "Mixers by length; variants of multi-head attention: a sublayer's weights by its "
+        "heads, or those of stacks",
+        {"cost"}, {{"mixers", CostOf::mixers}, {"sublayer", CostOf::sublayer}, {"stacks", CostOf::stacks}},
+        [](FigureRequest& r) -> CostOf& { return r.options.cost_of; }));
+    all.push_back(word_option("baseline", "The model that scores and sizes are compared with", {"retention"},
+                              &FigureOptions::baseline));
+    all.push_back(word_option("smallest", "The model that the elasticity of scores is told from, as SHA", {"retention"},
+                              &FigureOptions::smallest));
 }
 
 FigureOption font_family_option() {
