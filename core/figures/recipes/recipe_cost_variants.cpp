@@ -15,7 +15,7 @@ namespace headscope::figures {
 namespace {
 
 constexpr std::int64_t kHeadSize = 64;
-constexpr std::array<std::int64_t, 7> kHeads{1, 2, 4, 8, 16, 32, 64};
+constexpr std::array<std::int64_t, 8> kHeads{1, 2, 4, 8, 16, 32, 64, 128};
 constexpr std::array<std::int64_t, 2> kHeadsOfStacks{32, 64};
 constexpr std::array<std::int64_t, 3> kStacks{12, 24, 48};
 
