@@ -326,6 +326,7 @@ struct FigureOptions {
     std::optional<std::int64_t> length;  ///< of evaluations: context length; `cost`: tokens of the table
     bool measure = false;                ///< `cost`: whoever makes the inputs measures, too
     CostOf cost_of = CostOf::mixers;     ///< `cost`
+    std::vector<std::string> mixers;     ///< `cost`: whoever makes the inputs counts these; empty: all
     /// `retention`: the models that scores and sizes are compared with, and that elasticity is.
     std::string baseline, smallest;
     /// `tensors`: names, or patterns with * and ?, for whoever makes the inputs.

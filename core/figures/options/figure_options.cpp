@@ -175,6 +175,28 @@ FigureOption flag_option(const std::string& name, const std::string& help, std::
     return option;
 }
 
+FigureOption mixers_option() {
+    FigureOption option{"mixers", "LIST", "Some of list mixers, with commas between; default all", {}, {"cost"}, false,
+                        {},       {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) {
+        std::vector<std::string>& mixers = request.options.mixers;
+        mixers.clear();
+        const std::string& list = values.back();
+        for (std::size_t begin = 0; begin <= list.size();) {
+            const std::size_t end = std::min(list.find(',', begin), list.size());
+            if (end == begin) refuse_value("mixers", "names with commas between", list);
+            mixers.push_back(list.substr(begin, end - begin));
+            begin = end + 1;
+        }
+    };
+    option.get = [](const FigureRequest& request) -> OptionValues {
+        std::string list;
+        for (const std::string& mixer : request.options.mixers) list += (list.empty() ? "" : ",") + mixer;
+        return list.empty() ? OptionValues{} : OptionValues{list};
+    };
+    return option;
+}
+
 FigureOption tensor_option() {
     FigureOption option{"tensor", "NAME",      "A tensor of the checkpoint, or some, as '*.q_proj.weight'; may repeat",
                         {},       {"tensors"}, true,
@@ -216,6 +238,7 @@ void add_record_options(std::vector<FigureOption>& all) {
         "heads, or those of stacks",
         {"cost"}, {{"mixers", CostOf::mixers}, {"sublayer", CostOf::sublayer}, {"stacks", CostOf::stacks}},
         [](FigureRequest& r) -> CostOf& { return r.options.cost_of; }));
+    all.push_back(mixers_option());
     all.push_back(word_option("baseline", "The model that scores and sizes are compared with", {"retention"},
                               &FigureOptions::baseline));
     all.push_back(word_option("smallest", "The model that the elasticity of scores is told from, as SHA", {"retention"},
