@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <optional>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -19,7 +20,8 @@ namespace headscope::figures {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr const char* kTime = "ms_per_sample_";  ///< begins the metrics of evaluate --task speed
+constexpr const char* kSpeed = "speed";          ///< the task whose metrics are times
+constexpr const char* kTime = "ms_per_sample_";  ///< begins their names
 constexpr const char* kRate = "speed_up_";       ///< begins ours, made of them
 
 double finite(double value) {
@@ -101,7 +103,7 @@ private:
     }
 
     void add_rows(const Measured& what, std::int64_t length, bool shown) {
-        const bool lower = lower_is_better(what.metric), time = what.metric.starts_with(kTime);
+        const bool lower = lower_is_better(what.metric), time = what.task == kSpeed;
         const auto* of_baseline = baseline_->find(what, length);
         const auto* of_smallest = smallest_ ? smallest_->find(what, length) : nullptr;
         std::vector<Row> rates;
@@ -111,7 +113,8 @@ private:
             Row row{i, what, length, shown, value->mean, value->error, kNone, kNone, value->each.size()};
             if (time) {
                 Row rate{i, what, length, shown};
-                rate.what.metric = kRate + what.metric.substr(std::string(kTime).size());
+                const bool begins = what.metric.starts_with(kTime);
+                rate.what.metric = kRate + what.metric.substr(begins ? std::string_view(kTime).size() : 0);
                 if (of_baseline) rate.score = finite(of_baseline->mean / value->mean);
                 rates.push_back(rate);
             } else {
