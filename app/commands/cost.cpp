@@ -21,7 +21,7 @@
 #include "core/base/output_file.h"
 #include "core/cost/latency.h"
 #include "core/cost/measure.h"
-#include "core/cost/parameters.h"
+#include "core/cost/thesis.h"
 #include "core/evaluation/describe.h"
 #include "core/model/model.h"
 #include "core/model/native_config.h"
@@ -39,11 +39,14 @@ constexpr std::uint64_t largest_config = 4U << 20U;
 struct Options {
     std::string preset, config, lengths = "128,512,2048", output;
     std::vector<std::string> models, mixers;
-    std::int64_t batch = 1, tensor_parallel = 1, bytes = 0;
+    std::int64_t batch = 0, tensor_parallel = 1, bytes = 0;  // 0: the usual
+    std::int64_t length = 512, hidden = 768, rows = 50'265, bits = 128, group_bits = 10;
     double softmax_share = cost::CostSetting().softmax_share;
     std::uint64_t seed = 1;
     int threads = 0;
-    bool measure = false, latency = false, json = false;
+    bool measure = false, latency = false, variants = false, embeddings = false, json = false;
+
+    std::int64_t batch_or(std::int64_t usual) const { return batch > 0 ? batch : usual; }
 };
 
 /// What a cost is asked of: a configuration and its sizes.
@@ -116,17 +119,20 @@ json formulas_json(const cost::MixerCost& cost) {
 }
 
 json row_json(const cost::CostRow& row) {
-    json paper = {{"time", row.paper.time},           {"prefill_flops", row.paper.prefill},
-                  {"decode_flops", row.paper.decode}, {"activation_bytes", number(row.paper.activation)},
-                  {"cache_bytes", row.paper.cache},   {"parameters", row.paper.parameters}};
+    json paper = {{"time", row.paper.time},
+                  {"prefill_flops", row.paper.prefill},
+                  {"decode_flops", number(row.paper.decode)},
+                  {"activation_bytes", number(row.paper.activation)},
+                  {"cache_bytes", number(row.paper.cache)},
+                  {"parameters", row.paper.parameters}};
     if (row.paper.precomputed_prefill) paper["precomputed_prefill_flops"] = *row.paper.precomputed_prefill;
     if (row.paper.precomputed_decode) paper["precomputed_decode_flops"] = *row.paper.precomputed_decode;
     json one = {{"mixer", row.mixer}, {"length", row.length}, {"paper", paper}};
     if (row.measured) {
         one["measured"] = {{"prefill_flops", row.measured->prefill_flops},
-                           {"decode_flops", row.measured->decode_flops},
+                           {"decode_flops", number(row.measured->decode_flops)},
                            {"activation_bytes", number(row.measured->activation_bytes)},
-                           {"cache_bytes", row.measured->cache_bytes},
+                           {"cache_bytes", number(row.measured->cache_bytes)},
                            {"guide_flops", row.guide_flops.value_or(0)}};
     }
     return one;
@@ -137,9 +143,9 @@ json model_json(const cost::MeasuredModel& model) {
     for (const auto& layer : model.layers) {
         layers.push_back({{"mixer", layer.mixer},
                           {"prefill_flops", layer.prefill_flops},
-                          {"decode_flops", layer.decode_flops},
+                          {"decode_flops", number(layer.decode_flops)},
                           {"activation_bytes", number(layer.activation_bytes)},
-                          {"cache_bytes", layer.cache_bytes}});
+                          {"cache_bytes", number(layer.cache_bytes)}});
     }
     return {{"length", model.length},
             {"batch", model.batch},
@@ -147,13 +153,13 @@ json model_json(const cost::MeasuredModel& model) {
             {"layers", layers},
             {"guide_flops", model.guide_flops},
             {"forward_flops", model.forward_flops},
-            {"decode_flops", model.decode_flops},
+            {"decode_flops", number(model.decode_flops)},
             {"training_flops", number(model.training_flops)},
             {"forward_peak_bytes", model.forward_peak_bytes},
             {"training_peak_bytes", number(model.training_peak_bytes)},
-            {"cache_bytes", model.cache_bytes},
+            {"cache_bytes", number(model.cache_bytes)},
             {"forward_seconds", model.forward_seconds},
-            {"decode_seconds", model.decode_seconds},
+            {"decode_seconds", number(model.decode_seconds)},
             {"training_seconds", number(model.training_seconds)}};
 }
 
@@ -175,7 +181,7 @@ void print_formulas(const cost::CostTable& table) {
     });
     print(
         "As printed: B sequences, L tokens, d hidden, h heads, t tensor-parallel; bytes at 2 a number.\n" +
-        (states ? "As the program counts what it runs: " + std::string(cost::kStateLetters) + ".\n" : "") +
+        (states ? "As the program counts what it runs: " + std::string(cost::kOwnLetters) + ".\n" : "") +
         format_table(
             {"mixer", "time", "FLOPs prefill", "FLOPs decode", "activation bytes", "cache bytes", "parameters"}, rows) +
         "\n");
@@ -274,7 +280,7 @@ void print_latency(const cost::Latency& latency, const std::vector<std::string>&
                         seconds_text(row.prefill.median), spread(row.prefill), seconds_text(row.decode.median),
                         spread(row.decode), std::to_string(row.runs), bytes_text(row.peak_bytes),
                         bytes_text(row.cache_bytes)});
-    print("Medians, and 10th to 90th percentiles, of B = " + std::to_string(options.batch) + " sequences on " +
+    print("Medians, and 10th to 90th percentiles, of B = " + std::to_string(options.batch_or(1)) + " sequences on " +
           std::to_string(compute_threads()) + " threads; peaks of tensors beside the weights.\n" +
           format_table({"model", "length", "prefill", "spread", "one token", "spread", "runs", "peak", "cache"}, rows));
     for (const auto& one : latency.left_out)
@@ -300,7 +306,7 @@ void run_latency(const Options& options, const Cancellation& cancellation) {
     if (!options.output.empty()) OutputFile::check_target(options.output, inputs);
     cost::LatencyOptions wish;
     wish.lengths = parse_lengths("--lengths", options.lengths);
-    wish.batch = options.batch;
+    wish.batch = options.batch_or(1);
     wish.seed = options.seed;
     wish.cancellation = &cancellation;
     ConsoleProgress progress;
@@ -323,7 +329,7 @@ void run_latency(const Options& options, const Cancellation& cancellation) {
         left_out.push_back({{"model", one.model}, {"length", one.length}, {"why", one.why}});
     evaluation.settings_json = json{
         {"latency",
-         {{"batch", options.batch},
+         {{"batch", options.batch_or(1)},
           {"seed", options.seed},
           {"threads", compute_threads()},
           {"load", number(load)},
@@ -335,11 +341,93 @@ void run_latency(const Options& options, const Cancellation& cancellation) {
         print_latency(latency, names, load, options);
 }
 
+std::int64_t whole(double value) {
+    return std::llround(value);
+}
+
+/// Tables 3.4 and 3.13: the variants of multi-head attention at the sizes of a model.
+void run_variants(const Options& options) {
+    constexpr std::int64_t usual_batch = 32;  // the thesis's
+    const Subject subject = subject_of(options);
+    const model::ModelConfig& config = subject.config;
+    if (config.heads * config.head_size != config.hidden) {
+        throw Error(ErrorCode::mismatch, subject.name,
+                    "expected a hidden size of heads * head size, " + std::to_string(config.heads * config.head_size),
+                    "found " + std::to_string(config.hidden));
+    }
+    const std::int64_t batch = options.batch_or(usual_batch);
+    const std::int64_t sublayers = config.encoder ? config.encoder->layers + 2 * config.layers : config.layers;
+    json variants = json::array();
+    std::vector<std::vector<std::string>> rows;
+    for (const cost::HeadVariant& variant : cost::head_variants()) {
+        const auto count = [&](std::int64_t times, bool with_output) {
+            return whole(cost::variant_parameters(variant, config.heads, config.head_size, times, with_output));
+        };
+        const cost::BlockMemory memory =
+            cost::block_memory(variant, config.heads, config.head_size, batch, options.length);
+        const double saving = cost::memory_saving(variant, config.heads, config.head_size, batch, options.length);
+        variants.push_back({{"mixer", variant.name},
+                            {"sublayer", count(1, false)},
+                            {"sublayer_with_output", count(1, true)},
+                            {"stack", count(sublayers, false)},
+                            {"stack_with_output", count(sublayers, true)},
+                            {"memory",
+                             {{"weights", whole(memory.weights)},
+                              {"gradients", whole(memory.gradients)},
+                              {"adam", whole(memory.adam)},
+                              {"activations", whole(memory.activations)},
+                              {"total", whole(memory.total())}}},
+                            {"saving", saving}});
+        char percent[32];
+        std::snprintf(percent, sizeof percent, "%.2f %%", 100 * saving);
+        rows.push_back({variant.label, variant.parameters.pretty(), std::to_string(count(1, false)),
+                        std::to_string(count(1, true)), std::to_string(count(sublayers, false)),
+                        std::to_string(count(sublayers, true)), bytes_text(memory.weights),
+                        bytes_text(memory.gradients), bytes_text(memory.adam), bytes_text(memory.activations),
+                        bytes_text(memory.total()), percent});
+    }
+    if (options.json) return print_json({{"variants", variants}});
+    print("Weights of attention at the sizes of " + escaped(subject.name) + ": n = " + std::to_string(config.heads) +
+          " heads of d = " + std::to_string(config.head_size) + ", " + std::to_string(sublayers) +
+          " sublayers. Memory of one of them with its output projection in mixed precision, for " +
+          std::to_string(batch) + " texts of " + std::to_string(options.length) + " tokens.\n" +
+          format_table({"variant", "formula", "a sublayer", "with W^O", "all", "with W^O", "weights", "gradients",
+                        "Adam", "activations", "together", "saving"},
+                       rows));
+}
+
+/// Table 2.2's counts.
+void run_embeddings(const Options& options) {
+    if (!options.models.empty() || !options.preset.empty() || !options.config.empty())
+        throw UsageError(
+            "--embeddings: sizes are expected by --hidden, --rows, --bits and --group-bits; found a model");
+    json embeddings = json::array();
+    std::vector<std::vector<std::string>> rows;
+    for (const cost::HashEmbedding& embedding : cost::hash_embeddings()) {
+        const std::int64_t count = whole(
+            cost::embedding_parameters(embedding, options.rows, options.bits, options.group_bits, options.hidden));
+        embeddings.push_back({{"kind", embedding.name}, {"parameters", count}});
+        rows.push_back({embedding.name, embedding.label, embedding.parameters.pretty(), std::to_string(count)});
+    }
+    if (options.json) return print_json({{"embeddings", embeddings}});
+    print("d = " + std::to_string(options.hidden) + " hidden, N = " + std::to_string(options.rows) +
+          " rows, T = " + std::to_string(options.bits) + " bits in g groups of " + std::to_string(options.group_bits) +
+          " with c codes each.\n" + format_table({"kind", "in the thesis", "formula", "parameters"}, rows));
+}
+
 void run(const Options& options, const Cancellation& cancellation) {
     if (int(!options.models.empty()) + int(!options.preset.empty()) + int(!options.config.empty()) > 1 ||
         (options.models.size() > 1 && !options.latency))
         throw UsageError("--preset: a model, a preset or a configuration is expected; found more than one");
+    if (int(options.latency) + int(options.variants) + int(options.embeddings) > 1)
+        throw UsageError("--variants: one of --latency, --variants and --embeddings is expected; found more");
+    if ((options.variants || options.embeddings) &&
+        (options.measure || !options.mixers.empty() || !options.output.empty()))
+        throw UsageError(
+            "--variants, --embeddings: neither --measure, --mixers nor -o is expected beside them; found one");
     if (options.latency) return run_latency(options, cancellation);
+    if (options.variants) return run_variants(options);
+    if (options.embeddings) return run_embeddings(options);
     configure_compute(options.threads, "auto", "cpu");
     const Subject subject = subject_of(options);
     if (!options.output.empty())
@@ -347,7 +435,7 @@ void run(const Options& options, const Cancellation& cancellation) {
                                  subject.checkpoint ? subject.checkpoint->files() : std::vector<fs::path>{});
     const std::vector<std::int64_t> lengths = parse_lengths("--lengths", options.lengths);
     cost::CostSetting setting;
-    setting.batch = options.batch;
+    setting.batch = options.batch_or(1);
     setting.hidden = subject.config.hidden;
     setting.heads = subject.config.heads;
     setting.head_size = subject.config.head_size;
@@ -368,7 +456,7 @@ void run(const Options& options, const Cancellation& cancellation) {
                 const std::int64_t most = subject.config.max_positions;
                 if (most > 0 && length + 1 > most) continue;  // one more token is decoded
                 cost::MeasureOptions one;
-                one.batch = options.batch;
+                one.batch = options.batch_or(1);
                 one.length = length;
                 one.cancellation = &cancellation;
                 whole.push_back(cost::measure(*trainable, one));
@@ -418,7 +506,8 @@ void add_cost(CLI::App& app, Context& context) {
     add_option(*command, "--preset", options->preset, "Sizes by name instead (headscope list presets)");
     add_option(*command, "--config", options->config, "The sizes of a config.json instead");
     add_option(*command, "--lengths", options->lengths, "Tokens: 128,512,2048");
-    add_option(*command, "--batch", options->batch, "Sequences")->check(in_range(1, 1 << 20));
+    add_option(*command, "--batch", options->batch, "Sequences: 1 (default), 32 with --variants")
+        ->check(in_range(1, 1 << 20));
     add_option(*command, "--tensor-parallel", options->tensor_parallel, "t of the formulas")
         ->check(in_range(1, 1 << 20));
     add_option(*command, "--bytes", options->bytes, "Of a number: 2 (default), 4 beside measured ones")
@@ -429,6 +518,15 @@ void add_cost(CLI::App& app, Context& context) {
     add_flag(*command, "--measure", options->measure, "Count what runs here, on stacks of two layers of each mixer");
     add_flag(*command, "--latency", options->latency,
              "Time models instead: to read so many tokens, and to say one more behind them");
+    add_flag(*command, "--variants", options->variants,
+             "The variants of multi-head attention instead: weights and memory at these sizes");
+    add_option(*command, "--length", options->length, "Tokens of a text, of --variants")->check(in_range(1, 1 << 24));
+    add_flag(*command, "--embeddings", options->embeddings, "Parameters of hash embeddings instead, of these sizes:");
+    add_option(*command, "--hidden", options->hidden, "Numbers of a vector")->check(in_range(1, 1 << 24));
+    add_option(*command, "--rows", options->rows, "Of a table")->check(in_range(1, 1 << 30));
+    add_option(*command, "--bits", options->bits, "Of a hash")->check(in_range(1, 1 << 20));
+    add_option(*command, "--group-bits", options->group_bits, "Of a hash's groups that have a code word each")
+        ->check(in_range(1, 24));
     add_option(*command, "--seed", options->seed, "Of the tokens that --latency reads");
     add_option(*command, "-o,--output", options->output,
                "The numbers as CSV; with --latency .evaluation.h5, .csv or .json");

@@ -233,7 +233,7 @@ private:
         if (sizes.positions > 0) lengths.push_back(sizes.positions);
         std::sort(lengths.begin(), lengths.end());
         lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
-        auto table = std::make_shared<cost::CostTable>(cost::paper_table(setting, lengths));
+        auto table = std::make_shared<cost::CostTable>(cost::paper_table(setting, lengths, request_.options.mixers));
         if (request_.options.measure) measure(*table, sizes);
         inputs_.models.push_back({name, sizes.positions, std::move(table)});
     }
@@ -245,7 +245,7 @@ private:
         for (std::int64_t length = 64; length <= longest; length *= 4) lengths.push_back(length);
         const auto asked = request_.options.length;
         if (asked && std::find(lengths.begin(), lengths.end(), *asked) == lengths.end()) lengths.push_back(*asked);
-        cost::CostTable some = cost::paper_table(table.setting, lengths);
+        cost::CostTable some = cost::paper_table(table.setting, lengths, request_.options.mixers);
         ConsoleProgress progress;
         cost::measure_table(some, native_config(sizes), progress, cancellation_);
         for (auto& row : table.rows) {

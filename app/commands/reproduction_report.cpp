@@ -16,6 +16,7 @@
 #include "core/base/machine.h"
 #include "core/base/machine/processors.h"
 #include "core/base/text.h"
+#include "core/reproduce/paper.h"
 #include "core/reproduce/report.h"
 
 namespace headscope::app {
@@ -34,10 +35,18 @@ constexpr const char* kFigureOrder[] = {"loss-uniform",  "loss-hybrid",  "contex
                                         "radar-uniform", "radar-hybrid", "logits-rnd-emb-qk",  "logits-non-approximate",
                                         "cost"};
 
+/// The paper's, as --mixers has them.
+std::string paper_mixer_list() {
+    std::string list;
+    for (const reproduce::PaperMixer& mixer : reproduce::paper_mixers())
+        list += (list.empty() ? "" : ",") + std::string(mixer.name);
+    return list;
+}
+
 }  // namespace
 
 void Reproduction::draw_cost() {
-    figure("cost", kCostCaption, {"deconattn-500m", "--figure", "cost"});
+    figure("cost", kCostCaption, {"deconattn-500m", "--figure", "cost", "--mixers", paper_mixer_list()});
 }
 
 /// The paper's costs beside what runs here, at the width of the plan.
@@ -45,8 +54,9 @@ void Reproduction::measure_cost() {
     const fs::path table = options_.folder / "cost.csv";
     if (fs::exists(table)) return;
     try {
-        own({"cost", (run_folder(plan_.trials.front()) / "snapshots" / "last").string(), "--measure", "--lengths",
-             "64,256,1024", "--threads", std::to_string(plan_.threads), "-o", table.string()});
+        own({"cost", (run_folder(plan_.trials.front()) / "snapshots" / "last").string(), "--measure", "--mixers",
+             paper_mixer_list(), "--lengths", "64,256,1024", "--threads", std::to_string(plan_.threads), "-o",
+             table.string()});
     } catch (const Error& error) {
         const std::lock_guard lock(mutex_);
         missing_.push_back(std::string("Costs could not be measured: ") + error.what() + ".");

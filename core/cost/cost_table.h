@@ -17,11 +17,11 @@ namespace headscope::cost {
 struct MeasuredMixer {
     std::string mixer;
     double prefill_flops = 0;  ///< reading `length` tokens
-    double decode_flops = 0;   ///< one more token for each sequence
+    double decode_flops = 0;   ///< one more token for each sequence; NaN: an encoder
     /// Bytes that a recorded forward pass left for the backward pass, with the mixer's input and without its output.
     /// NaN where training was not measured.
     double activation_bytes = 0;
-    double cache_bytes = 0;  ///< held after `length` tokens
+    double cache_bytes = 0;  ///< held after `length` tokens; NaN: an encoder
 };
 
 struct MeasuredModel {

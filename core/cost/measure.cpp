@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/cost/work_meter.h"
+#include "core/mixers/types/head_variants.h"
 #include "core/model/heads/head_loss.h"
 #include "core/model/towers/cache.h"
 
@@ -79,7 +80,8 @@ void measure_inference(model::Model& model, const MeasureOptions& options, Measu
     const std::int64_t layers = model.config().layers, vocabulary = model.config().vocabulary;
     model::Batch batch;
     batch.ids = tokens(options.batch, options.length, vocabulary);
-    const auto cache = model.new_cache();
+    const bool decodes = model.causal();
+    const auto cache = decodes ? model.new_cache() : nullptr;
     model::ForwardOptions forward;
     forward.cache = cache.get();
     forward.cancellation = options.cancellation;
@@ -98,10 +100,11 @@ void measure_inference(model::Model& model, const MeasureOptions& options, Measu
         result.guide_flops = probe.guide_flops;
         for (std::size_t i = 0; i < result.layers.size(); ++i) {
             result.layers[i].prefill_flops = probe.regions[i].flops;
-            result.layers[i].cache_bytes = static_cast<double>(cache->layer(i).bytes());
+            if (cache) result.layers[i].cache_bytes = static_cast<double>(cache->layer(i).bytes());
         }
-        result.cache_bytes = static_cast<double>(cache->bytes());
+        if (cache) result.cache_bytes = static_cast<double>(cache->bytes());
     }
+    if (!decodes) return;
     WorkMeter meter;
     RegionProbe probe(meter, layers);
     forward.probe = &probe;
@@ -138,6 +141,11 @@ void measure_training(model::Trainable& trainable, const MeasureOptions& options
     trainable.gradients().zero_();
 }
 
+bool in_decoders(const std::string& mixer) {
+    const mixers::MixerType* type = mixers::find_type(mixer);
+    return type == nullptr || type->in_decoders;  // an unknown one is refused where it is read
+}
+
 std::string type_text(at::ScalarType type) {
     return type == at::kBFloat16 ? "bfloat16" : type == at::kDouble ? "float64" : "float32";
 }
@@ -150,13 +158,18 @@ MeasuredModel measure(model::Trainable& trainable, const MeasureOptions& options
         result.batch = options.batch;
         result.length = options.length;
         model::Model& model = trainable.model();
-        if (!model.causal() || model.config().encoder)
-            throw Error(ErrorCode::unsupported, "cost", "expected a decoder", "found " + model.config().family);
+        if (model.config().encoder)
+            throw Error(ErrorCode::unsupported, "cost", "expected a stack of one tower",
+                        "found " + model.config().family);
+        if (!model.config().hashed.is_table() || model.config().has_classes())
+            throw Error(ErrorCode::unsupported, "cost", "expected a model that reads and says tokens of a vocabulary",
+                        "found another embedding or head");
         result.parameters = model.parameters();
         result.type = type_text(trainable.weights().scalar_type());
         for (const std::string& mixer : model.mixers()) {
-            result.layers.push_back({mixer, 0, 0, kNone, 0});
+            result.layers.push_back({mixer, 0, kNone, kNone, kNone});
         }
+        result.decode_flops = result.decode_seconds = result.cache_bytes = kNone;
         result.training_flops = result.training_peak_bytes = result.training_seconds = kNone;
         measure_inference(model, options, result);
         if (options.training) measure_training(trainable, options, result);
@@ -169,20 +182,29 @@ MeasuredModel measure(model::Trainable& trainable, const MeasureOptions& options
 MeasuredModel measure_mixer(const std::string& config_json, const std::string& mixer, std::int64_t layers,
                             const MeasureOptions& options) {
     nlohmann::json config = parse_json(config_json, "configuration");
+    for (const char* key : {"num_encoder_layers", "decoder_start_token_id", "embedding", "head", "head_bias"})
+        config.erase(key);
+    const bool decodes = in_decoders(mixer);
+    config["stack"] = decodes ? "decoder" : "encoder";
     config["num_hidden_layers"] = layers;
     config["vocab_size"] = 64;
     config["layers"] = std::vector<std::string>(static_cast<std::size_t>(layers), mixer);
-    config["max_position_embeddings"] =
-        std::max(options.length + 1, config.value("max_position_embeddings", std::int64_t{0}));
+    // Those that only encoders have may have a table of all positions' pairs.
+    const auto positions = decodes ? config.value("max_position_embeddings", std::int64_t{0}) : 0;
+    config["max_position_embeddings"] = std::max(options.length + 1, positions);
     const auto trainable = model::Trainable::create(config.dump(), 1, at::kFloat);
     return measure(*trainable, options);
 }
 
 void measure_table(CostTable& table, const std::string& config_json, Progress& progress,
                    const Cancellation& cancellation) {
+    const CostSetting& sizes = table.setting;
+    // EL-attention has no other sizes.
+    const bool fills = sizes.head_size <= 0 || sizes.heads * sizes.head_size == sizes.hidden;
     double done = 0;
     for (CostRow& row : table.rows) {
         cancellation.check();
+        if (row.mixer == mixers::kElAttention.name && !fills) continue;
         progress.advance(done++, static_cast<double>(table.rows.size()),
                          row.mixer + " at " + std::to_string(row.length));
         MeasureOptions options;

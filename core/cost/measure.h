@@ -20,15 +20,17 @@ struct MeasureOptions {
     const Cancellation* cancellation = nullptr;
 };
 
-/// Random tokens go through the model. Takes what a forward pass and a training step of that size take.
+/// Random tokens go through the model, of one tower; an encoder decodes nothing (NaN). Takes what a forward pass and a
+/// training step of that size take.
 MeasuredModel measure(model::Trainable& trainable, const MeasureOptions& options);
 
-/// A fresh stack of `layers` layers of one mixer with the sizes of a preset's or checkpoint's configuration and a small
-/// vocabulary: what a mixer costs at these sizes, without building the whole model.
+/// A fresh stack of `layers` layers of one mixer (a decoder; an encoder where decoders cannot have it) with the sizes
+/// of a preset's or checkpoint's configuration and a small vocabulary: what a mixer costs at these sizes, without
+/// building the whole model.
 MeasuredModel measure_mixer(const std::string& config_json, const std::string& mixer, std::int64_t layers,
                             const MeasureOptions& options);
 
-/// Fills in what was measured at every row of a table, on stacks of two layers (the second one's mixer is taken).
+/// Fills in what was measured at every row of a table but those of mixers that cannot have its sizes, on stacks of two layers (the second one's mixer is taken).
 /// `config_json`: a native configuration of the table's sizes.
 void measure_table(CostTable& table, const std::string& config_json, Progress& progress,
                    const Cancellation& cancellation);

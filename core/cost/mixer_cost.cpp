@@ -2,10 +2,14 @@
 #include "core/cost/mixer_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/error.h"
+#include "core/mixers/types/lazy.h"
 #include "core/mixers/types/natsl.h"
 #include "core/mixers/types/state_sizes.h"
+#include "core/mixers/types/streaming_llm.h"
+#include "core/mixers/types/test_time.h"
 
 namespace headscope::cost {
 namespace {
@@ -45,14 +49,26 @@ Letters CostSetting::letters(std::string_view mixer) const {
                     {'p', number(std::max<std::int64_t>(sizes.taps - 1, 0))},
                     {'u', says("use_gate") ? 1 : 0},
                     {'w', says("use_beta") ? 1 : 0}};
+    const auto whole = [&](std::string_view key) { return options.get<std::int64_t>(*type, key); };
+    const auto word = [&](std::string_view key) { return options.get<std::string>(*type, key); };
+    letters['l'] = std::log2(number(length) * number(hidden));
+    if (type == &mixers::kLazy) {
+        letters['b'] = says("distance_bias") ? number(whole("window")) : 0;
+        letters['o'] = word("normaliser") == "elastic" && word("offset") != "fixed" ? 1 : 0;
+    } else if (type == &mixers::kStreamingLlm) {
+        letters['q'] = number(std::min(length, whole("first") + whole("window") - 1));
+        letters['r'] = word("positions") == "cache" ? 2 : 1;
+    } else if (type == &mixers::kTttLinear || type == &mixers::kTitans) {
+        letters['C'] = number(whole(mixers::kMiniBatch.key));
+    }
     if (type != &mixers::kNatsl) return letters;
-    const auto softmax_heads = options.get<std::int64_t>(*type, "num_softmax_heads");
-    const auto weights = options.get<std::string>(*type, "weights");
+    const auto softmax_heads = whole("num_softmax_heads");
+    const auto weights = word("weights");
     letters['m'] = number(softmax_heads > 0 ? softmax_heads : sizes.heads);
-    letters['C'] = number(options.get<std::int64_t>(*type, "chunk_size"));
+    letters['C'] = number(whole("chunk_size"));
     letters['s'] = softmax_share;
     letters['x'] = weights == "none" ? 0 : number(weights == "input" ? hidden : sizes.heads * sizes.key_size);
-    letters['y'] = options.get<std::string>(*type, "norm") == "sum" ? 1 : 2;
+    letters['y'] = word("norm") == "sum" ? 1 : 2;
     return letters;
 }
 

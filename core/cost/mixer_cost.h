@@ -4,8 +4,9 @@
 // What the papers say that a token mixer costs: Tables 5-8 of "Deconstructing Attention" (its appendices E to H). They
 // count the attention sublayer of one layer without its output projection, matrix products only, and give bytes for
 // half precision. Letters: B sequences, L tokens, d hidden size, h heads (d = h d_h), t tensor-parallel size.
-// Mixers that keep a state have rows of ours, counted as the program counts what it runs, with letters of their own
-// (kStateLetters), which their options say; states as wide as other numbers, though they are float32 here.
+// Other papers' mixers have rows of ours, counted as the program counts what it runs, all pairs of tokens as the paper
+// does, with letters of their own (kOwnLetters), which their options say; states as wide as other numbers, though they
+// are float32 here.
 // Knows no tensor: the window and figures use it. Threads: any. Errors: Error usage for a mixer that has no entry.
 
 #include <cstdint>
@@ -28,7 +29,7 @@ struct CostSetting {
     std::int64_t tensor_parallel = 1;
     std::int64_t bytes = 2;          ///< of a number; the papers' byte formulas are for 2 and scale with it
     std::int64_t head_size = 0;      ///< of the model's attention; 0: hidden / heads
-    mixers::MixerOptions options{};  ///< of mixers that keep a state
+    mixers::MixerOptions options{};  ///< of mixers that have some
     double softmax_share = 0.5;      ///< of NAtS-L's chunks
 
     /// Throws Error usage for a mixer that is not known.
@@ -36,21 +37,22 @@ struct CostSetting {
     bool operator==(const CostSetting&) const = default;
 };
 
-/// What the letters of mixers that keep a state mean.
-inline constexpr const char* kStateLetters =
+/// What the letters of those mixers mean.
+inline constexpr const char* kOwnLetters =
     "n heads with a state, of k numbers a key and v a value; g heads of keys; u 1 with a gate, w 1 with a map of how "
-    "much "
-    "is written, else 0; c taps of the convolution, p tokens that it looks back; of NAtS-L m softmax heads, C tokens a "
-    "chunk, s the share of softmax chunks, x numbers that branch weights are made of, y norms of the output";
+    "much is written, else 0; c taps of the convolution, p tokens that it looks back; C tokens a chunk or mini-batch; "
+    "of NAtS-L m softmax heads, s the share of softmax chunks, x numbers that branch weights are made of, y norms of "
+    "the output; of Lazy Attention b distances with a bias, o 1 with a learned offset, else 0; of StreamingLLM q keys "
+    "in the cache, r how often each is there as positions; of FNet l the logarithm of L d";
 
 struct MixerCost {
     std::string mixer;   ///< as files call it
     std::string label;   ///< as the paper calls it
     Formula time;        ///< complexity, up to a constant
     Formula prefill;     ///< floating-point operations of reading L tokens
-    Formula decode;      ///< of one more token for each of B sequences, L of them in the cache
+    Formula decode;      ///< of one more token for each of B sequences, L of them in the cache; no text: encoders alone
     Formula activation;  ///< bytes that training keeps for the backward pass, at 2 bytes a number; no text: not known
-    Formula cache;       ///< bytes that inference holds, at 2 bytes a number
+    Formula cache;       ///< bytes that inference holds, at 2 bytes a number; no text: encoders alone
     Formula parameters;  ///< without biases of queries, keys and values, and without W^O
     std::optional<Formula> precomputed_prefill, precomputed_decode;  ///< with attention maps that are there already
 };

@@ -55,6 +55,10 @@ double memory_saving(const HeadVariant& variant, std::int64_t heads, std::int64_
     return 1 - block_memory(variant, heads, head_size, batch, length).total() / all;
 }
 
+double parameter_saving(double parameters, double baseline) {
+    return 1 - parameters / baseline;
+}
+
 double performance_retention(double score, double baseline, bool lower_is_better) {
     return lower_is_better ? 1 - (score - baseline) / baseline : score / baseline;
 }
@@ -66,9 +70,13 @@ double performance_elasticity(double score, double baseline, double parameters, 
 }
 
 const std::vector<HashEmbedding>& hash_embeddings() {
-    static const std::vector<HashEmbedding> embeddings{
-        {"table", "Emb", "N d"},       {"pool", "Pool", "(g + c + 1) d"},   {"add", "Add", "(2 T + 1) d"},
-        {"proj", "Proj", "(T + 1) d"}, {"canine_c", "CANINE-C", "16000 d"}, {"proformer", "ProFormer", "420 d"}};
+    static const std::vector<HashEmbedding> embeddings{{"table", "Table", "N d"},
+                                                       {"emb", "Emb", "(N + 5) d"},
+                                                       {"pool", "Pool", "(g + c + 1) d"},
+                                                       {"add", "Add", "(2 T + 1) d"},
+                                                       {"proj", "Proj", "(T + 1) d"},
+                                                       {"linear", "ProFormer", "T d"},
+                                                       {"characters", "CANINE-C", "16000 d"}};
     return embeddings;
 }
 

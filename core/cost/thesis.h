@@ -38,21 +38,24 @@ BlockMemory block_memory(const HeadVariant& variant, std::int64_t heads, std::in
 double memory_saving(const HeadVariant& variant, std::int64_t heads, std::int64_t head_size, std::int64_t batch,
                      std::int64_t length);
 
+/// The share of a baseline's parameters that is saved (PCR).
+double parameter_saving(double parameters, double baseline);
 /// Score as a share of the baseline's; where lower is better, 1 - (score - baseline) / baseline.
 double performance_retention(double score, double baseline, bool lower_is_better);
 /// How much the score changes with the parameters, both relative to a baseline's (SHA).
 double performance_elasticity(double score, double baseline, double parameters, double baseline_parameters,
                               bool lower_is_better);
 
-/// Chapter 2. N rows of a table, T bits of a hash, k bits of a group, g = ceil(T / k) groups, c = 2^k codes, d hidden
-/// size.
+/// Chapter 2, as Table 2.2 counts: special tokens' rows of `table` and `emb` alone. N rows, T bits of a hash, k bits of
+/// a group, g = ceil(T / k) groups, c = 2^k codes, d hidden size.
 struct HashEmbedding {
-    std::string name, label;
+    std::string name;   ///< the kind of "embedding" in a native configuration
+    std::string label;  ///< as the thesis calls it
     Formula parameters;
 };
 const std::vector<HashEmbedding>& hash_embeddings();
 const HashEmbedding& hash_embedding(std::string_view name);
-/// `rows`: of a table, before the special tokens' are added by whoever asks.
+/// `rows`: of `table` all, of `emb` those of words.
 double embedding_parameters(const HashEmbedding& embedding, std::int64_t rows, std::int64_t bits,
                             std::int64_t bits_of_group, std::int64_t hidden);
 

@@ -298,6 +298,10 @@ enum class Against { step, tokens, time };
 /// In the place of a head: the mean over those of the layer.
 inline constexpr std::int64_t kMeanOfHeads = -1;
 
+/// What the figure `cost` is of: token mixing by length; weights of a sublayer of the variants of multi-head attention
+/// by its heads; those of stacks.
+enum class CostOf { mixers, sublayer, stacks };
+
 /// What the user can choose; figure_options.h says how it is called and checked.
 struct FigureOptions {
     std::optional<std::int64_t> layer, head, sequence;  ///< counted from 0; `attention` has kMeanOfHeads, too
@@ -331,6 +335,10 @@ struct FigureOptions {
     std::string task, metric;            ///< of evaluations; empty: the first that there is
     std::optional<std::int64_t> length;  ///< of evaluations: context length; `cost`: tokens of the table
     bool measure = false;                ///< `cost`: whoever makes the inputs measures, too
+    CostOf cost_of = CostOf::mixers;     ///< `cost`
+    std::vector<std::string> mixers;     ///< `cost`: whoever makes the inputs counts these; empty: all
+    /// `retention`: the models that scores and sizes are compared with, and that elasticity is.
+    std::string baseline, smallest;
     /// `tensors`: names, or patterns with * and ?, for whoever makes the inputs.
     std::vector<std::string> tensors;
     std::string words;  ///< `hash`: a text, whose words the given hashes take

@@ -46,7 +46,10 @@ FigureData tasks(const FigureInputs& inputs, const FigureOptions& options);
 FigureData latency(const FigureInputs& inputs, const FigureOptions& options);
 FigureData ablation(const FigureInputs& inputs, const FigureOptions& options);
 FigureData scaling(const FigureInputs& inputs, const FigureOptions& options);
+FigureData retention(const FigureInputs& inputs, const FigureOptions& options);
 FigureData cost(const FigureInputs& inputs, const FigureOptions& options);
+/// What `cost` draws of the variants of multi-head attention.
+FigureData variant_costs(const FigureInputs& inputs, const FigureOptions& options);
 FigureData tensors(const FigureInputs& inputs, const FigureOptions& options);
 FigureData hash_words(const FigureInputs& inputs, const FigureOptions& options);
 

@@ -3,7 +3,7 @@
 
 // Results of evaluations, `*.evaluation.h5`: what models scored on tasks at lengths, as one long table with a row a
 // number. Written by `headscope evaluate`, `headscope reproduce` and `headscope cost --latency`; figures
-// (context-perplexity, position-perplexity, ruler, latency, tasks, ablation, scaling) read it. Layout
+// (context-perplexity, position-perplexity, ruler, latency, tasks, ablation, scaling, retention) read it. Layout
 // (docs/file-formats.md):
 // `/` attributes format = "headscope-evaluation", format_version = 4, program_version, created, settings (JSON);
 // `/models/<member>` [models]; `/results/<member>` [results]; `/items/<member>` [items], with the texts of all, one

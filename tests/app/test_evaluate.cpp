@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -284,11 +285,63 @@ TEST_CASE("list tasks names the tasks of texts and of generators", "[app][evalua
         CHECK(std::find(names.begin(), names.end(), wanted) != names.end());
 }
 
+TEST_CASE("cost counts variants of multi-head attention and hash embeddings", "[app][cost]") {
+    const TemporaryFolder folder;
+    // 6 layers that attend once and 6 that do twice.
+    const Outcome both = run_headscope({"cost", "--preset", "mhe-translation-base", "--variants", "--json"});
+    check_success(both);
+    const json variants = json::parse(both.out).at("variants");
+    REQUIRE(variants.size() == 7);
+    CHECK(variants.at(0).at("mixer") == "sha");
+    CHECK(variants.at(1).at("stack_with_output") == 18 * 4 * 512 * 512);
+    CHECK(variants.at(6) == json{{"mixer", "mhe_mul"},
+                                 {"sublayer", 99840},
+                                 {"sublayer_with_output", 361984},
+                                 {"stack", 1797120},
+                                 {"stack_with_output", 6515712},
+                                 {"memory",
+                                  {{"weights", 2171904},
+                                   {"gradients", 2171904},
+                                   {"adam", 2895872},
+                                   {"activations", 16777216},
+                                   {"total", 24016896}}},
+                                 {"saving", variants.at(6).at("saving")}});
+    const auto gpt2 = write_file(folder / "config.json", R"({"model_type": "gpt2", "n_embd": 768, "n_head": 12,
+        "n_layer": 12, "vocab_size": 50257, "n_positions": 1024})");
+    const json decoder = json::parse(run_headscope({"cost", "--config", gpt2.string(), "--variants", "--json"}).out);
+    CHECK(decoder.at("variants").at(1).at("stack_with_output") == 28311552);
+    // Table 3.13: saving of SHA.
+    const json base = json::parse(run_headscope({"cost", "--preset", "mhe-encoder-base", "--variants", "--batch", "32",
+                                                 "--length", "512", "--json"})
+                                      .out);
+    CHECK(base.at("variants").at(0).at("saving").get<double>() == Approx(0.4484).margin(5e-5));
+    CHECK(run_headscope({"cost", "--preset", "mhe-encoder-base", "--variants"}).out.find("44.84 %") !=
+          std::string::npos);
+
+    const json embeddings = json::parse(run_headscope({"cost", "--embeddings", "--hidden", "768", "--rows", "50265",
+                                                       "--bits", "128", "--group-bits", "10", "--json"})
+                                            .out);
+    std::map<std::string, std::int64_t> counts;
+    for (const json& one : embeddings.at("embeddings"))
+        counts[one.at("kind").get<std::string>()] = one.at("parameters").get<std::int64_t>();
+    CHECK(counts == std::map<std::string, std::int64_t>{{"table", 38603520},
+                                                        {"emb", 38607360},
+                                                        {"pool", 797184},
+                                                        {"add", 197376},
+                                                        {"proj", 99072},
+                                                        {"linear", 98304},
+                                                        {"characters", 12288000}});
+    CHECK(run_headscope({"cost", "--embeddings"}).out.find("(2 T + 1) d") != std::string::npos);
+    check_usage_error(run_headscope({"cost", "--embeddings", "--preset", "proformer"}));
+    check_usage_error(run_headscope({"cost", "--embeddings", "--variants"}));
+    check_usage_error(run_headscope({"cost", "--variants", "--measure"}));
+}
+
 TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[app][cost]") {
     const TemporaryFolder folder;
     const json document = json::parse(
         run_headscope({"cost", "--preset", "deconattn-500m", "--lengths", "2048", "--batch", "3", "--json"}).out);
-    REQUIRE(document.at("rows").size() == 18);
+    REQUIRE(document.at("rows").size() == 30);  // every mixer
     const json& standard = document.at("rows").at(0);
     CHECK(standard.at("mixer") == "standard");
     CHECK(standard.at("paper").at("prefill_flops") == 4.0 * 3 * 2048 * 2048 * 896 + 6.0 * 3 * 2048 * 896 * 896);
@@ -309,6 +362,8 @@ TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[ap
     CHECK(sizes.at("setting").at("heads") == 12);
     check_refusal(run_headscope({"cost", "--config", gpt2.string(), "--measure", "--lengths", "32"}), "other norms");
     check_refusal(run_headscope({"cost", "--mixers", "standart"}), "non_approximate");
+    const json linear = json::parse(run_headscope({"cost", "--mixers", "linear", "--lengths", "8", "--json"}).out);
+    CHECK(linear.at("rows").at(0).at("paper").at("cache_bytes").is_null());  // encoders alone have it
     check_usage_error(run_headscope({"cost", sample().string(), "--preset", "nano-100k"}));
 }
 

@@ -86,7 +86,12 @@ TEST_CASE("Figures of runs, evaluations and models come from the command line", 
         {{tasks.string(), "--figure", "tasks", "--metric", "acc_norm"},
          "task,metric,shots,model,mixer,layout,skipped,parameters,length,value,error,seeds,rank\r\n"
          "arc_easy,acc_norm,0,Standard,"},
+        {{tasks.string(), "--figure", "retention", "--baseline", "standard"},
+         "model,task,metric,score,prr,peop,pcr_all,pcr_emb,poep\r\nstandard,"},
         {{a, "tiny-1m", sample().string(), "--figure", "cost"}, "model,mixer,length"},
+        {{"tiny-1m", "--figure", "cost", "--mixers", "mlp,titans"},
+         "model,mixer,length,quantity,paper,measured\r\ntiny-1m,mlp,"},
+        {{"tiny-1m", "--figure", "cost", "--of", "stacks"}, "mixer,heads,layers,parameters\r\nsha,32,12,"},
         {{sample().string(), "--figure", "tensors", "--tensor", "*.q_proj.weight"},
          "model,tensor,quantity,low,high,value"}};
     for (const Wish& wish : wishes) {

@@ -30,6 +30,7 @@ import comparison
 import indicators as oracle_indicators
 import oracle
 import random_models
+import random_native
 import stored
 
 IMPLICIT = ("entropy", "entropy_row_mean", "concentration")  # of a layer with a state
@@ -222,7 +223,9 @@ def run_case(case, arguments, folder):
     if layers is None:  # Nemotron-H counts them by their kinds
         layers = len(config.get("layers_block_type") or config["hybrid_override_pattern"])
     layers *= config.get("inner_group_num", 1)
-    drawn = draw_tokens(case, config["vocab_size"], arguments.seed)
+    hashed = config["model_type"] == "headscope" and config.get("embedding", random_native.TABLE) != random_native.TABLE
+    drawn = (random_native.draw_words(config, case.lengths, arguments.seed) if hashed
+             else draw_tokens(case, config["vocab_size"], arguments.seed))
     exact, single = traces(model, as_analysed(case, drawn), case.skip)
     tolerances = comparison.Tolerances(exact, single)
     output = folder / f"{case.name}.headscope.h5"

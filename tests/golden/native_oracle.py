@@ -19,6 +19,8 @@ import safetensors
 import safetensors.torch
 import torch
 
+import word_hashes
+
 # Mixers with a state, and what their options are where a configuration leaves them out.
 RECURRENT = {
     "gated_deltanet": dict(num_heads=0, num_value_heads=0, head_dim=0, expand_v=2.0, conv_size=4, use_gate=True,
@@ -176,6 +178,58 @@ class Native:
         self.heads = self.config["num_attention_heads"]
         self.groups = self.config.get("num_key_value_heads", self.heads)
         self.size = self.config.get("head_dim") or self.config["hidden_size"] // self.heads
+        self.hashed = self.config.get("embedding", {"kind": "table"})
+        self.ngrams = json.loads((folder / "ngrams.json").read_text()) if self.hashed.get("hash") == "lsh" else []
+
+    def read(self, token):
+        """A token of a hash model, (id as /tokens/ids has it, bits or a code point): a number, a word as it stands, or
+        {"hash": HEX}."""
+        settings = self.hashed
+        if settings["kind"] == "table" or isinstance(token, int):
+            return token, None
+        if settings["kind"] == "characters":
+            return 5, ord(token)
+        if isinstance(token, dict):
+            bits = [int(bit) for digit in token["hash"] for bit in f"{int(digit, 16):04b}"]
+            return 5, bits[: settings["bits"]]
+        rows, count = settings["kind"] == "emb", settings.get("bits", 0)
+        if settings["hash"] == "md5":
+            data = word_hashes.digest(settings.get("key", "en"), token)
+            return (int.from_bytes(data, "big") % settings["rows"] + 5, None) if rows else (5, word_hashes.bits_of_digest(data))
+        normal = self.tensors["model.hash_normal"].double().numpy()
+        sums = word_hashes.products(token, self.ngrams, normal, settings["rows"] if rows else count)
+        return (5 + int(np.argmax(sums)), None) if rows else (5, [int(s >= 0) for s in sums])
+
+    def ids(self, tokens):
+        return [self.read(token)[0] for token in tokens]
+
+    def words(self, tokens):
+        """[L, d] of what a hash embedding makes of tokens."""
+        if self.hashed["kind"] == "emb":
+            return self.tensors["model.embed_tokens.weight"][torch.tensor(self.ids(tokens))]
+        special, rows = self.tensors["model.embed_special.weight"], []
+        for token in tokens:
+            id, said = self.read(token)
+            rows.append(special[id] if id < 5 else self.word(said) + (special[5] if len(special) > 5 else 0))
+        return torch.stack(rows)
+
+    def word(self, said):
+        part, kind = lambda name: self.tensors[f"model.embed_{name}.weight"], self.hashed["kind"]
+        if kind == "characters":
+            buckets = part("buckets")
+            return torch.cat([rows[(said + 1) * prime % len(rows)] for rows, prime in zip(buckets, word_hashes.PRIMES)])
+        bits = torch.tensor(said, dtype=self.type)
+        if kind == "linear":
+            return part("axes") @ (2 * bits - 1)
+        if kind == "add":
+            return sum(part("bits")[j, bit] for j, bit in enumerate(said)) / len(said) ** 0.5
+        if kind == "pool":
+            weights = torch.softmax(part("parts"), 0)
+            codes = word_hashes.codes(said, self.hashed["group_bits"])
+            return sum(weights[j] * part("codes")[code] for j, code in enumerate(codes))
+        axes = part("axes") - part("axes").mean(1, keepdim=True)
+        bits = bits - bits.mean()
+        return axes @ bits / (axes.norm(dim=1).clamp_min(1e-8) * bits.norm().clamp_min(1e-8))
 
     def norm(self, name, x):
         """RMS, or of layer norms those with a bias beside their gain."""
@@ -669,7 +723,9 @@ class Native:
     def embed(self, ids):
         """What the first layer reads."""
         config, prefix, length = self.config, f"model.{self.tower}", len(ids)
-        x = self.tensors["model.embed_tokens.weight"][torch.as_tensor(ids)] * config.get("embedding_scale", 1)
+        table = self.hashed["kind"] == "table"
+        x = self.tensors["model.embed_tokens.weight"][torch.as_tensor(ids)] if table else self.words(ids)
+        x = x * config.get("embedding_scale", 1)
         size = x.shape[1]
         if self.positions() == "learned":
             x = x + self.tensors[prefix + "embed_positions.weight"][:length]
@@ -757,7 +813,7 @@ def run(model, tokens, precise, target=None):
         site.states = {name: numpy(value) for name, value in states.items()}
         sites.append(site)
     boundaries = [numpy(x) for x in hidden]  # of two towers: of two lengths
-    return oracle.Trace(list(tokens), sites, boundaries if target else np.stack(boundaries),
+    return oracle.Trace(model.ids(tokens), sites, boundaries if target else np.stack(boundaries),
                         None if logits is None else numpy(logits), model.stack != "encoder")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
+import word_hashes
 from native_oracle import BASELINES, GLA_RANK, HEAD_VARIANTS, LAZY, LEARNERS, RECURRENT, recurrent_sizes
 from random_models import Case, with_options
 
@@ -32,6 +33,18 @@ def standard_layers(layout, layers):
     }[layout]
 
 
+TABLE = {"kind": "table"}
+NGRAMS = word_hashes.most_frequent(word_hashes.CORPUS, 60)
+HASHES = {
+    "md5-emb": dict(kind="emb", hash="md5", rows=97), "lsh-emb": dict(kind="emb", hash="lsh", rows=70),
+    "md5-pool": dict(kind="pool", hash="md5", bits=128, group_bits=10, key="de"),
+    "lsh-pool": dict(kind="pool", hash="lsh", bits=21, group_bits=4), "md5-add": dict(kind="add", hash="md5", bits=128),
+    "lsh-add": dict(kind="add", hash="lsh", bits=90), "md5-proj": dict(kind="proj", hash="md5", bits=128),
+    "lsh-proj": dict(kind="proj", hash="lsh", bits=33), "lsh-linear": dict(kind="linear", hash="lsh", bits=420),
+    "md5-linear": dict(kind="linear", hash="md5", bits=128),
+    "characters": dict(kind="characters", hash_functions=8, buckets=101),
+    "one-character": dict(kind="characters", hash_functions=1, buckets=16000),
+}
 # Keys of the manners that the thesis has beside Qwen2's.
 CLASSIC = dict(norm="layer", layer_norm_eps=1e-5, norm_place="post", positions="learned", feed_forward="plain",
                hidden_act="gelu", attention_bias=True, output_bias=True, mlp_bias=True)
@@ -48,7 +61,7 @@ MANNERS = {
 def shapes(config):
     """Every tensor of the checkpoint and its shape."""
     d, v = config["hidden_size"], config["vocab_size"]
-    names = {"model.embed_tokens.weight": (v, d)}
+    names = {"model.embed_tokens.weight": (v, d)} if config.get("embedding", TABLE) == TABLE else hash_shapes(config)
     if config.get("type_vocab_size", 0):
         names["model.embed_types.weight"] = (config["type_vocab_size"], d)
     names |= head_shapes(config)
@@ -59,6 +72,39 @@ def shapes(config):
     if "rnd_emb_qk" in layers:
         names["model.guide"] = (1, config["max_position_embeddings"], d)
     return names
+
+
+def hash_shapes(config):
+    said, d = config["embedding"], config["hidden_size"]
+    kind, bits, part = said["kind"], said.get("bits", 0), lambda name: f"model.embed_{name}.weight"
+    normal = {"model.hash_normal": (len(NGRAMS),)} if said.get("hash") == "lsh" else {}
+    if kind == "emb":
+        return normal | {part("tokens"): (said["rows"] + 5, d)}
+    groups = -(-bits // said.get("group_bits", 1))
+    return normal | {part("special"): (5 if kind in ("linear", "characters") else 6, d)} | {
+        "pool": lambda: {part("codes"): (2 ** said["group_bits"], d), part("parts"): (groups, d)},
+        "add": lambda: {part("bits"): (bits, 2, d)},
+        "proj": lambda: {part("axes"): (d, bits)},
+        "linear": lambda: {part("axes"): (d, bits)},
+        "characters": lambda: {part("buckets"): (said["hash_functions"], said["buckets"], d // said["hash_functions"])},
+    }[kind]()
+
+
+def draw_words(config, lengths, seed):
+    """Sequences for hash models: words as they stand, special tokens, and bits where the model reads some."""
+    draw, said, result = random.Random(f"words {seed}"), config["embedding"], []
+    words = [word for word in word_hashes.WORDS if word.isprintable() and word]
+    for length in lengths:
+        tokens = [draw.choice(word) if said["kind"] == "characters" else word
+                 for word in draw.choices(words, k=length)]
+        for place in range(length):
+            if draw.random() < 0.1:
+                tokens[place] = draw.randrange(5)
+            elif said.get("bits") and draw.random() < 0.1:
+                tokens[place] = {"hash": word_hashes.hexed([draw.randrange(2) for _ in range(said["bits"])])}
+        tokens[length // 2 :] = tokens[: length - length // 2]
+        result.append(tokens)
+    return result
 
 
 def norm_shapes(config, name, size):
@@ -242,7 +288,9 @@ def native(folder, seed, layers, dtype=torch.float32, shards=1, gain=1.7, mixers
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config, indent=2))
-    tensors = {name: value if value.dtype == torch.int64 else value.to(dtype)
+    if config.get("embedding", TABLE).get("hash") == "lsh":
+        (folder / "ngrams.json").write_text(json.dumps(NGRAMS))
+    tensors = {name: value if value.dtype == torch.int64 or name == "model.hash_normal" else value.to(dtype)
                for name, value in values(config, seed, gain).items()}
     if shards == 1:
         safetensors.torch.save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
@@ -281,6 +329,28 @@ def drawn(folder, seed, mixer):
                              "positions": draw.choice(("text", "cache"))}}
         | ({"lazy": {"window": draw.choice((1, 40, 512)), "offset": draw.choice(("per_length", "constant", "fixed"))}}
            if mixer == "lazy" else {}))
+
+
+def drawn_encoder(folder, seed, number):
+    """An encoder of random sizes, mixers, manners, embedding and head: another one with each --seed of acceptance.py."""
+    draw = random.Random(f"encoder {number} {seed}")
+    heads, size = draw.choice((1, 2, 3, 5)), draw.choice((8, 16))
+    hidden = heads * size
+    chosen = ("standard", *HEAD_VARIANTS, "mlp", "sigmoid", "sink_logits", "fnet", "linear")
+    kind = draw.choice(("table", *HASHES))
+    embedding = HASHES[kind] if kind != "table" else TABLE
+    head = draw.choice(({"kind": "token_classes", "classes": 3}, {"kind": "none"}))
+    native(
+        folder, seed, [draw.choice(chosen) for _ in range(draw.randint(1, 4))], stack="encoder", embedding=embedding, head=head,
+        vocab_size=draw.randint(40, 120) if kind == "table" else 0, tie_word_embeddings=False, hidden_size=hidden,
+        num_attention_heads=heads, head_dim=size, num_key_value_heads=draw.choice([n for n in range(1, heads + 1) if heads % n == 0]),
+        intermediate_size=draw.randint(7, 90), norm=draw.choice(("rms", "layer")), norm_place=draw.choice(("pre", "post")),
+        layer_norm_eps=1e-5, positions=draw.choice(("rotary", "learned", "sinusoidal", "none")),
+        feed_forward=draw.choice(("gated", "plain")), hidden_act=draw.choice(("silu", "gelu", "gelu_pytorch_tanh", "relu")),
+        attention_bias=draw.random() < 0.5, output_bias=draw.random() < 0.5, mlp_bias=draw.random() < 0.5,
+        qk_norm=draw.random() < 0.3, embedding_norm=draw.random() < 0.5, embedding_scale=draw.choice((1.0, 2.5)),
+        type_vocab_size=draw.choice((0, 1, 2)), dtype=draw.choice((torch.float32, torch.bfloat16, torch.float16)),
+        gain=draw.choice((1.0, 1.5)))
 
 
 def drawn_options(draw, mixer):
@@ -338,7 +408,16 @@ def stack_cases(case, few):
             case(f"post-norm-{mixer}", [mixer] * 2, few, norm_place="post", norm="layer", positions="none", head_bias=True,
                  mlp_bias=True, num_key_value_heads=3, **odd),
         ]
+    classes = {"head": {"kind": "token_classes", "classes": 4}, "vocab_size": 0, "tie_word_embeddings": False}
+    for name, embedding in HASHES.items():
+        listed += [
+            case(f"hash-{name}", ["standard", "mhe_mul"], few, **MANNERS["bert"] | classes | {"embedding": embedding}),
+            case(f"hash-{name}-pre-norm-bf16", ["sha", "linear"], (1, 33), stack="encoder", dtype=torch.bfloat16, shards=2,
+                 embedding_scale=0.5, embedding=embedding, **classes | {"head": {"kind": "none"}}),
+        ]
     return listed + [
+        *(Case(f"native-encoder-drawn-{number}", with_options(drawn_encoder, number=number), lengths=(65, 130, 1))
+          for number in range(4)),
         case("encoder-no-head-skipped", ["mhe_mul", "standard", "fnet"], few, skip=(1,),
              **MANNERS["bert"] | {"head": {"kind": "none"}, "type_vocab_size": 0}),
         case("guides-post-norm", ["rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"], few, norm_place="post",

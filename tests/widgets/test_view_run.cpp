@@ -418,7 +418,7 @@ TEST_CASE("A low plot has two values at its axis: one alone tells no size", "[cu
 TEST_CASE("Costs are the paper's at any sizes, and what was measured stands beside them", "[cost]") {
     Page page("cost", 0);
     auto* table = child<QTableWidget>(*page.view, "cost_table");
-    REQUIRE(table->rowCount() == 20);  // and what maps that are there already cost
+    REQUIRE(table->rowCount() == 32);  // and what maps that are there already cost
     cost::CostSetting setting;
     setting.hidden = 128;
     setting.heads = 4;

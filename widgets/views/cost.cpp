@@ -377,8 +377,10 @@ void CostView::show_curves() {
             }
             const cost::CostRow* row = measured(one.mixer, length);
             if (!row || !comparable(quantity->bytes, quantity->paper == &cost::CostNumbers::activation)) continue;
+            const double found = *row->measured.*quantity->measured;
+            if (!std::isfinite(found)) continue;
             here.x.push_back(static_cast<double>(length));
-            here.y.push_back(*row->measured.*quantity->measured);
+            here.y.push_back(found);
         }
         const QColor colour = mixer_colour(desk().theme(), one.mixer);
         const QString name = QString::fromStdString(one.label);

@@ -290,8 +290,11 @@ void LayoutView::show_growth() {
             setting.heads = e.heads;
             setting.bytes = draft_.job().training.precision == "bfloat16" ? 2 : 4;
             double sum = 0;
-            for (const std::string& mixer : layers)
-                if (cost::has_cost(mixer)) sum += cost::evaluate(cost::mixer_cost(mixer), setting).*what;
+            for (const std::string& mixer : layers) {
+                if (!cost::has_cost(mixer)) continue;
+                const double own = cost::evaluate(cost::mixer_cost(mixer), setting).*what;
+                if (std::isfinite(own)) sum += own;  // what encoders alone have decodes nothing
+            }
             points.x.push_back(static_cast<double>(length));
             points.y.push_back(sum);
         }

@@ -175,6 +175,28 @@ FigureOption flag_option(const std::string& name, const std::string& help, std::
     return option;
 }
 
+FigureOption mixers_option() {
+    FigureOption option{"mixers", "LIST", "Some of list mixers, with commas between; default all", {}, {"cost"}, false,
+                        {},       {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) {
+        std::vector<std::string>& mixers = request.options.mixers;
+        mixers.clear();
+        const std::string& list = values.back();
+        for (std::size_t begin = 0; begin <= list.size();) {
+            const std::size_t end = std::min(list.find(',', begin), list.size());
+            if (end == begin) refuse_value("mixers", "names with commas between", list);
+            mixers.push_back(list.substr(begin, end - begin));
+            begin = end + 1;
+        }
+    };
+    option.get = [](const FigureRequest& request) -> OptionValues {
+        std::string list;
+        for (const std::string& mixer : request.options.mixers) list += (list.empty() ? "" : ",") + mixer;
+        return list.empty() ? OptionValues{} : OptionValues{list};
+    };
+    return option;
+}
+
 FigureOption tensor_option() {
     FigureOption option{"tensor", "NAME",      "A tensor of the checkpoint, or some, as '*.q_proj.weight'; may repeat",
                         {},       {"tensors"}, true,
@@ -190,7 +212,7 @@ FigureOption tensor_option() {
 }
 
 void add_record_options(std::vector<FigureOption>& all) {
-    const std::vector<std::string> evaluations{"context-perplexity", "ablation", "scaling"};
+    const std::vector<std::string> evaluations{"context-perplexity", "ablation", "scaling", "retention"};
     all.push_back(optional_count("step", "Radar and thumbnails at the last probe up to this step", {"timeline"},
                                  &FigureOptions::step));
     all.push_back(optional_count("smooth", "Of the running mean: steps of runs, buckets of positions; 1: none",
@@ -206,13 +228,24 @@ void add_record_options(std::vector<FigureOption>& all) {
                     "the tasks that have it",
                     with(evaluations, "tasks"), &FigureOptions::metric));
     all.push_back(optional_count("length", "Tokens: context of an evaluation, or of the table of costs",
-                                 {"ablation", "scaling", "tasks", "cost"}, &FigureOptions::length));
+                                 {"ablation", "scaling", "tasks", "cost", "retention"}, &FigureOptions::length));
     all.push_back(tensor_option());
     all.push_back(word_option("words", "A text whose words are hashed, with md5, lsh, or a model's hash embedding",
                               {"hash"}, &FigureOptions::words));
     all.back().value = "TEXT";
     all.push_back(flag_option("measure", "Beside the formulas what this machine does, which takes minutes", {"cost"},
                               &FigureOptions::measure));
+    all.push_back(choice<CostOf>(
+        "of",
+        "Mixers by length; variants of multi-head attention: a sublayer's weights by its "
+        "heads, or those of stacks",
+        {"cost"}, {{"mixers", CostOf::mixers}, {"sublayer", CostOf::sublayer}, {"stacks", CostOf::stacks}},
+        [](FigureRequest& r) -> CostOf& { return r.options.cost_of; }));
+    all.push_back(mixers_option());
+    all.push_back(word_option("baseline", "The model that scores and sizes are compared with", {"retention"},
+                              &FigureOptions::baseline));
+    all.push_back(word_option("smallest", "The model that the elasticity of scores is told from, as SHA", {"retention"},
+                              &FigureOptions::smallest));
 }
 
 FigureOption font_family_option() {

@@ -110,7 +110,8 @@ std::size_t layout_rank(const std::string& layout) {
 }
 
 bool lower_is_better(const std::string& metric) {
-    return metric == "loss" || metric.find("perplexity") != std::string::npos || metric == "bits_per_byte";
+    return metric == "loss" || metric.find("perplexity") != std::string::npos || metric == "bits_per_byte" ||
+           metric.starts_with("ms_per_sample");
 }
 
 std::string spaced(std::string name) {
@@ -271,6 +272,8 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
             group.skipped = !model.skipped.empty();
             group.parameters = model.parameters;
             group.layers = model.layers;
+            group.attention_parameters = model.attention_parameters;
+            group.embedding_parameters = model.embedding_parameters;
             group.training_length = model.training_length;
             if (group.model.empty()) group.model = model.name;
             group.label = group_label(model);

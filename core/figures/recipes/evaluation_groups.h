@@ -49,7 +49,8 @@ struct EvaluationGroup {
     std::string mixer, layout;  ///< as EvaluatedModel has them
     bool skipped = false;       ///< blocks that are not Standard were left out
     std::int64_t parameters = 0, layers = 0, training_length = 0;
-    std::string model;  ///< name of its first model
+    std::int64_t attention_parameters = -1, embedding_parameters = -1;  ///< as EvaluatedModel has them
+    std::string model;                                                  ///< name of its first model
     std::string label;  ///< "Standard", "RndEmbQK uniform", "MLP even", "MLP even, skipped"
     std::map<Measured, std::map<std::int64_t, EvaluationValue>> values;  ///< by length
 

@@ -315,6 +315,7 @@ private:
 }  // namespace
 
 FigureData cost(const FigureInputs& inputs, const FigureOptions& options) {
+    if (options.cost_of != CostOf::mixers) return variant_costs(inputs, options);
     return Maker(inputs, options).make();
 }
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Results across sizes (Deconstructing Attention, Fig. 4): a row a mixer and layout, dots from small to large models. A
-// panel a task.
+// panel a task. Where weights of attention are known, a table of what each model keeps of the Standard one of its size
+// (the thesis, Tables 3.14 and 3.15).
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 
 #include "core/base/error.h"
+#include "core/cost/thesis.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"
 
@@ -32,10 +36,67 @@ public:
         figure.notes.insert(figure.notes.begin(), (sizes_.size() > 1 ? "Dots from small to large: " : "") + sizes +
                                                       " parameters. " + evaluations_.error_note());
         figure.legend = {{"Standard", 0}, {"uniform", 1}, {"hybrid", 2}};
+        figure.text_table = text_table(chosen);
+        if (figure.text_table)
+            figure.notes.emplace_back("PRR: the score as a share of that of the Standard model of the same size.");
         return figure;
     }
 
 private:
+    /// The Standard model of a model's size: as many layers, and about as many parameters beside attention. Several
+    /// may be (heads of other sizes): then that whose name begins most alike.
+    const EvaluationGroup* standard_of(const EvaluationGroup& group) const {
+        constexpr double same = 0.02;
+        const auto beside = [](const EvaluationGroup& one) {
+            return static_cast<double>(one.parameters - one.attention_parameters);
+        };
+        const EvaluationGroup* best = nullptr;
+        std::ptrdiff_t most = -1;
+        for (const auto& other : evaluations_.groups()) {
+            if (!other.standard() || other.skipped || other.attention_parameters < 0 || other.layers != group.layers ||
+                std::abs(beside(other) - beside(group)) > same * beside(group))
+                continue;
+            const auto alike =
+                std::mismatch(group.model.begin(), group.model.end(), other.model.begin(), other.model.end()).first -
+                group.model.begin();
+            if (alike <= most) continue;
+            most = alike;
+            best = &other;
+        }
+        return best;
+    }
+
+    std::optional<TextTable> text_table(const std::vector<Measured>& chosen) const {
+        TextTable table;
+        table.header = {"model", "attention"};
+        for (const auto& what : chosen) {
+            table.header.push_back(measured_title(what) + (lower_is_better(what.metric) ? " ↓" : " ↑"));
+            table.header.emplace_back("PRR %");
+        }
+        bool some = false;
+        for (const auto& group : evaluations_.groups()) {
+            const auto* standard = group.attention_parameters < 0 ? nullptr : standard_of(group);
+            if (standard == nullptr) continue;
+            some = some || standard != &group;
+            std::vector<std::string> cells{group.model, short_count(static_cast<double>(group.attention_parameters))};
+            for (const auto& what : chosen) {
+                const auto length = evaluations_.chosen_length(what, options_);
+                const auto *value = group.find(what, length), *all = standard->find(what, length);
+                cells.push_back(value ? short_number(value->mean, 4) : "–");
+                char share[32] = "–";
+                if (value && all)
+                    std::snprintf(
+                        share, sizeof share, "%.1f",
+                        100 * cost::performance_retention(value->mean, all->mean, lower_is_better(what.metric)));
+                cells.emplace_back(share);
+            }
+            table.rows.push_back(std::move(cells));
+        }
+        constexpr std::size_t most_tasks = 4;  // a page's width
+        if (!some || chosen.size() > most_tasks) return std::nullopt;
+        return table;
+    }
+
     Panel panel(const Measured& what) const {
         const auto length = evaluations_.chosen_length(what, options_);
         Panel panel;

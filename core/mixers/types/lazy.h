@@ -15,6 +15,12 @@ inline const MixerType kLazy{
                 {"distance_bias", true},
                 {"normaliser", "elastic", {"elastic", "softmax", "sparsemax", "entmax"}},
                 {"offset", "per_length", {"per_length", "constant", "fixed"}},
-                {"offset_init", -1.0, {}, -1e3, 1e3}}};
+                {"offset_init", -1.0, {}, -1e3, 1e3}},
+    .cost = {.label = "Lazy Attention",
+             .time = kQuadratic,
+             .prefill = kMatrices,
+             .decode = kMatricesOfOne,
+             .cache = kKeysValues,
+             .parameters = "3 d^2 + (b + o) h"}};
 
 }  // namespace headscope::mixers

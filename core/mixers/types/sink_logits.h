@@ -7,9 +7,10 @@ namespace headscope::mixers {
 
 /// gpt-oss's softmax (arXiv 2508.10925): each head learns a logit without a value that is in the denominator of its
 /// rows.
-inline const MixerType kSinkLogits{.name = "sink_logits",
-                                   .summary = "softmax attention with a learned logit of each head in the denominator",
-                                   .in_encoders = true,
-                                   .cost = {"Sink logits", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues}};
+inline const MixerType kSinkLogits{
+    .name = "sink_logits",
+    .summary = "softmax attention with a learned logit of each head in the denominator",
+    .in_encoders = true,
+    .cost = {"Sink logits", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues, "", "", "3 d^2 + h"}};
 
 }  // namespace headscope::mixers

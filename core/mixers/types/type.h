@@ -33,7 +33,8 @@ struct MixerOption {
 };
 
 /// Table 5-8 of "Deconstructing Attention", or what a later paper says in their letters (core/cost/mixer_cost.h);
-/// an empty `time`: the mixer has no such row; an empty `activation`: no paper says one.
+/// an empty `time`: the mixer has no such row; an empty `activation`: no paper says one; an empty `decode` or `cache`:
+/// encoders alone have the mixer.
 struct MixerCostText {
     const char* label = "";  ///< as the paper calls it
     const char *time = "", *prefill = "", *decode = "", *activation = "", *cache = "";

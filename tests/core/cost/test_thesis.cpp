@@ -66,14 +66,61 @@ TEST_CASE("Retention and elasticity are those of Tables 3.1 and 3.2", "[cost]") 
 }
 
 TEST_CASE("Hash embeddings have the parameters of chapter 2", "[cost]") {
-    const auto thousands = [](const std::string& name, std::int64_t rows) {
-        return cost::embedding_parameters(cost::hash_embedding(name), rows, 128, 10, 768) / 1e3;
+    const auto count = [](const std::string& name, std::int64_t rows, std::int64_t bits = 128) {
+        return cost::embedding_parameters(cost::hash_embedding(name), rows, bits, 10, 768);
     };
-    CHECK(thousands("table", 50265) / 1e3 == Approx(38.6).margin(0.05));
-    CHECK(thousands("table", 1038) == Approx(797.2).margin(0.05));
-    CHECK(thousands("pool", 0) == Approx(797.2).margin(0.05));
-    CHECK(thousands("add", 0) == Approx(197.4).margin(0.05));
-    CHECK(thousands("proj", 0) == Approx(99.1).margin(0.05));
-    CHECK(thousands("canine_c", 0) / 1e3 == Approx(12.3).margin(0.05));
-    CHECK(thousands("proformer", 0) == Approx(322.6).margin(0.05));
+    CHECK(count("table", 50265) / 1e6 == Approx(38.6).margin(0.05));
+    CHECK(count("emb", 50260) == count("table", 50265));
+    CHECK(count("emb", 1033) / 1e3 == Approx(797.2).margin(0.05));
+    CHECK(count("pool", 0) / 1e3 == Approx(797.2).margin(0.05));
+    CHECK(count("add", 0) / 1e3 == Approx(197.4).margin(0.05));
+    CHECK(count("proj", 0) / 1e3 == Approx(99.1).margin(0.05));
+    CHECK(count("characters", 0) / 1e6 == Approx(12.3).margin(0.05));
+    CHECK(count("linear", 0, 420) / 1e3 == Approx(322.6).margin(0.05));
+    CHECK_THROWS_AS(cost::hash_embedding("canine"), Error);
+}
+
+TEST_CASE("Table 2.2's shares follow from its counts", "[cost]") {
+    // Parameters of models of two classes, of which so many are embeddings (in thousands), and what is printed: the
+    // share of the baseline's that is saved of all and of the embeddings, and the share of embeddings, in per cent.
+    struct Row {
+        double all, embedding, pcr_all, pcr_emb, poep;
+    };
+    const double base = 124645634, base_embedding = 50265 * 768;
+    CHECK(base_embedding / base == Approx(0.310).margin(0.0005));
+    // PoEP of Pool and Emb (1K) is printed as 1.0.
+    const std::map<std::string, Row> printed{{"emb", {86839298, 797184, 30.3, 97.9, 0.92}},
+                                             {"pool", {86843138, 797184, 30.3, 97.9, 0.92}},
+                                             {"add", {86243330, 197376, 30.8, 99.5, 0.2}},
+                                             {"proj", {86145026, 99072, 30.9, 99.7, 0.1}},
+                                             {"linear", {15094274, 322560, 87.9, 99.2, 2.1}}};
+    for (const auto& [name, row] : printed) {
+        INFO(name);
+        CHECK(cost::embedding_parameters(cost::hash_embedding(name), 1033, name == "linear" ? 420 : 128, 10, 768) ==
+              row.embedding);
+        CHECK(100 * cost::parameter_saving(row.all, base) == Approx(row.pcr_all).margin(0.05));
+        CHECK(100 * cost::parameter_saving(row.embedding, base_embedding) == Approx(row.pcr_emb).margin(0.05));
+        CHECK(100 * row.embedding / row.all == Approx(row.poep).margin(0.05));
+    }
+}
+
+TEST_CASE("Attention of larger stacks has the parameters of Tables 3.14 and 3.15", "[cost]") {
+    for (const auto& [name, printed] : {std::pair("standard", 100.66), std::pair("mhe_mul", 29.96)}) {
+        INFO(name);
+        CHECK(millions(name, 16, 64, 24, true) == Approx(printed).margin(0.0051));
+    }
+    struct Stack {
+        std::int64_t heads, size, layers;
+        double multiple, embedded;  ///< MHA's and MHE-MUL's, in millions
+    };
+    // base, 16h, 4h, 4l, 8l, 12h, big; a decoder's layers attend twice.
+    for (const Stack& stack :
+         {Stack{8, 64, 12, 18.87, 6.52}, Stack{16, 32, 12, 18.87, 5.63}, Stack{4, 128, 12, 18.87, 8.29},
+          Stack{8, 64, 8, 12.58, 4.34}, Stack{8, 64, 16, 25.17, 8.69}, Stack{12, 64, 12, 42.47, 13.31},
+          Stack{16, 64, 12, 75.50, 22.47}}) {
+        INFO(stack.heads << " heads, " << stack.layers << " layers");
+        const std::int64_t sublayers = 3 * stack.layers / 2;
+        CHECK(millions("standard", stack.heads, stack.size, sublayers, true) == Approx(stack.multiple).margin(0.0051));
+        CHECK(millions("mhe_mul", stack.heads, stack.size, sublayers, true) == Approx(stack.embedded).margin(0.0051));
+    }
 }

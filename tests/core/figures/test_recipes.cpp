@@ -91,6 +91,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "offsets",
                                          "position-perplexity",
                                          "radar",
+                                         "retention",
                                          "ruler",
                                          "scaling",
                                          "states",
