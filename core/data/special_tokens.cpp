@@ -87,6 +87,11 @@ ChosenTokenizer with_special_tokens(const ChosenTokenizer& made, const std::stri
                                             {"normalized", false},
                                             {"special", true}});
     }
+    Json& model = document["model"];
+    if (model.at("type") == "WordLevel") {  // which must know its <unk>
+        for (std::size_t i = 0; i < kNames.size(); ++i) model["vocab"][kNames[i]] = ids[i];
+        model["unk_token"] = kNames[kUnknown];
+    }
     const auto special = [](Place place) { return Json{{"SpecialToken", {{"id", kNames[place]}, {"type_id", 0}}}}; };
     const auto text = [](const char* name) { return Json{{"Sequence", {{"id", name}, {"type_id", 0}}}}; };
     const auto entry = [&](Place place) {

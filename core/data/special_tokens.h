@@ -27,7 +27,8 @@ struct Frame {
 Frame frame_of(const tokenizer::Tokenizer& tokenizer);
 
 /// A tokenizer.json of ours with <s> <pad> </s> <unk> <mask> behind its other tokens, which puts <s> and </s> around
-/// texts (<s> A </s></s> B </s>), and the tokenizer_config.json that names them.
+/// texts (<s> A </s></s> B </s>), and the tokenizer_config.json that names them. One of whole words reads others as
+/// <unk>.
 ChosenTokenizer with_special_tokens(const ChosenTokenizer& made, const std::string& where);
 
 }  // namespace headscope::data
