@@ -46,7 +46,7 @@ struct DataSummary {
 /// What a model with a hash embedding reads, in place of a tokenizer that the settings name.
 struct HashedWords {
     std::shared_ptr<const tokenizer::WordTokenizer> tokenizer;
-    std::vector<TokenizerFile> files;  ///< ngrams.json of lsh
+    std::vector<TokenizerFile> files;  ///< ngrams.json of lsh; of pieces ("words": "tokenizer") their tokenizer's
 };
 
 /// The most frequent n-grams of all words of a job's text (core/tokenizer/hashed/ngrams.h): at most `count`.

@@ -208,6 +208,17 @@ TEST_CASE("Hashed words have bits, rows or code points and no vocabulary", "[dat
     CHECK(rows.points.empty());
     CHECK(row_set->vocabulary() == 50'265);
 
+    // Pieces of another tokenizer, as they are spelt: not lower-cased.
+    tokenizer::HashSettings of_pieces = pool.tokenizer->word_hash()->settings();
+    of_pieces.tokenizer_pieces = true;
+    const auto hash = std::make_shared<tokenizer::WordHash>(of_pieces);
+    const data::HashedWords bytes{std::make_shared<tokenizer::WordTokenizer>(hash, tokenizer::Tokenizer::bytes()), {}};
+    settings.sequence_length = 26;
+    const auto pieces = read(bytes).second;
+    std::vector<std::uint8_t> first(128);
+    hash->bits(tokenizer::Tokenizer::bytes()->piece('T'), first);
+    CHECK(std::equal(first.begin(), first.end(), pieces.bits.begin() + 128));
+
     settings.sequence_length = 25;
     const auto characters = read(words(Kind::characters, 0)).second;
     CHECK(std::count(characters.ids.begin(), characters.ids.end(), 5) == 23);
