@@ -49,9 +49,11 @@ struct HashedWords {
     std::vector<TokenizerFile> files;  ///< ngrams.json of lsh; of pieces ("words": "tokenizer") their tokenizer's
 };
 
-/// The most frequent n-grams of all words of a job's text (core/tokenizer/hashed/ngrams.h): at most `count`.
+/// The most frequent n-grams of all words that a job is trained on (core/tokenizer/hashed/ngrams.h): at most `count`.
+/// In bounded memory, the same ones each time. `pieces`: what cuts text in place of words ("words": "tokenizer").
 std::vector<std::string> frequent_ngrams(const DataSettings& settings, const DataPlaces& places, std::size_t count,
-                                         Progress& progress, const Cancellation& cancellation);
+                                         Progress& progress, const Cancellation& cancellation,
+                                         const tokenizer::Tokenizer* pieces = nullptr);
 
 class DataSet {
 public:

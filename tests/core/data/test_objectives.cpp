@@ -248,6 +248,10 @@ TEST_CASE("The n-grams of a job's words, the most frequent first", "[data][objec
     };
     CHECK(ngrams(9) == std::vector<std::string>{"b", "a", "ab"});
     CHECK(ngrams(2) == std::vector<std::string>{"b", "a"});
+    CHECK(data::frequent_ngrams(settings, {corpus.folder / "text", {}}, 3, progress, Cancellation(),
+                                tokenizer::Tokenizer::bytes().get()) ==
+          std::vector<std::string>{tokenizer::Tokenizer::bytes()->piece('b'), tokenizer::Tokenizer::bytes()->piece(' '),
+                                   "A"});
     settings = settings_of("classify", {"c.jsonl"}, 8);
     CHECK(ngrams(9) == std::vector<std::string>{"b", "a", "ab"});
     settings = generated("translation", "translation", 8);
@@ -290,6 +294,38 @@ TEST_CASE("Translations are padded to the longest, and cut", "[data][objectives]
     // Alone, an item is as long as itself.
     for (std::int64_t i = 0; i < 3; ++i) CHECK(source->read(i, 1).length == batch.lengths[static_cast<std::size_t>(i)]);
     CHECK(corpus.prepare(settings)->summary().reused);
+}
+
+TEST_CASE("Other tokenizers have ends and masks of their own", "[data][objectives]") {
+    Corpus corpus;
+    corpus.write("a.jsonl", R"({"text": "a", "pair": "b b", "source": "a", "target": "b", "label": 1})");
+    const auto read = [&](const std::string& objective, const std::string& vocabulary, const std::string& post) {
+        corpus.write("t/tokenizer.json",
+                     R"({"added_tokens": [], "pre_tokenizer": {"type": "WhitespaceSplit"}, "post_processor": )" + post +
+                         R"(, "model": {"type": "WordLevel", "unk_token": "a", "vocab": {"a": 0, "b": 1)" + vocabulary +
+                         "}}}");
+        corpus.write("t/tokenizer_config.json", R"({"mask_token": "[HOLE]"})");
+        auto settings = settings_of(objective, {"a.jsonl"}, objective == "masked" ? 3 : 12);
+        settings.tokenizer = "t";
+        settings.objective.mask = 1;
+        const auto set = corpus.prepare(settings);
+        return std::pair(set, set->source(Split::training, 1)->read(0, 1));
+    };
+    const std::string bert = R"(, "[PAD]": 2, "[CLS]": 3, "[SEP]": 4, "[MASK]": 5, "[HOLE]": 6)";
+    const std::string ends = R"({"type": "BertProcessing", "sep": ["[SEP]", 4], "cls": ["[CLS]", 3]})";
+    CHECK(read("classify", bert, ends).second.ids == Ids{3, 0, 4, 1, 1, 4});
+    const auto [masked, batch] = read("masked", bert, ends);
+    CHECK(batch.ids.front() == 3);
+    CHECK(batch.ids.back() == 4);
+    CHECK(batch.targets == Ids{-1, 0, -1});
+    CHECK(masked->special().mask == 6);
+    CHECK(masked->special().padding == 2);
+    // Marian's manner: nothing begins a text, <pad> what the decoder reads.
+    const auto [translation, both] = read("translation", R"(, "</s>": 2, "<pad>": 3)", "null");
+    CHECK(both.ids == Ids{0, 2});
+    CHECK(both.target_ids == Ids{3, 1});
+    CHECK(both.targets == Ids{1, 2});
+    CHECK(translation->special().first == 3);
 }
 
 TEST_CASE("Items are held out whole", "[data][objectives]") {
