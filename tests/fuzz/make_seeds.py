@@ -470,6 +470,9 @@ def training_text():
         "lines": "lines\n" + "\n".join(lines), "windows": "lines\n" + "\r\n".join(lines) + "\r\n",
         "marked-lines": "lines\n\ufeff" + lines[0], "no-text": 'lines\n{"txt": "a"}', "twice": 'lines\n{"text":"a","text":"b"}',
         "array": "lines\n[1]", "null": 'lines\n{"text": null}', "half": 'lines\n{"text": "\\ud800"}',
+        "translation": 'translation\n{"source": "a", "target": "b"}\n{"target": "", "source": "\u00e9", "id": [1]}\n',
+        "classify": 'classify\n{"text": "a", "pair": "b", "label": 1}\n{"sentence1": "a", "sentence2": "b", "label": 0}\n',
+        "labels": 'classify\n{"text": "a", "label": -1}\n', "label": 'classify\n{"sentence": "a", "label": "yes"}\n',
         "bible": bible(verses), "no-verse": bible("Title\nnothing\n"), "two-windows": bible(verses, 2),
         "other-packing": bible(verses, 1, b"\x1f\x8b\x90"),
         "lzw": b"1234567\n" + lzw(b"abababababab" * 90), "lzw-narrow": b"\n" + lzw(b"abcabcabc" * 200, 9),
@@ -533,7 +536,8 @@ def main():
              "tokenizer_json": {*JSON_WORDS, *PATTERN_WORDS, *parts}, "pattern": PATTERN_WORDS + TEXT_WORDS,
              "tokenizer_folder": {*JSON_WORDS, *parts, "\0", "#version: 0.2\n"}, "tokenizer_text": TEXT_WORDS,
              "chat_template": chat_words(),
-             "training_text": {*JSON_WORDS, '"text":', "lines\n", "bible\n", "text\n", "EC02", "Ge1:1 "}}
+             "training_text": {*JSON_WORDS, '"text":', "lines\n", "bible\n", "text\n", "translation\n", "classify\n",
+                               '"source":', '"target":', '"pair":', '"label":', '"sentence1":', "EC02", "Ge1:1 "}}
     makers = {"text": text, "json": json_seeds, "safetensors": safetensors, "shard_index": shard_index,
               "pytorch": pytorch, "config": config, "checkpoint": checkpoint, "pattern": pattern,
               "tokenizer_json": tokenizer_json, "tokenizer_folder": tokenizer_folder, "sentencepiece": sentencepiece,

@@ -25,7 +25,9 @@ const std::vector<Target>& targets() {
          4096},
         {"tokenizer_text", "core/tokenizer", run_tokenizer_text, 2048},
         {"chat_template", "core/tokenizer/template core/tokenizer/chat_template.cpp", run_chat_template, 4096},
-        {"training_text", "core/data/text_parts.cpp core/data/json_lines.cpp core/data/bible.cpp core/data/lzw.cpp",
+        {"training_text",
+         "core/data/text_parts.cpp core/data/json_lines.cpp core/data/item_reader.cpp core/data/bible.cpp "
+         "core/data/lzw.cpp",
          run_training_text, 4096},
         {"journal",
          "core/run/events.cpp core/run/journal_reader.cpp core/run/run_history.cpp "

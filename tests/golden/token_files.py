@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Token files, made by the program's own code, read with h5py: the tokens are those that the `tokenizers` package gives
 with the tokenizer.json that belongs to them, documents, sources, split and hashes are right, sequences are windows of
-them; and a text of hundreds of megabytes takes little memory.
+them, or what encoders and translations read; and a text of hundreds of megabytes takes little memory.
 
     python3 tests/golden/token_files.py build/release/bin/data_lines [--megabytes 200]
 """
@@ -118,6 +118,77 @@ def check_case(program, folder, rng):
     return True
 
 
+def check_ends(tokenizer, config):
+    """<s> <pad> </s> <unk> <mask> behind the other tokens, around texts and pairs; and transformers reads the same."""
+    import transformers
+
+    count = tokenizer.get_vocab_size()
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    assert [tokenizer.token_to_id(name) for name in names] == list(range(count - 5, count))
+    text = tokenizer.encode("a", add_special_tokens=False).ids
+    begin, end = [count - 5], [count - 3]
+    assert tokenizer.encode("a").ids == begin + text + end
+    assert tokenizer.encode("a", "a").ids == begin + text + end + end + text + end
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "tokenizer.json").write_text(tokenizer.to_str())
+        (Path(name) / "tokenizer_config.json").write_text(config)
+        theirs = transformers.AutoTokenizer.from_pretrained(name)
+    assert theirs("a", "a").input_ids == begin + text + end + end + text + end
+    assert [theirs.bos_token_id, theirs.pad_token_id, theirs.sep_token_id, theirs.unk_token_id,
+            theirs.mask_token_id] == list(range(count - 5, count))
+
+
+def check_encoder(program, folder, rng):
+    files = write_corpus(folder, rng)
+    length = rng.choice([3, 8, 32])
+    answer = program.ask(text=["."], tokenizer=rng.choice(["bytes", "train:300"]), length=length, base=str(folder),
+                         validation=0, objective="shuffle_random", shares=0)
+    if "error" in answer:
+        assert "expected" in answer["error"] and "found" in answer["error"], answer
+        return
+    tokenizer = Tokenizer.from_str(answer["tokenizer"])
+    check_ends(tokenizer, answer["config"])
+    tokens = [id for name in sorted(files) for d in files[name]
+              for id in tokenizer.encode(d, add_special_tokens=False).ids]
+    with h5py.File(answer["token_file"]) as file:
+        assert file["tokens"][:].tolist() == tokens
+        assert file.attrs["separator"] == -1
+    inner = length - 2
+    assert answer["windows"] == len(tokens) // inner
+    windows = [tokens[w * inner:w * inner + inner] for w in range(answer["windows"])]
+    for ids, targets in zip(answer["ids"], answer["targets"]):
+        assert ids[0] == tokenizer.token_to_id("<s>") and ids[-1] == tokenizer.token_to_id("</s>")
+        assert ids[1:-1] in windows
+        assert targets == [-1] + inner * [0] + [-1]
+
+
+def check_translation(program, folder, rng):
+    items = [(random_document(rng), random_document(rng)) for _ in range(rng.randint(1, 20))]
+    lines = [json.dumps({"target": target, "source": source}) for source, target in items]
+    (folder / "items.jsonl").write_text("\n".join(lines))
+    share = rng.choice([0, 0.25])
+    answer = program.ask(text=["items.jsonl"], tokenizer=rng.choice(["bytes", "train:300"]), length=16,
+                         base=str(folder), validation=share, objective="translation")
+    if "error" in answer:
+        assert "expected" in answer["error"] and "found" in answer["error"], answer
+        return
+    tokenizer = Tokenizer.from_str(answer["tokenizer"])
+    check_ends(tokenizer, answer["config"])
+    documents = [tokenizer.encode(text, add_special_tokens=False).ids for item in items for text in item]
+    with h5py.File(answer["token_file"]) as file:
+        begins, labels = file["documents/begin"][:], file["documents/label"][:]
+        assert file["tokens"][:].tolist() == sum(documents, [])
+        assert np.diff(begins).tolist() == [len(d) for d in documents]
+        assert labels.dtype == np.float32 and labels.tolist() == len(items) * [0, 1]
+        assert file.attrs["documents_per_item"] == 2
+        assert file.attrs["documents_sha256"] == sha256((sha256(begins.tobytes()) + sha256(labels.tobytes())).encode())
+    sources, targets = documents[0::2], documents[1::2]
+    begin, end = tokenizer.token_to_id("<s>"), tokenizer.token_to_id("</s>")
+    for ids, said in zip(answer["ids"], answer["targets"]):
+        assert any(ids == [begin, *source[:14], end] and said == [*target[:15], end]
+                   for source, target in zip(sources, targets))
+
+
 def check_memory(program, folder, megabytes):
     with open(folder / "big.txt", "w") as file:
         line = "".join(f"word{i} and {i * 7919 % 1000} more. " for i in range(2000)) + "\n"
@@ -144,14 +215,19 @@ def main():
     rng = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        # First: what is started later counts the memory of this process too, before it is another program.
+        check_memory(Program(arguments.program, folder / "cache"), folder, arguments.megabytes)
         done = 0
         for case in range(arguments.cases):
             (folder / str(case)).mkdir()
             program = Program(arguments.program, folder / "cache")
             done += check_case(program, folder / str(case), rng)
+            for check in (check_encoder, check_translation):
+                own = folder / f"{case}-{check.__name__}"
+                own.mkdir()
+                check(program, own, rng)
         assert done > arguments.cases // 2, done
         print(f"{done} of {arguments.cases} corpora, seed {arguments.seed}")
-        check_memory(Program(arguments.program, folder / "cache"), folder, arguments.megabytes)
     return 0
 
 

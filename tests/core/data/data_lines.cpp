@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Prepares data for tests/golden/token_files.py. One JSON document a line, in and out:
-//   {"text": ["a.txt"], "tokenizer": "bytes", "validation": 0.1 or ["b.txt"], "length": 32, "base": "folder"}
+//   {"text": ["a.txt"], "tokenizer": "bytes", "validation": 0.1 or ["b.txt"], "length": 32, "base": "folder",
+//    "objective": "next_token", "shares": 0.1 (what shuffle_random shuffles and replaces)}
 //   -> {"token_file": "...", "tokenizer": "tokenizer.json's text", "hash": "...", "windows": 12,
 //       "ids": [[...]], "targets": [[...]], "reused": false, "peak": MiB}
 // and {"error": "..."} for whatever is refused. Sequences are the first three of seed 1.
@@ -29,6 +30,8 @@ json answer(const json& request) {
     } else {
         settings.validation = request.at("validation");
     }
+    settings.objective.kind = request.value("objective", settings.objective.kind);
+    settings.objective.shuffle = settings.objective.random = request.value("shares", settings.objective.random);
     NoProgress progress;
     const auto set =
         data::DataSet::prepare(settings, {request.at("base").get<std::string>(), {}}, progress, Cancellation());
@@ -43,6 +46,7 @@ json answer(const json& request) {
     ::getrusage(RUSAGE_SELF, &used);
     return {{"token_file", set->summary().token_file.string()},
             {"tokenizer", set->tokenizer_files().at(0).content},
+            {"config", set->tokenizer_files().at(1).content},
             {"hash", set->hash()},
             {"windows", source->epoch()},
             {"ids", ids},

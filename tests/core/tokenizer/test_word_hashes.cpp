@@ -167,6 +167,15 @@ TEST_CASE("The most frequent n-grams of a text, ties by code point", "[hashed]")
     for (const auto& [most, list] : golden().at("ngrams").items())
         CHECK(json(counter.most_frequent(std::stoul(most))) == list);
 
+    // Those that are frequent stay, whatever is forgotten.
+    tokenizer::NgramCounter forgetful;
+    for (int i = 0; i < 200; ++i) {
+        forgetful.feed("ab w" + std::to_string(1000 + i));
+        forgetful.forget_rare(40);
+        CHECK(forgetful.different() <= 40);
+    }
+    CHECK(forgetful.most_frequent(3) == std::vector<std::string>{"1", "a", "ab"});
+
     TemporaryFolder folder;
     const auto path = folder.path() / "ngrams.json";
     const std::vector<std::string> list = counter.most_frequent(1000);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Text to train on, of each kind: the first line of the input chooses. Parts are valid UTF-8 and bounded; a text file's
-// parts are the file; lines that a second JSON reader takes give the documents that it finds; LZW ends within its
-// limit.
+// parts are the file; lines that a second JSON reader takes give the documents, or items, that it finds; labels are
+// classes; LZW ends within its limit.
+#include "core/data/item_reader.h"
 #include "core/data/lzw.h"
 #include "core/data/text_parts.h"
 #include "tests/fuzz/check.h"
@@ -50,6 +51,45 @@ std::optional<std::vector<std::string>> other_documents(std::string_view text) {
     return documents;
 }
 
+/// Source, target, source, ... or text, pair, text, ... if every line has both as strings, and a label of two classes.
+std::optional<std::vector<std::string>> other_items(std::string_view text, const char* first, const char* second,
+                                                    bool labelled) {
+    std::vector<std::string> texts;
+    text = without_mark(text);
+    while (!text.empty()) {
+        const std::string_view line = take_line(text);
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+        const auto item = other_json(line);
+        for (const char* name : {first, second}) {
+            const OtherJson* field = item ? item->find(name) : nullptr;
+            if (field == nullptr || field->string() == nullptr) return std::nullopt;
+            texts.push_back(*field->string());
+        }
+        const OtherJson* label = item->find("label");
+        if (labelled && (label == nullptr || label->whole() == nullptr || *label->whole() > 1)) return std::nullopt;
+    }
+    return texts;
+}
+
+void read_items(std::string_view input, const std::string& objective) {
+    static MemoryFile memory;
+    memory.set(input);
+    const bool labelled = objective == "classify";
+    data::ObjectiveSettings settings;
+    settings.kind = objective;
+    std::vector<std::string> texts;
+    const auto take = [&](const data::TextItem& item) {
+        expect(item.label == 0 || (labelled && item.label == 1), "labels to be classes");
+        expect(other_utf8(item.text) && other_utf8(item.other), "texts to be UTF-8");
+        texts.insert(texts.end(), {item.text, item.other});
+    };
+    const auto refused =
+        refusal([&] { data::read_items(InputFile(memory.path(), "text file"), settings, take, [](std::uint64_t) {}); });
+    const auto items =
+        labelled ? other_items(input, "text", "pair", true) : other_items(input, "source", "target", false);
+    if (items) expect(!refused && texts == *items, "both readers of items to agree");
+}
+
 void read(std::string_view input, data::SourceKind kind) {
     static MemoryFile memory;
     memory.set(input);
@@ -74,6 +114,7 @@ void run_training_text(std::string_view input) {
     if (kind == "lines") return read(input, data::SourceKind::json_lines);
     if (kind == "bible") return read(input, data::SourceKind::bible);
     if (kind == "text") return read(input, data::SourceKind::text);
+    if (kind == "translation" || kind == "classify") return read_items(input, std::string(kind));
     constexpr std::size_t largest = 1U << 16U;
     std::string text;
     static_cast<void>(refusal([&] { text = data::decompress_lzw(input, 9 + kind.size() % 8, largest, "lzw"); }));
