@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Warnings, sanitizers, ccache and the fast linker, in one place.
 
-# Precompiled headers carry time stamps and macros that ccache has to be told to overlook.
+# Precompiled headers carry time stamps and macros that ccache has to be told to overlook. Paths in the checkout are
+# relative to the build's folder, so that presets with the same options (release, core-only) share what is compiled.
 find_program(HEADSCOPE_CCACHE ccache)
 if(HEADSCOPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HEADSCOPE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_ABSSTDERR=1 ${HEADSCOPE_CCACHE})
 endif()
 
 # headscope_precompile(TARGET header...): headers of other people that most files of the target include. What it saves
