@@ -39,7 +39,8 @@ function(headscope_precompiled target set)
 endfunction()
 
 # headscope_unity(TARGET): with HEADSCOPE_UNITY (preset release) a dozen files of the target are compiled as one. For what
-# instantiates the same templates of Qt in every file: thirteen files of text/ take 6 s in place of 45.
+# instantiates the same templates of Qt or LibTorch in every file: thirteen files of widgets/text take 6 s in place of 45,
+# twelve of core/model 12 s (and 730 MB) in place of 49.
 function(headscope_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${HEADSCOPE_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
