@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Warnings, sanitizers, ccache and the fast linker, in one place.
 
-# Precompiled headers carry time stamps and macros that ccache has to be told to overlook.
+# Precompiled headers carry time stamps and macros that ccache has to be told to overlook. Paths in the checkout are
+# relative to the build's folder, so that presets with the same options (release, core-only) share what is compiled.
 find_program(HEADSCOPE_CCACHE ccache)
 if(HEADSCOPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HEADSCOPE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_ABSSTDERR=1 ${HEADSCOPE_CCACHE})
 endif()
 
 # headscope_precompile(TARGET header...): headers of other people that most files of the target include. What it saves
@@ -37,7 +39,8 @@ function(headscope_precompiled target set)
 endfunction()
 
 # headscope_unity(TARGET): with HEADSCOPE_UNITY (preset release) a dozen files of the target are compiled as one. For what
-# instantiates the same templates of Qt in every file: thirteen files of text/ take 6 s in place of 45.
+# instantiates the same templates of Qt or LibTorch in every file: thirteen files of widgets/text take 6 s in place of 45,
+# twelve of core/model 12 s (and 730 MB) in place of 49.
 function(headscope_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${HEADSCOPE_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()

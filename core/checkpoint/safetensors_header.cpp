@@ -22,10 +22,6 @@ static_assert(std::endian::native == std::endian::little, "tensors are read as t
 constexpr std::size_t most_dimensions = 64;
 constexpr std::string_view metadata_key = "__metadata__";
 
-std::string number(std::uint64_t value) {
-    return std::to_string(value);
-}
-
 /// Fills a SafetensorsHeader from the header's JSON as it is read: no document tree, whatever its length.
 class HeaderEvents final : public JsonEvents {
 public:
@@ -105,18 +101,18 @@ public:
     void end_array() override {
         level_ = Level::entry;
         if (field_ == data_offsets && offsets_read_ != 2)
-            refuse("expected two data_offsets", "found " + number(offsets_read_));
+            refuse("expected two data_offsets", "found " + std::to_string(offsets_read_));
     }
 
     void unsigned_integer(std::uint64_t value) override {
         if (level_ != Level::list) refuse_value();
         if (field_ == shape) {
             if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-                refuse("expected sizes below 2^63", "found " + number(value));
+                refuse("expected sizes below 2^63", "found " + std::to_string(value));
             }
             if (tensor_->shape.size() == most_dimensions) {
-                throw Error(ErrorCode::limit, place(), "expected at most " + number(most_dimensions) + " dimensions",
-                            "found more");
+                throw Error(ErrorCode::limit, place(),
+                            "expected at most " + std::to_string(most_dimensions) + " dimensions", "found more");
             }
             tensor_->shape.push_back(static_cast<std::int64_t>(value));
         } else {
@@ -146,7 +142,7 @@ private:
         const auto [entry, fresh] = header_.tensors.try_emplace(std::move(text));
         if (!fresh) refuse_again(entry->first);
         if (header_.tensors.size() > most_tensors) {
-            throw Error(ErrorCode::limit, place(), "expected at most " + number(most_tensors) + " tensors",
+            throw Error(ErrorCode::limit, place(), "expected at most " + std::to_string(most_tensors) + " tensors",
                         "found more");
         }
         tensor_ = &entry->second;
@@ -154,7 +150,7 @@ private:
     }
 
     std::string place() const {
-        std::string text = where_ + ", byte " + number(position());
+        std::string text = where_ + ", byte " + std::to_string(position());
         if (level_ == Level::start) return text;
         if (in_metadata_) return text + ", __metadata__";
         return tensor_ == nullptr ? text : text + ", tensor \"" + escaped(tensor_->name) + '"';
@@ -202,22 +198,23 @@ void check_tensor(TensorInfo& tensor, std::uint64_t data_start, std::uint64_t da
     };
     const std::uint64_t end = tensor.bytes;
     if (tensor.begin > end) {
-        refuse("expected data_offsets in order", "found " + number(tensor.begin) + " and " + number(end));
+        refuse("expected data_offsets in order",
+               "found " + std::to_string(tensor.begin) + " and " + std::to_string(end));
     }
     if (end > data_size) {
-        refuse("expected its data to end within the " + number(data_size) + " bytes behind the header",
-               "found its end at " + number(end) + ": the file is cut short or its header lies");
+        refuse("expected its data to end within the " + std::to_string(data_size) + " bytes behind the header",
+               "found its end at " + std::to_string(end) + ": the file is cut short or its header lies");
     }
     const auto all_bits = checked_bits(tensor.shape, tensor.type, tensor.elements);
     if (!all_bits) refuse("expected a size below 2^64 bits", "found a shape that asks for more");
     if (*all_bits % 8 != 0) {
         refuse("expected a whole number of bytes",
-               "found " + number(*all_bits) + " bits of " + std::string(name(tensor.type)));
+               "found " + std::to_string(*all_bits) + " bits of " + std::string(name(tensor.type)));
     }
     tensor.bytes = end - tensor.begin;
     if (*all_bits / 8 != tensor.bytes) {
-        refuse("expected " + number(*all_bits / 8) + " bytes by its shape and type",
-               "found " + number(tensor.bytes) + " by its data_offsets");
+        refuse("expected " + std::to_string(*all_bits / 8) + " bytes by its shape and type",
+               "found " + std::to_string(tensor.bytes) + " by its data_offsets");
     }
     tensor.begin += data_start;  // both at most the file's size
 }
@@ -234,17 +231,18 @@ void check_cover(const SafetensorsHeader& header, std::uint64_t data_start, std:
     std::uint64_t reached = data_start;
     for (const TensorInfo* tensor : order) {
         if (tensor->begin != reached) {
-            throw Error(ErrorCode::format, where + ", tensor \"" + escaped(tensor->name) + '"',
-                        "expected its data to begin at byte " + number(reached) + ", where the tensor before ends",
-                        "found " + number(tensor->begin) +
-                            (tensor->begin < reached ? ": tensors overlap" : ": a hole between tensors"));
+            throw Error(
+                ErrorCode::format, where + ", tensor \"" + escaped(tensor->name) + '"',
+                "expected its data to begin at byte " + std::to_string(reached) + ", where the tensor before ends",
+                "found " + std::to_string(tensor->begin) +
+                    (tensor->begin < reached ? ": tensors overlap" : ": a hole between tensors"));
         }
         reached += tensor->bytes;
     }
     if (reached != file_size) {
-        throw Error(ErrorCode::format, where + ", byte " + number(reached),
+        throw Error(ErrorCode::format, where + ", byte " + std::to_string(reached),
                     "expected the file's end behind the last tensor",
-                    "found " + number(file_size - reached) + " bytes more");
+                    "found " + std::to_string(file_size - reached) + " bytes more");
     }
 }
 
@@ -255,20 +253,22 @@ SafetensorsHeader read_safetensors_header(const InputFile& file) {
     try {
         if (file.size() < 8) {
             throw Error(ErrorCode::format, where, "expected a safetensors file of at least 10 bytes",
-                        "found " + number(file.size()) + " bytes");
+                        "found " + std::to_string(file.size()) + " bytes");
         }
         std::uint64_t length = 0;
         file.read(0, &length, sizeof length);
         const std::uint64_t left = file.size() - 8;
         if (length < 2 || length > largest_header) {
-            throw Error(ErrorCode::format, where + ", byte 0",
-                        "expected a safetensors file, with a header of 2 to " + number(largest_header) + " bytes",
-                        "found the header length " + number(length));
+            throw Error(
+                ErrorCode::format, where + ", byte 0",
+                "expected a safetensors file, with a header of 2 to " + std::to_string(largest_header) + " bytes",
+                "found the header length " + std::to_string(length));
         }
         if (length > left) {
-            throw Error(ErrorCode::format, where + ", byte 0",
-                        "expected a header within the " + number(left) + " bytes that follow",
-                        "found the length " + number(length) + ": the file is cut short or no safetensors file");
+            throw Error(
+                ErrorCode::format, where + ", byte 0",
+                "expected a header within the " + std::to_string(left) + " bytes that follow",
+                "found the length " + std::to_string(length) + ": the file is cut short or no safetensors file");
         }
         std::string text(static_cast<std::size_t>(length), '\0');
         file.read(8, text.data(), text.size());

@@ -19,7 +19,7 @@
 namespace headscope::evaluation {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoTaskError = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kPerplexity = "perplexity";
 constexpr const char* kNextToken = "next_token_accuracy";
 constexpr const char* kPositions = "position_perplexity";
@@ -132,7 +132,7 @@ public:
     Rows(std::int64_t model, std::string task, std::int64_t length, std::int64_t count,
          std::vector<store::EvaluationResult>& rows)
         : model_(model), length_(length), count_(count), task_(std::move(task)), rows_(rows) {}
-    void add(const std::string& metric, double value, double error = kNone) {
+    void add(const std::string& metric, double value, double error = kNoTaskError) {
         if (std::isnan(value)) return;
         rows_.push_back({model_, task_, metric, length_, value, error, count_, 0});
     }

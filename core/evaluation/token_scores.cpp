@@ -8,10 +8,10 @@
 namespace headscope::evaluation {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoTokenScore = std::numeric_limits<double>::quiet_NaN();
 
 double share(double part, std::int64_t whole) {
-    return whole > 0 ? part / static_cast<double>(whole) : kNone;
+    return whole > 0 ? part / static_cast<double>(whole) : kNoTokenScore;
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ void TokenScores::add(const SequenceScore& score) {
 }
 
 double TokenScores::ratio_error(double xx, double xn, double x) const {
-    if (sequences_ < 2) return kNone;
+    if (sequences_ < 2) return kNoTokenScore;
     const auto n = static_cast<double>(sum_.targets), k = static_cast<double>(sequences_);
     const double mean = x / n;
     const double deviations = std::max(0.0, xx - 2 * mean * xn + mean * mean * nn_);

@@ -16,7 +16,7 @@ namespace headscope::mixers {
 namespace {
 
 template <class T>
-T option(const model::ModelConfig& config, const char* key) {
+T lazy_option(const model::ModelConfig& config, const char* key) {
     return config.mixer_options.get<T>(kLazy, key);
 }
 
@@ -28,14 +28,14 @@ std::vector<float> numbers(const at::Tensor& tensor) {
 }  // namespace
 
 LazyMixer::LazyMixer(const model::ModelConfig& config, std::int64_t)
-    : maps_(config), first_offset_(option<double>(config, "offset_init")) {
+    : maps_(config), first_offset_(lazy_option<double>(config, "offset_init")) {
     rule_.scale = 1.0 / std::sqrt(static_cast<double>(config.head_size));
-    rule_.normaliser = *kernels::find_normaliser(option<std::string>(config, "normaliser"));
-    const auto offset = option<std::string>(config, "offset");
+    rule_.normaliser = *kernels::find_normaliser(lazy_option<std::string>(config, "normaliser"));
+    const auto offset = lazy_option<std::string>(config, "offset");
     elastic_ = kernels::traits_of(rule_.normaliser).takes_offsets();
     learns_offset_ = elastic_ && offset != "fixed";
     if (offset == "constant") rule_.offset_form = kernels::OffsetForm::constant;
-    if (option<bool>(config, "distance_bias")) window_ = option<std::int64_t>(config, "window");
+    if (lazy_option<bool>(config, "distance_bias")) window_ = lazy_option<std::int64_t>(config, "window");
     rule_.beyond_table = kernels::BeyondTable::zero;
     rule_.bias_length = window_;
     rule_.bias_origin = window_ > 0 ? window_ - 1 : 0;

@@ -30,7 +30,7 @@ namespace headscope::mixers {
 namespace {
 
 template <class T>
-T option(const model::ModelConfig& config, const char* key) {
+T natsl_option(const model::ModelConfig& config, const char* key) {
     return config.mixer_options.get<T>(kNatsl, key);
 }
 
@@ -95,29 +95,29 @@ public:
 };
 
 NatslMixer::NatslMixer(const model::ModelConfig& config, std::int64_t)
-    : parts_(DeltaSizes(kNatsl, config), true, true, option<bool>(config, kNegativeEigenvalue.key)),
-      reads_convolution_(option<bool>(config, "softmax_reads_conv")),
-      decays_softmax_(option<bool>(config, "decay_in_softmax_chunks")),
-      softmax_inside_(option<std::string>(config, "inside_chunk") != "linear"),
-      linear_inside_(option<std::string>(config, "inside_chunk") != "softmax"),
-      one_norm_(option<std::string>(config, "norm") == "sum"),
-      noisy_(option<std::string>(config, "choice") == "gumbel"),
-      all_scores_(option<bool>(config, "score_gradient_all")),
-      weights_(option<std::string>(config, "weights")) {
+    : parts_(DeltaSizes(kNatsl, config), true, true, natsl_option<bool>(config, kNegativeEigenvalue.key)),
+      reads_convolution_(natsl_option<bool>(config, "softmax_reads_conv")),
+      decays_softmax_(natsl_option<bool>(config, "decay_in_softmax_chunks")),
+      softmax_inside_(natsl_option<std::string>(config, "inside_chunk") != "linear"),
+      linear_inside_(natsl_option<std::string>(config, "inside_chunk") != "softmax"),
+      one_norm_(natsl_option<std::string>(config, "norm") == "sum"),
+      noisy_(natsl_option<std::string>(config, "choice") == "gumbel"),
+      all_scores_(natsl_option<bool>(config, "score_gradient_all")),
+      weights_(natsl_option<std::string>(config, "weights")) {
     const DeltaSizes& sizes = parts_.sizes();
-    const auto said = option<std::int64_t>(config, "num_softmax_heads");
+    const auto said = natsl_option<std::int64_t>(config, "num_softmax_heads");
     heads_ = said > 0 ? said : sizes.heads;
     expect_multiple("num_softmax_heads", heads_, "num_heads", sizes.heads);
     group_ = heads_ / sizes.heads;
     expect_multiple("head_dim", sizes.key_size, "softmax heads of a linear one", group_);
     expect_multiple("expand_v", sizes.value_size, "softmax heads of a linear one, as a value's size,", group_);
-    chunk_ = option<std::int64_t>(config, "chunk_size");
+    chunk_ = natsl_option<std::int64_t>(config, "chunk_size");
     const std::int64_t key_size = sizes.key_size / group_;
     rule_.scale = 1.0 / std::sqrt(static_cast<double>(key_size));
-    if (!option<bool>(config, "rotary")) return;
+    if (!natsl_option<bool>(config, "rotary")) return;
     expect_multiple("head_dim", key_size, "numbers that turn together (rotary), of a softmax head,", 2);
     model::RopeConfig rope;
-    rope.theta = option<double>(config, "rope_theta");
+    rope.theta = natsl_option<double>(config, "rope_theta");
     rotary_.emplace(rope, key_size, config.max_positions);
 }
 

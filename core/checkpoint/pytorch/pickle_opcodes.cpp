@@ -11,7 +11,7 @@ struct Name {
     const char* name;
 };
 
-constexpr Name names[] = {
+constexpr Name opcode_names[] = {
     {op::mark, "MARK"},
     {op::stop, "STOP"},
     {op::pop, "POP"},
@@ -86,7 +86,7 @@ constexpr Name names[] = {
 }  // namespace
 
 std::string opcode_name(unsigned char opcode) {
-    for (const Name& one : names) {
+    for (const Name& one : opcode_names) {
         if (one.opcode == opcode) return one.name;
     }
     char text[8];

@@ -29,10 +29,6 @@ constexpr std::uint16_t encrypted = 1U << 0U | 1U << 6U | 1U << 13U;
 constexpr std::uint16_t has_descriptor = 1U << 3U;
 constexpr std::uint16_t patched = 1U << 5U;
 
-std::string number(std::uint64_t value) {
-    return std::to_string(value);
-}
-
 }  // namespace
 
 ZipArchive::ZipArchive(const InputFile& file) : file_(file) {
@@ -54,19 +50,19 @@ ZipArchive::Directory ZipArchive::find_directory() const {
     const std::string where = shown(file_.path());
     const std::string wish = "expected a zip archive that ends in its end record, without a comment";
     if (file_.size() < end_size)
-        throw Error(ErrorCode::format, where, wish, "found " + number(file_.size()) + " bytes");
+        throw Error(ErrorCode::format, where, wish, "found " + std::to_string(file_.size()) + " bytes");
     const std::uint64_t end = file_.size() - end_size;
     std::array<char, end_size> bytes{};
     file_.read(end, bytes.data(), bytes.size());
     const ZipFields record(bytes.data(), bytes.size());
     if (record.u32(0) != 0x06054b50 || record.u16(20) != 0) {
-        throw Error(ErrorCode::format, where + ", byte " + number(end), wish,
+        throw Error(ErrorCode::format, where + ", byte " + std::to_string(end), wish,
                     "found something else: the file is cut short or more was added to it");
     }
     Directory said{record.u32(16), record.u32(12), record.u16(10)};
     const auto refuse_split = [&] {
-        throw Error(ErrorCode::unsupported, where + ", byte " + number(end), "expected a zip archive in one file",
-                    "found a part of several");
+        throw Error(ErrorCode::unsupported, where + ", byte " + std::to_string(end),
+                    "expected a zip archive in one file", "found a part of several");
     };
     for (const std::size_t disk : {4U, 6U}) {
         if (record.u16(disk) != 0 && record.u16(disk) != 0xFFFF) refuse_split();
@@ -80,10 +76,10 @@ ZipArchive::Directory ZipArchive::find_directory() const {
         directory_end = end - locator_size - zip64_end_size;
     }
     if (said.begin > directory_end || said.bytes != directory_end - said.begin) {
-        throw Error(
-            ErrorCode::format, where + ", byte " + number(end),
-            "expected the archive's directory to end where its end record begins, at byte " + number(directory_end),
-            "found " + number(said.bytes) + " bytes from byte " + number(said.begin));
+        throw Error(ErrorCode::format, where + ", byte " + std::to_string(end),
+                    "expected the archive's directory to end where its end record begins, at byte " +
+                        std::to_string(directory_end),
+                    "found " + std::to_string(said.bytes) + " bytes from byte " + std::to_string(said.begin));
     }
     if (said.bytes > largest_directory || said.members > most_members) {
         throw Error(ErrorCode::limit, where,
@@ -92,9 +88,9 @@ ZipArchive::Directory ZipArchive::find_directory() const {
                     "found " + count_text(said.members) + " in " + size_text(said.bytes));
     }
     if (said.members > said.bytes / entry_size) {
-        throw Error(ErrorCode::format, where + ", byte " + number(end),
-                    "expected at least " + number(entry_size) + " bytes of directory for each member",
-                    "found " + number(said.bytes) + " for " + number(said.members) + " members");
+        throw Error(ErrorCode::format, where + ", byte " + std::to_string(end),
+                    "expected at least " + std::to_string(entry_size) + " bytes of directory for each member",
+                    "found " + std::to_string(said.bytes) + " for " + std::to_string(said.members) + " members");
     }
     return said;
 }
@@ -106,26 +102,27 @@ ZipArchive::Directory ZipArchive::read_zip64(std::uint64_t end, const Directory&
     file_.read(locator_begin, locator_bytes.data(), locator_bytes.size());
     const ZipFields locator(locator_bytes.data(), locator_bytes.size());
     if (locator.u32(4) != 0 || locator.u32(16) > 1) {
-        throw Error(ErrorCode::unsupported, where + ", byte " + number(locator_begin),
+        throw Error(ErrorCode::unsupported, where + ", byte " + std::to_string(locator_begin),
                     "expected a zip archive in one file", "found a part of several");
     }
     const auto refuse = [&](std::uint64_t byte, const std::string& expected, const std::string& found) {
-        throw Error(ErrorCode::format, where + ", byte " + number(byte), expected, found);
+        throw Error(ErrorCode::format, where + ", byte " + std::to_string(byte), expected, found);
     };
     if (locator_begin < zip64_end_size || locator.u64(8) != locator_begin - zip64_end_size) {
         refuse(locator_begin, "expected the zip64 end record right before its locator",
-               "found byte " + number(locator.u64(8)) + " given as its place");
+               "found byte " + std::to_string(locator.u64(8)) + " given as its place");
     }
     const std::uint64_t begin = locator_begin - zip64_end_size;
     std::array<char, zip64_end_size> bytes{};
     file_.read(begin, bytes.data(), bytes.size());
     const ZipFields record(bytes.data(), bytes.size());
     if (record.u32(0) != 0x06064b50 || record.u64(4) != zip64_end_size - 12) {
-        refuse(begin, "expected a zip64 end record of " + number(zip64_end_size) + " bytes", "found something else");
+        refuse(begin, "expected a zip64 end record of " + std::to_string(zip64_end_size) + " bytes",
+               "found something else");
     }
     if (record.u32(16) != 0 || record.u32(20) != 0 || record.u64(24) != record.u64(32)) {
-        throw Error(ErrorCode::unsupported, where + ", byte " + number(begin), "expected a zip archive in one file",
-                    "found a part of several");
+        throw Error(ErrorCode::unsupported, where + ", byte " + std::to_string(begin),
+                    "expected a zip archive in one file", "found a part of several");
     }
     const Directory directory{record.u64(48), record.u64(40), record.u64(32)};
     const auto agree = [](std::uint64_t small, std::uint64_t large, std::uint64_t all_ones) {
@@ -143,7 +140,7 @@ void ZipArchive::read_directory(const Directory& directory) {
     file_.read(directory.begin, bytes.data(), bytes.size());
     std::size_t at = 0;
     for (std::uint64_t i = 0; i < directory.members; ++i) {
-        const std::string where = shown(file_.path()) + ", byte " + number(directory.begin + at);
+        const std::string where = shown(file_.path()) + ", byte " + std::to_string(directory.begin + at);
         if (bytes.size() - at < entry_size || ZipFields(bytes.data() + at, entry_size).u32(0) != 0x02014b50) {
             throw Error(ErrorCode::format, where, "expected a directory entry of the zip archive",
                         "found something else");
@@ -153,7 +150,8 @@ void ZipArchive::read_directory(const Directory& directory) {
         const std::size_t whole = entry_size + name_size + extra_size + comment_size;
         if (whole > bytes.size() - at) {
             throw Error(ErrorCode::format, where, "expected a directory entry within the directory",
-                        "found one of " + number(whole) + " bytes where " + number(bytes.size() - at) + " are left");
+                        "found one of " + std::to_string(whole) + " bytes where " + std::to_string(bytes.size() - at) +
+                            " are left");
         }
         const std::string_view name(bytes.data() + at + entry_size, name_size);
         Zip64Sizes sizes{entry.u32(24), entry.u32(20), entry.u32(42)};
@@ -168,14 +166,15 @@ void ZipArchive::read_directory(const Directory& directory) {
         const ZipMember member{sizes.header, 0, sizes.plain, entry.u32(16), entry.u16(8), entry.u16(10)};
         if (member.method == 0 && sizes.packed != sizes.plain) {
             throw Error(ErrorCode::format, place(name), "expected a stored member to have one size",
-                        "found " + number(sizes.packed) + " and " + number(sizes.plain) + " bytes");
+                        "found " + std::to_string(sizes.packed) + " and " + std::to_string(sizes.plain) + " bytes");
         }
         // The end is the least that it can be until the members are known in their order.
         std::uint64_t end = local_size + name_size;
         if (__builtin_add_overflow(end, sizes.packed, &end) || __builtin_add_overflow(end, sizes.header, &end) ||
             end > directory.begin) {
             throw Error(ErrorCode::format, place(name), "expected a member that lies before the archive's directory",
-                        "found " + number(sizes.packed) + " bytes behind a header at byte " + number(sizes.header));
+                        "found " + std::to_string(sizes.packed) + " bytes behind a header at byte " +
+                            std::to_string(sizes.header));
         }
         const auto [slot, fresh] = members_.try_emplace(std::string(name), member);
         if (!fresh) {
@@ -187,9 +186,9 @@ void ZipArchive::read_directory(const Directory& directory) {
         at += whole;
     }
     if (at != bytes.size()) {
-        throw Error(ErrorCode::format, shown(file_.path()) + ", byte " + number(directory.begin + at),
-                    "expected the directory's end behind its " + number(directory.members) + " entries",
-                    "found " + number(bytes.size() - at) + " bytes more");
+        throw Error(ErrorCode::format, shown(file_.path()) + ", byte " + std::to_string(directory.begin + at),
+                    "expected the directory's end behind its " + std::to_string(directory.members) + " entries",
+                    "found " + std::to_string(bytes.size() - at) + " bytes more");
     }
 }
 
@@ -203,8 +202,8 @@ void ZipArchive::check_order(std::uint64_t directory_begin) {
         const std::uint64_t limit = i + 1 < order.size() ? order[i + 1].second->header : directory_begin;
         if (order[i].second->end > limit) {
             throw Error(ErrorCode::format, place(*order[i].first),
-                        "expected it to end before the next member, at byte " + number(limit),
-                        "found its end at byte " + number(order[i].second->end) + " or later: members overlap");
+                        "expected it to end before the next member, at byte " + std::to_string(limit),
+                        "found its end at byte " + std::to_string(order[i].second->end) + " or later: members overlap");
         }
         order[i].second->end = limit;
     }
@@ -223,13 +222,13 @@ ZipExtent ZipArchive::locate(std::string_view name) const {
         throw Error(ErrorCode::unsupported, place(name),
                     "expected a member that is stored as it is, as PyTorch writes them",
                     member->method == 8 ? "found a deflated one: unpack the archive and pack it with zip -0"
-                                        : "found compression method " + number(member->method));
+                                        : "found compression method " + std::to_string(member->method));
     }
     std::string header(local_size + name.size(), '\0');
     file_.read(member->header, header.data(), header.size());
     const ZipFields local(header.data(), local_size);
     const auto refuse = [&](const std::string& what) {
-        throw Error(ErrorCode::format, place(name) + ", byte " + number(member->header),
+        throw Error(ErrorCode::format, place(name) + ", byte " + std::to_string(member->header),
                     "expected a local header that says what the archive's directory says", "found " + what);
     };
     if (local.u32(0) != 0x04034b50) refuse("no local header");
@@ -261,7 +260,7 @@ void ZipArchive::check_descriptor(std::string_view name, const ZipMember& member
     const bool narrow = said.u32(8) == member.bytes && said.u32(12) == member.bytes;
     const bool wide = said.u64(8) == member.bytes && said.u64(16) == member.bytes;
     if (said.u32(0) != 0x08074b50 || said.u32(4) != member.crc || (!narrow && !wide)) {
-        throw Error(ErrorCode::format, place(name) + ", byte " + number(at),
+        throw Error(ErrorCode::format, place(name) + ", byte " + std::to_string(at),
                     "expected a data descriptor that says what the archive's directory says", "found something else");
     }
 }

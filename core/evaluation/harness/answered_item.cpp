@@ -9,10 +9,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-bool has_options(HarnessKind kind) {
-    return kind == HarnessKind::choices || kind == HarnessKind::partial;
-}
-
 std::string text_of(const json& document) {
     return document.dump(-1, ' ', false, json::error_handler_t::replace);  // a token may be half a character
 }

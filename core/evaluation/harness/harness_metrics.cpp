@@ -14,11 +14,7 @@
 namespace headscope::evaluation {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-bool has_options(HarnessKind kind) {
-    return kind == HarnessKind::choices || kind == HarnessKind::partial;
-}
+constexpr double kNoHarnessError = std::numeric_limits<double>::quiet_NaN();
 
 std::int64_t first_of_largest(const std::vector<double>& values) {
     return std::max_element(values.begin(), values.end()) - values.begin();
@@ -93,7 +89,7 @@ HarnessValue page_value(const std::string& name, std::span<const HarnessItem> it
         deviations += deviation * deviation;
     }
     const auto n = static_cast<double>(items.size());
-    const double error = items.size() > 1 ? std::sqrt(deviations * n / (n - 1)) / size : kNone;
+    const double error = items.size() > 1 ? std::sqrt(deviations * n / (n - 1)) / size : kNoHarnessError;
     return {name, page.value(mean), page.error(mean, error), std::ssize(items)};
 }
 
@@ -101,7 +97,7 @@ HarnessValue page_value(const std::string& name, std::span<const HarnessItem> it
 double bootstrap_error(const std::vector<double>& loglikelihoods, std::int64_t resamples,
                        const Cancellation* cancellation) {
     const std::size_t n = loglikelihoods.size();
-    if (n < 2 || resamples < 2) return kNone;
+    if (n < 2 || resamples < 2) return kNoHarnessError;
     const std::int64_t chunk = std::min<std::int64_t>(1000, resamples), chunks = resamples / chunk;
     std::vector<double> perplexities(static_cast<std::size_t>(chunk * chunks));
     kernels::parallel_for(chunks, [&](std::int64_t i, int) {
@@ -169,7 +165,7 @@ std::vector<HarnessValue> baselines_of(const HarnessTask& task, std::span<const 
     const auto n = static_cast<double>(items.size());
     // The error that lm-eval's formula gives answers of which this share is right.
     const auto accuracy = [&](const std::string& name, double share) {
-        const double error = items.size() > 1 ? std::sqrt(share * (1 - share) / (n - 1)) : kNone;
+        const double error = items.size() > 1 ? std::sqrt(share * (1 - share) / (n - 1)) : kNoHarnessError;
         return HarnessValue{name, share, error, std::ssize(items)};
     };
     return {accuracy("chance", mean_score(chances).mean), accuracy("majority", static_cast<double>(most) / n)};

@@ -14,6 +14,11 @@ namespace headscope::evaluation {
 /// lambada. page: a whole document, rolled over in windows (wikitext). said: the model writes an answer.
 enum class HarnessKind { choices, partial, last_word, page, said };
 
+/// One answer is chosen of several.
+inline bool has_options(HarnessKind kind) {
+    return kind == HarnessKind::choices || kind == HarnessKind::partial;
+}
+
 struct HarnessTask {
     std::string name;           ///< "arc_easy"
     std::string data_set;       ///< of the hub, without its owner: "ai2_arc"

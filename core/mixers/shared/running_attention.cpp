@@ -23,7 +23,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-constexpr std::int64_t kChunk = 64;  // tokens, of the float64 path
+constexpr std::int64_t kRunningChunk = 64;  // tokens, of the float64 path
 
 void clear(RunningCache& cache, const at::Tensor& query, std::int64_t size) {
     const auto type = query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -161,9 +161,9 @@ at::Tensor RunningCall::attend(RunningCache* cache, at::Tensor* scores) const {
         RunningCache own;
         clear(own, query, size);
         const at::Tensor all = scores_of_keys(), values = of_heads(value, heads);
-        for (std::int64_t first = 0; first < length; first += kChunk) {
+        for (std::int64_t first = 0; first < length; first += kRunningChunk) {
             if (cancellation) cancellation->check();
-            const std::int64_t count = std::min(kChunk, length - first);
+            const std::int64_t count = std::min(kRunningChunk, length - first);
             by_head.narrow(2, first, count)
                 .copy_(exact_chunk(all.narrow(2, first, count), values.narrow(2, first, count), cache ? *cache : own));
         }

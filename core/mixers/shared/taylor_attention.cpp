@@ -20,7 +20,7 @@
 namespace headscope::mixers {
 namespace {
 
-constexpr std::int64_t kChunk = 64;  // tokens, of the float64 path
+constexpr std::int64_t kTaylorChunk = 64;  // tokens, of the float64 path
 
 at::Tensor empty_state(const at::Tensor& key, const at::Tensor& value, const kernels::ScoreRule& rule) {
     const auto type = key.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -104,10 +104,10 @@ at::Tensor taylor_attention(const at::Tensor& query, const at::Tensor& key, cons
     const at::Tensor by_head = as_heads(output, heads);
     if (query.scalar_type() == at::kDouble) {
         const at::Tensor state = cache ? cache->state : empty_state(key, value, rule);
-        for (std::int64_t first = 0; first < length; first += kChunk) {
+        for (std::int64_t first = 0; first < length; first += kTaylorChunk) {
             if (cancellation) cancellation->check();
             const auto part = [&](const at::Tensor& all) {
-                return all.narrow(2, first, std::min(kChunk, length - first));
+                return all.narrow(2, first, std::min(kTaylorChunk, length - first));
             };
             part(by_head).copy_(exact_chunk(part(query), part(key), part(value), rule, state));
         }

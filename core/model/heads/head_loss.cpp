@@ -24,7 +24,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-constexpr std::int64_t kLogitBytes = 16 << 20;
+constexpr std::int64_t kTrainedLogitBytes = 16 << 20;
 
 struct Gradients {
     at::Tensor hidden, weight, bias;  ///< undefined: not wanted
@@ -92,7 +92,7 @@ public:
           soft_cap_(map.soft_cap),
           z_loss_(options.z_loss) {
         const std::int64_t row = weight_.size(0) * static_cast<std::int64_t>(hidden.element_size());
-        step_ = options.row_chunk > 0 ? options.row_chunk : std::max<std::int64_t>(16, kLogitBytes / row);
+        step_ = options.row_chunk > 0 ? options.row_chunk : std::max<std::int64_t>(16, kTrainedLogitBytes / row);
         const bool double_precision = hidden.scalar_type() == at::kDouble;
         if (at::GradMode::is_enabled() && hidden.requires_grad())
             hidden_gradient = at::empty(hidden_.sizes(), hidden_.options());

@@ -12,7 +12,7 @@
 namespace headscope::model {
 namespace {
 
-constexpr std::int64_t kLogitBytes = 64 << 20;
+constexpr std::int64_t kScoredLogitBytes = 64 << 20;
 
 /// -log softmax of the target in each row; the logits are overwritten, so that no second matrix of that size is made.
 at::Tensor cross_entropy(at::Tensor logits, const at::Tensor& targets) {
@@ -26,7 +26,7 @@ at::Tensor cross_entropy(at::Tensor logits, const at::Tensor& targets) {
 
 std::int64_t Model::logit_rows() const {
     const std::int64_t row = config().head_columns() * static_cast<std::int64_t>(sizeof(float));
-    return std::max<std::int64_t>(1, kLogitBytes / row);
+    return std::max<std::int64_t>(1, kScoredLogitBytes / row);
 }
 
 at::Tensor Model::next_token_loss(const Batch& batch, const at::Tensor& hidden, const LogitRows& rows,
