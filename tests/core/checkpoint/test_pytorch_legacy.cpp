@@ -153,7 +153,7 @@ TEST_CASE("Storages behind an old pickle are what it says, within the file", "[c
         folder.refused(parts, format, "a tensor within the 5 elements");
         of({"0", 6, "MagicStorage"});
         folder.refused(parts, format, "expected a storage");
-        of({"0", 6, "FloatStorage", "(K\0K\0K\1t"});
+        of({"0", 6, "FloatStorage", "(K\1K\1K\1t"});
         folder.refused(parts, unsupported, "found a view of another");
         of({"0", 6, "DoubleStorage"});
         folder.refused(parts, format, "expected 48 bytes more; found 24 to the end");
@@ -164,7 +164,7 @@ TEST_CASE("Storages behind an old pickle are what it says, within the file", "[c
     }
     SECTION("their keys") {
         for (const std::string& keys :
-             {Parts::keys_of({"1"}), Parts::keys_of({"0", "0"}), PickleText().raw("]K\0a").end()}) {
+             {Parts::keys_of({"1"}), Parts::keys_of({"0", "0"}), PickleText().raw("]K\1a").end()}) {
             parts.keys = keys;
             folder.refused(parts, format, "expected the key of each storage once");
         }
