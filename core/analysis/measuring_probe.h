@@ -54,6 +54,7 @@ private:
     kernels::StatisticsRequest cross_;
     std::string first_boundary_;                                   ///< what announces what the first layer reads
     at::Tensor experts_;                                           ///< "expert_index" of the layer that is computed
+    std::vector<float> slopes_;                                    ///< "slopes" of the site that comes next
     std::map<std::string, VectorStatistics, std::less<>> states_;  ///< "query", ...: of the site that comes next
 };
 
