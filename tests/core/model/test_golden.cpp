@@ -236,7 +236,7 @@ TEST_CASE("Logits in bfloat16 are those of transformers to eight bits", "[model]
                                    "glm4-moe",     "llama4",
                                    "electra",      "mpnet",
                                    "eurobert",     "nomic-bert",
-                                   "esm"}) {
+                                   "esm",          "fnet"}) {
         DYNAMIC_SECTION(name) {
             compare_logits(test::golden_model(name), LoadAs::bfloat16, test::kBfloatError);
         }
