@@ -64,7 +64,6 @@ def wrong_stacks():
     for key in ("attention_bias", "output_bias", "mlp_bias", "qk_norm", "embedding_norm", "tie_word_embeddings"):
         for value in (1, 0, "true", [], {}):
             yield key, value
-    yield "tie_word_embeddings", True
     for key in ("layer_norm_eps", "embedding_scale"):
         for value in ("1", True, [], {}):
             yield key, value
