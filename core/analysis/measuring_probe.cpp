@@ -72,6 +72,7 @@ bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
     if (name == "token_types") return header_.type_chunk > 0 && layer_measured(layer.value);
     if (name == "head_embeddings") return header_.head_embedding_size > 0 && layer_measured(layer.value);
     if (name == "branch_weights") return header_.record.branches && layer_measured(layer.value);
+    if (name == "slopes") return header_.has_slopes && layer_measured(layer.value);
     return model::is_residual(name) || recorded(name, layer);
 }
 
@@ -101,6 +102,7 @@ void MeasuringProbe::announce(std::string_view name, LayerIndex layer, const at:
     if (name == "token_types" && wants(name, layer)) write_token_types(layer, value);
     if (name == "head_embeddings" && wants(name, layer)) head_embeddings_ = value;
     if (name == "branch_weights" && wants(name, layer)) write_branch_weights(layer, value);
+    if (name == "slopes" && wants(name, layer)) slopes_ = float_values(value);
     if (!recorded(name, layer)) return;
     if (name == first_boundary_)
         write_hidden(0, value);
@@ -235,8 +237,9 @@ void MeasuringProbe::write_parameters(const model::AttentionRecord& record) {
         }
     }
     if (!site.has_offsets && !site.has_slopes && biases.empty()) return;
+    const std::vector<float>& slopes = rule.slopes.empty() ? slopes_ : rule.slopes;
     writer_.write_parameters(record.site.value, site.has_offsets ? std::span(rule.offsets) : std::span<const float>(),
-                             site.has_slopes ? std::span(rule.slopes) : std::span<const float>(), biases);
+                             site.has_slopes ? std::span(slopes) : std::span<const float>(), biases);
 }
 
 void MeasuringProbe::write_map(const model::AttentionRecord& record, std::int64_t b) {

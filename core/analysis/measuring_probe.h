@@ -55,6 +55,7 @@ private:
     std::string first_boundary_;                                   ///< what announces what the first layer reads
     at::Tensor experts_;                                           ///< "expert_index" of the layer that is computed
     at::Tensor head_embeddings_;                                   ///< of the site that comes next
+    std::vector<float> slopes_;                                    ///< "slopes" of the site that comes next
     std::map<std::string, VectorStatistics, std::less<>> states_;  ///< "query", ...: of the site that comes next
 };
 

@@ -85,7 +85,7 @@ enum class LoadAs { stored, float32, bfloat16, float64, float16 };
 
 class Checkpoint {
 public:
-    /// `path`: a folder, a weight file (safetensors, or PyTorch's zip format: told apart by their bytes, not their
+    /// `path`: a folder, a weight file (safetensors, or PyTorch's: told apart by their bytes, not their
     /// names), or an index of shards. A lone weight file without a config.json beside it opens with an empty
     /// configuration (has_config() is false). In a folder the first of these is taken: model.safetensors,
     /// model.safetensors.index.json (as in transformers), the only .safetensors file there, pytorch_model.bin,

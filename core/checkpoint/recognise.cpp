@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/base/os_error.h"
+#include "core/checkpoint/pytorch/legacy_file.h"
 #include "core/checkpoint/safetensors_header.h"
 
 namespace headscope::checkpoint {
@@ -111,11 +112,7 @@ std::optional<OtherKind> recognise_other(std::string_view bytes, std::uint64_t s
     // Looser marks come last.
     const auto byte = [&](std::size_t i) { return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0U; };
     if (byte(0) == 0x80 && byte(1) >= 1 && byte(1) <= 5) {
-        constexpr std::string_view legacy_magic = "\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
-        if (bytes.substr(0, 32).find(legacy_magic) != std::string_view::npos) {
-            return OtherKind{ErrorCode::unsupported,
-                             "found a PyTorch file of before version 1.6: load it with PyTorch and save it again"};
-        }
+        if (is_legacy_pytorch(bytes)) return std::nullopt;
         return OtherKind{ErrorCode::unsupported, "found a bare Python pickle, which is not read: save it with PyTorch"};
     }
     if (is_onnx(bytes)) return OtherKind{ErrorCode::unsupported, "found an ONNX model, which is not supported"};
@@ -140,11 +137,11 @@ std::optional<OtherKind> recognise_other(const std::filesystem::path& path) {
 WeightFormat recognise_weights(const InputFile& file) {
     const std::string bytes = first_bytes(file);
     if (auto other = recognise_other(bytes, file.size())) {
-        throw Error(other->code, shown(file.path()), "expected a weight file: safetensors, or PyTorch's zip format",
-                    other->found);
+        throw Error(other->code, shown(file.path()), "expected a weight file: safetensors or PyTorch's", other->found);
     }
-    const bool zip = starts(bytes, zip_magic) && !may_be_safetensors(bytes, file.size());
-    return zip ? WeightFormat::pytorch : WeightFormat::safetensors;
+    const bool pytorch =
+        (starts(bytes, zip_magic) || is_legacy_pytorch(bytes)) && !may_be_safetensors(bytes, file.size());
+    return pytorch ? WeightFormat::pytorch : WeightFormat::safetensors;
 }
 
 }  // namespace headscope::checkpoint

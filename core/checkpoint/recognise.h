@@ -14,7 +14,7 @@ namespace headscope::checkpoint {
 /// The formats of weights that are read.
 enum class WeightFormat {
     safetensors,
-    pytorch,  ///< a zip archive; whether torch.save wrote it is seen inside
+    pytorch,  ///< a zip archive, whether torch.save wrote it is seen inside; or a file of before version 1.6
 };
 
 /// A kind of file that is neither but often lies where weights are looked for.
@@ -23,7 +23,7 @@ struct OtherKind {
     std::string found;  ///< "found a GGUF file (llama.cpp)"
 };
 
-/// Recognises by its first bytes what else a file is; empty if it is or may be safetensors or a zip archive.
+/// Recognises by its first bytes what else a file is; empty if it is or may be safetensors or PyTorch's.
 std::optional<OtherKind> recognise_other(std::string_view first_bytes, std::uint64_t file_size);
 
 /// The same of a file, whatever it is; what cannot be read at all is not told.

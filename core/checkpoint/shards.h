@@ -19,7 +19,7 @@ struct Weights {
     std::vector<std::string> notes;                 ///< Checkpoint::notes
 };
 
-/// One weight file, safetensors or PyTorch's zip format, by its bytes. Everything about its tensors is checked, none is
+/// One weight file, safetensors or PyTorch's, by its bytes. Everything about its tensors is checked, none is
 /// read.
 Weights open_single(const std::filesystem::path& path);
 

@@ -38,11 +38,15 @@ std::vector<float> alibi_slopes(std::int64_t heads, double scale) {
 /// A configuration may say any number; what is stored of a shared bias ends here.
 constexpr std::int64_t kFarthestStored = 1 << 16;
 
+/// Falcon's: [heads] bfloat16.
+at::Tensor rounded_slopes(std::int64_t heads) {
+    return at::tensor(alibi_slopes(heads, 1), at::kFloat).to(at::kBFloat16);
+}
+
 /// slope * j of keys 0, 1 .. as Falcon has it, in bfloat16 all the way: [heads, keys, 1].
 at::Tensor rounded_steps(std::int64_t heads, std::int64_t keys, at::ScalarType type) {
-    const at::Tensor slopes = at::tensor(alibi_slopes(heads, 1), at::kFloat).to(at::kBFloat16);
     const at::Tensor positions = at::arange(keys, at::kFloat).to(at::kBFloat16);
-    return (slopes.unsqueeze(1) * positions).to(type).unsqueeze(2);
+    return (rounded_slopes(heads).unsqueeze(1) * positions).to(type).unsqueeze(2);
 }
 
 }  // namespace
@@ -74,7 +78,7 @@ StandardMixer::StandardMixer(const MixerType& type, const model::ModelConfig& co
 std::vector<Site> StandardMixer::sites() const {
     Site site = maps_.site(rule_.causal);
     if (steps_rounded_) site.key_size += 2;
-    site.has_slopes = has_slopes_;
+    site.has_slopes = has_slopes_ || steps_rounded_;
     if (farthest_ >= 0) {
         site.bias_first = static_cast<std::int32_t>(rule_.causal ? 0 : -farthest_);
         site.bias_length = static_cast<std::int32_t>(farthest_ + 1) - site.bias_first;
@@ -107,6 +111,8 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
 
     at::Tensor query = queries.transpose(1, 2);
     if (steps_rounded_) {
+        if (context.wants("slopes"))
+            context.announce("slopes", rounded_slopes(query.size(1)).to(at::kFloat) * slope_scale_);
         // q.k + step_j - step_i, before the scale of the scores.
         const at::Tensor steps =
             (rounded_steps(query.size(1), key.size(2), query.scalar_type()) * (slope_scale_ / rule_.scale))

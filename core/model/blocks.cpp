@@ -351,7 +351,7 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
         return;
     }
     const Dimension hidden{config.hidden, plan.keys().hidden};
-    const Dimension entries = config.has_classes() ? Dimension{config.classes, "head.classes"}
+    const Dimension entries = config.has_classes() ? Dimension{config.classes, plan.keys().classes}
                                                    : Dimension{config.vocabulary, plan.keys().vocabulary};
     const Dimension entry =
         config.embedding_size > 0 ? Dimension{config.embedding_size, plan.keys().embedding} : hidden;

@@ -175,19 +175,43 @@ void add_natsl(std::vector<Preset>& list) {
                     R"({"mamba2": {"num_heads": 12, "head_dim": 32, "state_size": 64}})"});
 }
 
-/// Lazy Attention's two sizes (Transformer++, the positions' base larger than usual), and the same for a laptop.
+/// Lazy Attention's two sizes (Transformer++, the positions' base larger than usual), and the same for a laptop; what
+/// it is compared with at the smaller one, of which the paper prints no sizes: a mixer with five maps instead of four
+/// has fewer layers, or a smaller feed-forward.
 void add_lazy(std::vector<Preset>& list) {
-    const auto add = [&list](const char* name, std::int64_t hidden, std::int64_t feed_forward, std::int64_t layers,
-                             std::int64_t heads, const char* printed, const char* options) {
+    const auto add_mixer = [&list](const char* name, std::int64_t hidden, std::int64_t feed_forward,
+                                   std::int64_t layers, std::int64_t heads, const char* printed, const char* mixer,
+                                   const char* options, const char* summary) {
         const bool own = *printed == 0;
         list.push_back({name, hidden, feed_forward, layers, heads, own ? kByteVocabulary : 32'000, own ? 1024 : 4096,
-                        Preset::llama, printed, "Lazy Attention in every layer", mostly("lazy", layers, "", {}),
-                        options, 500'000.0, !own});
+                        Preset::llama, printed, summary, mostly(mixer, layers, "", {}), options, 500'000.0, !own});
+    };
+    const auto add = [&](const char* name, std::int64_t hidden, std::int64_t feed_forward, std::int64_t layers,
+                         std::int64_t heads, const char* printed, const char* options) {
+        add_mixer(name, hidden, feed_forward, layers, heads, printed, "lazy", options, "Lazy Attention in every layer");
     };
     add("lazy-340m", 1024, 2816, 24, 16, "340M", R"({"lazy": {}})");
     add("lazy-760m", 1536, 4096, 24, 24, "760M", R"({"lazy": {}})");
     add("nano-lazy", 96, 320, 3, 4, "", R"({"lazy": {"window": 128}})");
     add("tiny-lazy", 192, 512, 7, 6, "", R"({"lazy": {"window": 256}})");
+    // NAtS-L has the small Gated DeltaNet and Transformer.
+    add_mixer("transformer-340m", 1024, 2816, 24, 16, "340M", "standard", "{}",
+              "softmax attention in the manner of Llama");
+    add_mixer("gdn-340m", 1024, 2816, 21, 16, "340M", "gated_deltanet",
+              R"({"gated_deltanet": {"num_heads": 6, "head_dim": 128}})", "Gated DeltaNet");
+    struct Baseline {
+        const char *large, *nano, *mixer, *options, *summary;
+        bool five_maps;
+    };
+    for (const Baseline& one : std::vector<Baseline>{
+             {"sigmoid-340m", "nano-sigmoid", "sigmoid", "{}", "sigmoid attention", false},
+             {"alibi-340m", "nano-alibi", "alibi", "{}", "softmax attention with ALiBi's slopes", false},
+             {"retnet-340m", "nano-retnet", "retnet", R"({"retnet": {"expand_v": 1.0}})", "RetNet", true},
+             {"ttt-340m", "nano-ttt", "ttt_linear", "{}", "TTT-Linear", true},
+             {"titans-340m", "nano-titans", "titans", "{}", "Titans' memory", true}}) {
+        add_mixer(one.large, 1024, 2816, one.five_maps ? 22 : 24, 16, "340M", one.mixer, one.options, one.summary);
+        add_mixer(one.nano, 96, one.five_maps ? 288 : 320, 3, 4, "", one.mixer, one.options, one.summary);
+    }
 }
 
 /// The thesis's stacks (Tables 3.11, 3.14, 3.15; 2.2), and the same for a laptop. Any mixer goes with them.

@@ -58,7 +58,8 @@ struct ImplicitRecord {
 /// -1 past a sequence's end) and "branch_weights" [B, softmax heads, L, 2] (linear, softmax). A site whose heads differ by
 /// embeddings alone announces "head_embeddings" [3, heads, size] (of queries, keys, values) before its "query". A layer with softmax
 /// attention and a state side by side announces what both have twice, the softmax's first; its "mixer_output" is behind
-/// their output projections. A layer that is its feed-forward alone announces no mixer's.
+/// their output projections. A layer that is its feed-forward alone announces no mixer's. One whose site has slopes
+/// that its score rule has not (Falcon's, which queries and keys bear) announces "slopes" [heads] float32.
 ///
 /// Values of padded positions (beyond a sequence's length) are finite and mean nothing.
 class Probe {

@@ -65,6 +65,34 @@ void read_experts(ModelConfig& config, const ConfigReader& reader, const std::st
         reader.refuse("num_experts_per_tok", "no more than there are experts");
 }
 
+void read_class_head(ModelConfig& config, const ConfigReader& reader) {
+    const std::vector<std::string> classes = reader.texts("architectures");
+    const auto is_for = [&classes](std::string_view task) {
+        return std::any_of(classes.begin(), classes.end(),
+                           [task](const std::string& name) { return std::string_view(name).ends_with(task); });
+    };
+    const bool of_text = is_for("ForSequenceClassification");
+    if (!of_text && !is_for("ForTokenClassification")) return;
+    config.head = of_text ? HeadKind::sequence_classes : HeadKind::token_classes;
+    const auto labels = reader.view("id2label");
+    const auto named = labels ? static_cast<std::int64_t>(labels->object().size()) : 0;
+    if (labels && named == 0) reader.refuse("id2label", "a name for each class");
+    config.classes = reader.size("num_labels", labels ? named : 2);
+    if (labels && config.classes != named)
+        reader.refuse("num_labels", std::to_string(named) + ", as many as id2label names");
+    config.head_transform = of_text;
+    config.head_transform_norm = config.tied_head = false;
+    config.head_activation = Activation::tanh;
+    config.head_bias = true;
+}
+
+void name_class_head(TensorNames& names, const ModelConfig& config, const std::string& pooler) {
+    if (!config.has_classes()) return;
+    names.head = "classifier";
+    names.head_bias = {"classifier.bias"};
+    if (config.head == HeadKind::sequence_classes) names.head_transform = pooler;
+}
+
 std::string numbered(const std::string& pattern, std::int64_t number) {
     std::string name = pattern;
     return name.replace(name.find("{}"), 2, std::to_string(number));
@@ -171,6 +199,12 @@ void require_false(const ConfigReader& reader, const std::string& key) {
 
 const Family& find_family(const ConfigReader& reader) {
     const std::string type = reader.text("model_type", "");
+    if (type == "canine") {
+        reader.unsupported(
+            "model_type",
+            "a family that is built, as CANINE is not: its deep layers read characters four by four, the "
+            "others each of them");
+    }
     std::string known;
     for (const Family* family : families()) {
         const auto& types = family->model_types;

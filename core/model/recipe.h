@@ -36,6 +36,7 @@ struct SizeKeys {
     std::string shared_expert = "shared_expert_intermediate_size";
     std::string distance_buckets = "relative_attention_num_buckets";
     std::string embedding = "embedding_size";
+    std::string classes = "head.classes";
 };
 
 /// How query, key and value lie in one fused tensor's output columns: all queries, all keys, all values; or head by
@@ -208,6 +209,13 @@ void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys&
 /// Experts and how many of them a token has, under `key` and num_experts_per_tok.
 void read_experts(ModelConfig& config, const ConfigReader& reader, const std::string& key, std::int64_t experts,
                   std::int64_t per_token);
+
+/// A file of transformers' class "...ForSequenceClassification" or "...ForTokenClassification" (by `architectures`):
+/// its head of so many classes as it has labels, in place of the vocabulary's. Of a text it is BERT's: a map, tanh, the
+/// classes, of the first token.
+void read_class_head(ModelConfig& config, const ConfigReader& reader);
+/// What that is called: "classifier", and for texts the map before it.
+void name_class_head(TensorNames& names, const ModelConfig& config, const std::string& pooler);
 
 /// `pattern` with the number in the place of {}.
 std::string numbered(const std::string& pattern, std::int64_t number);

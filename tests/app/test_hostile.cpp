@@ -132,6 +132,26 @@ TEST_CASE("an encoder without a head has no logits to record, told before its we
     refused({"generate", model.string(), "--prompt", "a"}, "head");
 }
 
+TEST_CASE("PyTorch files of before version 1.6 take no more than they have", "[app][hostile]") {
+    using namespace std::string_literals;
+    TemporaryFolder folder;
+    const std::string head =
+        "\x80\2\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+        "\x80\2M\xe9\3."
+        "\x80\2}U\rlittle_endian\x88s."s;
+    std::string lists = head + "\x80\2";
+    for (int i = 0; i < 20'000'000; ++i) lists += "]0";
+    const auto file = [&](const std::string& bytes) { return write_file(folder / "x.pt", bytes).string(); };
+    refused({"info", file(lists)}, "objects", 4.0);
+    const std::string storage =
+        "((U\7storagectorch\nFloatStorage\nU\0010U\3cpu\x8a\10\0\0\0\0\0\0\0\x10NtQK\0)"
+        ")\x89"
+        "ccollections\nOrderedDict\n)RtR"s;
+    const std::string value = "\x80\2}U\1wctorch._utils\n_rebuild_tensor_v2\n" + storage + "s.";
+    refused({"info", file(head + value + "\x80\2]U\0010a." + "\0\0\0\0\0\0\0\x10"s)}, "to the end");
+    refused({"info", file(head + value + "\x80\2]U\0011a.")}, "each storage once");
+}
+
 TEST_CASE("long and deep texts take no more memory than their bytes justify", "[app][hostile]") {
     TemporaryFolder folder;
     std::string brackets = "[";

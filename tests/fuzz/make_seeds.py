@@ -219,6 +219,11 @@ def config():
         if kind == "longrope":
             rope.update(short_factor=[1.0, 1.5], long_factor=[2.0, 3.0])
         seeds[f"old-{kind}"] = text_of({**llama, "rope_theta": 100.0, "rope_scaling": rope})
+    native = {**llama, "model_type": "headscope", "stack": "encoder", "vocab_size": 0, "head": {"kind": "none"}}
+    for kind, keys in {"emb": {"rows": 9}, "pool": {"bits": 11, "group_bits": 4}, "add": {"bits": 11}, "proj": {"bits": 11},
+                       "linear": {"bits": 11}, "characters": {"hash_functions": 4, "buckets": 13}}.items():
+        words = {} if kind == "characters" else {"hash": "lsh", "ngrams": 6}
+        seeds[f"hashed-{kind}"] = text_of({**native, "embedding": {"kind": kind, **words, **keys}})
     seeds["unknown"] = text_of({**llama, "model_type": "who"})
     seeds["no-sizes"] = '{"model_type":"gpt2"}'
     return seeds

@@ -222,6 +222,26 @@ def esm_cases():
                as_computed=True, dropped="inv_freq")
 
 
+def fnet(**changes):
+    sizes = dict(vocab_size=29, hidden_size=18, num_hidden_layers=2, intermediate_size=25, max_position_embeddings=65,
+                 type_vocab_size=3, layer_norm_eps=1e-5)
+    return T.FNetConfig(**{**sizes, **changes})
+
+
+def fnet_cases():
+    # A padded batch would be transformed with its padding: texts are as long as each other, or alone.
+    yield case("fnet", T.FNetForPreTraining, fnet(), [ids(11, 29), ids(11, 29, 3)], keep=("logits", "hidden"),
+               token_types=[[0] * 4 + [2] * 7, [1] * 11])
+    yield case("fnet-1", T.FNetForMaskedLM, fnet(), [ids(1, 29)])
+    yield case("fnet-63", T.FNetForMaskedLM, fnet(hidden_act="relu"), [ids(63, 29)])
+    yield case("fnet-64-untied", T.FNetForMaskedLM, fnet(tie_word_embeddings=False, hidden_size=17), [ids(64, 29)])
+    yield case("fnet-65-old-bf16", T.FNetForMaskedLM, fnet(hidden_act="gelu"), [ids(65, 29)], file_type="BF16",
+               rename=old_norms, extra={"fnet.embeddings.position_ids": [1, 65], "fnet.pooler.dense.weight": [18, 18]},
+               change_config=without("type_vocab_size", "tie_word_embeddings", type_vocab_size=3))
+    yield case("fnet-token-classes", T.FNetForTokenClassification, fnet(num_labels=3), [ids(9, 29)])
+    yield case("fnet-text-classes", T.FNetForSequenceClassification, fnet(), [ids(1, 29, salt) for salt in range(3)])
+
+
 def opt(**changes):
     sizes = dict(vocab_size=37, hidden_size=20, ffn_dim=27, num_hidden_layers=2, num_attention_heads=4,
                  max_position_embeddings=16, word_embed_proj_dim=20)
@@ -259,7 +279,7 @@ def bloom_cases():
 
 def cases():
     for family in (roberta_cases, distilbert_cases, albert_cases, modernbert_cases, electra_cases, mpnet_cases,
-                   eurobert_cases, nomic_bert_cases, esm_cases, opt_cases, bloom_cases):
+                   eurobert_cases, nomic_bert_cases, esm_cases, fnet_cases, opt_cases, bloom_cases):
         yield from family()
 
 

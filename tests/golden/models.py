@@ -138,7 +138,7 @@ def case(name, model_class, config, tokens, *, rename=None, change_config=None, 
         "file_type": file_type,
         "shards": shards,
         "ids": tokens,
-        "logits": rounded(out.logits),
+        "logits": rounded(out.logits if "logits" in out else out.prediction_logits),
     }
     if token_types is not None:
         result["token_types"] = token_types

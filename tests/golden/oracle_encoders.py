@@ -14,10 +14,10 @@ from transformers.models.bloom import modeling_bloom
 from transformers.models.modernbert import modeling_modernbert
 
 LIKE_ROBERTA = ("roberta", "xlm-roberta", "camembert", "data2vec-text")
-LIKE_BERT = ("bert", "electra", "mpnet", "esm", *LIKE_ROBERTA)
+LIKE_BERT = ("bert", "electra", "mpnet", "esm", "fnet", *LIKE_ROBERTA)
 LIKE_LLAMA = ("eurobert", "nomic_bert")
 ENCODERS = ("distilbert", "albert", "modernbert", *LIKE_BERT, *LIKE_LLAMA)
-WITH_POOLER = ("bert", "albert", "mpnet", "esm", *LIKE_ROBERTA)
+WITH_POOLER = ("bert", "albert", "mpnet", "esm", "fnet", *LIKE_ROBERTA)
 
 
 def load(folder, config, options):
@@ -57,6 +57,8 @@ def blocks(model):
 
 def projections(model, block):
     kind = model.config.model_type
+    if kind == "fnet":
+        return {}
     if kind == "modernbert":
         return {"qkv": block.attn.Wqkv}
     if kind == "bloom":

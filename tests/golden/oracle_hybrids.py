@@ -98,7 +98,7 @@ def difference(module, weights):
 @contextmanager
 def watched(model, blocks, precise, record):
     """For one run: record(implicit) [B, H, L, L] of every layer with a state, as they come; None of a
-    convolution and of Mamba, whose every channel has one of its own."""
+    convolution and of Mamba, whose every channel has one of its own, and of FNet's layers."""
     module = sys.modules[type(model).__module__]
     saved = {name: getattr(module, name) for name in ("torch", SCAN, *OPERATORS) if hasattr(module, name)}
     handles = []
@@ -107,8 +107,8 @@ def watched(model, blocks, precise, record):
         if type(attention).__name__ == "MiniMaxLightningAttention":
             handles.append(attention.qkv_proj.register_forward_hook(
                 lambda _, inputs, output, own=attention: record(lightning(own, output))))
-        for part in (getattr(block, name, None) for name in ("conv", "mamba")):
-            if type(part).__name__ in ("Lfm2ShortConv", "JambaMambaMixer"):
+        for part in (getattr(block, name, None) for name in ("conv", "mamba", "fourier")):
+            if type(part).__name__ in ("Lfm2ShortConv", "JambaMambaMixer", "FNetFourierTransform"):
                 handles.append(part.register_forward_hook(lambda *_: record(None)))
 
     def through(operator):

@@ -117,7 +117,12 @@ def write(folder):
     save(folder, "whole_module", module)
     save(folder, "tensor", torch.ones(2))
     save(folder, "no_tensors", {"epoch": 1, "args": argparse.Namespace(a=1)})
-    save(folder, "legacy", small(), _use_new_zipfile_serialization=False)
+    # As before version 1.6: storages behind the pickles.
+    old = dict(_use_new_zipfile_serialization=False)
+    save(folder, "legacy", small(), small(), **old)
+    save(folder, "legacy_views", views(), views(), **old)
+    save(folder, "legacy_protocol4", small("module."), small(), pickle_protocol=4, **old)
+    save(folder, "legacy_module", module, **old)
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 1)), folder / "script.pt")
 
 

@@ -40,6 +40,8 @@ FAMILIES = {
         vocab_size=37, hidden_size=42, num_hidden_layers=3, num_attention_heads=3, intermediate_size=61,
         max_position_embeddings=260, layer_norm_eps=1e-5, pad_token_id=1, mask_token_id=32,
         position_embedding_type="rotary", token_dropout=True)),
+    "fnet": (T.FNetForMaskedLM, T.FNetModel, T.FNetConfig, {
+        key: value for key, value in LIKE_BERT.items() if key != "num_attention_heads"}),
     "opt": (T.OPTForCausalLM, T.OPTModel, T.OPTConfig, dict(
         vocab_size=103, hidden_size=36, ffn_dim=59, num_hidden_layers=3, num_attention_heads=3,
         max_position_embeddings=256)),
@@ -217,6 +219,11 @@ def cases():
         case("nomic-bert-own-names", "nomic_bert", as_computed=True, head_dim=10, hidden_act="gelu_new"),
         case("nomic-bert-bf16-sharded-untied", "nomic_bert", dtype=bf16, shard="20KB", tie_word_embeddings=False,
              rope_parameters={**yarn, "rope_theta": 500.0}),
+        case("fnet", "fnet"),
+        case("fnet-old-names-untied", "fnet", change=old_bert_like("fnet"), tie_word_embeddings=False, hidden_act="gelu"),
+        case("fnet-bf16-sharded-long", "fnet", dtype=bf16, shard="20KB", type_vocab_size=4, max_position_embeddings=700,
+             lengths=(65, 513)),
+        case("fnet-no-head", "fnet", head=False, lengths=(1, 63)),
         # Few pieces and no short text: masked tokens are in every one, and never alone.
         case("esm", "esm", emb_layer_norm_before=True, lengths=(63, 64, 65, 200)),
         case("esm-rounded-frequencies", "esm", change=rounded_frequencies, lengths=(65, 200)),

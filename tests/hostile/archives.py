@@ -50,6 +50,41 @@ def call(target, arguments=b")"):
     return state({"w": tensor()}, text("x") + b"c" + target + b"\n" + arguments + b"Rs")
 
 
+MAGIC = b"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+HEAD = MAGIC + b"\x80\x02M\xe9\x03.\x80\x02}" + text("little_endian") + b"\x88s."
+
+
+def legacy(pickle, keys=("0",), storages=struct.pack("<q", 6) + b"\0" * 24, head=HEAD):
+    """As before version 1.6: pickles, then each storage's number of elements and these."""
+    pickle = pickle.replace(b"tQ", b"NtQ")
+    return head + pickle + b"\x80\x02](" + b"".join(map(text, keys)) + b"e." + storages
+
+
+def old():
+    """The same as small()."""
+    good = state({"w": tensor()})
+    whole = legacy(good)
+    yield "a good one", whole, False, []
+    yield "runs a program", legacy(call(b"os\nsystem", b"(" + text("touch /tmp/owned") + b"t")), True, ["system"]
+    yield "big-endian", legacy(good, head=HEAD.replace(b"\x88s", b"\x89s")), True, ["big-endian"]
+    yield "another protocol", legacy(good, head=HEAD.replace(b"M\xe9", b"M\xe8")), True, ["1001"]
+    yield "no keys", legacy(good, ()), True, ["keys of 1 storages"]
+    yield "another key", legacy(good, ("../../etc/passwd",)), True, ["each storage once"]
+    yield "a key twice", legacy(good, ("0", "0")), True, ["each storage once"]
+    for count in (0, 5, 7, -1, 2**62):
+        yield f"a storage of {count}", legacy(good, storages=struct.pack("<q", count) + b"\0" * 24), True, ["as the pickle says"]
+    for elements in (2**60, 2**62):
+        yield f"a pickle that says {elements} elements", legacy(state({"w": tensor(elements=elements)})), True, []
+    yield "bytes behind", whole + b"x", True, ["nothing behind"]
+    for cut in (1, 4, 24, 25, 32, 33, len(whole) // 4, len(whole) // 2, len(HEAD), len(HEAD) + 1):
+        yield f"cut at {cut}", whole[:-cut], True, []
+    random.seed(32)
+    for _ in range(100):
+        changed = bytearray(whole)
+        changed[random.randrange(len(whole))] ^= 1 << random.randrange(8)
+        yield "a bit changed", bytes(changed), False, []
+
+
 def small():
     """(name, bytes, must be refused, parts of the message)."""
     good = state({"w": tensor()})
@@ -102,6 +137,7 @@ def large():
     yield "499 000 names of one tensor", names(499_000), False
     yield "a million names of one tensor", names(1_000_000), True
     yield "3.9 million names of one tensor", names(3_900_000), True
+    yield "an old file of 300 MB of lists", lambda: legacy(b"\x80\x02" + b"]0" * 150_000_000 + b"}."), True
     yield "30 MB of lists", lambda: archive(b"\x80\x02" + b"]" * 30_000_000), True
     yield "30 MB of marks", lambda: archive(b"\x80\x02" + b"(" * 30_000_000), True
     yield "30 MB of dictionaries that are dropped", lambda: archive(b"\x80\x02" + b"}0" * 15_000_000 + b"}."), True
@@ -113,8 +149,8 @@ def large():
 
 def run(judge, sample, quick):
     del sample
-    for at, (name, content, must, parts) in enumerate(small()):
-        if quick and name == "a bit changed" and at % 10:
+    for at, (name, content, must, parts) in enumerate([*small(), *(("old, " + name, *rest) for name, *rest in old())]):
+        if quick and name.endswith("a bit changed") and at % 10:
             continue
         with Place() as place:
             (place / "model.pt").write_bytes(content)

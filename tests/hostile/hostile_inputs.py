@@ -18,7 +18,7 @@ import archives
 import configs
 import families
 import harness
-import hashed
+import hashes
 import places
 import texts
 import training
@@ -31,10 +31,10 @@ def main():
     parser.add_argument("sample", type=Path)
     parser.add_argument("--quick", action="store_true", help="a part of them, in a minute")
     parser.add_argument("--only", nargs="*", default=[
-        "weights", "archives", "configs", "families", "hashed", "places", "texts", "training", "analyses"])
+        "weights", "archives", "configs", "families", "hashes", "places", "texts", "training", "analyses"])
     options = parser.parse_args()
     harness.limit_core_dumps()
-    groups = {"weights": weights, "archives": archives, "configs": configs, "families": families, "hashed": hashed,
+    groups = {"weights": weights, "archives": archives, "configs": configs, "families": families, "hashes": hashes,
               "places": places, "texts": texts, "training": training}
     if "analyses" in options.only:
         import analyses  # the one that needs h5py

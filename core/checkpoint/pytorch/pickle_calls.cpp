@@ -125,20 +125,26 @@ std::int64_t PickleMachine::size_of(PickleRef ref, const char* what) const {
 PickleRef PickleMachine::make_storage(PickleRef id) {
     const std::string wish = "expected a storage: its type, key, place and number of elements";
     const PickleNode& node = objects_.nodes[id];
-    if (node.kind != PickleKind::tuple || node.number != 5) refuse(wish, "found " + objects_.describe(id));
-    const Arguments given = arguments(id, 5, 5);
+    const bool legacy = !storage_size_;
+    if (node.kind != PickleKind::tuple || (node.number != 5 && !legacy)) refuse(wish, "found " + objects_.describe(id));
+    const Arguments given = arguments(id, legacy ? 4 : 5, legacy ? 6 : 5);
+    // A whole module's class, with its source.
+    if (given.size() == 4 && kind(given[0]) == PickleKind::text && objects_.text(given[0]) == "module") return given[1];
+    if (given.size() == 4) refuse(wish, "found 4 values");
+    if (given.size() == 6 && kind(given[5]) != PickleKind::none)
+        refuse("expected storages of their own", "found a view of another", ErrorCode::unsupported);
     if (kind(given[0]) != PickleKind::text || objects_.text(given[0]) != "storage") refuse(wish, "found another tag");
     if (meaning(given[1]).meaning != Meaning::storage_type) refuse(wish, "found " + objects_.describe(given[1]));
     if (kind(given[2]) != PickleKind::text) refuse(wish, "found " + objects_.describe(given[2]) + " as key");
     const TorchType& type = meaning(given[1]).type;
     const auto elements = static_cast<std::uint64_t>(size_of(given[4], "a number of elements"));
     const std::string_view key = objects_.text(given[2]);
-    const auto member = storage_size_(key);
+    std::uint64_t bytes = 0;
+    const bool overflow = __builtin_mul_overflow(elements, std::uint64_t{type.bytes}, &bytes);
+    const auto member = legacy ? std::optional(overflow ? std::uint64_t{0} : bytes) : storage_size_(key);
     if (!member) {
         refuse("expected a member of the archive for each storage", "found none for \"" + escaped(key) + '"');
     }
-    std::uint64_t bytes = 0;
-    const bool overflow = __builtin_mul_overflow(elements, std::uint64_t{type.bytes}, &bytes);
     // Bytes that do not make up an element can be left: a storage may have been made of another type.
     if (overflow || bytes > *member || *member - bytes >= type.bytes) {
         refuse("expected storage \"" + escaped(key) + "\" to have " + std::to_string(elements) + " elements of " +

@@ -13,7 +13,8 @@ namespace headscope::checkpoint {
 /// The largest pickle that is read; weights lie beside it.
 constexpr std::uint64_t largest_pickle = 256U << 20U;
 
-/// The bytes of the storage that a key names; empty if there is none.
+/// The bytes of the storage that a key names; empty if there is none. A null function: of a file before version 1.6,
+/// where storages lie behind the pickle and each is named with what it is a view of.
 using StorageSize = std::function<std::optional<std::uint64_t>(std::string_view key)>;
 
 /// Reads a pickle of protocol 2 to 5 as torch.save writes it. Nothing is called, imported or executed: calls of the

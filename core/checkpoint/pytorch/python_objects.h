@@ -7,9 +7,8 @@
 namespace headscope::checkpoint {
 
 /// The plain data of a file that pickle.dump wrote, or torch.save as an archive or in its form of before PyTorch 1.6
-/// (three short pickles before the data's, the keys of storages and these behind it). Read as read_pickle
-/// (pickle_reader.h) reads: nothing of it is run. Files whose data have tensors are refused. Errors: those of
-/// read_pickle, and of zip archives.
+/// (legacy_file.h). Read as read_pickle (pickle_reader.h) reads: nothing of it is run. Files whose data have tensors
+/// are refused. Errors: those of read_pickle, and of zip archives.
 PickleObjects read_python_objects(const InputFile& file);
 
 }  // namespace headscope::checkpoint

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/checkpoint/pytorch/pytorch_file.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 
 #include "core/base/os_error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/data_type.h"
+#include "core/checkpoint/pytorch/legacy_file.h"
 #include "core/checkpoint/pytorch/pickle_reader.h"
 #include "core/checkpoint/pytorch/state_dict.h"
 #include "core/checkpoint/pytorch/zip_archive.h"
@@ -76,8 +79,10 @@ void require_known_version(const ZipArchive& archive, const std::string& root) {
 /// Turns the pickle's tensors into places in the file.
 class Placement {
 public:
-    Placement(const InputFile& file, const ZipArchive& archive, const std::string& root, const PickleObjects& objects)
-        : file_(file), archive_(archive), root_(root), objects_(objects) {}
+    /// `locate`: the place of the storage that has a key.
+    using Locate = std::function<ZipExtent(const std::string& key)>;
+    Placement(const InputFile& file, const PickleObjects& objects, Locate locate)
+        : file_(file), objects_(objects), locate_(std::move(locate)) {}
 
     void place(const StateDict::Entry& entry, PytorchFile& result) {
         const PickleNode& node = objects_[entry.value];
@@ -136,9 +141,9 @@ private:
     }
 
     const ZipExtent& storage(PickleRef ref) {
-        const std::string name = root_ + "data/" + std::string(objects_.text(objects_[ref].last));
-        const auto [slot, fresh] = extents_.try_emplace(name);
-        if (fresh) slot->second = archive_.locate(name);
+        const std::string key(objects_.text(objects_[ref].last));
+        const auto [slot, fresh] = extents_.try_emplace(key);
+        if (fresh) slot->second = locate_(key);
         return slot->second;
     }
 
@@ -148,37 +153,55 @@ private:
     }
 
     const InputFile& file_;
-    const ZipArchive& archive_;
-    const std::string& root_;
     const PickleObjects& objects_;
+    Locate locate_;
     std::unordered_map<std::string, ZipExtent> extents_;
     std::uint64_t dimensions_ = 0;
     std::uint64_t repeated_ = 0;  ///< bytes of tensors that repeat their elements
     std::uint64_t together_ = 0;
 };
 
+PytorchFile place_weights(const InputFile& file, const PickleObjects& objects, const std::string& where,
+                          Placement::Locate locate) {
+    PytorchFile result;
+    StateDict weights = find_state_dict(objects, where);
+    result.notes = std::move(weights.notes);
+    Placement placement(file, objects, std::move(locate));
+    for (const StateDict::Entry& entry : weights.entries) placement.place(entry, result);
+    file.check_unchanged();
+    return result;
+}
+
+PytorchFile read_legacy(const InputFile& file) {
+    const LegacyFile read = read_legacy_file(file);
+    return place_weights(file, read.objects, read.where,
+                         [&read](const std::string& key) { return read.storages.at(key); });
+}
+
+PytorchFile read_archive(const InputFile& file) {
+    const ZipArchive archive(file);
+    const std::string root = archive_root(archive, file);
+    require_known_version(archive, root);
+    require_little_endian(archive, root);
+    const std::string name = root + std::string(pickle_name);
+    const std::string where = archive.place(name);
+    const auto member_name = [&root](std::string_view key) { return root + "data/" + std::string(key); };
+    const PickleObjects objects = read_pickle(
+        archive.read(name, largest_pickle), where, [&](std::string_view key) -> std::optional<std::uint64_t> {
+            const ZipMember* member = archive.find(member_name(key));
+            return member == nullptr ? std::nullopt : std::optional(member->bytes);
+        });
+    return place_weights(file, objects, where,
+                         [&](const std::string& key) { return archive.locate(member_name(key)); });
+}
+
 }  // namespace
 
 PytorchFile read_pytorch_file(const InputFile& file) {
     try {
-        const ZipArchive archive(file);
-        const std::string root = archive_root(archive, file);
-        require_known_version(archive, root);
-        require_little_endian(archive, root);
-        const std::string name = root + std::string(pickle_name);
-        const std::string where = archive.place(name);
-        const PickleObjects objects = read_pickle(
-            archive.read(name, largest_pickle), where, [&](std::string_view key) -> std::optional<std::uint64_t> {
-                const ZipMember* member = archive.find(root + "data/" + std::string(key));
-                return member == nullptr ? std::nullopt : std::optional(member->bytes);
-            });
-        PytorchFile result;
-        StateDict weights = find_state_dict(objects, where);
-        result.notes = std::move(weights.notes);
-        Placement placement(file, archive, root, objects);
-        for (const StateDict::Entry& entry : weights.entries) placement.place(entry, result);
-        file.check_unchanged();
-        return result;
+        std::string first(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), 32)), '\0');
+        file.read(0, first.data(), first.size());
+        return is_legacy_pytorch(first) ? read_legacy(file) : read_archive(file);
     } catch (...) {
         throw current_error(shown(file.path()));
     }

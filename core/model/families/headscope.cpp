@@ -255,10 +255,7 @@ TensorNames layout_names(const ModelConfig& config) {
                                                   : bart_encoder_names(config);
     names.keys = SizeKeys();
     if (config.head == HeadKind::none) names.head.clear();
-    if (!config.has_classes()) return names;
-    names.head = "classifier";
-    names.head_bias = {"classifier.bias"};
-    if (config.head == HeadKind::sequence_classes) names.head_transform = "bert.pooler.dense";
+    name_class_head(names, config, "bert.pooler.dense");
     return names;
 }
 

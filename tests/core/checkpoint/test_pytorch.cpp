@@ -53,8 +53,9 @@ void same(const Checkpoint& found, const Checkpoint& expected) {
 }  // namespace
 
 TEST_CASE("What torch.save writes is read as PyTorch reads it", "[checkpoint][pytorch]") {
-    const std::string name = GENERATE("types", "views", "protocol2", "protocol3", "protocol4", "protocol5", "lightning",
-                                      "nested", "tree", "module_state", "no_checksums", "quantised");
+    const std::string name =
+        GENERATE("types", "views", "protocol2", "protocol3", "protocol4", "protocol5", "lightning", "nested", "tree",
+                 "module_state", "no_checksums", "quantised", "legacy", "legacy_views", "legacy_protocol4");
     INFO(name);
     const auto found = Checkpoint::open(golden / (name + ".pt"));
     const auto expected = Checkpoint::open(golden / (name + ".safetensors"));
@@ -93,7 +94,7 @@ TEST_CASE("Tensors of kinds that are not read are named when they are asked for"
 
 TEST_CASE("Files that PyTorch wrote and that hold no state dictionary are told apart", "[checkpoint][pytorch]") {
     const auto [name, code, part] = GENERATE(table<const char*, ErrorCode, const char*>({
-        {"legacy", ErrorCode::unsupported, "before version 1.6"},
+        {"legacy_module", ErrorCode::unsupported, "torch.nn.modules.container.Sequential: if that is a whole model"},
         {"script", ErrorCode::unsupported, "TorchScript"},
         {"whole_module", ErrorCode::unsupported, "torch.nn.modules.container.Sequential: if that is a whole model"},
         {"tensor", ErrorCode::format, "found a tensor"},

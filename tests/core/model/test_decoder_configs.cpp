@@ -289,7 +289,7 @@ TEST_CASE("What transformers consults and no family reads is refused by its key,
           "granite",    "starcoder2", "stablelm", "glm",        "glm4",       "cohere",     "cohere2", "falcon",
           "mpt",        "nemotron",   "exaone4",  "ministral",  "ministral3", "seed-oss",   "apertus", "mixtral",
           "qwen2-moe",  "qwen3-moe",  "olmoe",    "granitemoe", "marian",     "mbart",      "m2m-100", "pegasus",
-          "blenderbot", "umt5"}) {
+          "blenderbot", "umt5",       "fnet"}) {
         DYNAMIC_SECTION(name) {
             const test::TinyCheckpoint file = test::golden_checkpoint(name);
             refuses_key(file, "transformers_weights", "other.safetensors");

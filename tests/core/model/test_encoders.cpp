@@ -319,3 +319,35 @@ TEST_CASE("Sizes are found by any of their names", "[model][encoders]") {
     CHECK_NOTHROW(distilbert.build());
     CHECK(golden_model("bloom-old-file").checkpoint.build()->config().heads == 4);
 }
+
+TEST_CASE("FNet's layers have a site without a matrix, and its files may be for classes", "[model][encoders]") {
+    const auto model = golden_model("fnet").checkpoint.build();
+    CHECK(model->mixers() == std::vector<std::string>{"fnet", "fnet"});
+    REQUIRE(model->sites().size() == 2);
+    CHECK_FALSE(model->sites()[1].has_matrix);
+    const std::vector<std::string> not_needed{"cls.seq_relationship.bias", "cls.seq_relationship.weight",
+                                              "fnet.pooler.dense.bias", "fnet.pooler.dense.weight"};
+    CHECK(model->report().left_over == not_needed);
+    CHECK(renamed("fnet", "fnet.", "").build()->report().matched == model->report().matched);
+    CHECK_THROWS_MATCHES(model->forward({some(66), {}, {}}), Error,
+                         IsError(ErrorCode::limit, "expected at most 65 tokens"));
+
+    const auto of_texts = golden_model("fnet-text-classes").checkpoint.build();
+    CHECK(of_texts->has_classes());
+    CHECK_FALSE(of_texts->has_head());
+    CHECK(of_texts->report().left_over.empty());
+    CHECK(of_texts->config().classes == 2);  // where a file says nothing
+    CHECK(golden_model("fnet-token-classes").checkpoint.build()->config().classes == 3);
+
+    refuses(with("fnet", "/use_tpu_fourier_optimizations", true), ErrorCode::unsupported,
+            "use_tpu_fourier_optimizations] expected false or absent");
+    refuses(with("fnet-text-classes", "/num_labels", 3), ErrorCode::mismatch, "id2label");
+    refuses(with("fnet-token-classes", "/num_labels", 2), ErrorCode::mismatch,
+            "num_labels] expected 3, as many as id2label names");
+    refuses(with("fnet-token-classes", "/id2label", nlohmann::json::object()), ErrorCode::mismatch, "id2label");
+    refuses(with("fnet-token-classes", "/id2label", 3), ErrorCode::format, "id2label");
+    TinyCheckpoint without = golden_model("fnet").checkpoint;
+    without.tensors.erase("fnet.embeddings.projection.bias");
+    refuses(without, ErrorCode::mismatch, "fnet.embeddings.projection.bias");
+    refuses(with("fnet", "/model_type", "canine"), ErrorCode::unsupported, "characters four by four");
+}

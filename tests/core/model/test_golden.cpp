@@ -85,6 +85,13 @@ const std::vector<std::string> kCases{
     "esm-old",
     "esm-absolute-untied",
     "esm-no-frequencies",
+    "fnet",
+    "fnet-1",
+    "fnet-63",
+    "fnet-64-untied",
+    "fnet-65-old-bf16",
+    "fnet-token-classes",
+    "fnet-text-classes",
     "opt",
     "opt-small-embedding-post-norm",
     "opt-plain-norms",
@@ -229,7 +236,7 @@ TEST_CASE("Logits in bfloat16 are those of transformers to eight bits", "[model]
                                    "glm4-moe",     "llama4",
                                    "electra",      "mpnet",
                                    "eurobert",     "nomic-bert",
-                                   "esm"}) {
+                                   "esm",          "fnet"}) {
         DYNAMIC_SECTION(name) {
             compare_logits(test::golden_model(name), LoadAs::bfloat16, test::kBfloatError);
         }
@@ -245,7 +252,7 @@ TEST_CASE("Hidden states equal those of transformers at every layer", "[model][g
           "cohere",     "cohere2",   "falcon",     "falcon-groups", "falcon-alibi", "mpt",      "nemotron",
           "exaone4",    "ministral", "ministral3", "seed-oss",      "apertus",      "mixtral",  "qwen2-moe",
           "qwen3-moe",  "olmoe",     "granitemoe", "deepseek-v2",   "deepseek-v3",  "glm4-moe", "llama4",
-          "electra",    "mpnet",     "eurobert",   "nomic-bert",    "esm"}) {
+          "electra",    "mpnet",     "eurobert",   "nomic-bert",    "esm",          "fnet"}) {
         DYNAMIC_SECTION(name) {
             const GoldenModel golden = test::golden_model(name);
             const auto model = golden.checkpoint.build();

@@ -27,6 +27,24 @@ TEST_CASE("The paper's presets have its sizes and, counted by hand, its paramete
                            1536},
         // Tied embeddings; 512 biases and an offset a head.
         {"lazy-340m", 32000 * 1024 + 24 * (4 * 1024 * 1024 + 16 * 513 + 3 * 1024 * 2816 + 2 * 1024) + 1024},
+        {"transformer-340m", 32000 * 1024 + 24 * (4 * 1024 * 1024 + 3 * 1024 * 2816 + 2 * 1024) + 1024},
+        {"alibi-340m", 32000 * 1024 + 24 * (4 * 1024 * 1024 + 3 * 1024 * 2816 + 2 * 1024) + 1024},
+        {"sigmoid-340m", 32000 * 1024 + 24 * (4 * 1024 * 1024 + 3 * 1024 * 2816 + 2 * 1024) + 1024},
+        // A fifth map, the gate's, and a gain of a head's 64 numbers.
+        {"retnet-340m", 32000 * 1024 + 22 * (5 * 1024 * 1024 + 64 + 3 * 1024 * 2816 + 2 * 1024) + 1024},
+        // And four taps of queries, keys and values; a rate of each token; what the memory begins as, and its norm.
+        {"ttt-340m", 32000 * 1024 +
+                         22 * (5 * 1024 * 1024 + 64 + 4 * 3 * 1024 + 16 * 1025 + 64 * 1024 + 3 * 1024 +
+                               3 * 1024 * 2816 + 2 * 1024) +
+                         1024},
+        {"titans-340m", 32000 * 1024 +
+                            22 * (5 * 1024 * 1024 + 64 + 4 * 3 * 1024 + 3 * 16 * 1025 + 64 * 1024 + 2 * 1024 +
+                                  3 * 1024 * 2816 + 2 * 1024) +
+                            1024},
+        {"gdn-340m", 32000 * 1024 +
+                         21 * (2 * 768 * 1024 + 3 * 1536 * 1024 + 4 * (2 * 768 + 1536) + 2 * 6 * 1024 + 2 * 6 + 256 +
+                               3 * 1024 * 2816 + 2 * 1024) +
+                         1024},
         {"lazy-760m", 32000 * 1536 + 24 * (4 * 1536 * 1536 + 24 * 513 + 3 * 1536 * 4096 + 2 * 1536) + 1536},
         // Rows of z and x of 3072, B and C of 128, dt of 48; four taps and a bias of x, B and C; A, D and a bias of dt.
         {"mamba2-800m",
@@ -78,13 +96,15 @@ TEST_CASE("NAtS-L's presets have the parameters that the paper prints, and the s
             static_cast<double>(model::inspect_config(model::preset_json(preset.name).dump()).parameters);
         const std::string printed = preset.printed, name = preset.name;
         if (name.ends_with("-800m")) CHECK(std::round(parameters / 1e6) == std::stod(printed));
+        if (name.ends_with("-340m")) CHECK(parameters / 1e6 == Approx(340).epsilon(0.05));
         if (name.ends_with("-380m")) CHECK(parameters / 1e6 == Approx(380).epsilon(0.05));
         if (printed.empty()) ours[name.substr(0, 4)].push_back(parameters);
     }
     REQUIRE(ours.size() == 2);
+    CHECK(ours.at("tiny").size() == 7);      // and Lazy Attention
+    CHECK(ours.at("nano").size() == 7 + 5);  // and what it is compared with
     for (const auto& [size, parameters] : ours) {
         INFO(size);
-        CHECK(parameters.size() == 7);  // and Lazy Attention
         const auto [least, most] = std::minmax_element(parameters.begin(), parameters.end());
         CHECK(*most < 1.1 * *least);
     }

@@ -230,3 +230,24 @@ TEST_CASE("Statistics of a site are those of its weights", "[model][probe]") {
         }
     }
 }
+
+TEST_CASE("Falcon's slopes are announced as they are used, rounded", "[model][probe]") {
+    const test::GoldenModel golden = test::golden_model("falcon-alibi-many-heads");
+    const auto model = golden.checkpoint.build();
+    CHECK(model->sites().front().has_slopes);
+    test::RecordingProbe probe(true, {"slopes"});
+    model::ForwardOptions options;
+    options.probe = &probe;
+    model->forward(golden.batch, options);
+    const at::Tensor slopes = probe.at("slopes", 0);
+    REQUIRE(slopes.numel() == 18);
+    const double twice = 2 / std::sqrt(2.0);                                       // heads of two numbers
+    CHECK(slopes[0].item<double>() == Approx(0.70703125 * twice).epsilon(1e-6));   // 2^-0.5 in bfloat16
+    CHECK(slopes[16].item<double>() == Approx(0.83984375 * twice).epsilon(1e-6));  // 2^-0.25
+    const auto& site = probe.sites.front();
+    REQUIRE(site.rule.slopes.empty());
+    // What a query of ones adds for key 1.
+    const at::Tensor step = site.key.select(0, 0).select(1, 1).select(1, 2) * static_cast<double>(site.rule.scale);
+    for (std::int64_t head = 0; head < 18; ++head)
+        CHECK(step[head].item<double>() == Approx(slopes[head].item<double>()).epsilon(1e-6));
+}

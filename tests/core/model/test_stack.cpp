@@ -40,7 +40,8 @@ TEST_CASE("A padded sequence gives what it gives alone, measured or not", "[mode
          {"gpt2",        "llama",  "qwen2-windows", "bert",  "roberta",    "albert",
           "modernbert",  "opt",    "bloom",         "neox",  "gemma2",     "olmo2",
           "gpt-oss",     "gemma3", "smollm3",       "olmo",  "granite",    "stablelm-key-norms-parallel-old",
-          "deepseek-v3", "llama4", "electra",       "mpnet", "nomic-bert", "esm"}) {
+          "deepseek-v3", "llama4", "electra",       "mpnet", "nomic-bert", "esm",
+          "fnet"}) {
         const GoldenModel golden = golden_model(name);
         const auto model = golden.checkpoint.build();
         const at::Tensor ids = golden.batch.ids.narrow(0, 0, 1).narrow(1, 0, 7);

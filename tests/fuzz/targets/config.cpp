@@ -18,7 +18,8 @@ void run_config(std::string_view input) {
         const model::ConfigReader reader(document, "config.json");
         const model::Family& family = model::find_family(reader);
         const model::ModelConfig config = family.read(reader);
-        expect(config.layers > 0 && config.hidden > 0 && config.heads > 0 && config.vocabulary > 0, "sizes above 0");
+        expect(config.layers > 0 && config.hidden > 0 && config.heads > 0 && config.ids() > 0, "sizes above 0");
+        expect(config.hashed.is_table() || config.vocabulary == 0, "no vocabulary where words are hashed");
         expect(config.windows.empty() || static_cast<std::int64_t>(config.windows.size()) == config.layers,
                "a window for each layer or for none");
         expect(config.rotary_layers.empty() || static_cast<std::int64_t>(config.rotary_layers.size()) == config.layers,

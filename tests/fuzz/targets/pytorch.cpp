@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A PyTorch file: a whole zip archive, or "p" and the sizes of storages "0", "1", ... ("p24,8"), a line feed and a
+// A PyTorch file: a whole one, or "p" and the sizes of storages "0", "1", ... ("p24,8"), a line feed and a
 // pickle, around which a good archive is made. Opened as a checkpoint; every tensor loaded.
 #include <ATen/core/Tensor.h>
 
