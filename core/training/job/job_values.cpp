@@ -184,6 +184,30 @@ std::string place_of_key(const JobFile& job, const std::string& name) {
     throw Error(ErrorCode::usage, place_of_key(job, key), "expected " + expected, "found " + found);
 }
 
+/// Keys of one objective beside another are a misunderstanding, as is an end by evaluations of which there are none.
+void check_objective(const JobFile& job) {
+    const data::ObjectiveSettings &objective = job.data.objective, standard;
+    const auto of = [&](const char* key, const char* kind, bool said) {
+        if (said && objective.kind != kind)
+            contradiction(job, std::string("objective.") + key,
+                          std::string("objective.kind = \"") + kind + "\" beside it", escaped(objective.kind));
+    };
+    of("mask", "masked", objective.mask != standard.mask);
+    of("shuffle", "shuffle_random", objective.shuffle != standard.shuffle);
+    of("random", "shuffle_random", objective.random != standard.random);
+    of("classes", "classify", objective.classes != standard.classes);
+    if (objective.kind != "next_token" && job.data.fixed_token)
+        contradiction(job, "data.fixed_token", "objective.kind = \"next_token\" beside it", escaped(objective.kind));
+    const bool texts = objective.kind == "classify";
+    if (texts && job.data.text.empty())
+        contradiction(job, "data", "data.text, .jsonl files with \"text\" and \"label\", to classify",
+                      "something else");
+    const bool held_out = job.data.validation > 0 || !job.data.validation_files.empty() || job.data.generator;
+    if (job.evaluation.patience > 0 && (job.evaluation.every == 0 || !held_out))
+        contradiction(job, "evaluation.patience", "held-out text, and evaluation.every above 0, beside it",
+                      job.evaluation.every == 0 ? "evaluation.every = 0" : "data.validation = 0");
+}
+
 }  // namespace
 
 json checked_value(const JobKey& key, const json& value, const std::string& place) {
@@ -220,6 +244,7 @@ void check_together(const JobFile& job) {
         contradiction(job, "data", "one of text, corpus and generator to train on",
                       data == 0 ? "none" : std::to_string(data) + " of them");
     }
+    check_objective(job);
     const double peak = job.optimizer.learning_rate;
     if (job.schedule.minimum_rate > peak)
         contradiction(job, "schedule.minimum_rate", "a rate of at most the learning rate, " + number_text(peak),
