@@ -158,6 +158,8 @@ private:
         };
         config(add("model", "rope_parameters", KeyKind::table,
                    "Rotary positions of another kind, as Llama's: { rope_type = \"linear\", factor = 2 }"));
+        config(add("model", "embedding", KeyKind::table,
+                   "Hashes of words in place of a vocabulary: { kind = \"emb\", hash = \"md5\", rows = 1000 }"));
         flag("rotary", "Rotary positions; without them heads may be of any size");
         flag("attention_bias", "Biases of queries, keys and values");
         flag("output_bias", "A bias of attention's output map");

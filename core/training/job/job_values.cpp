@@ -131,7 +131,8 @@ private:
 
     json table(const json& value) const {
         if (!value.is_object()) refuse(value, "a table { ... }");
-        if (key_.name == "rope_parameters") return value;  // the model's configuration says what it may hold
+        // The model's configuration says what these may hold.
+        if (key_.name == "rope_parameters" || key_.name == "embedding") return value;
         if (key_.name == "fixed_token") return fixed_token(value);
         if (key_.name == "generator") {
             if (!value.contains("name") || !value["name"].is_string())
@@ -198,10 +199,6 @@ void check_objective(const JobFile& job) {
     of("classes", "classify", objective.classes != standard.classes);
     if (objective.kind != "next_token" && job.data.fixed_token)
         contradiction(job, "data.fixed_token", "objective.kind = \"next_token\" beside it", escaped(objective.kind));
-    const bool texts = objective.kind == "classify";
-    if (texts && job.data.text.empty())
-        contradiction(job, "data", "data.text, .jsonl files with \"text\" and \"label\", to classify",
-                      "something else");
     const bool held_out = job.data.validation > 0 || !job.data.validation_files.empty() || job.data.generator;
     if (job.evaluation.patience > 0 && (job.evaluation.every == 0 || !held_out))
         contradiction(job, "evaluation.patience", "held-out text, and evaluation.every above 0, beside it",
@@ -263,7 +260,7 @@ Error error_in_data(const JobFile& job, const Error& error) {
     const std::string& where = error.where();
     for (const JobKey& key : job_keys()) {
         const std::string name = key.full_name();
-        if (key.section != "data" || !where.starts_with(name)) continue;
+        if ((key.section != "data" && key.section != "objective") || !where.starts_with(name)) continue;
         // "data.generator NAME, OPTION": an option stands at a place of its own.
         const std::size_t comma = key.kind == KeyKind::table ? where.find(", ") : std::string::npos;
         const std::string option = comma == std::string::npos ? "" : name + "." + where.substr(comma + 2);
