@@ -84,7 +84,8 @@ def case(name, kind, layers, *, classes=2, **options):
 def cases():
     bert, vaswani = (random_native.MANNERS[name] for name in ("bert", "vaswani"))
     yield case("masked", "masked", ["mhe_mul", "standard"], **bert)
-    yield case("masked-plain-head", "masked", ["skv", "mhe_add"], stack="encoder", norm="layer", tie_word_embeddings=True)
+    yield case("masked-plain-head", "masked", ["skv", "mhe_add"], stack="encoder", norm="layer",
+               positions="none", rotary=False, tie_word_embeddings=True)
     yield case("shuffle-random", "shuffle_random", ["sha", "fnet"],
                **bert | {"head": {"kind": "token_classes", "classes": 3}})
     yield case("classify", "classify", ["linear", "el_att"], classes=4,
