@@ -133,12 +133,13 @@ public:
 
     std::vector<NamedLoss> losses(Trainable& model, const Batch& batch, const HeadLossOptions& options,
                                   const TrainingForward* training) const override {
-        const at::Tensor& wanted = classes_ == 1 ? batch.values : batch.labels;
-        if (!wanted.defined() || wanted.dim() != 1 || wanted.size(0) != batch.ids.size(0)) {
+        at::Tensor wanted = classes_ == 1 ? batch.values : batch.labels;
+        if (!wanted.defined() || wanted.numel() != batch.ids.size(0)) {
             throw Error(ErrorCode::usage, "labels",
                         std::string("expected a ") + (classes_ == 1 ? "number" : "class") + " for each text",
                         "found " + std::string(wanted.defined() ? "another shape" : "none"));
         }
+        wanted = wanted.flatten();
         const at::AutoGradMode recording(training != nullptr);
         const at::Tensor first = hidden_of(model, batch, training).select(1, 0).contiguous();
         return {
