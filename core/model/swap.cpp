@@ -71,6 +71,14 @@ bool replace_head(nlohmann::json& config, const std::string& head) {
     return config["head"] != before;
 }
 
+/// transformers' BERT as the native stack that it is; its tensors keep their names (ModelConfig::layout).
+ModelConfig native_bert(ModelConfig config) {
+    config.family = kNativeFamily;
+    config.original_json.clear();
+    config.recurrent_norm_epsilon = config.norm_epsilon;  // of no layer that it has
+    return config;
+}
+
 bool begins(const std::string& name, const std::vector<std::string>& stems) {
     for (const std::string& stem : stems)
         if (name.compare(0, stem.size(), stem) == 0) return true;
@@ -103,12 +111,17 @@ Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap) {
                     "expected tensors under the native names, to swap mixers",
                     "found those that transformers has for " + own.config.layout);
     }
-    nlohmann::json config = native_json(own.config);
+    const bool by_class = !swaps && own.config.family == "bert" && !own.config.causal;
+    if (!swaps && !by_class && own.config.family != kNativeFamily && !own.config.causal) {
+        throw Error(ErrorCode::unsupported, escaped(file.display_name()),
+                    "expected a native model or a BERT, to replace its head", "found " + escaped(own.config.family));
+    }
+    nlohmann::json config = native_json(by_class ? native_bert(own.config) : own.config);
     config["layers"] = mixers;
     const bool other_head = replace_head(config, swap.head);
     if (!swaps && !other_head) return {std::move(own), TensorPlan(file)};
     if (!swap.options.empty()) config["mixers"] = parse_json(swap.options, "mixers");
-    if (!own.config.layout.empty()) {
+    if (!own.config.layout.empty() || by_class) {
         nlohmann::json outside = file.config();
         outside[kNativeInside] = std::exchange(config, nlohmann::json());
         config = std::move(outside);

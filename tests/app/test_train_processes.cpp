@@ -72,6 +72,48 @@ TEST_CASE("Two processes have the losses of one", "[app][train][mpi]") {
     }
 }
 
+TEST_CASE("Two processes have the losses of one, whatever is mixed and learned", "[app][train][mpi]") {
+    if (!has_mpi()) {
+        WARN("no mpirun here: not tested");
+        return;
+    }
+    struct Kind {
+        const char* name;
+        std::vector<std::string> set;
+    };
+    for (const Kind& kind :
+         {Kind{"lazy", {"model.mixer=lazy"}}, Kind{"ttt_linear", {"model.mixer=ttt_linear"}},
+          Kind{"streaming_llm", {"model.mixer=streaming_llm"}},
+          Kind{"masked", {"objective.kind=masked", "model.preset=nano-mhe-encoder"}},
+          // The n-grams and hyperplanes of the first are everybody's.
+          Kind{"hashes", {"objective.kind=shuffle_random", "model.preset=nano-hashformer-lsh-add"}}}) {
+        INFO(kind.name);
+        TemporaryFolder folder;
+        std::vector<std::string> arguments = {"train", write_tiny_job(folder.path(), 8, "dropout = 0.1\n").string()};
+        for (const std::string& one : kind.set) arguments.insert(arguments.end(), {"--set", one});
+        const auto into = [&](const char* name) {
+            std::vector<std::string> all = arguments;
+            all.insert(all.end(), {"-o", (folder / name).string()});
+            return all;
+        };
+        check_success(run_headscope(into("one")));
+        const Outcome outcome = run_headscope(into("two"), two_processes());
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        const auto alone = headscope::training::read_run(folder / "one"),
+                   together = headscope::training::read_run(folder / "two");
+        CHECK(together.processes == 2);
+        REQUIRE(together.training.loss.size() == 8);
+        for (std::size_t i = 0; i < 8; ++i) {
+            CHECK(together.training.loss[i] == Approx(alone.training.loss[i]).epsilon(kOrderOfSums));
+            // Of some dozens of targets one may be as near to another class as the sums' order is.
+            if (!std::isnan(alone.training.accuracy[i]))
+                CHECK(together.training.accuracy[i] == Approx(alone.training.accuracy[i]).margin(0.05));
+            CHECK(std::isnan(together.training.accuracy[i]) == std::isnan(alone.training.accuracy[i]));
+        }
+    }
+}
+
 TEST_CASE("What one process refuses ends all of them, told once", "[app][train][mpi]") {
     if (!has_mpi()) {
         WARN("no mpirun here: not tested");

@@ -147,6 +147,25 @@ TEST_CASE("Runs are overlaid, and one is left out by its box", "[run]") {
     CHECK(wish->paths == QStringList{QStringLiteral("/runs/1"), QStringLiteral("/runs/2")});
 }
 
+TEST_CASE("Shares of right answers have a plot where a run has them", "[run]") {
+    Page page("run");
+    auto* plot = child<CurvePlot>(*page.view, "run_accuracy");
+    CHECK_FALSE(plot->isVisible());
+    auto next = std::make_shared<workspace::LiveRun>(*page.desk.runs().run(1)->record);
+    training::Step step;
+    step.step = next->steps.step.back() + 1;
+    step.tokens = next->steps.tokens.back() + 1;
+    step.seconds = next->steps.seconds.back() + 1;
+    step.accuracy = 0.5;
+    next->add({2e9, step});
+    page.desk.runs().take(1, std::move(next));
+    page.settle();
+    CHECK(plot->isVisible());
+    plot->set_cursor(static_cast<double>(step.step));
+    REQUIRE_FALSE(plot->readings().empty());
+    CHECK(plot->readings().front().contains(QStringLiteral("50 %")));
+}
+
 TEST_CASE("Losses are shown as perplexities if that is asked for", "[run]") {
     Page page("run");
     auto* loss = child<CurvePlot>(*page.view, "run_loss");

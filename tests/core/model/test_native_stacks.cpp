@@ -426,6 +426,25 @@ TEST_CASE("A head for a task replaces that of pre-training, and begins anew", "[
     }
 }
 
+TEST_CASE("A head for a task replaces that of transformers' BERT, whose tensors keep their names", "[native][swap]") {
+    model::MixerSwap swap;
+    swap.head = R"({"kind": "sequence_classes", "classes": 3})";
+    const test::TemporaryFolder folder;
+    test::golden_checkpoint("bert").write(folder.path());
+    const auto file = checkpoint::Checkpoint::open(folder.path());
+    const auto own = Trainable::open(*file, at::kFloat), tuned = Trainable::open(*file, at::kFloat, swap, 7);
+    CHECK(tuned->model().config().classes == 3);
+    CHECK(json::parse(tuned->config_json()).at("architectures")[0] == "BertForSequenceClassification");
+    REQUIRE(test::find_parameter(*tuned, "bert.pooler.dense.weight") != nullptr);
+    CHECK(test::find_parameter(*tuned, "cls.predictions.transform.dense.weight") == nullptr);
+    const model::Batch batch = some_tokens(2, 7);
+    CHECK(at::equal(tuned->model().forward(batch), own->model().forward(batch)));
+    const test::TemporaryFolder other;
+    test::golden_checkpoint("distilbert").write(other.path());
+    CHECK_THROWS_MATCHES(Trainable::open(*checkpoint::Checkpoint::open(other.path()), at::kFloat, swap), Error,
+                         IsError(ErrorCode::unsupported, "found distilbert"));
+}
+
 TEST_CASE("Native configurations are refused by their key, in one line", "[native]") {
     const auto refuses = [](json config, const json& options, ErrorCode code, const std::string& part) {
         config.update(options);

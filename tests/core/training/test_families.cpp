@@ -152,6 +152,23 @@ TEST_CASE("The first and the last validation of a run from any decoder are what 
     }
 }
 
+TEST_CASE("A Llama whose layers become lazy is trained on, and goes on to the bit", "[training][families][resume]") {
+    const TemporaryFolder folder;
+    fs::create_directory(folder / "model");
+    golden_model("llama").checkpoint.write(folder / "model");
+    JobFile job = job_from(folder / "model");
+    for (const char* line : {"model.mixer=lazy", "training.steps=5", "training.dropout=0.1"}) set_key(job, line);
+    const Told whole = run(fresh(job, folder / "whole"));
+    const auto mixers = whole.all<Started>().front().mixers;
+    CHECK(std::all_of(mixers.begin(), mixers.end(), [](const std::string& mixer) { return mixer == "lazy"; }));
+    TrainRequest request = fresh(job, folder / "parts");
+    request.stop_after = [](std::int64_t step) { return step == 3; };
+    run(request);
+    CHECK(run(resumed(folder / "parts")).outcome.validation == whole.outcome.validation);
+    CHECK(weights_of(folder / "parts", 5) == weights_of(folder / "whole", 5));
+    CHECK(optimizer_of(folder / "parts", 5) == optimizer_of(folder / "whole", 5));
+}
+
 namespace {
 
 /// Encoders and encoder-decoders, and what their files and heads do of their own.

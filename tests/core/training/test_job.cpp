@@ -466,7 +466,7 @@ TEST_CASE("The rate rises in a line, falls as its kind says, and ends at the min
     CHECK(depends_on_end(schedule, 56, 110));
     schedule.kind = "constant";
     CHECK_FALSE(depends_on_end(schedule, 110, 110));
-    for (const char* kind : {"cosine", "linear"}) {
+    for (const char* kind : {"cosine", "linear", "cosine_restarts"}) {
         schedule.kind = kind;
         CHECK_FALSE(depends_on_end(schedule, 10, 110));
         CHECK(depends_on_end(schedule, 11, 110));
@@ -474,6 +474,88 @@ TEST_CASE("The rate rises in a line, falls as its kind says, and ends at the min
     schedule.kind = "wsd";
     // A peak that was set below the minimum is the minimum.
     CHECK(learning_rate(schedule, 0.05, 100, 110) == Approx(0.05));
+}
+
+TEST_CASE("Rates are those of transformers' schedules", "[training][schedule]") {
+    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/schedules.json");
+    REQUIRE(file.good());
+    for (const auto& one : nlohmann::json::parse(file)) {
+        ScheduleSettings schedule;
+        schedule.kind = one.at("kind").get<std::string>();
+        schedule.warmup_steps = one.at("warmup").get<std::int64_t>();
+        schedule.minimum_rate = 0;
+        INFO(schedule.kind << ", warm-up " << schedule.warmup_steps);
+        const auto rates = one.at("rates").get<std::vector<double>>();
+        const auto updates = static_cast<std::int64_t>(rates.size());
+        for (std::int64_t update = 1; update <= updates; ++update) {
+            INFO("update " << update);
+            // Twelve digits; where a fall ends and the next begins, the last ones decide which it is.
+            CHECK(learning_rate(schedule, 3e-5, update, updates) ==
+                  Approx(3e-5 * rates[static_cast<std::size_t>(update - 1)]).epsilon(1e-10).margin(1e-15));
+        }
+    }
+}
+
+TEST_CASE("A schedule that ends at 0 does so unless another end is said", "[training][schedule][job]") {
+    for (const char* kind : {"linear", "cosine_restarts"}) {
+        const std::string text = kLeast + "[schedule]\nkind = \"" + kind + "\"\n";
+        CHECK(read(text).schedule.minimum_rate == 0);
+        CHECK(read(text + "minimum_rate = 1e-5\n").schedule.minimum_rate == 1e-5);
+        JobFile job = read(kLeast);
+        set_key(job, std::string("schedule.kind=") + kind);
+        CHECK(job.schedule.minimum_rate == 0);
+        set_key(job, "schedule.kind=wsd");
+        CHECK(job.schedule.minimum_rate == 4e-5);
+        set_key(job, "schedule.minimum_rate=1e-5");
+        set_key(job, std::string("schedule.kind=") + kind);
+        CHECK(job.schedule.minimum_rate == 1e-5);
+    }
+}
+
+TEST_CASE("What a job is trained for is read, written and held against its other keys", "[training][job]") {
+    const JobFile job = read(kLeast);
+    CHECK(job.data.objective.kind == "next_token");
+    CHECK(std::string(loss_words(job.data.objective).name) == "loss");
+    CHECK_FALSE(has_accuracy(job.data.objective));
+    const JobFile masked =
+        read("[objective]\nkind = \"masked\"\nmask = 0.25\n" + kLeast + "[evaluation]\npatience = 3\n");
+    CHECK(masked.data.objective.kind == "masked");
+    CHECK(masked.data.objective.mask == 0.25);
+    CHECK(masked.evaluation.patience == 3);
+    CHECK(has_accuracy(masked.data.objective));
+    CHECK(job_differences(read(job_text(masked)), masked, false).empty());
+    CHECK(job_differences(masked, job, true).size() == 3);  // of a resumed run none of them may change
+    JobFile number = read("[objective]\nkind = \"classify\"\nclasses = 1\n" + kLeast);
+    CHECK_FALSE(has_accuracy(number.data.objective));
+    CHECK(std::string(loss_words(number.data.objective).unit).empty());
+    set_key(number, "objective.classes=4");
+    CHECK(has_accuracy(number.data.objective));
+    CHECK(std::string(loss_words(number.data.objective).unit) == "nats a text");
+    const JobFile hashed = read("[model]\nembedding = { kind = \"emb\", hash = \"md5\", rows = 23 }\n" + kLeast);
+    CHECK(hashed.model.config.at("embedding").at("rows") == 23);
+
+    struct Case {
+        std::string text;
+        ErrorCode code;
+        const char* part;
+    };
+    for (const Case& bad : std::vector<Case>{
+             {"[objective]\nkind = \"maskd\"\n" + kLeast, ErrorCode::format, "(masked?)"},
+             {"[objective]\nmask = 1.5\n" + kLeast, ErrorCode::limit, "line 2, column 1: objective.mask"},
+             {"[objective]\nmask = 0.2\n" + kLeast, ErrorCode::usage, "objective.kind = \"masked\""},
+             {"[objective]\nkind = \"masked\"\nshuffle = 0.2\n" + kLeast, ErrorCode::usage,
+              "line 3, column 1: objective.shuffle"},
+             {"[objective]\nkind = \"masked\"\nrandom = 0.2\n" + kLeast, ErrorCode::usage, "found masked"},
+             {"[objective]\nclasses = 3\n" + kLeast, ErrorCode::usage, "objective.kind = \"classify\""},
+             {"[objective]\nkind = \"classify\"\nclasses = 0\n" + kLeast, ErrorCode::limit, "objective.classes"},
+             {"[objective]\nkind = \"masked\"\n" + kLeast + "fixed_token = { position = 2 }\n", ErrorCode::usage,
+              "data.fixed_token"},
+             {kLeast + "[evaluation]\npatience = 2\nevery = 0\n", ErrorCode::usage, "evaluation.patience"},
+             {kLeast + "validation = 0\n[evaluation]\npatience = 2\n", ErrorCode::usage, "data.validation = 0"},
+         }) {
+        INFO(bad.text);
+        REQUIRE_THROWS_MATCHES(read(bad.text), Error, IsError(bad.code, bad.part));
+    }
 }
 
 TEST_CASE("A job of minutes plans its updates from its pace", "[training][schedule]") {

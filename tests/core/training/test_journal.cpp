@@ -52,7 +52,7 @@ std::vector<What> one_of_each() {
     probe.thumbnails = {0.5F, 0.0F, 0.25F, 1.0F};
     return {started,
             step(1),
-            Validation{1, 5.5, 4096, 0.5},
+            Validation{1, 5.5, 4096, 0.5, 0.75},
             probe,
             Snapshot{200, "step-000200", 4000000, 0.25, true},
             Control{200, "learning_rate", "3e-4", "set", "00017-4-1"},
@@ -105,6 +105,26 @@ TEST_CASE("What is written to a journal is read from it, every kind of event", "
     }
     REQUIRE(texts(read_journal(folder / "events.log")) == texts(events));
     REQUIRE(read_file(folder / "events.log") == journal_of(events));
+}
+
+TEST_CASE("Steps and validations of older programs have no accuracy", "[training][journal]") {
+    Step now = step(3);
+    now.accuracy = 0.5;
+    for (const What& what : std::vector<What>{now, Validation{3, 5.5, 4096, 0.5, 0.25}}) {
+        EncodedEvent encoded = encode({1.0, what});
+        const auto accuracy = [&] {
+            Event event;
+            REQUIRE(decode(encoded.type, encoded.payload, event) == Decoding::event);
+            const auto* of_step = std::get_if<Step>(&event.what);
+            return of_step != nullptr ? of_step->accuracy : std::get<Validation>(event.what).accuracy;
+        };
+        CHECK(accuracy() == (std::holds_alternative<Step>(what) ? 0.5 : 0.25));
+        encoded.payload.resize(encoded.payload.size() - sizeof(double));
+        CHECK(std::isnan(accuracy()));
+        encoded.payload.resize(encoded.payload.size() - 1);
+        Event event;
+        CHECK(decode(encoded.type, encoded.payload, event) == Decoding::malformed);
+    }
 }
 
 TEST_CASE("Text that is no UTF-8 is made readable before it is written", "[training][journal]") {

@@ -85,6 +85,23 @@ TEST_CASE("A run that is stopped again and again ends with the same weights", "[
     }
 }
 
+TEST_CASE("Mixers with windows, sinks and states that learn go on with the same weights", "[training][resume]") {
+    const TemporaryFolder folder;
+    for (const char* mixer : {"lazy", "ttt_linear", "streaming_llm"}) {
+        INFO(mixer);
+        const TemporaryFolder runs;
+        std::vector<std::string> lines = kHard;
+        lines.insert(lines.end(), {std::string("model.mixer=") + mixer, "training.steps=7", "sample.every=0"});
+        const Told whole = run(fresh(small_job(folder, lines), runs / "whole"));
+        TrainRequest request = fresh(small_job(folder, lines), runs / "parts");
+        request.stop_after = [](std::int64_t step) { return step == 3; };
+        run(request);
+        CHECK(run(resumed(runs / "parts")).outcome.validation == whole.outcome.validation);
+        CHECK(weights_of(runs / "parts", 7) == weights_of(runs / "whole", 7));
+        CHECK(optimizer_of(runs / "parts", 7) == optimizer_of(runs / "whole", 7));
+    }
+}
+
 TEST_CASE("A torn, changed or mixed snapshot is noticed, and the one before is taken", "[training][resume]") {
     const TemporaryFolder folder;
     const fs::path whole = folder / "whole", broken = folder / "broken";

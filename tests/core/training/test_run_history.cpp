@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include "core/run/journal.h"
 #include "core/run/run_history.h"
 #include "core/store/half.h"
@@ -22,6 +24,27 @@ RunHistory history_of(const std::vector<What>& whats) {
 }
 
 }  // namespace
+
+TEST_CASE("Accuracies are kept with their steps, through a rewind and in the file", "[training][run]") {
+    const TemporaryFolder folder;
+    Step first = sample_step(1), second = sample_step(2);
+    first.accuracy = 0.25;
+    second.accuracy = 0.5;
+    auto record = history_of({sample_start(), first, Validation{1, 5.5, 4096, 0.5, 0.375}, second,
+                              Validation{2, 5, 4096, 0.5, 0.625}, Rewound{1, "resumed"}, sample_step(2)})
+                      .take();
+    REQUIRE(record.training.accuracy.size() == 2);
+    CHECK(record.training.accuracy[0] == 0.25);
+    CHECK(std::isnan(record.training.accuracy[1]));
+    CHECK(record.validation.accuracy == std::vector<double>{0.375});
+    record.training.accuracy.pop_back();  // of a record that has no accuracies: NaN in the file
+    store::write_run_file(folder / "run.h5", record);
+    const auto read = store::read_run_file(folder / "run.h5");
+    REQUIRE(read.training.accuracy.size() == 2);
+    CHECK(read.training.accuracy[0] == 0.25);
+    CHECK(std::isnan(read.training.accuracy[1]));
+    CHECK(read.validation.accuracy == record.validation.accuracy);
+}
 
 TEST_CASE("A run's events come to its numbers", "[training][run]") {
     const auto record =

@@ -243,6 +243,23 @@ TEST_CASE("Validations are where their step is on each axis", "[workspace][curve
     CHECK(step_at(LiveRun{}, RunAxis::tokens, 7) == 7);
 }
 
+TEST_CASE("Accuracies are curves where they were measured", "[workspace][curves]") {
+    LiveRun run = made({started(10), step(1), step(2), training::Validation{2, 2.5, 10, 0}});
+    CHECK(run_curves(run, {}).accuracy.x.empty());
+    CHECK(run_curves(run, {}).validation_accuracy.x.empty());
+    training::Step third = step(3);
+    third.accuracy = 0.75;
+    run.add(at(2000, third));
+    run.add(at(2001, training::Validation{3, 2.5, 10, 0, 0.5}));
+    const auto curves = run_curves(run, {});
+    REQUIRE(curves.accuracy.y.size() == 3);
+    CHECK(std::isnan(curves.accuracy.y.front()));
+    CHECK(curves.accuracy.y.back() == 0.75);
+    CHECK(curves.smooth_accuracy.y.back() == 0.75);
+    CHECK(curves.validation_accuracy.x == std::vector<double>{2, 3});
+    CHECK(curves.validation_accuracy.y.back() == 0.5);
+}
+
 TEST_CASE("Series are means over the heads that are there, or heads", "[workspace][probe]") {
     const LiveRun run = made({started(10), probe(5, 1), probe(10, 2)});
     CHECK(probe_indicators(run) == std::vector<std::string>{"head_diversity", "sink", "local_focus_0", "local_focus_1",

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs for every objective: they learn, tell accuracies, go on to the bit, leave what others open, and begin from what
+// was trained before.
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/ops/equal.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/fresh_weights.h"
+#include "core/model/trainable.h"
+#include "core/run/run_folder.h"
+#include "core/run/run_history.h"
+#include "core/tokenizer/hashed/word_tokenizer.h"
+#include "tests/core/base/error_matcher.h"
+#include "tests/core/training/training_run.h"
+
+using namespace headscope;
+using namespace headscope::training;
+using namespace headscope::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+const std::vector<std::string> kWords = {"one", "two", "three", "four"};
+
+/// Texts of some of the words, with what `more` makes of the first one's number, a JSON object a line.
+std::string items(const char* text, const std::function<std::string(std::size_t)>& more) {
+    std::string lines;
+    for (std::size_t n = 0; n < 60; ++n) {
+        std::string words = kWords[n % 4];
+        for (std::size_t i = 0; i < n % 3; ++i) words += " " + kWords[(n / 4 + i) % 4];
+        lines += std::string("{\"") + text + "\": \"" + words + "\", " + more(n % 4) + "}\n";
+    }
+    return lines;
+}
+
+struct Objective {
+    const char* name;
+    Lines lines;
+    bool accurate = true;
+};
+
+/// A cheap job of each kind; what it reads is written into the folder.
+std::vector<Objective> objectives(const TemporaryFolder& folder) {
+    const auto wrote = [&](const char* name, const std::string& content) {
+        write_file(folder / name, content);
+        return "data.text=" + (folder / name).string();
+    };
+    const std::string classes =
+        wrote("classes.jsonl", items("text", [](std::size_t n) { return "\"label\": " + std::to_string(n % 3); }));
+    const std::string numbers =
+        wrote("numbers.jsonl", items("text", [](std::size_t n) { return "\"label\": " + std::to_string(n) + ".5"; }));
+    const std::string pairs =
+        wrote("pairs.jsonl",
+              items("source", [](std::size_t n) { return "\"target\": \"" + std::string(n + 1, 'x') + "\""; }));
+    return {
+        {"masked",
+         {"objective.kind=masked", "objective.mask=0.3", "model.preset=nano-mhe-encoder", "model.mixer=mhe_mul"}},
+        {"shuffle_random", {"objective.kind=shuffle_random", "model.preset=nano-mhe-encoder", "model.mixer=fnet"}},
+        {"md5", {"objective.kind=shuffle_random", "model.preset=nano-hashformer-md5-pool"}},
+        {"lsh", {"objective.kind=shuffle_random", "model.preset=nano-hashformer-lsh-add"}},
+        {"lsh rows", {"objective.kind=shuffle_random", "model.preset=nano-hashformer-lsh-emb"}},
+        {"characters", {"objective.kind=shuffle_random", "model.preset=nano-canine-like"}},
+        {"classify", {"objective.kind=classify", "objective.classes=3", "model.preset=nano-mhe-encoder", classes}},
+        {"classify hashes", {"objective.kind=classify", "objective.classes=3", "model.preset=nano-proformer", classes}},
+        {"number", {"objective.kind=classify", "objective.classes=1", "model.preset=nano-mhe-encoder", numbers}, false},
+        {"translation",
+         {"objective.kind=translation", "model.preset=nano-mhe-translation", "model.mixer=mhe_add", pairs}},
+    };
+}
+
+Lines with(Lines lines, const Lines& more) {
+    lines.insert(lines.end(), more.begin(), more.end());
+    return lines;
+}
+
+fs::path snapshot_of(const fs::path& run, std::int64_t step) {
+    return RunFolder{run}.snapshots() / snapshot_name(step);
+}
+
+/// A job from a checkpoint, whose sizes are its own.
+JobFile job_from(const fs::path& checkpoint, const std::string& text, const Lines& lines) {
+    JobFile job = read_job("[data]\ntext = \"" + text + "\"\n", "job");
+    for (const std::string& line :
+         with({"model.from=" + checkpoint.string(), "data.sequence_length=32", "data.validation=0.1",
+               "training.steps=4", "training.batch=4", "training.threads=1", "optimizer.learning_rate=5e-3",
+               "schedule.warmup_steps=1", "evaluation.every=2", "snapshots.every=2", "probe.every=0", "sample.every=2"},
+              lines))
+        set_key(job, line);
+    return job;
+}
+
+}  // namespace
+
+TEST_CASE("A run for any objective goes on to the bit, and tells its accuracy", "[training][objective][resume]") {
+    const TemporaryFolder folder;
+    for (const Objective& one : objectives(folder)) {
+        DYNAMIC_SECTION(one.name) {
+            const TemporaryFolder runs;
+            const JobFile job = small_job(folder, with(one.lines, {"training.dropout=0.1", "training.accumulate=2"}));
+            const Told whole = run(fresh(job, runs / "whole"));
+            CHECK(whole.outcome.state == RunState::finished);
+            TrainRequest request = fresh(job, runs / "parts");
+            request.stop_after = [](std::int64_t step) { return step == 5; };
+            run(request);
+            const Told rest = run(resumed(runs / "parts"));
+            CHECK(rest.outcome.validation == whole.outcome.validation);
+            CHECK(weights_of(runs / "parts", 12) == weights_of(runs / "whole", 12));
+            CHECK(optimizer_of(runs / "parts", 12) == optimizer_of(runs / "whole", 12));
+            const auto history = read_run(runs / "parts"), expected = read_run(runs / "whole");
+            CHECK(history.training.loss == expected.training.loss);
+            for (const Step& step : whole.all<Step>()) {
+                CHECK(std::isfinite(step.loss));
+                CHECK(std::isnan(step.accuracy) != one.accurate);
+                if (one.accurate) CHECK((step.accuracy >= 0 && step.accuracy <= 1));
+            }
+            for (const Validation& validation : whole.all<Validation>())
+                CHECK(std::isnan(validation.accuracy) != one.accurate);
+            if (one.accurate) CHECK(history.training.accuracy == expected.training.accuracy);
+            CHECK(whole.all<SampleText>().empty());  // none of them can go on with a text
+            for (const Log& log : whole.all<Log>()) CHECK(log.level == LogLevel::note);
+            const auto probes = whole.all<ProbeResult>();
+            REQUIRE(probes.size() == 3);
+            CHECK(checkpoint::Checkpoint::open(snapshot_of(runs / "whole", 12))->has_config());
+        }
+    }
+}
+
+TEST_CASE("A model learns what its objective asks for", "[training][objective]") {
+    const TemporaryFolder folder;
+    for (const Objective& one : objectives(folder)) {
+        // Shuffled words of a text without order are seen by nobody.
+        if (std::string(one.name).find("classify") != 0 && std::string(one.name) != "number") continue;
+        DYNAMIC_SECTION(one.name) {
+            const Told told =
+                run(fresh(small_job(folder, with(one.lines, {"training.steps=150", "training.batch=16",
+                                                             "optimizer.learning_rate=2e-3", "schedule.warmup_steps=20",
+                                                             "snapshots.every=0"})),
+                          folder / "run"));
+            const auto steps = told.all<Step>();
+            INFO("from " << steps.front().loss << " to " << steps.back().loss);
+            // Of classes below what their frequencies say (1.04 nats of 1.1), of numbers below their variance (1.25 of
+            // 5).
+            CHECK(steps.back().loss < (one.accurate ? 0.5 : 0.15) * steps.front().loss);
+            if (one.accurate) CHECK(steps.back().accuracy > 0.8);
+            fs::remove_all(folder / "run");
+        }
+    }
+}
+
+TEST_CASE("A head for classes takes the place of that of pre-training", "[training][objective]") {
+    const TemporaryFolder folder;
+    const auto all = objectives(folder);
+    // In the native names, and in BERT's.
+    for (const char* mixer : {"mhe_mul", "standard"}) {
+        INFO(mixer);
+        const TemporaryFolder runs;
+        run(fresh(small_job(folder, with(all[0].lines, {std::string("model.mixer=") + mixer})), runs / "masked"));
+        const fs::path before = snapshot_of(runs / "masked", 12);
+        // A rate of 0 leaves what was taken over as it is.
+        const JobFile job = job_from(
+            before, (folder / "classes.jsonl").string(),
+            {"objective.kind=classify", "objective.classes=3", "schedule.minimum_rate=0", "optimizer.learning_rate=0"});
+        const Told told = run(fresh(job, runs / "classes"));
+        CHECK(told.outcome.state == RunState::finished);
+        CHECK(std::isfinite(told.all<Step>().back().accuracy));
+        const auto was = model::Trainable::open(*checkpoint::Checkpoint::open(before), at::kFloat);
+        const auto is =
+            model::Trainable::open(*checkpoint::Checkpoint::open(snapshot_of(runs / "classes", 4)), at::kFloat);
+        CHECK(std::as_const(*is).model().config().head == model::HeadKind::sequence_classes);
+        CHECK(std::as_const(*is).model().config().classes == 3);
+        std::size_t kept = 0, fresh_ones = 0;
+        for (const auto& now : is->parameters()) {
+            const auto old = std::find_if(was->parameters().begin(), was->parameters().end(),
+                                          [&](const auto& one) { return one.name == now.name; });
+            const bool of_head = now.name.find("classifier") != std::string::npos ||
+                                 now.name.find("pooler") != std::string::npos || now.name.find("head.") == 0;
+            INFO(now.name);
+            CHECK((old == was->parameters().end() || of_head) == of_head);
+            if (of_head) {
+                ++fresh_ones;
+            } else {
+                ++kept;
+                CHECK(at::equal(old->value, now.value));
+            }
+        }
+        CHECK(fresh_ones == 4);
+        CHECK(kept > 20);
+    }
+}
+
+TEST_CASE("A run with LSH hashes by the hyperplanes that its model has, and so do those who go on",
+          "[training][objective]") {
+    const TemporaryFolder folder;
+    const auto all = objectives(folder);
+    const JobFile job = small_job(folder, with(all[3].lines, {"seed=7"}));
+    run(fresh(job, folder / "run"));
+    const fs::path snapshot = snapshot_of(folder / "run", 12);
+    const auto tokenizer = tokenizer::Tokenizer::from_folder(snapshot);
+    REQUIRE(tokenizer->word_hash() != nullptr);
+    REQUIRE(tokenizer->word_hash()->ngrams() != nullptr);
+    const std::int64_t ngrams = tokenizer->word_hash()->ngrams()->size();
+    CHECK(ngrams > 10);
+    const at::Tensor normal = checkpoint::Checkpoint::open(snapshot)->load("model.hash_normal");
+    REQUIRE(normal.numel() == ngrams);
+    const std::vector<float> expected = model::fresh_hash_normal(7, ngrams);
+    CHECK(std::equal(expected.begin(), expected.end(), normal.const_data_ptr<float>()));
+    // A fork and a job from the snapshot keep the list, whatever they read.
+    write_file(folder / "other.txt",
+               "five six seven eight nine ten five six seven eight nine ten. " + small_text(4000));
+    TrainRequest fork = fresh(job, folder / "fork");
+    fork.start = TrainRequest::Start::fork;
+    fork.from = snapshot;
+    fork.keep_optimizer = false;
+    set_key(fork.job, "data.text=" + (folder / "other.txt").string());
+    CHECK(run(fork).outcome.state == RunState::finished);
+    run(fresh(
+        job_from(snapshot, (folder / "classes.jsonl").string(), {"objective.kind=classify", "objective.classes=3"}),
+        folder / "tuned"));
+    for (const fs::path& later : {snapshot_of(folder / "fork", 12), snapshot_of(folder / "tuned", 4)}) {
+        CHECK(read_file(later / "ngrams.json") == read_file(snapshot / "ngrams.json"));
+        CHECK(at::equal(checkpoint::Checkpoint::open(later)->load("model.hash_normal"), normal));
+    }
+}
+
+TEST_CASE("A run ends when its evaluations find no lower loss", "[training][objective][resume]") {
+    const TemporaryFolder folder;
+    // Nothing is learned at a rate of 0: the first evaluation is the best.
+    const JobFile job = small_job(folder, {"optimizer.learning_rate=0", "schedule.minimum_rate=0", "evaluation.every=2",
+                                           "evaluation.patience=2"});
+    const Told whole = run(fresh(job, folder / "whole"));
+    CHECK(whole.outcome.state == RunState::finished);
+    CHECK(whole.outcome.step == 6);
+    CHECK(run(resumed(folder / "whole")).outcome.step == 6);
+    TrainRequest request = fresh(job, folder / "parts");
+    request.stop_after = [](std::int64_t step) { return step == 5; };
+    run(request);
+    CHECK(run(resumed(folder / "parts")).outcome.step == 6);
+    CHECK(weights_of(folder / "parts", 6) == weights_of(folder / "whole", 6));
+    CHECK(run(fresh(small_job(folder, {"evaluation.every=2", "evaluation.patience=50"}), folder / "learns"))
+              .outcome.step == 12);
+}
+
+TEST_CASE("A model that cannot be trained for a job's objective is refused at its key", "[training][objective]") {
+    const TemporaryFolder folder;
+    const auto refused = [&](const Lines& lines, const std::string& key, const std::string& part) {
+        INFO(lines.front() << " " << lines.back());
+        TrainRequest request = fresh(small_job(folder, lines), folder / "run");
+        REQUIRE_THROWS_MATCHES(run(request), Error, IsError(ErrorCode::unsupported, part));
+        REQUIRE_THROWS_MATCHES(run(request), Error, IsError(ErrorCode::unsupported, key));
+        CHECK_FALSE(fs::exists(folder / "run"));
+    };
+    refused({"objective.kind=masked"}, "objective.kind", "found a decoder");
+    refused({"model.preset=nano-mhe-encoder"}, "objective.kind", "found an encoder");
+    refused({"objective.kind=masked", "model.preset=nano-hashformer-md5-add"}, "objective.kind", "hashes of words");
+    refused({"objective.kind=translation", "model.preset=nano-mhe-encoder"}, "objective.kind", "found an encoder");
+    refused({"objective.kind=shuffle_random", "model.preset=nano-mhe-decoder"}, "objective.kind", "found a decoder");
+}
