@@ -67,9 +67,15 @@ private:
         return "step " + std::to_string(step) + (steps_ > 0 ? " of " + std::to_string(steps_) : "");
     }
 
+    /// Of objectives that have an accuracy.
+    static std::string right(double accuracy) {
+        return std::isnan(accuracy) ? std::string() : ", " + number(100 * accuracy, "%.1f") + " % right";
+    }
+
     void tell(const training::Started& started) {
         steps_ = started.steps;
         last_.step = started.step;
+        loss_ = training::loss_words(training::read_job(started.job, "job").data.objective).name;
         std::string mixers;
         for (const auto& mixer : started.mixers)
             if (mixers.find(mixer) == std::string::npos) mixers += (mixers.empty() ? "" : ", ") + mixer;
@@ -81,14 +87,15 @@ private:
         last_ = step;
         if (!terminal_) return;
         progress_.advance(static_cast<double>(step.step), static_cast<double>(steps_),
-                          place(step.step) + ", loss " + number(step.loss) + ", " +
+                          place(step.step) + ", " + loss_ + " " + number(step.loss) + right(step.accuracy) + ", " +
                               number(step.tokens_per_second, "%.0f") + " tokens/s");
     }
     void tell(const training::Validation& validation) {
-        line(place(validation.step) + "  validation " + number(validation.loss, "%.5f") +
-             (last_.loss > 0 ? "  loss " + number(last_.loss, "%.5f") + "  rate " + number(last_.learning_rate) + "  " +
-                                   number(last_.tokens_per_second, "%.0f") + " tokens/s"
-                             : ""));
+        line(place(validation.step) + "  validation " + number(validation.loss, "%.5f") + right(validation.accuracy) +
+             (last_.loss > 0
+                  ? "  " + loss_ + " " + number(last_.loss, "%.5f") + "  rate " + number(last_.learning_rate) + "  " +
+                        number(last_.tokens_per_second, "%.0f") + " tokens/s"
+                  : ""));
     }
     void tell(const training::ProbeResult&) {}
     void tell(const training::Snapshot& snapshot) {
@@ -111,6 +118,7 @@ private:
     ConsoleProgress& progress_;
     bool terminal_;
     std::int64_t steps_ = 0;
+    std::string loss_ = "loss";
     training::Step last_;
 };
 

@@ -8,11 +8,20 @@
 
 namespace headscope::data {
 
-DataBatch BatchSource::read(std::int64_t first, std::int64_t count) const {
+void BatchSource::check_range(std::int64_t first, std::int64_t count) {
     if (first < 0 || count < 0 || first > std::numeric_limits<std::int64_t>::max() - count) {
         throw Error(ErrorCode::internal, "data", "expected numbers of sequences from 0 on",
                     "found " + std::to_string(count) + " from " + std::to_string(first) + " on");
     }
+}
+
+void BatchSource::write(std::int64_t index, std::int64_t*, std::int64_t*) const {
+    throw Error(ErrorCode::internal, "data", "expected a source that writes or reads its sequences",
+                "found neither at " + std::to_string(index));
+}
+
+DataBatch BatchSource::read(std::int64_t first, std::int64_t count) const {
+    check_range(first, count);
     DataBatch batch;
     batch.sequences = count;
     batch.length = length_;

@@ -46,15 +46,18 @@ public:
     /// Sequences [first, first + count). Error: format when a token file holds ids beyond its vocabulary.
     virtual DataBatch read(std::int64_t first, std::int64_t count) const;
 
-    std::int64_t length() const noexcept { return length_; }          ///< L
+    std::int64_t length() const noexcept { return length_; }          ///< L; of items the most that a batch may have
     std::int64_t vocabulary() const noexcept { return vocabulary_; }  ///< ids are in [0, vocabulary)
-    /// Sequences after which they come again in another order: the windows of a text. 0: a generator, they never end.
+    /// Sequences after which they come again in another order: windows of a text, items. 0: a generator, they never
+    /// end.
     virtual std::int64_t epoch() const = 0;
 
 protected:
     BatchSource(std::int64_t length, std::int64_t vocabulary) : length_(length), vocabulary_(vocabulary) {}
-    /// Writes L ids and L targets of sequence `index`; targets hold no_target before the call.
-    virtual void write(std::int64_t index, std::int64_t* ids, std::int64_t* targets) const = 0;
+    /// Writes L ids and L targets of sequence `index`; targets hold no_target before the call. For sources that leave
+    /// read() as it is.
+    virtual void write(std::int64_t index, std::int64_t* ids, std::int64_t* targets) const;
+    static void check_range(std::int64_t first, std::int64_t count);
 
 private:
     std::int64_t length_;

@@ -32,7 +32,8 @@ struct Kind {
     Generator (*make)(const GeneratorOptions& options, std::int64_t length);
 };
 
-constexpr Kind kinds[] = {{"common_words", make_common_words},
+constexpr Kind kinds[] = {{"agreement", make_agreement},
+                          {"common_words", make_common_words},
                           {"copy", make_copy},
                           {"frequent_words", make_frequent_words},
                           {"induction", make_induction},
@@ -40,7 +41,8 @@ constexpr Kind kinds[] = {{"common_words", make_common_words},
                           {"mqar", make_mqar},
                           {"needle", make_needle},
                           {"niah", make_niah},
-                          {"tracing", make_tracing}};
+                          {"tracing", make_tracing},
+                          {"translation", make_translation}};
 
 const Kind* kind_of(const std::string& name) {
     const auto* found = std::find_if(std::begin(kinds), std::end(kinds), [&](const Kind& k) { return name == k.name; });

@@ -11,6 +11,7 @@
 
 #include "core/data/batch_source.h"
 #include "core/data/settings.h"
+#include "core/data/text_item.h"
 
 namespace headscope::data {
 
@@ -52,6 +53,10 @@ struct Generator {
     bool bytes = false;               ///< ids are those of the tokenizer "bytes"; else each has a piece of its own
     std::vector<double> entropies;    ///< Markov text only, see DataSummary
     std::string settings;             ///< all options as JSON, in order: what names the data
+    /// Of those that make items too, for the objectives translation (classes 0) and classify: a pure function of split,
+    /// seed and index; words of `pieces` with spaces between them. Else empty.
+    std::function<TextItem(Split split, std::uint64_t seed, std::int64_t index)> item;
+    std::int64_t classes = 0;
     std::unique_ptr<const BatchSource> source(Split split, std::uint64_t seed) const { return make(split, seed); }
     std::function<std::unique_ptr<const BatchSource>(Split, std::uint64_t)> make;
 };

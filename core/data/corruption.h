@@ -30,6 +30,10 @@ struct SpoiltSequence {
     std::vector<std::int64_t> targets;  ///< [L] set by the corruption; no_target: does not count
 };
 
+/// Numbers are drawn in this order. masked: for each ordinary position u < mask; if so v: below 0.8 <mask>, below 0.9 a
+/// random token (drawn next), else as it was. shuffle_random: a permutation (draw_different of all ordinary positions),
+/// then for each of them u < shuffle, else v < random and, if so, the random token: an ordinary id of a table, a row of
+/// `emb`, fair bits of a hash one after the other, or the code point of an ordinary position of this sequence.
 class Corruption {
 public:
     /// `ids`: below it. Of hash embeddings, words' ids begin at 5 (core/tokenizer/hashed/settings.h).
@@ -41,9 +45,12 @@ private:
     void mask(SpoiltSequence& sequence, Random& random) const;
     void shuffle(SpoiltSequence& sequence, Random& random) const;
     bool ordinary(std::int64_t id) const;
+    std::vector<std::size_t> ordinary_places(const SpoiltSequence& sequence) const;
+    std::int64_t random_id(Random& random) const;
 
     ObjectiveSettings objective_;
     SpecialIds special_;
+    std::vector<std::int64_t> excluded_;  ///< ids that are not drawn, ascending
     std::int64_t ids_;
     bool hashed_;
 };

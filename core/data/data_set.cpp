@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/data/fixed_token.h"
 #include "core/data/generator_data.h"
+#include "core/data/objective_reader.h"
 #include "core/data/text_data.h"
 
 namespace headscope::data {
@@ -40,10 +41,12 @@ void check(const DataSettings& settings) {
 DataSet::~DataSet() = default;
 
 std::shared_ptr<const DataSet> DataSet::prepare(const DataSettings& settings, const DataPlaces& places,
-                                                Progress& progress, const Cancellation& cancellation) {
+                                                Progress& progress, const Cancellation& cancellation,
+                                                const HashedWords* words) {
     check(settings);
-    auto data =
-        settings.generator ? prepare_generator(settings) : prepare_text(settings, places, progress, cancellation);
+    check_objective(settings, words != nullptr);
+    auto data = settings.generator ? prepare_generator(settings, places, words)
+                                   : prepare_text(settings, places, progress, cancellation, words);
     return settings.fixed_token ? with_fixed_token(std::move(data), *settings.fixed_token) : data;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/base/progress.h"
 #include "core/data/batch_source.h"
+#include "core/data/corruption.h"
 #include "core/data/settings.h"
 
 namespace headscope::tokenizer {
@@ -55,7 +56,7 @@ std::vector<std::string> frequent_ngrams(const DataSettings& settings, const Dat
 class DataSet {
 public:
     /// Reads the sources, trains the tokenizer if asked, writes or finds the token file. In bounded memory, with
-    /// progress; Stopped when cancelled, leaving nothing half done.
+    /// progress; Stopped when cancelled, leaving nothing half done. `words`: of a model with a hash embedding.
     /// Error: usage for settings that contradict each other, nothing to read, too short a text for one sequence; io,
     /// format for files; what is not installed by the name of its package.
     static std::shared_ptr<const DataSet> prepare(const DataSettings& settings, const DataPlaces& places,
@@ -69,8 +70,11 @@ public:
     const std::vector<TokenizerFile>& tokenizer_files() const { return tokenizer_files_; }
     /// Number of ids: the least vocab_size that a model of these data may have.
     std::int64_t vocabulary() const { return vocabulary_; }
-    /// The id that ends each document; -1: none does.
+    /// The id that ends each document, or what a decoder says of a translation; -1: none does.
     std::int64_t separator() const { return separator_; }
+    /// Of objectives other than next_token: the tokens beside those of text. `first` is also what a translation's
+    /// decoder reads first: <s> or [CLS] of its tokenizer, or <pad> where there is neither.
+    const SpecialIds& special() const { return special_; }
     /// Names the data and the order they come in (but for the seed): SHA-256. A resumed job must find the same one.
     const std::string& hash() const { return hash_; }
     const DataSummary& summary() const { return summary_; }
@@ -85,6 +89,7 @@ protected:
     std::vector<TokenizerFile> tokenizer_files_;
     std::int64_t vocabulary_ = 0;
     std::int64_t separator_ = -1;
+    SpecialIds special_{};
     std::string hash_;
     DataSummary summary_;
 };

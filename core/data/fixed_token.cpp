@@ -2,7 +2,6 @@
 #include "core/data/fixed_token.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <utility>
 
 #include "core/base/error.h"
@@ -60,14 +59,8 @@ private:
 std::int64_t fixed_id(const FixedToken& token, const tokenizer::Tokenizer& tokenizer,
                       const std::vector<TokenizerFile>& files) {
     if (token.id) return *token.id;
-    const auto find = [&](const char* key, std::initializer_list<const char*> usual) -> std::optional<std::int64_t> {
-        if (const auto id = named_token(tokenizer, files, key, "")) return id;
-        for (const char* text : usual)
-            if (const auto id = tokenizer.id_of(text)) return *id;
-        return std::nullopt;
-    };
-    if (const auto mask = find("mask_token", {"[MASK]", "<mask>"})) return *mask;
-    if (const auto unknown = find("unk_token", {"[UNK]", "<unk>"})) return *unknown;
+    if (const auto mask = special_id(tokenizer, files, {"mask_token"}, {"[MASK]", "<mask>"})) return *mask;
+    if (const auto unknown = special_id(tokenizer, files, {"unk_token"}, {"[UNK]", "<unk>"})) return *unknown;
     throw Error(ErrorCode::usage, "data.fixed_token",
                 "expected an id, { position = " + std::to_string(token.position) +
                     ", id = N }, or a tokenizer with a mask or unk token",

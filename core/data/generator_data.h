@@ -8,6 +8,7 @@
 namespace headscope::data {
 
 /// DataSet::prepare for a generator. Its tokenizer has a word an id, with spaces between them.
-std::shared_ptr<const DataSet> prepare_generator(const DataSettings& settings);
+std::shared_ptr<const DataSet> prepare_generator(const DataSettings& settings, const DataPlaces& places,
+                                                 const HashedWords* words);
 
 }  // namespace headscope::data

@@ -74,7 +74,6 @@ bool is_blank(std::string_view line) {
 }
 
 void take_line(std::string_view line, const std::function<std::string(std::size_t)>& place, PartSink& sink) {
-    if (is_blank(line)) return;
     TextField field(place);
     read_json_events(line, place, field);
     const std::string text = field.finish();
@@ -91,38 +90,28 @@ void take_line(std::string_view line, const std::function<std::string(std::size_
 
 }  // namespace
 
-void read_json_lines(const InputFile& file, PartSink& sink, const std::function<void(std::uint64_t)>& progress) {
+void read_lines(const InputFile& file, const std::function<void(std::string_view, std::uint64_t)>& take,
+                const std::function<void(std::uint64_t)>& progress) {
     constexpr std::string_view mark = "\xEF\xBB\xBF";
     std::uint64_t line = 1;
-    std::size_t marked = 0;
-    // Columns count characters, as editors do.
-    std::string waiting;
-    std::string_view shown_line;
-    const std::function<std::string(std::size_t)> place = [&](std::size_t byte) {
-        const std::string_view before = shown_line.substr(0, byte);
-        const auto characters = std::count_if(before.begin(), before.end(),
-                                              [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
-        return shown(file.path()) + ", line " + std::to_string(line) + ", column " + std::to_string(characters + 1);
-    };
-    const auto take = [&](std::string_view text) {
-        shown_line = text;
-        take_line(text, place, sink);
+    std::string waiting, buffer;
+    const auto hand_on = [&](std::string_view text) {
+        if (!is_blank(text)) take(text, line);
         ++line;
     };
-    std::string buffer;
     for (std::uint64_t at = 0; at < file.size();) {
         check_cancellation();
         buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(piece, file.size() - at)));
         file.read(at, buffer.data(), buffer.size());
-        marked = at == 0 && buffer.starts_with(mark) ? mark.size() : 0;
+        const std::size_t marked = at == 0 && buffer.starts_with(mark) ? mark.size() : 0;
         at += buffer.size();
         std::string_view rest = std::string_view(buffer).substr(marked);
         for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
             if (waiting.empty()) {
-                take(rest.substr(0, end));
+                hand_on(rest.substr(0, end));
             } else {
                 waiting += rest.substr(0, end);
-                take(waiting);
+                hand_on(waiting);
                 waiting.clear();
             }
             rest.remove_prefix(end + 1);
@@ -134,7 +123,27 @@ void read_json_lines(const InputFile& file, PartSink& sink, const std::function<
         waiting += rest;
         progress(at);
     }
-    if (!waiting.empty()) take(waiting);
+    if (!waiting.empty()) hand_on(waiting);
+}
+
+void read_json_lines(const InputFile& file, PartSink& sink, const std::function<void(std::uint64_t)>& progress) {
+    read_lines(
+        file,
+        [&](std::string_view text, std::uint64_t line) {
+            // Columns count characters, as editors do.
+            take_line(
+                text,
+                [&](std::size_t byte) {
+                    const std::string_view before = text.substr(0, byte);
+                    const auto characters = std::count_if(before.begin(), before.end(), [](char c) {
+                        return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+                    });
+                    return shown(file.path()) + ", line " + std::to_string(line) + ", column " +
+                           std::to_string(characters + 1);
+                },
+                sink);
+        },
+        progress);
 }
 
 }  // namespace headscope::data

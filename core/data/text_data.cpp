@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "core/base/cancellation_scope.h"
@@ -14,6 +15,8 @@
 #include "core/base/output_file.h"
 #include "core/base/sha256.h"
 #include "core/checkpoint/fingerprint.h"
+#include "core/data/item_reader.h"
+#include "core/data/objective_reader.h"
 #include "core/data/text_parts.h"
 #include "core/data/token_file.h"
 #include "core/data/token_writer.h"
@@ -29,6 +32,61 @@ namespace fs = std::filesystem;
 
 constexpr int token_file_version = 1;  // of how tokens are made of text: raise it when that changes
 
+[[noreturn]] void refuse_text(const std::string& key, const ObjectiveSettings& objective, const std::string& found) {
+    throw Error(
+        ErrorCode::usage, key,
+        "expected .jsonl files with " +
+            std::string(objective.kind == "translation" ? "\"source\" and \"target\"" : "\"text\" and \"label\"") +
+            " in each line for the objective " + objective.kind,
+        "found " + found);
+}
+
+void check_kinds(const std::vector<SourceFile>& files, const ObjectiveSettings& objective, const std::string& key) {
+    if (!reads_items(objective)) return;
+    for (const SourceFile& file : files)
+        if (file.kind != SourceKind::json_lines) refuse_text(key, objective, shown(file.path));
+}
+
+struct FoundFiles {
+    std::vector<SourceFile> training, held_out;
+};
+
+FoundFiles find_files(const DataSettings& settings, const DataPlaces& places) {
+    constexpr auto training_key = "data.text", held_out_key = "data.validation";
+    if (!settings.corpus.empty() && reads_items(settings.objective))
+        refuse_text("data.corpus", settings.objective, escaped(settings.corpus, 40));
+    FoundFiles found;
+    found.training = settings.corpus.empty() ? find_sources(settings.text, places.base, training_key)
+                                             : corpus_files(settings.corpus);
+    if (!settings.validation_files.empty()) {
+        found.held_out = find_sources(settings.validation_files, places.base, held_out_key);
+        std::set<fs::path> names;
+        for (const SourceFile& file : found.held_out) names.insert(fs::canonical(file.path));
+        std::erase_if(found.training,
+                      [&](const SourceFile& file) { return names.count(fs::canonical(file.path)) > 0; });
+    }
+    if (found.training.empty()) {
+        throw Error(ErrorCode::usage, training_key, "expected files to train on",
+                    found.held_out.empty() ? "found none" : "found none that is not held out");
+    }
+    check_kinds(found.training, settings.objective, training_key);
+    check_kinds(found.held_out, settings.objective, held_out_key);
+    return found;
+}
+
+/// One document; the text is valid UTF-8, as JSON's strings are.
+void feed(std::string_view text, PartSink& sink) {
+    const auto refuse = [](std::uint64_t byte) {
+        throw Error(ErrorCode::format, "data", "expected text in UTF-8",
+                    "found no UTF-8 at byte " + std::to_string(byte));
+    };
+    sink.begin_document();
+    PartCutter cutter(sink);
+    cutter.add(text, refuse);
+    cutter.finish(refuse);
+    sink.end_document();
+}
+
 /// A source with what is known of its content.
 struct KnownSource {
     SourceFile file;
@@ -38,21 +96,27 @@ struct KnownSource {
 
 class TextData final : public DataSet {
 public:
-    TextData(ChosenTokenizer chosen, std::shared_ptr<const TokenFile> file, std::int64_t length, std::string name,
-             std::int64_t sources, bool reused)
-        : file_(std::move(file)), length_(length) {
+    TextData(ChosenTokenizer chosen, std::optional<ObjectiveReader> objective, std::shared_ptr<const TokenFile> file,
+             const DataSettings& settings, std::string name, std::int64_t sources, bool reused)
+        : objective_(std::move(objective)),
+          items_(reads_items(settings.objective)),
+          file_(std::move(file)),
+          length_(settings.sequence_length) {
         const TokenFileInfo& info = file_->info();
+        vocabulary_ = chosen.tokenizer->vocabulary_size();
         tokenizer_ = std::move(chosen.tokenizer);
         tokenizer_files_ = std::move(chosen.files);
-        vocabulary_ = info.vocabulary;
-        separator_ = chosen.separator;
-        hash_ = sha256_hex("text\n" + info.tokens_sha256 + "\n" + info.tokenizer_sha256 + "\n" +
-                           std::to_string(info.validation_begin) + "\n" + std::to_string(length) + "\n");
+        separator_ = objective_ ? objective_->separator() : chosen.separator;
+        if (objective_) special_ = objective_->special();
+        std::string content = "text\n" + info.tokens_sha256 + "\n" + info.tokenizer_sha256 + "\n" +
+                              std::to_string(info.validation_begin) + "\n" + std::to_string(length_) + "\n";
+        if (objective_) content += objective_->key() + "\n" + info.documents_sha256 + "\n";
+        hash_ = sha256_hex(content);
         summary_.name = std::move(name);
         summary_.sources = sources;
-        summary_.documents = info.documents;
-        summary_.training_tokens = file_->range(Split::training).size();
-        summary_.validation_tokens = file_->range(Split::validation).size();
+        summary_.documents = info.documents / info.documents_per_item;
+        summary_.training_tokens = file_->range(Split::training).size() / info.numbers_per_token;
+        summary_.validation_tokens = file_->range(Split::validation).size() / info.numbers_per_token;
         summary_.token_file = file_->path();
         summary_.reused = reused;
         // What is too short is told before a model is made.
@@ -61,60 +125,59 @@ public:
     }
 
     std::unique_ptr<const BatchSource> source(Split split, std::uint64_t seed) const override {
-        if (split == Split::validation && summary_.validation_tokens == 0) return nullptr;
-        return std::make_unique<WindowSource>(file_, split, length_, split == Split::validation ? 0 : seed);
+        const bool held_out = split == Split::validation;
+        if (held_out && (items_ ? file_->items(split).size() : summary_.validation_tokens) == 0) return nullptr;
+        if (held_out) seed = 0;
+        if (!objective_) return std::make_unique<WindowSource>(file_, split, length_, seed);
+        if (items_) return objective_->source(stored_items(file_, split, seed));
+        return objective_->source(window_rows(file_, split, objective_->row_tokens(), seed), seed);
     }
 
 private:
+    std::optional<ObjectiveReader> objective_;  ///< none: next_token
+    bool items_;
     std::shared_ptr<const TokenFile> file_;
     std::int64_t length_;
 };
 
 class Preparation {
 public:
-    Preparation(const DataSettings& settings, const DataPlaces& places, Progress& progress, const Cancellation& stop)
-        : settings_(settings), places_(places), progress_(progress), stop_(stop) {}
+    Preparation(const DataSettings& settings, const DataPlaces& places, Progress& progress, const Cancellation& stop,
+                const HashedWords* words)
+        : settings_(settings),
+          places_(places),
+          progress_(progress),
+          stop_(stop),
+          words_(words),
+          items_(reads_items(settings.objective)) {}
 
     std::shared_ptr<const DataSet> run() {
         const CancellationScope scope(stop_);
         find();
         // Told before anything long begins.
-        const auto size = trained_size(settings_.tokenizer);
-        ChosenTokenizer chosen = size                             ? trained(*size)
-                                 : settings_.tokenizer == "bytes" ? byte_tokenizer()
-                                                                  : tokenizer_at(places_.base / settings_.tokenizer);
+        ChosenTokenizer chosen = choose();
+        std::optional<ObjectiveReader> objective;
+        if (settings_.objective.kind != "next_token") objective.emplace(settings_, chosen);
         const std::string key = key_of(chosen);
         const fs::path path = place("tokens", key + ".tokens.h5", ".tokens.h5");
         bool reused = true;
         auto file = existing(path, key);
         if (!file) {
-            write(path, key, chosen);
+            write(path, key, chosen, objective ? -1 : chosen.separator);
             file = TokenFile::open(path);
             reused = false;
         }
-        return std::make_shared<TextData>(std::move(chosen), std::move(file), settings_.sequence_length, name(),
+        return std::make_shared<TextData>(std::move(chosen), std::move(objective), std::move(file), settings_, name(),
                                           static_cast<std::int64_t>(sources_.size()), reused);
     }
 
 private:
     /// Sources to train on, then those held out as files.
     void find() {
-        std::vector<SourceFile> files = settings_.corpus.empty()
-                                            ? find_sources(settings_.text, places_.base, "data.text")
-                                            : corpus_files(settings_.corpus);
-        std::vector<SourceFile> held_out;
-        if (!settings_.validation_files.empty()) {
-            held_out = find_sources(settings_.validation_files, places_.base, "data.validation");
-            std::set<fs::path> names;
-            for (const SourceFile& file : held_out) names.insert(fs::canonical(file.path));
-            std::erase_if(files, [&](const SourceFile& file) { return names.count(fs::canonical(file.path)) > 0; });
-        }
-        if (files.empty()) {
-            throw Error(ErrorCode::usage, "data.text", "expected files to train on",
-                        held_out.empty() ? "found none" : "found none that is not held out");
-        }
+        FoundFiles found = find_files(settings_, places_);
+        std::vector<SourceFile> files = std::move(found.training);
         training_files_ = files.size();
-        files.insert(files.end(), held_out.begin(), held_out.end());
+        files.insert(files.end(), found.held_out.begin(), found.held_out.end());
         for (SourceFile& source : files) {
             const InputFile file(source.path, "text file");
             progress_.advance(static_cast<double>(sources_.size()), static_cast<double>(files.size()),
@@ -124,6 +187,14 @@ private:
             total_ += static_cast<double>(file.size());
             sources_.push_back({std::move(source), std::move(info), file.stamp()});
         }
+    }
+
+    ChosenTokenizer choose() {
+        if (words_ != nullptr) return word_tokenizer(*words_);
+        const auto size = trained_size(settings_.tokenizer);
+        if (!size && settings_.tokenizer != "bytes") return tokenizer_at(places_.base / settings_.tokenizer);
+        ChosenTokenizer made = size ? trained(*size) : byte_tokenizer();
+        return settings_.objective.kind == "next_token" ? made : with_special_tokens(made, settings_.tokenizer);
     }
 
     std::string name() const {
@@ -146,6 +217,11 @@ private:
                               {"sources", sources_key(sources_.size())},
                               {"training_files", training_files_}};
         if (held_out_by_share()) key["validation"] = settings_.validation;
+        if (items_)
+            key["items"] = settings_.objective.kind;
+        else if (settings_.objective.kind != "next_token")
+            key["separators"] = false;
+        if (settings_.objective.kind == "classify") key["classes"] = settings_.objective.classes;
         return sha256_hex(key.dump());
     }
     bool held_out_by_share() const { return settings_.validation_files.empty(); }
@@ -167,7 +243,8 @@ private:
     }
 
     ChosenTokenizer trained(std::int64_t size) {
-        const std::string key = sha256_hex("bpe 1\n" + std::to_string(size) + "\n" + sources_key(training_files_));
+        const std::string key = sha256_hex("bpe 1\n" + std::to_string(size) + "\n" + sources_key(training_files_) +
+                                           (items_ ? settings_.objective.kind + "\n" : ""));
         const fs::path path = place("tokenizers", key + ".json", ".tokenizer-" + key.substr(0, 16) + ".json");
         if (ends_at_regular_file(path)) {
             try {
@@ -179,7 +256,7 @@ private:
         }
         std::vector<SourceFile> files;
         for (std::size_t i = 0; i < training_files_; ++i) files.push_back(sources_[i].file);
-        const std::string json = train_tokenizer(size, files, progress_, stop_);
+        const std::string json = train_tokenizer(size, files, settings_.objective, progress_, stop_);
         check_sources();
         OutputFile out(path, {}, "trained tokenizer");
         out.append(json);
@@ -199,16 +276,21 @@ private:
         }
     }
 
-    void write(const fs::path& path, const std::string& key, const ChosenTokenizer& chosen) {
+    void write(const fs::path& path, const std::string& key, const ChosenTokenizer& chosen, std::int64_t separator) {
+        const TokenCode code(chosen.tokenizer);
         TokenFileInfo info;
-        info.vocabulary = chosen.tokenizer->vocabulary_size();
-        info.separator = chosen.separator;
-        info.tokenizer = settings_.tokenizer;
+        info.vocabulary = code.vocabulary();
+        info.separator = separator;
+        info.numbers_per_token = code.width();
+        info.documents_per_item = items_ ? 2 : 1;
+        info.tokenizer = words_ != nullptr ? "words" : settings_.tokenizer;
         info.tokenizer_sha256 = chosen.sha256;
         info.key = key;
         for (const KnownSource& source : sources_) info.sources.push_back(source.info);
         TokenWriter writer(path, info);
-        Tokeniser tokeniser(*chosen.tokenizer, writer, stop_);
+        Tokeniser tokeniser(
+            [&code](std::string_view text, const Cancellation& stop) { return code.encode(text, &stop); }, writer,
+            stop_);
         double before = 0;
         for (std::size_t i = 0; i < sources_.size(); ++i) {
             if (i == training_files_) {
@@ -218,7 +300,7 @@ private:
             const InputFile file(sources_[i].file.path, "text file");
             check(file, sources_[i]);
             tokeniser.from(static_cast<std::int32_t>(i));
-            read_parts(file, sources_[i].file.kind, tokeniser, [&](std::uint64_t bytes) {
+            read(file, sources_[i].file.kind, tokeniser, [&](std::uint64_t bytes) {
                 progress_.advance(before + static_cast<double>(bytes), total_, "tokenise the text");
             });
             before += static_cast<double>(file.size());
@@ -234,6 +316,17 @@ private:
         writer.publish(stop_);
     }
 
+    void read(const InputFile& file, SourceKind kind, Tokeniser& to, const std::function<void(std::uint64_t)>& told) {
+        if (!items_) return read_parts(file, kind, to, told);
+        const auto take = [&to](const TextItem& item) {
+            to.label(static_cast<float>(item.label));
+            feed(item.text, to);
+            to.label(item.has_other ? 1 : 0);
+            feed(item.other, to);
+        };
+        read_items(file, settings_.objective, take, told);
+    }
+
     static void check(const InputFile& file, const KnownSource& source) {
         if (file.stamp() == source.stamp) return;
         throw Error(ErrorCode::mismatch, shown(source.file.path), "expected a file that nobody changes",
@@ -247,6 +340,8 @@ private:
     const DataPlaces& places_;
     Progress& progress_;
     const Cancellation& stop_;
+    const HashedWords* words_;
+    bool items_;
     std::vector<KnownSource> sources_;
     std::size_t training_files_ = 0;
     double total_ = 0;
@@ -254,9 +349,36 @@ private:
 
 }  // namespace
 
+std::vector<SourceFile> training_sources(const DataSettings& settings, const DataPlaces& places) {
+    return find_files(settings, places).training;
+}
+
+void read_texts(const std::vector<SourceFile>& sources, const ObjectiveSettings& objective, PartSink& sink,
+                Progress& progress, const std::string& what) {
+    double total = 0;
+    for (const SourceFile& source : sources) total += static_cast<double>(InputFile(source.path).size());
+    double before = 0;
+    for (const SourceFile& source : sources) {
+        const InputFile file(source.path, "text file");
+        const auto told = [&](std::uint64_t bytes) {
+            progress.advance(before + static_cast<double>(bytes), total, what);
+        };
+        if (reads_items(objective)) {
+            const auto take = [&sink](const TextItem& item) {
+                feed(item.text, sink);
+                feed(item.other, sink);
+            };
+            read_items(file, objective, take, told);
+        } else {
+            read_parts(file, source.kind, sink, told);
+        }
+        before += static_cast<double>(file.size());
+    }
+}
+
 std::shared_ptr<const DataSet> prepare_text(const DataSettings& settings, const DataPlaces& places, Progress& progress,
-                                            const Cancellation& cancellation) {
-    return Preparation(settings, places, progress, cancellation).run();
+                                            const Cancellation& cancellation, const HashedWords* words) {
+    return Preparation(settings, places, progress, cancellation, words).run();
 }
 
 }  // namespace headscope::data

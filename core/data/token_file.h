@@ -5,6 +5,7 @@
 // contiguous, uncompressed block, mapped into memory. Such files are only ever replaced whole, so that a mapping does
 // not lose its ground. Const members are safe from several threads.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -40,8 +41,12 @@ public:
     TokenRange range(Split split) const noexcept;
     /// Copies tokens [begin, begin + count); Error format for an id that is not below the vocabulary.
     void copy(std::int64_t begin, std::int64_t count, std::int64_t* to) const;
-    /// Where document `index` lies. Reads the file: not for loops over all.
+    /// Where document `index` lies.
     TokenRange document(std::int64_t index) const;
+    /// Of a file of items: the label of document `index`.
+    float label(std::int64_t index) const;
+    /// Of a file of items: numbers of those of one part.
+    TokenRange items(Split split) const;
     /// Throws Error format unless the tokens are those that were written: reads all of them.
     void verify(Progress& progress, const Cancellation& cancellation) const;
 
@@ -49,6 +54,9 @@ private:
     TokenFile() = default;
     std::filesystem::path path_;
     TokenFileInfo info_;
+    void check_document(std::int64_t index) const;
+    const std::byte* at(std::uint64_t place) const { return static_cast<const std::byte*>(mapped_) + place; }
+
     store::TokenBlocks blocks_;
     const void* mapped_ = nullptr;
     std::size_t mapped_bytes_ = 0;

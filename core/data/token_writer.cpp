@@ -27,13 +27,15 @@ TokenWriter::TokenWriter(std::filesystem::path target, TokenFileInfo info)
       info_(std::move(info)),
       tokens_(folder_of(target_)),
       begins_(folder_of(target_)),
-      sources_(folder_of(target_)) {
+      sources_(folder_of(target_)),
+      labels_(folder_of(target_)) {
     info_.bytes_per_token = info_.vocabulary <= narrow_ids ? 2 : 4;
     info_.tokens = 0;
     info_.documents = 0;
 }
 
-void TokenWriter::begin_document(std::int32_t source) {
+void TokenWriter::begin_document(std::int32_t source, float label) {
+    document_label_ = label;
     document_begin_ = info_.tokens;
     document_source_ = source;
 }
@@ -58,7 +60,8 @@ void TokenWriter::append(std::span<const std::int32_t> ids) {
 }
 
 void TokenWriter::end_document() {
-    if (info_.tokens == document_begin_) return;
+    const bool items = info_.documents_per_item > 1;
+    if (info_.tokens == document_begin_ && !items) return;
     if (info_.separator >= 0) {
         const auto id = static_cast<std::int32_t>(info_.separator);
         append({&id, 1});
@@ -67,18 +70,36 @@ void TokenWriter::end_document() {
         throw Error(ErrorCode::limit, shown(target_), "expected fewer than 2^31 documents", "found more");
     }
     begins_.append(&document_begin_, sizeof document_begin_);
+    if (items) {
+        begins_hash_.update(&document_begin_, sizeof document_begin_);
+        labels_hash_.update(&document_label_, sizeof document_label_);
+        labels_.append(&document_label_, sizeof document_label_);
+        if (info_.documents % info_.documents_per_item == 0) item_begins_.push_back(document_begin_);
+    }
     sources_.append(&document_source_, sizeof document_source_);
     ++info_.documents;
 }
 
 void TokenWriter::hold_out(double share) {
+    const auto held_out = [share](std::size_t count) {
+        return static_cast<std::size_t>(std::floor(static_cast<double>(count) * share));
+    };
+    if (info_.documents_per_item > 1) {
+        const std::size_t kept = item_begins_.size() - held_out(item_begins_.size());
+        info_.validation_begin = kept == item_begins_.size() ? info_.tokens : item_begins_[kept];
+        return;
+    }
+    const std::int64_t words = info_.tokens / info_.numbers_per_token;
     info_.validation_begin =
-        info_.tokens - static_cast<std::int64_t>(std::floor(static_cast<double>(info_.tokens) * share));
+        (words - static_cast<std::int64_t>(held_out(static_cast<std::size_t>(words)))) * info_.numbers_per_token;
 }
 
 void TokenWriter::publish(const Cancellation& cancellation) {
     info_.tokens_sha256 = hash_.finish();
     begins_.append(&info_.tokens, sizeof info_.tokens);
+    begins_hash_.update(&info_.tokens, sizeof info_.tokens);
+    if (info_.documents_per_item > 1)
+        info_.documents_sha256 = sha256_hex(begins_hash_.finish() + labels_hash_.finish());
     OutputFile file(target_, {}, "token file");
     const store::TokenBlocks blocks = store::create_token_file(file.partial_path(), info_);
     const int descriptor = ::open(file.partial_path().c_str(), O_WRONLY | O_CLOEXEC);
@@ -86,6 +107,7 @@ void TokenWriter::publish(const Cancellation& cancellation) {
     try {
         begins_.copy_to(descriptor, blocks.document_begin, target_);
         sources_.copy_to(descriptor, blocks.document_source, target_);
+        if (info_.documents_per_item > 1) labels_.copy_to(descriptor, blocks.document_label, target_);
         cancellation.check();
         tokens_.copy_to(descriptor, blocks.tokens, target_);
         cancellation.check();

@@ -2,10 +2,10 @@
 #include "core/data/tokeniser.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/machine/processors.h"
-#include "core/tokenizer/tokenizer.h"
 
 namespace headscope::data {
 namespace {
@@ -15,9 +15,8 @@ constexpr int most_threads = 16;
 
 }  // namespace
 
-Tokeniser::Tokeniser(const tokenizer::Tokenizer& with, TokenWriter& writer, const Cancellation& cancellation,
-                     int threads)
-    : tokenizer_(with), writer_(writer), cancellation_(cancellation) {
+Tokeniser::Tokeniser(Encode encode, TokenWriter& writer, const Cancellation& cancellation, int threads)
+    : encode_(std::move(encode)), writer_(writer), cancellation_(cancellation) {
     if (threads <= 0) threads = usable_processors();
     for (int i = 0; i < std::clamp(threads, 1, most_threads); ++i) {
         try {
@@ -32,20 +31,20 @@ Tokeniser::Tokeniser(const tokenizer::Tokenizer& with, TokenWriter& writer, cons
 Tokeniser::~Tokeniser() = default;
 
 void Tokeniser::begin_document() {
-    batch_.push_back({"", source_, true, false});
+    batch_.push_back({"", source_, label_, true, false});
 }
 
 void Tokeniser::part(std::string_view text) {
-    if (batch_.empty()) batch_.push_back({"", source_, false, false});
+    if (batch_.empty()) batch_.push_back({"", source_, label_, false, false});
     // A part is tokenised by itself, so it gets a stretch by itself.
-    if (!batch_.back().text.empty()) batch_.push_back({"", source_, false, false});
+    if (!batch_.back().text.empty()) batch_.push_back({"", source_, label_, false, false});
     batch_.back().text = text;
     batch_bytes_ += text.size();
     if (batch_bytes_ >= batch_bytes) send();
 }
 
 void Tokeniser::end_document() {
-    if (batch_.empty()) batch_.push_back({"", source_, false, false});
+    if (batch_.empty()) batch_.push_back({"", source_, label_, false, false});
     batch_.back().ends = true;
     // Documents without text take memory too.
     if (batch_.size() >= batch_bytes / 16) send();
@@ -61,7 +60,7 @@ void Tokeniser::send() {
         Ids ids;
         for (const Stretch& stretch : *batch) {
             cancellation_.check();
-            ids.push_back(tokenizer_.encode(stretch.text, /*add_special_tokens=*/false, &cancellation_).ids);
+            ids.push_back(encode_(stretch.text, cancellation_));
         }
         return ids;
     });
@@ -75,7 +74,7 @@ void Tokeniser::write_first() {
     const Ids ids = first.ids.get();
     for (std::size_t i = 0; i < ids.size(); ++i) {
         const Stretch& stretch = (*first.batch)[i];
-        if (stretch.begins) writer_.begin_document(stretch.source);
+        if (stretch.begins) writer_.begin_document(stretch.source, stretch.label);
         writer_.append(ids[i]);
         if (stretch.ends) writer_.end_document();
     }

@@ -3,18 +3,16 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/worker.h"
 #include "core/data/text_parts.h"
 #include "core/data/token_writer.h"
-
-namespace headscope::tokenizer {
-class Tokenizer;
-}
 
 namespace headscope::data {
 
@@ -22,12 +20,16 @@ namespace headscope::data {
 /// Threads: one at a time.
 class Tokeniser final : public PartSink {
 public:
-    /// All must live as long. `threads` 0: as many as there are processors.
-    Tokeniser(const tokenizer::Tokenizer& with, TokenWriter& writer, const Cancellation& cancellation, int threads = 0);
+    /// The numbers of a text's tokens; called on several threads. Stopped when cancelled.
+    using Encode = std::function<std::vector<std::int32_t>(std::string_view text, const Cancellation& cancellation)>;
+    /// Writer and cancellation must live as long. `threads` 0: as many as there are processors.
+    Tokeniser(Encode encode, TokenWriter& writer, const Cancellation& cancellation, int threads = 0);
     ~Tokeniser() override;
 
     /// Documents from here on are of this source.
     void from(std::int32_t source) { source_ = source; }
+    /// The next document's label.
+    void label(float label) { label_ = label; }
     void begin_document() override;
     void part(std::string_view text) override;
     void end_document() override;
@@ -39,6 +41,7 @@ private:
     struct Stretch {
         std::string text;
         std::int32_t source = 0;
+        float label = 0;
         bool begins = false;
         bool ends = false;
     };
@@ -52,10 +55,11 @@ private:
     void send();
     void write_first();
 
-    const tokenizer::Tokenizer& tokenizer_;
+    Encode encode_;
     TokenWriter& writer_;
     const Cancellation& cancellation_;
     std::int32_t source_ = 0;
+    float label_ = 0;
     Batch batch_;
     std::size_t batch_bytes_ = 0;
     std::deque<Waiting> waiting_;

@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/os_error.h"
 #include "core/base/sha256.h"
+#include "core/data/text_data.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/training/bpe_trainer.h"
 
@@ -100,13 +101,27 @@ std::optional<std::int64_t> trained_size(const std::string& setting) {
     return size;
 }
 
+std::optional<std::int64_t> special_id(const tokenizer::Tokenizer& tokenizer, const std::vector<TokenizerFile>& files,
+                                       std::initializer_list<const char*> keys,
+                                       std::initializer_list<const char*> usual) {
+    for (const char* key : keys)
+        if (const auto id = named_token(tokenizer, files, key, "")) return id;
+    for (const char* text : usual)
+        if (const auto id = tokenizer.id_of(text)) return *id;
+    return std::nullopt;
+}
+
 ChosenTokenizer tokenizer_from(const std::string& json, const std::string& where) {
-    ChosenTokenizer chosen;
-    chosen.tokenizer = tokenizer::Tokenizer::from_json(json, where);
     const nlohmann::ordered_json settings = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                                              {"eos_token", end_of_text},
                                              {"clean_up_tokenization_spaces", false}};
-    chosen.files = {{"tokenizer.json", json}, {settings_file, settings.dump(1) + "\n"}};
+    return tokenizer_from(json, settings.dump(1) + "\n", where);
+}
+
+ChosenTokenizer tokenizer_from(const std::string& json, const std::string& config, const std::string& where) {
+    ChosenTokenizer chosen;
+    chosen.tokenizer = tokenizer::Tokenizer::from_json(json, where);
+    chosen.files = {{"tokenizer.json", json}, {settings_file, config}};
     chosen.sha256 = hash_of(chosen.files);
     chosen.separator = find_separator(chosen, "");
     return chosen;
@@ -146,24 +161,15 @@ ChosenTokenizer tokenizer_at(const fs::path& path) {
     return chosen;
 }
 
-std::string train_tokenizer(std::int64_t size, const std::vector<SourceFile>& sources, Progress& progress,
-                            const Cancellation& cancellation) {
+std::string train_tokenizer(std::int64_t size, const std::vector<SourceFile>& sources,
+                            const ObjectiveSettings& objective, Progress& progress, const Cancellation& cancellation) {
     const CancellationScope scope(cancellation);
     tokenizer::BpeSettings settings;
     settings.vocabulary = size;
     settings.special_tokens = {end_of_text};
     tokenizer::BpeTrainer trainer(settings);
     Feeder feeder(trainer);
-    double total = 0;
-    for (const SourceFile& source : sources) total += static_cast<double>(InputFile(source.path).size());
-    double before = 0;
-    for (const SourceFile& source : sources) {
-        const InputFile file(source.path, "text file");
-        read_parts(file, source.kind, feeder, [&](std::uint64_t bytes) {
-            progress.advance(before + static_cast<double>(bytes), total, "count words for the tokenizer");
-        });
-        before += static_cast<double>(file.size());
-    }
+    read_texts(sources, objective, feeder, progress, "count words for the tokenizer");
     return tokenizer::byte_level_json(trainer.train(progress, cancellation), true);
 }
 

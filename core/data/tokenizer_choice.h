@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,10 +35,17 @@ ChosenTokenizer tokenizer_at(const std::filesystem::path& path);
 /// none, or one that the tokenizer lacks. `folder` names the file in errors.
 std::optional<std::int64_t> named_token(const tokenizer::Tokenizer& tokenizer, const std::vector<TokenizerFile>& files,
                                         const char* key, const std::filesystem::path& folder);
+/// The id that tokenizer_config.json among `files` says under the first of `keys` that it has, else that of the first
+/// known of `usual`.
+std::optional<std::int64_t> special_id(const tokenizer::Tokenizer& tokenizer, const std::vector<TokenizerFile>& files,
+                                       std::initializer_list<const char*> keys,
+                                       std::initializer_list<const char*> usual);
 /// From tokenizer.json's text, as made by train_tokenizer.
 ChosenTokenizer tokenizer_from(const std::string& json, const std::string& where);
+/// The same with a tokenizer_config.json of its own.
+ChosenTokenizer tokenizer_from(const std::string& json, const std::string& config, const std::string& where);
 /// Learns a byte-level BPE of `size` ids (fewer where the text has no more to merge) and gives its tokenizer.json.
-std::string train_tokenizer(std::int64_t size, const std::vector<SourceFile>& sources, Progress& progress,
-                            const Cancellation& cancellation);
+std::string train_tokenizer(std::int64_t size, const std::vector<SourceFile>& sources,
+                            const ObjectiveSettings& objective, Progress& progress, const Cancellation& cancellation);
 
 }  // namespace headscope::data

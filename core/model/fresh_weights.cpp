@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/expm1.h>
 
 #include "core/model/random_fill.h"
@@ -40,6 +41,16 @@ void fill_fresh(const TensorPlan::Want& want, const ModelConfig& config, std::ui
     } else {
         value.zero_();
     }
+}
+
+std::vector<float> fresh_hash_normal(std::uint64_t seed, std::int64_t ngrams) {
+    TensorPlan::Want want;
+    want.tensor = "model.hash_normal";
+    want.initial = Initial::hyperplane;
+    const at::Tensor value = at::empty({ngrams}, at::kFloat);
+    fill_fresh(want, ModelConfig(), seed, value);
+    const float* numbers = value.const_data_ptr<float>();
+    return {numbers, numbers + ngrams};
 }
 
 }  // namespace headscope::model

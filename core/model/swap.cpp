@@ -108,7 +108,13 @@ Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap) {
     const bool other_head = replace_head(config, swap.head);
     if (!swaps && !other_head) return {std::move(own), TensorPlan(file)};
     if (!swap.options.empty()) config["mixers"] = parse_json(swap.options, "mixers");
-    if (!own.config.layout.empty()) {
+    // A checkpoint of transformers' BERT keeps its names.
+    const bool by_class = other_head && !swaps && own.config.family == "bert";
+    if (other_head && !by_class && own.config.family != kNativeFamily && !own.config.causal) {
+        throw Error(ErrorCode::unsupported, escaped(file.display_name()),
+                    "expected a native model or a BERT, to replace its head", "found " + own.config.family);
+    }
+    if (!own.config.layout.empty() || by_class) {
         nlohmann::json outside = file.config();
         outside[kNativeInside] = std::exchange(config, nlohmann::json());
         config = std::move(outside);

@@ -151,6 +151,10 @@ LossSum Trainable::loss(const at::Tensor& hidden_rows, const at::Tensor& targets
     return stack_->loss(hidden_rows, targets, options);
 }
 
+LossSum Trainable::squared_error(const at::Tensor& hidden_rows, const at::Tensor& values) const {
+    return stack_->squared_error(hidden_rows, values);
+}
+
 at::Tensor Trainable::head_weight() const {
     return stack_->head_weight();
 }

@@ -140,9 +140,9 @@ bool event_fields(F& f, E& e) {
                });
     } else if constexpr (std::is_same_v<Kind, Step>) {
         return f(e.step) && f(e.tokens) && f(e.loss) && f(e.learning_rate) && f(e.gradient_norm) &&
-               f(e.tokens_per_second) && f(e.seconds) && f(e.memory);
+               f(e.tokens_per_second) && f(e.seconds) && f(e.memory) && optional(f, [&] { return f(e.accuracy); });
     } else if constexpr (std::is_same_v<Kind, Validation>) {
-        return f(e.step) && f(e.loss) && f(e.tokens) && f(e.seconds);
+        return f(e.step) && f(e.loss) && f(e.tokens) && f(e.seconds) && optional(f, [&] { return f(e.accuracy); });
     } else if constexpr (std::is_same_v<Kind, ProbeResult>) {
         return f(e.step) && f(e.seconds) &&
                f.list(e.indicators, 2 * kText, kMostIndicators,

@@ -16,15 +16,15 @@ std::size_t kept(const std::vector<std::int64_t>& steps, std::int64_t last) {
 void cut(store::RunSteps& rows, std::int64_t last) {
     const std::size_t count = kept(rows.step, last);
     for (auto* column : {&rows.step, &rows.tokens}) column->resize(count);
-    for (auto* column :
-         {&rows.loss, &rows.learning_rate, &rows.gradient_norm, &rows.tokens_per_second, &rows.seconds, &rows.memory})
+    for (auto* column : {&rows.loss, &rows.learning_rate, &rows.gradient_norm, &rows.tokens_per_second, &rows.seconds,
+                         &rows.memory, &rows.accuracy})
         column->resize(count);
 }
 
 void cut(store::RunValidations& rows, std::int64_t last) {
     const std::size_t count = kept(rows.step, last);
     for (auto* column : {&rows.step, &rows.tokens}) column->resize(count);
-    for (auto* column : {&rows.loss, &rows.seconds}) column->resize(count);
+    for (auto* column : {&rows.loss, &rows.seconds, &rows.accuracy}) column->resize(count);
 }
 
 template <class Row>
@@ -86,6 +86,7 @@ struct RunStory::Reader {
         rows.tokens_per_second.push_back(event.tokens_per_second);
         rows.seconds.push_back(event.seconds);
         rows.memory.push_back(event.memory);
+        rows.accuracy.push_back(event.accuracy);
     }
     void operator()(const Validation& event) const {
         auto& rows = story.validations;
@@ -94,6 +95,7 @@ struct RunStory::Reader {
         rows.tokens.push_back(event.tokens);
         rows.loss.push_back(event.loss);
         rows.seconds.push_back(event.seconds);
+        rows.accuracy.push_back(event.accuracy);
     }
     void operator()(const ProbeResult& event) const {
         cut(story.probes, event.step - 1);

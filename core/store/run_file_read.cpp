@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "core/base/input_file.h"
 #include "core/base/os_error.h"
@@ -143,6 +144,11 @@ private:
         const auto count = static_cast<std::int64_t>(table.step.size());
         for (const RunSeries<Table>& column : columns) {
             const std::string path = group + "/" + column.name;
+            if (column.late && !hdf5::exists(file_, path)) {
+                table.*std::get<std::vector<double> Table::*>(column.member) =
+                    std::vector<double>(table.step.size(), std::numeric_limits<double>::quiet_NaN());
+                continue;
+            }
             if (const auto* whole = std::get_if<std::vector<std::int64_t> Table::*>(&column.member)) {
                 table.** whole = numbers<std::int64_t>(path, Type::int64, {count});
             } else {

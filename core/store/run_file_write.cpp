@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "core/base/os_error.h"
@@ -152,8 +153,9 @@ private:
             if (const auto* whole = std::get_if<std::vector<std::int64_t> Table::*>(&column.member)) {
                 numbers(path, {group + "/step"}, Type::int64, table.**whole, column.units, column.long_name);
             } else {
-                numbers(path, {group + "/step"}, Type::float64,
-                        table.*std::get<std::vector<double> Table::*>(column.member), column.units, column.long_name);
+                std::vector<double> values = table.*std::get<std::vector<double> Table::*>(column.member);
+                if (column.late) values.resize(table.step.size(), std::numeric_limits<double>::quiet_NaN());
+                numbers(path, {group + "/step"}, Type::float64, values, column.units, column.long_name);
             }
         }
         // The loss said in another way is written for those who read, and read by nobody here.

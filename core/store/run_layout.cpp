@@ -48,20 +48,23 @@ const std::vector<RunSeries<RunSteps>>& training_series() {
     using T = RunSteps;
     static const std::vector<RunSeries<T>> series{
         {"tokens", &T::tokens, "token", "tokens seen"},
-        {"loss", &T::loss, "nat", "mean next-token loss of the step's batch, before its update"},
+        {"loss", &T::loss, "nat", "mean loss of the step's batch, before its update"},
         {"learning_rate", &T::learning_rate, "", "learning rate of the update"},
         {"gradient_norm", &T::gradient_norm, "", "norm of all gradients before clipping"},
         {"tokens_per_second", &T::tokens_per_second, "s-1", "tokens learned from in a second"},
         {"seconds", &T::seconds, "s", "time of training, without pauses"},
-        {"memory", &T::memory, "byte", "resident memory"}};
+        {"memory", &T::memory, "byte", "resident memory"},
+        {"accuracy", &T::accuracy, "1", "share of the batch's targets that the model said; NaN: not measured", true}};
     return series;
 }
 
 const std::vector<RunSeries<RunValidations>>& validation_series() {
     using T = RunValidations;
-    static const std::vector<RunSeries<T>> series{{"loss", &T::loss, "nat", "mean next-token loss on held-out text"},
-                                                  {"tokens", &T::tokens, "token", "tokens that it is a mean over"},
-                                                  {"seconds", &T::seconds, "s", "time that it took"}};
+    static const std::vector<RunSeries<T>> series{
+        {"loss", &T::loss, "nat", "mean loss on held-out text"},
+        {"tokens", &T::tokens, "token", "tokens that it is a mean over"},
+        {"seconds", &T::seconds, "s", "time that it took"},
+        {"accuracy", &T::accuracy, "1", "share of the targets that the model said; NaN: not measured", true}};
     return series;
 }
 

@@ -40,6 +40,7 @@ struct RunSeries {
     std::variant<std::vector<std::int64_t> Table::*, std::vector<double> Table::*> member;
     const char* units;
     const char* long_name;
+    bool late = false;  ///< older files lack it: it is NaN there
 };
 const std::vector<RunSeries<RunSteps>>& training_series();
 const std::vector<RunSeries<RunValidations>>& validation_series();

@@ -10,16 +10,16 @@
 
 namespace headscope::store {
 
-/// One column each, a row a step: what run.h5 has in /training. Steps rise.
+/// One column each, a row a step: what run.h5 has in /training. Steps rise. `accuracy` is NaN where none was measured.
 struct RunSteps {
     std::vector<std::int64_t> step, tokens;
-    std::vector<double> loss, learning_rate, gradient_norm, tokens_per_second, seconds, memory;
+    std::vector<double> loss, learning_rate, gradient_norm, tokens_per_second, seconds, memory, accuracy;
     std::size_t size() const { return step.size(); }
 };
 
 struct RunValidations {
     std::vector<std::int64_t> step, tokens;
-    std::vector<double> loss, seconds;
+    std::vector<double> loss, seconds, accuracy;
 };
 
 /// An indicator over the probes of a run: values [probes, n, H, width], or [probes, n] where it belongs to the layer.

@@ -104,6 +104,8 @@ public:
         return value;
     }
 
+    bool has(const std::string& name) { return H5Aexists(root_, name.c_str()) > 0; }
+
     std::string hash(const std::string& name) {
         std::string value = text(name);
         if (!is_sha256_hex(value)) refuse(name, "expected a SHA-256", "found \"" + escaped(value, 80) + '"');
@@ -202,6 +204,10 @@ TokenBlocks create_token_file(const std::filesystem::path& path, const TokenFile
     file.attribute("tokenizer_sha256", info.tokenizer_sha256);
     file.attribute("key", info.key);
     file.attribute("tokens_sha256", info.tokens_sha256);
+    const bool items = info.documents_per_item > 1;
+    if (info.numbers_per_token > 1) file.attribute("numbers_per_token", info.numbers_per_token);
+    if (items) file.attribute("documents_per_item", info.documents_per_item);
+    if (items) file.attribute("documents_sha256", info.documents_sha256);
     std::vector<std::string> paths, hashes;
     std::vector<std::int64_t> bytes;
     for (const TokenSource& source : info.sources) {
@@ -219,6 +225,10 @@ TokenBlocks create_token_file(const std::filesystem::path& path, const TokenFile
                                                     "first token of each document, and the number of tokens"));
     blocks.document_source = file.place(
         file.dataset("/documents/source", H5T_STD_I32LE, info.documents, "index in /sources of each document"));
+    if (items) {
+        blocks.document_label = file.place(file.dataset("/documents/label", H5T_IEEE_F32LE, info.documents,
+                                                        "label of each text; of its pair: 1 where there is one"));
+    }
     blocks.tokens = file.place(
         file.dataset("/tokens", token_type(info.bytes_per_token), info.tokens, "ids, document after document"));
     file.finish();
@@ -244,8 +254,21 @@ StoredTokens read_token_file(const std::filesystem::path& path) {
     file.tokens(out);
     out.info.validation_begin = file.number("validation_begin", 0, out.info.tokens);
     out.info.sources = file.sources();
-    // A document has at least one token.
-    out.info.documents = file.number("documents", 1, std::min(most - 1, out.info.tokens));
+    if (file.has("numbers_per_token"))
+        out.info.numbers_per_token = file.number("numbers_per_token", 1, out.info.tokens);
+    const bool items = file.has("documents_per_item");
+    if (items) {
+        out.info.documents_per_item = file.number("documents_per_item", 2, 2);
+        out.info.documents_sha256 = file.hash("documents_sha256");
+    }
+    // Without items a document has at least one token.
+    out.info.documents = file.number("documents", 1, items ? most - 1 : std::min(most - 1, out.info.tokens));
+    if (items) {
+        if (out.info.documents % 2 != 0)
+            file.refuse("attribute documents", "expected an even number",
+                        "found " + std::to_string(out.info.documents));
+        out.blocks.document_label = file.indices("/documents/label", Type::float32, out.info.documents);
+    }
     out.blocks.document_begin = file.indices("/documents/begin", Type::int64, out.info.documents + 1);
     out.blocks.document_source = file.indices("/documents/source", Type::int32, out.info.documents);
     return out;

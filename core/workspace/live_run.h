@@ -19,7 +19,7 @@ enum class RunStatus { empty, running, paused, stopped, finished, failed, interr
 const char* status_name(RunStatus status);
 
 /// Everything that a run's journal says so far: what views draw while it grows. Made event by event on one thread; a
-/// copy is an immutable value for others, of 64 bytes a step (store::RunRecord is the finished thing, for files and
+/// copy is an immutable value for others, of 72 bytes a step (store::RunRecord is the finished thing, for files and
 /// figures).
 struct LiveRun : training::RunStory {
     struct Line {

@@ -28,6 +28,10 @@ double interpolated(const std::vector<X>& x, const std::vector<Y>& y, double pla
     return y0 + std::clamp(share, 0.0, 1.0) * (y1 - y0);
 }
 
+bool measured(const std::vector<double>& values, std::size_t rows) {
+    return values.size() == rows && std::any_of(values.begin(), values.end(), [](double v) { return !std::isnan(v); });
+}
+
 }  // namespace
 
 std::vector<double> smoothed(std::span<const double> values, double weight) {
@@ -103,6 +107,12 @@ RunCurves run_curves(const LiveRun& record, const RunCurveOptions& options) {
         places.push_back(options.axis == RunAxis::step ? place : interpolated(numbers, x, place));
     }
     curves.validation = thinned_between(places, record.validations.loss, options.range, options.most);
+    if (measured(steps.accuracy, x.size())) {
+        curves.accuracy = thin(steps.accuracy);
+        curves.smooth_accuracy = thin(smoothed(steps.accuracy, options.smoothing));
+    }
+    if (measured(record.validations.accuracy, places.size()))
+        curves.validation_accuracy = thinned_between(places, record.validations.accuracy, options.range, options.most);
     if (options.perplexity)
         for (PlainCurve* curve : {&curves.loss, &curves.smooth_loss, &curves.validation})
             for (double& y : curve->y) y = std::exp(y);

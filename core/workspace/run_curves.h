@@ -40,6 +40,7 @@ struct RunCurveOptions {
 
 struct RunCurves {
     PlainCurve loss, smooth_loss, validation, learning_rate, gradient_norm, smooth_norm, speed, smooth_speed, memory;
+    PlainCurve accuracy, smooth_accuracy, validation_accuracy;  ///< empty where none was measured
 };
 
 RunCurves run_curves(const LiveRun& record, const RunCurveOptions& options);

@@ -11,9 +11,10 @@ RunLines lines_of(workspace::RunCurves curves) {
     const auto points = [](workspace::PlainCurve& curve) {
         return std::make_shared<const CurvePlot::Points>(CurvePlot::Points{std::move(curve.x), std::move(curve.y)});
     };
-    return {points(curves.loss),          points(curves.smooth_loss),   points(curves.validation),
-            points(curves.learning_rate), points(curves.gradient_norm), points(curves.smooth_norm),
-            points(curves.speed),         points(curves.smooth_speed),  points(curves.memory)};
+    return {points(curves.loss),          points(curves.smooth_loss),     points(curves.validation),
+            points(curves.learning_rate), points(curves.gradient_norm),   points(curves.smooth_norm),
+            points(curves.speed),         points(curves.smooth_speed),    points(curves.memory),
+            points(curves.accuracy),      points(curves.smooth_accuracy), points(curves.validation_accuracy)};
 }
 
 }  // namespace

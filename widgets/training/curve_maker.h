@@ -17,6 +17,7 @@ namespace headscope::widgets {
 struct RunLines {
     using Points = std::shared_ptr<const CurvePlot::Points>;
     Points loss, smooth_loss, validation, learning_rate, gradient_norm, smooth_norm, speed, smooth_speed, memory;
+    Points accuracy, smooth_accuracy, validation_accuracy;  ///< without points where none was measured
 };
 
 /// Makes the curves of runs on a worker: one request at a time, the latest next, and what did not change is kept.

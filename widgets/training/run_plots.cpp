@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/error.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/training/facts.h"
@@ -50,6 +51,9 @@ RunPlots::RunPlots(RunShelf* shelf, QWidget* parent)
         return made;
     };
     loss_ = plot("run_loss", tr("Loss (nats a token)"));
+    accuracy_ = plot("run_accuracy", tr("Share of right answers"));
+    accuracy_->set_y({}, ScaleKind::linear, [](double share) { return tr("%1 %").arg(100 * share, 0, 'g', 4); });
+    accuracy_->hide();
     rate_ = plot("run_rate", tr("Learning rate"));
     norm_ = plot("run_norm", tr("Gradient norm"));
     speed_ = plot("run_speed", tr("Tokens a second"));
@@ -159,16 +163,19 @@ void RunPlots::set_axis() {
 
 void RunPlots::arrange() {
     const bool wide = width() >= kBesideFrom;
-    if (arranged_ && wide == wide_) return;
+    const bool accurate = !accuracy_->isHidden();
+    if (arranged_ && wide == wide_ && accurate == accurate_) return;
     arranged_ = true;
     wide_ = wide;
+    accurate_ = accurate;
     for (CurvePlot* plot : plots_) grid_->removeWidget(plot);
     for (int i = 0; i < 5; ++i) {
         grid_->setColumnStretch(i, 0);
         grid_->setRowStretch(i, 0);
     }
     if (wide) {
-        grid_->addWidget(loss_, 0, 0, 2, 1);
+        grid_->addWidget(loss_, 0, 0, accurate ? 1 : 2, 1);
+        if (accurate) grid_->addWidget(accuracy_, 1, 0);
         grid_->addWidget(rate_, 0, 1);
         grid_->addWidget(norm_, 0, 2);
         grid_->addWidget(speed_, 1, 1);
@@ -179,16 +186,17 @@ void RunPlots::arrange() {
         grid_->setRowStretch(0, 1);
         grid_->setRowStretch(1, 1);
     } else {
+        const int below = accurate ? 2 : 1;
         grid_->addWidget(loss_, 0, 0, 1, 2);
-        grid_->addWidget(rate_, 1, 0);
-        grid_->addWidget(norm_, 1, 1);
-        grid_->addWidget(speed_, 2, 0);
-        grid_->addWidget(memory_, 2, 1);
+        if (accurate) grid_->addWidget(accuracy_, 1, 0, 1, 2);
+        grid_->addWidget(rate_, below, 0);
+        grid_->addWidget(norm_, below, 1);
+        grid_->addWidget(speed_, below + 1, 0);
+        grid_->addWidget(memory_, below + 1, 1);
         grid_->setColumnStretch(0, 1);
         grid_->setColumnStretch(1, 1);
         grid_->setRowStretch(0, 3);
-        grid_->setRowStretch(1, 2);
-        grid_->setRowStretch(2, 2);
+        for (int row = 1; row <= below + 1; ++row) grid_->setRowStretch(row, 2);
     }
 }
 
@@ -218,7 +226,8 @@ void RunPlots::refresh() {
 }
 
 void RunPlots::draw() {
-    std::vector<CurvePlot::Line> loss, rate, norm, speed, memory;
+    std::vector<CurvePlot::Line> loss, accuracy, rate, norm, speed, memory;
+    bool accurate = false;
     std::vector<CurvePlot::Mark> marks;
     std::size_t shown = 0;
     for (const Run& run : shelf_->runs()) shown += maker_.lines(run.id) ? 1 : 0;
@@ -234,6 +243,11 @@ void RunPlots::draw() {
             shown > 1 ? (theme_.dark ? colour.lighter(135) : colour.darker(135)) : theme_.categorical(1);
         loss.push_back({shown > 1 ? tr("%1, validation").arg(run.name) : tr("validation"), held, Look::dots,
                         lines->validation, run.id});
+        accuracy.push_back({{}, colour, Look::faint, lines->accuracy, run.id});
+        accuracy.push_back({shown > 1 ? run.name : tr("training"), colour, Look::line, lines->smooth_accuracy, run.id});
+        accuracy.push_back({shown > 1 ? tr("%1, validation").arg(run.name) : tr("validation"), held, Look::dots,
+                            lines->validation_accuracy, run.id});
+        accurate |= !lines->accuracy->x.empty() || !lines->validation_accuracy->x.empty();
         rate.push_back({named(tr("rate")), colour, Look::line, lines->learning_rate, run.id});
         norm.push_back({{}, colour, Look::faint, lines->gradient_norm, run.id});
         norm.push_back({named(tr("norm")), colour, Look::line, lines->smooth_norm, run.id});
@@ -256,6 +270,9 @@ void RunPlots::draw() {
     const int current = shown > 1 ? shelf_->moment().run : -1;
     for (CurvePlot* plot : plots_) plot->set_stressed(current);
     loss_->set_lines(std::move(loss));
+    accuracy_->set_lines(std::move(accuracy));
+    accuracy_->setVisible(accurate);
+    arrange();
     loss_->set_marks(std::move(marks));
     rate_->set_lines(std::move(rate));
     norm_->set_lines(std::move(norm));
@@ -267,12 +284,28 @@ void RunPlots::draw() {
     };
     QString title = exponential ? tr("Perplexity") : tr("Loss (nats a token)");
     if (const Run* run = shelf_->current(); run && run->record->steps.size() > 0 && shown == 1) {
-        title = (exponential ? tr("Perplexity %1") : tr("Loss %1 nats a token"))
-                    .arg(number(run->record->steps.loss.back()));
+        const training::LossWords& words = words_of(*run);
+        QString name = QString::fromLatin1(words.name);
+        name[0] = name[0].toUpper();
+        const QString value = number(run->record->steps.loss.back());
+        title = exponential ? tr("Perplexity %1").arg(value)
+                            : QStringLiteral("%1 %2 %3").arg(name, value, QLatin1String(words.unit)).trimmed();
         if (!run->record->validations.loss.empty())
             title += tr(" · validation %1").arg(number(run->record->validations.loss.back()));
     }
     loss_->set_title(title);
+}
+
+const training::LossWords& RunPlots::words_of(const Run& run) {
+    const std::string job = run.record->started ? run.record->started->job : std::string();
+    if (job == job_) return loss_words_;
+    job_ = job;
+    loss_words_ = training::loss_words({});
+    try {
+        if (!job.empty()) loss_words_ = training::loss_words(training::read_job(job, "job").data.objective);
+    } catch (const Error&) {  // of another version, or nobody's
+    }
+    return loss_words_;
 }
 
 QJsonObject RunPlots::state() const {

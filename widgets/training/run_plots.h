@@ -4,8 +4,10 @@
 #include <QJsonObject>
 #include <QTimer>
 #include <QWidget>
+#include <string>
 #include <vector>
 
+#include "core/training/job/job.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/training/curve_maker.h"
 #include "widgets/training/curve_plot.h"
@@ -18,8 +20,8 @@ class QLabel;
 
 namespace headscope::widgets {
 
-/// The curves of all shown runs over one x axis: loss large, then rate, gradient norm, speed and memory. A cursor in
-/// one reads all of them; zoom and pan go together.
+/// The curves of all shown runs over one x axis: loss large, with accuracy below it where there is one, then rate,
+/// gradient norm, speed and memory. A cursor in one reads all of them; zoom and pan go together.
 class RunPlots : public QWidget {
     Q_OBJECT
 public:
@@ -44,6 +46,8 @@ private:
     void draw();
     void set_axis();
     void share_range(const CurvePlot* from);
+    /// What the run's loss is called.
+    const training::LossWords& words_of(const Run& run);
 
     RunShelf* shelf_;
     CurveMaker maker_;
@@ -53,10 +57,12 @@ private:
     QLabel* smoothing_words_;
     QCheckBox *log_, *perplexity_;
     QGridLayout* grid_;
-    CurvePlot *loss_, *rate_, *norm_, *speed_, *memory_;
+    CurvePlot *loss_, *accuracy_, *rate_, *norm_, *speed_, *memory_;
     std::vector<CurvePlot*> plots_;
     std::optional<CurvePlot::Range> range_;
-    bool wide_ = false, arranged_ = false;
+    bool wide_ = false, arranged_ = false, accurate_ = false;
+    std::string job_;  ///< whose loss_words_ these are
+    training::LossWords loss_words_ = training::loss_words({});
     QTimer soon_;  ///< after zooming: finer curves
 };
 

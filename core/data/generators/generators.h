@@ -5,6 +5,7 @@
 // the length of a sequence into a Generator; Error usage for options that do not fit each other or the length.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,11 +31,16 @@ private:
     std::map<std::string, double> values_;
 };
 
+/// What sequences and items of a split are drawn from, beside their index.
+inline std::uint64_t item_key(Split split, std::uint64_t seed) {
+    return key_of(seed, split == Split::training ? 1 : 2);
+}
+
 /// Sequences that never end: number i has random numbers of its own, and those of the two splits differ.
 class GeneratedSource : public BatchSource {
 public:
     GeneratedSource(std::int64_t length, std::int64_t vocabulary, Split split, std::uint64_t seed)
-        : BatchSource(length, vocabulary), key_(key_of(seed, split == Split::training ? 1 : 2)) {}
+        : BatchSource(length, vocabulary), key_(item_key(split, seed)) {}
     std::int64_t epoch() const final { return 0; }
 
 protected:
@@ -51,6 +57,14 @@ private:
 /// Adds prefix0, prefix1, ...
 void add_pieces(std::vector<std::string>& pieces, const std::string& prefix, std::int64_t count);
 
+/// Words by their ids, with spaces between them.
+std::string joined(const std::vector<std::string>& pieces, const std::vector<std::int64_t>& words);
+/// Writes as many tokens of an endless text as fit, word after word, each with the next one as target. `next` appends
+/// words to what is there, at least one.
+void fill_from(const std::function<void(std::vector<std::int64_t>& words)>& next, std::int64_t length,
+               std::int64_t* ids, std::int64_t* targets);
+
+Generator make_agreement(const GeneratorOptions& options, std::int64_t length);
 Generator make_common_words(const GeneratorOptions& options, std::int64_t length);
 Generator make_copy(const GeneratorOptions& options, std::int64_t length);
 Generator make_frequent_words(const GeneratorOptions& options, std::int64_t length);
@@ -60,5 +74,6 @@ Generator make_mqar(const GeneratorOptions& options, std::int64_t length);
 Generator make_needle(const GeneratorOptions& options, std::int64_t length);
 Generator make_niah(const GeneratorOptions& options, std::int64_t length);
 Generator make_tracing(const GeneratorOptions& options, std::int64_t length);
+Generator make_translation(const GeneratorOptions& options, std::int64_t length);
 
 }  // namespace headscope::data

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <ATen/Dispatch.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -16,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/model/training_ops.h"
 #include "kernels/gemm.h"
+#include "kernels/parallel.h"
 #include "kernels/rows.h"
 
 namespace headscope::model {
@@ -81,6 +83,22 @@ void check(const at::Tensor& hidden, const VocabularyMap& map, const at::Tensor&
         refuse("targets from -1 to " + std::to_string(weight.size(0) - 1), std::to_string(low < -1 ? low : high));
 }
 
+/// Whether `target` is the first of the largest of `count` numbers. Most rows of a model that has not learned end
+/// early.
+template <class Number>
+bool is_first_largest(const Number* row, std::int64_t count, std::int64_t target) {
+    constexpr std::int64_t block = 64;
+    const auto value = static_cast<double>(row[target]);
+    for (std::int64_t first = 0; first < count; first += block) {
+        bool other = false;
+        const std::int64_t end = std::min(first + block, count);
+        for (std::int64_t v = first; v < std::min(end, target); ++v) other |= !(static_cast<double>(row[v]) < value);
+        for (std::int64_t v = std::max(first, target); v < end; ++v) other |= !(static_cast<double>(row[v]) <= value);
+        if (other) return false;
+    }
+    return true;
+}
+
 /// One pass over the rows in chunks; gradients where they are wanted.
 class Chunks {
 public:
@@ -115,6 +133,7 @@ public:
         const std::int64_t rows = hidden_.size(0);
         loss_.resize(static_cast<std::size_t>(rows));
         normaliser_.resize(loss_.size());
+        correct_.resize(loss_.size());
         for (std::int64_t first = 0; first < rows; first += step_) {
             chunk(first, std::min(step_, rows - first));
         }
@@ -123,6 +142,7 @@ public:
             result.cross_entropy += loss_[n];
             result.z_loss += z_loss_ * normaliser_[n] * normaliser_[n];
             result.rows += target[n] >= 0 ? 1 : 0;
+            result.correct += correct_[n];
         }
         if (weight_gradient.defined()) weight_gradient = weight_gradient.to(weight_.scalar_type());
         if (bias_gradient.defined()) bias_gradient = bias_gradient.to(weight_.scalar_type());
@@ -155,6 +175,7 @@ private:
             cap = logits.div(soft_cap_).tanh_();
             logits = cap * soft_cap_;
         }
+        count_correct(logits, first);
         if (hidden_.scalar_type() == at::kDouble) {
             plain_cross_entropy(logits, first);
         } else {
@@ -165,6 +186,18 @@ private:
         if (!records()) return;
         if (cap.defined()) logits.mul_(cap.square_().neg_().add_(1));  // d/dx c tanh(x / c) = 1 - tanh^2
         add_gradients(rows, logits.to(hidden_.scalar_type()), first);
+    }
+
+    void count_correct(const at::Tensor& logits, std::int64_t first) {
+        const std::int64_t* target = targets_.const_data_ptr<std::int64_t>() + first;
+        const std::int64_t columns = logits.size(1);
+        AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, logits.scalar_type(), "count_correct", [&] {
+            const scalar_t* rows = logits.const_data_ptr<scalar_t>();
+            kernels::parallel_for(logits.size(0), [&](std::int64_t n, int) {
+                const bool said = target[n] >= 0 && is_first_largest(rows + n * columns, columns, target[n]);
+                correct_[static_cast<std::size_t>(first + n)] = said ? 1 : 0;
+            });
+        });
     }
 
     /// The same as kernels::cross_entropy for float64.
@@ -207,6 +240,7 @@ private:
     bool single_ = false;
     std::optional<kernels::PackedRight> right_, back_;
     std::vector<double> loss_, normaliser_;  // by row
+    std::vector<std::uint8_t> correct_;
 };
 
 }  // namespace
@@ -226,6 +260,19 @@ LossSum head_loss(const at::Tensor& hidden, const VocabularyMap& map, const at::
             MadeGradients::apply(hidden, map.weight, std::optional<at::Tensor>(map.bias), result.sum,
                                  Gradients{chunks.hidden_gradient, chunks.weight_gradient, chunks.bias_gradient});
     }
+    return result;
+}
+
+LossSum squared_error(const at::Tensor& said, const at::Tensor& values) {
+    if (said.dim() != 2 || said.size(1) != 1 || !values.defined() || values.dim() != 1 ||
+        values.size(0) != said.size(0)) {
+        throw Error(ErrorCode::usage, "squared_error", "expected a head of one class, and a number for each text",
+                    "found other shapes");
+    }
+    LossSum result;
+    result.sum = (said.squeeze(1).to(at::kDouble) - values.to(at::kDouble)).square().sum();
+    result.cross_entropy = result.sum.item<double>();
+    result.rows = values.size(0);
     return result;
 }
 

@@ -39,4 +39,8 @@ struct LossSum {
 LossSum head_loss(const at::Tensor& hidden, const VocabularyMap& map, const at::Tensor& targets,
                   const HeadLossOptions& options = {});
 
+/// Squared error of a head that says one number: said [N, 1] against values [N]. `cross_entropy` is the sum of squares,
+/// in float64, `rows` all of N. Recorded by autograd. Errors: usage for other shapes.
+LossSum squared_error(const at::Tensor& said, const at::Tensor& values);
+
 }  // namespace headscope::model

@@ -1,12 +1,48 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/objectives/objective.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/nonzero.h>
 
 #include "core/base/error.h"
 
 namespace headscope::model {
 namespace {
+
+/// Of shuffle_random: as they were, in another's place, replaced.
+constexpr std::int64_t kShuffleClasses = 3;
+
+[[noreturn]] void refuse(const ModelConfig& config, const std::string& expected, const std::string& found) {
+    throw Error(ErrorCode::unsupported, escaped(config.name), "expected " + expected, "found " + found);
+}
+
+const char* stack_name(const ModelConfig& config) {
+    return config.encoder ? "an encoder-decoder" : config.causal ? "a decoder" : "an encoder";
+}
+
+std::string head_name(const ModelConfig& config) {
+    const std::string classes = std::to_string(config.classes) + " classes";
+    switch (config.head) {
+        case HeadKind::token_classes:
+            return "a head for " + classes + " of tokens";
+        case HeadKind::sequence_classes:
+            return "a head for " + classes + " of texts";
+        case HeadKind::none:
+            return "no head";
+        default:
+            return "a head for the vocabulary";
+    }
+}
+
+void want_encoder(const ModelConfig& config, const char* what) {
+    if (config.encoder || config.causal)
+        refuse(config, std::string("an encoder to train on ") + what, stack_name(config));
+}
+
+at::Tensor hidden_of(Trainable& model, const Batch& batch, const TrainingForward* training) {
+    return training ? model.forward(batch, *training) : model.model().forward(batch);
+}
 
 class TokenLabels : public Objective {
 public:
@@ -22,22 +58,95 @@ public:
                         "found " + std::string(batch.labels.defined() ? "another shape" : "none"));
         }
         const at::AutoGradMode recording(training != nullptr);
-        const at::Tensor hidden = training ? model.forward(batch, *training) : model.model().forward(batch);
-        return {{"loss", model.loss(hidden.flatten(0, 1), batch.labels.flatten(), options)}};
+        at::Tensor hidden = hidden_of(model, batch, training).flatten(0, 1), labels = batch.labels.flatten();
+        if (few_count()) {
+            // The head's product is for all of the vocabulary: it is made of the rows that count alone.
+            const at::Tensor counted = at::nonzero(labels >= 0).squeeze(1);
+            if (counted.numel() > 0) {
+                hidden = hidden.index_select(0, counted);
+                labels = labels.index_select(0, counted);
+            }
+        }
+        return {{names().front(), model.loss(hidden, labels, options)}};
     }
+
+protected:
+    virtual bool few_count() const { return false; }
 };
 
 class NextToken final : public TokenLabels {
 public:
     void check(const ModelConfig& config) const override {
-        const auto refuse = [&](const char* found) {
-            throw Error(ErrorCode::unsupported, escaped(config.name),
-                        "expected a plain decoder to train on the next token (headscope, Llama, Qwen and their kin)",
-                        found);
-        };
-        if (config.encoder) refuse("found an encoder-decoder");
-        if (!config.causal) refuse("found an encoder");
+        const char* wanted = "a plain decoder to train on the next token (headscope, Llama, Qwen and their kin)";
+        if (config.encoder || !config.causal) refuse(config, wanted, stack_name(config));
+        if (config.has_classes()) refuse(config, wanted, head_name(config));
     }
+};
+
+class Masked final : public TokenLabels {
+public:
+    void check(const ModelConfig& config) const override {
+        want_encoder(config, "masked tokens");
+        const char* wanted = "a head for the vocabulary to train on masked tokens";
+        if (!config.hashed.is_table()) refuse(config, wanted, "hashes of words, which have none");
+        if (config.head != HeadKind::vocabulary) refuse(config, wanted, head_name(config));
+    }
+    std::vector<std::string> names() const override { return {"masked"}; }
+
+protected:
+    bool few_count() const override { return true; }
+};
+
+class ShuffleRandom final : public TokenLabels {
+public:
+    void check(const ModelConfig& config) const override {
+        want_encoder(config, "shuffled and replaced tokens");
+        if (config.head != HeadKind::token_classes || config.classes != kShuffleClasses)
+            refuse(config, "a head for 3 classes of tokens (intact, shuffled, replaced)", head_name(config));
+    }
+    std::vector<std::string> names() const override { return {"shuffle_random"}; }
+};
+
+class Translation final : public TokenLabels {
+public:
+    void check(const ModelConfig& config) const override {
+        if (!config.encoder) refuse(config, "an encoder-decoder to train on translation", stack_name(config));
+        if (config.head != HeadKind::vocabulary)
+            refuse(config, "a head for the vocabulary to train on translation", head_name(config));
+    }
+    std::vector<std::string> names() const override { return {"translation"}; }
+};
+
+class Classify final : public Objective {
+public:
+    explicit Classify(std::int64_t classes) : classes_(classes) {}
+
+    void check(const ModelConfig& config) const override {
+        want_encoder(config, "classes of texts");
+        if (config.head != HeadKind::sequence_classes || config.classes != classes_) {
+            refuse(config,
+                   "a head for " + std::to_string(classes_) + (classes_ == 1 ? " class" : " classes") + " of texts",
+                   head_name(config));
+        }
+    }
+    std::vector<std::string> names() const override { return {classes_ == 1 ? "squared_error" : "classify"}; }
+
+    std::vector<NamedLoss> losses(Trainable& model, const Batch& batch, const HeadLossOptions& options,
+                                  const TrainingForward* training) const override {
+        const at::Tensor& wanted = classes_ == 1 ? batch.values : batch.labels;
+        if (!wanted.defined() || wanted.dim() != 1 || wanted.size(0) != batch.ids.size(0)) {
+            throw Error(ErrorCode::usage, "labels",
+                        std::string("expected a ") + (classes_ == 1 ? "number" : "class") + " for each text",
+                        "found " + std::string(wanted.defined() ? "another shape" : "none"));
+        }
+        const at::AutoGradMode recording(training != nullptr);
+        const at::Tensor first = hidden_of(model, batch, training).select(1, 0).contiguous();
+        return {
+            {names().front(), classes_ == 1 ? model.squared_error(first, wanted) : model.loss(first, wanted, options)}};
+    }
+
+private:
+    std::int64_t classes_;
 };
 
 }  // namespace
@@ -48,6 +157,16 @@ std::unique_ptr<Objective> token_labels() {
 
 std::unique_ptr<Objective> next_token() {
     return std::make_unique<NextToken>();
+}
+
+std::unique_ptr<Objective> make_objective(const std::string& kind, std::int64_t classes) {
+    if (kind == "next_token") return next_token();
+    if (kind == "masked") return std::make_unique<Masked>();
+    if (kind == "shuffle_random") return std::make_unique<ShuffleRandom>();
+    if (kind == "translation") return std::make_unique<Translation>();
+    if (kind == "classify") return std::make_unique<Classify>(classes);
+    throw Error(ErrorCode::usage, "objective", "expected next_token, masked, shuffle_random, translation or classify",
+                "found " + escaped(kind));
 }
 
 }  // namespace headscope::model

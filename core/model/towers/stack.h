@@ -51,6 +51,9 @@ public:
     LossSum loss(const at::Tensor& hidden_rows, const at::Tensor& targets, const HeadLossOptions& options) const {
         return head_.loss(hidden_rows, targets, options);
     }
+    LossSum squared_error(const at::Tensor& hidden_rows, const at::Tensor& values) const {
+        return head_.squared_error(hidden_rows, values);
+    }
     const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
 
 private:

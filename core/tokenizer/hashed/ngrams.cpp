@@ -111,6 +111,12 @@ void NgramCounter::feed(std::string_view text) {
     split_words(text, [this](const SplitWord& word) { feed_word(word.piece); });
 }
 
+void NgramCounter::forget_rare(std::size_t most) {
+    if (counts_.size() <= most) return;
+    for (std::int64_t least = 2; counts_.size() > most / 2; ++least)
+        std::erase_if(counts_, [least](const auto& entry) { return entry.second < least; });
+}
+
 std::vector<std::string> NgramCounter::most_frequent(std::size_t count) const {
     using Entry = std::pair<std::int64_t, Ngram>;
     std::vector<Entry> all;

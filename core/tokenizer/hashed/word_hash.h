@@ -28,6 +28,8 @@ public:
 
     const HashSettings& settings() const { return settings_; }
     const Ngrams* ngrams() const { return ngrams_.get(); }  ///< null: md5
+    /// Of lsh: a number for each n-gram, and then all of them again.
+    const std::vector<double>& normal() const { return normal_; }
 
     /// The word's id: kSpecialTokens, of emb with the word's row added.
     std::int32_t id(std::string_view word) const;

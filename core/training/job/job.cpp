@@ -93,8 +93,10 @@ json absolute(const JobKey& key, json value, const fs::path& base) {
 }
 
 /// What schedule.minimum_rate is where nothing is said of it.
-double standard_minimum(double learning_rate) {
-    return std::min(ScheduleSettings().minimum_rate, learning_rate / 10);
+double standard_minimum(const JobFile& job) {
+    const std::string& kind = job.schedule.kind;
+    if (kind == "linear" || kind == "cosine_restarts") return 0;
+    return std::min(ScheduleSettings().minimum_rate, job.optimizer.learning_rate / 10);
 }
 
 /// Takes back what `name` stands instead of. Keys in `keep` are left: two that were both written are told later.
@@ -128,8 +130,7 @@ public:
         // Said beside the list that it is about, it says nothing more.
         if (job_.model.layout == "custom" && given_.contains("model.layers")) given_.erase("model.layout");
         for (const std::string& name : given_) clear_alternatives(job_, name, given_);
-        if (!given_.contains("schedule.minimum_rate"))
-            job_.schedule.minimum_rate = standard_minimum(job_.optimizer.learning_rate);
+        if (!given_.contains("schedule.minimum_rate")) job_.schedule.minimum_rate = standard_minimum(job_);
         job_.tokenizer_given = given_.contains("data.tokenizer");
         if (!job_.tokenizer_given) job_.data.tokenizer = standard_tokenizer(job_);
     }
@@ -185,6 +186,18 @@ const JobKey* table_key(const std::string& name, std::vector<std::string>& insid
 }
 
 }  // namespace
+
+LossWords loss_words(const data::ObjectiveSettings& objective) {
+    if (objective.kind == "masked") return {"loss of masked tokens", "nats a token"};
+    if (objective.kind == "shuffle_random") return {"loss of shuffled and replaced tokens", "nats a token"};
+    if (objective.kind == "translation") return {"loss of translation", "nats a token"};
+    if (objective.kind != "classify") return {"loss", "nats a token"};
+    return objective.classes == 1 ? LossWords{"squared error", ""} : LossWords{"loss of classes", "nats a text"};
+}
+
+bool has_accuracy(const data::ObjectiveSettings& objective) {
+    return objective.kind != "next_token" && (objective.kind != "classify" || objective.classes > 1);
+}
 
 std::string standard_tokenizer(const JobFile& job) {
     // Generators have a tokenizer of their own.
@@ -250,10 +263,10 @@ void set_key(JobFile& job, const std::string& assignment) {
         value = whole;
     }
     const std::string full = key->full_name();
-    const bool follows = job.schedule.minimum_rate == standard_minimum(job.optimizer.learning_rate);
+    const bool follows = job.schedule.minimum_rate == standard_minimum(job);
     key->set(job, absolute(*key, checked_value(*key, value, place), {}));
-    if (follows && full == "optimizer.learning_rate")
-        job.schedule.minimum_rate = standard_minimum(job.optimizer.learning_rate);
+    if (follows && (full == "optimizer.learning_rate" || full == "schedule.kind"))
+        job.schedule.minimum_rate = standard_minimum(job);
     clear_alternatives(job, full, {});
     job.tokenizer_given |= full == "data.tokenizer";
     if (!job.tokenizer_given) job.data.tokenizer = standard_tokenizer(job);

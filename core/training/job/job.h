@@ -63,6 +63,7 @@ struct ScheduleSettings {
 struct EvaluationSettings {
     std::int64_t every = 100;  ///< steps; 0: never
     std::int64_t batches = 8;
+    std::int64_t patience = 0;  ///< evaluations in a row without a lower loss that end the run; 0: never
 };
 
 struct SnapshotSettings {
@@ -107,6 +108,15 @@ struct JobFile {
     std::int64_t sequences() const { return training.batch * training.accumulate; }
     std::int64_t step_tokens() const { return sequences() * data.sequence_length; }
 };
+
+/// What a job's loss is called, for people, and what it is counted in ("nats a token"; empty: nothing).
+struct LossWords {
+    const char* name;
+    const char* unit;
+};
+LossWords loss_words(const data::ObjectiveSettings& objective);
+/// Whether shares of right answers are measured beside the loss.
+bool has_accuracy(const data::ObjectiveSettings& objective);
 
 /// What data.tokenizer is where nothing is said of it: "bytes", or with model.from that checkpoint, for its tokenizer.
 std::string standard_tokenizer(const JobFile& job);

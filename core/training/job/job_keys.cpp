@@ -57,6 +57,7 @@ public:
     std::vector<JobKey> build() {
         top();
         model();
+        objective();
         data();
         training();
         optimizer();
@@ -157,6 +158,8 @@ private:
         };
         config(add("model", "rope_parameters", KeyKind::table,
                    "Rotary positions of another kind, as Llama's: { rope_type = \"linear\", factor = 2 }"));
+        config(add("model", "embedding", KeyKind::table,
+                   "Hashes of words in place of a vocabulary: { kind = \"emb\", hash = \"md5\", rows = 1000 }"));
         flag("rotary", "Rotary positions; without them heads may be of any size");
         flag("attention_bias", "Biases of queries, keys and values");
         flag("output_bias", "A bias of attention's output map");
@@ -168,11 +171,35 @@ private:
         flag("tie_word_embeddings", "The head is the embedding");
     }
 
+    void objective() {
+        using S = data::ObjectiveSettings;
+        const auto section = [&](JobKey& key, auto member) {
+            using Value = std::remove_reference_t<decltype(S().*member)>;
+            key.get = [=](const JobFile& job) { return json(job.data.objective.*member); };
+            key.set = [=](JobFile& job, const json& value) { job.data.objective.*member = value.get<Value>(); };
+        };
+        section(choice("objective", "kind", {"next_token", "masked", "shuffle_random", "translation", "classify"},
+                       "What is learned: the next token (decoders); masked tokens, or which tokens were shuffled or "
+                       "replaced (encoders); a translation (encoder-decoders); classes of texts (encoders)"),
+                &S::kind);
+        section(number("objective", "mask", 0, 1,
+                       "Of masked: share of the tokens to be guessed; 80 % of them are masked, 10 % replaced"),
+                &S::mask);
+        section(number("objective", "shuffle", 0, 1, "Of shuffle_random: share of the tokens that change places"),
+                &S::shuffle);
+        section(number("objective", "random", 0, 1,
+                       "Of shuffle_random: share of the other tokens that are replaced by a random one"),
+                &S::random);
+        section(count("objective", "classes", 1, 1 << 20, "Of classify: classes of a text; 1: a number"), &S::classes);
+    }
+
     void data() {
         using data::DataSettings;
-        bind_optional_texts(add("data", "text", KeyKind::paths,
-                                "Files, folders, patterns (*, ?, [..], **); .jsonl files with a \"text\" field"),
-                            &JobFile::data, &DataSettings::text);
+        bind_optional_texts(
+            add("data", "text", KeyKind::paths,
+                "Files, folders, patterns (*, ?, [..], **); .jsonl files with a \"text\" field, of translation "
+                "with \"source\" and \"target\", of classify with \"label\" and perhaps \"pair\""),
+            &JobFile::data, &DataSettings::text);
         bind_optional_text(
             add("data", "corpus", KeyKind::text, "A ready corpus, instead of text; see headscope list datasets"),
             &JobFile::data, &DataSettings::corpus);
@@ -285,13 +312,16 @@ private:
     void schedule() {
         const auto section = [&](JobKey& key, auto member) { bind(key, &JobFile::schedule, member); };
         using S = ScheduleSettings;
-        section(choice("schedule", "kind", {"cosine", "linear", "constant", "wsd"},
-                       "How the rate falls after warm-up; wsd: constant, then linear at the end"),
+        section(choice("schedule", "kind", {"cosine", "cosine_restarts", "linear", "constant", "wsd"},
+                       "How the rate falls after warm-up; cosine_restarts: five times from the peak; wsd: constant, "
+                       "then linear at the end"),
                 &S::kind);
         section(count("schedule", "warmup_steps", 0, 1e9, "Updates in which the rate rises to its peak"),
                 &S::warmup_steps);
         section(number("schedule", "warmup_start", 0, 100, "The rate that warm-up begins above"), &S::warmup_start);
-        section(number("schedule", "minimum_rate", 0, 100, "The rate of the last update"), &S::minimum_rate);
+        section(number("schedule", "minimum_rate", 0, 100,
+                       "The rate of the last update; of linear and cosine_restarts 0, if it is not said"),
+                &S::minimum_rate);
         auto& share = number("schedule", "decay_share", 0, 1, "Of wsd: the last part, in which the rate falls");
         share.above = true;
         section(share, &S::decay_share);
@@ -306,6 +336,9 @@ private:
               &JobFile::evaluation, &EvaluationSettings::every);
         every(count("evaluation", "batches", 1, 1e6, "Batches of an evaluation, always the same ones"),
               &JobFile::evaluation, &EvaluationSettings::batches);
+        bind(count("evaluation", "patience", 0, 1e9,
+                   "Evaluations in a row without a lower loss that end the run; 0: it goes on to its end"),
+             &JobFile::evaluation, &EvaluationSettings::patience);
         every(count("snapshots", "every", 0, 1e9, "Updates between snapshots; 0: only at the end"), &JobFile::snapshots,
               &SnapshotSettings::every);
         every(count("snapshots", "keep", 2, 1e6, "How many are kept, beside the best one"), &JobFile::snapshots,

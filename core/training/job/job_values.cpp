@@ -131,7 +131,8 @@ private:
 
     json table(const json& value) const {
         if (!value.is_object()) refuse(value, "a table { ... }");
-        if (key_.name == "rope_parameters") return value;  // the model's configuration says what it may hold
+        // The model's configuration says what these may hold.
+        if (key_.name == "rope_parameters" || key_.name == "embedding") return value;
         if (key_.name == "fixed_token") return fixed_token(value);
         if (key_.name == "generator") {
             if (!value.contains("name") || !value["name"].is_string())
@@ -184,6 +185,26 @@ std::string place_of_key(const JobFile& job, const std::string& name) {
     throw Error(ErrorCode::usage, place_of_key(job, key), "expected " + expected, "found " + found);
 }
 
+/// Keys of one objective beside another are a misunderstanding, as is an end by evaluations of which there are none.
+void check_objective(const JobFile& job) {
+    const data::ObjectiveSettings &objective = job.data.objective, standard;
+    const auto of = [&](const char* key, const char* kind, bool said) {
+        if (said && objective.kind != kind)
+            contradiction(job, std::string("objective.") + key,
+                          std::string("objective.kind = \"") + kind + "\" beside it", escaped(objective.kind));
+    };
+    of("mask", "masked", objective.mask != standard.mask);
+    of("shuffle", "shuffle_random", objective.shuffle != standard.shuffle);
+    of("random", "shuffle_random", objective.random != standard.random);
+    of("classes", "classify", objective.classes != standard.classes);
+    if (objective.kind != "next_token" && job.data.fixed_token)
+        contradiction(job, "data.fixed_token", "objective.kind = \"next_token\" beside it", escaped(objective.kind));
+    const bool held_out = job.data.validation > 0 || !job.data.validation_files.empty() || job.data.generator;
+    if (job.evaluation.patience > 0 && (job.evaluation.every == 0 || !held_out))
+        contradiction(job, "evaluation.patience", "held-out text, and evaluation.every above 0, beside it",
+                      job.evaluation.every == 0 ? "evaluation.every = 0" : "data.validation = 0");
+}
+
 }  // namespace
 
 json checked_value(const JobKey& key, const json& value, const std::string& place) {
@@ -220,6 +241,7 @@ void check_together(const JobFile& job) {
         contradiction(job, "data", "one of text, corpus and generator to train on",
                       data == 0 ? "none" : std::to_string(data) + " of them");
     }
+    check_objective(job);
     const double peak = job.optimizer.learning_rate;
     if (job.schedule.minimum_rate > peak)
         contradiction(job, "schedule.minimum_rate", "a rate of at most the learning rate, " + number_text(peak),
@@ -238,7 +260,7 @@ Error error_in_data(const JobFile& job, const Error& error) {
     const std::string& where = error.where();
     for (const JobKey& key : job_keys()) {
         const std::string name = key.full_name();
-        if (key.section != "data" || !where.starts_with(name)) continue;
+        if ((key.section != "data" && key.section != "objective") || !where.starts_with(name)) continue;
         // "data.generator NAME, OPTION": an option stands at a place of its own.
         const std::size_t comma = key.kind == KeyKind::table ? where.find(", ") : std::string::npos;
         const std::string option = comma == std::string::npos ? "" : name + "." + where.substr(comma + 2);

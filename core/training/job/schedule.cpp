@@ -15,6 +15,9 @@ constexpr std::array<double, 7> kPlanAt = {0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9
 /// What was planned on a busy machine would be done long before the time is over on one that is busy no more.
 constexpr double kFaster = 1.1;
 
+/// Falls of cosine_restarts, each from the peak.
+constexpr double kRestarts = 5;
+
 /// Of wsd: how far the fall at the end is, from 0 to 1.
 double fallen(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates) {
     const double share = schedule.decay_share;
@@ -35,7 +38,8 @@ double learning_rate(const ScheduleSettings& schedule, double peak, std::int64_t
     double progress =
         static_cast<double>(update - warmup) / static_cast<double>(std::max<std::int64_t>(1, updates - warmup));
     progress = std::clamp(progress, 0.0, 1.0);
-    if (schedule.kind == "cosine")
+    if (schedule.kind == "cosine_restarts" && progress < 1) progress = std::fmod(kRestarts * progress, 1.0);
+    if (schedule.kind == "cosine" || schedule.kind == "cosine_restarts")
         return minimum + (peak - minimum) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
     if (schedule.kind == "wsd") progress = fallen(schedule, update, updates);
     return peak + (minimum - peak) * progress;

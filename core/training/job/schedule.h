@@ -9,7 +9,9 @@ namespace headscope::training {
 
 /// The learning rate of update number `update` (from 1) of `updates` (> 0), with `peak` in the place of the job's
 /// learning_rate. Warm-up rises in a line from warmup_start to the peak at update warmup_steps; the last update has
-/// minimum_rate (constant: the peak). A pure function: nothing of it has to be saved.
+/// minimum_rate (constant: the peak). cosine_restarts falls five times from the peak (Loshchilov and Hutter, arXiv
+/// 1608.03983; get_cosine_with_hard_restarts_schedule_with_warmup of transformers, whose step this is). A pure
+/// function: nothing of it has to be saved.
 double learning_rate(const ScheduleSettings& schedule, double peak, std::int64_t update, std::int64_t updates);
 
 /// Whether the rate of this update, or of one before it, would be another one if `updates` were more.

@@ -7,20 +7,57 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/json.h"
 #include "core/base/machine.h"
 #include "core/base/nearest_word.h"
 #include "core/base/sha256.h"
 #include "core/base/text.h"
+#include "core/data/tokenizer_choice.h"
 #include "core/mixers/types/type.h"
+#include "core/model/fresh_weights.h"
 #include "core/model/objectives/objective.h"
 #include "core/model/presets.h"
+#include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::training {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t kNgrams = 50'000;  ///< of a job's text, at most
+constexpr const char* kNgramsName = "ngrams.json";
+constexpr std::uint64_t kLargestNgrams = 64'000'000;
+
+/// "head" of a native configuration that the job's objective is learned by, where a model has another one; else empty.
+std::string other_head(const JobFile& job, model::HeadKind head, std::int64_t classes, bool has_vocabulary) {
+    const data::ObjectiveSettings& objective = job.data.objective;
+    const auto of_classes = [&](const char* kind, model::HeadKind wanted, std::int64_t count) {
+        if (head == wanted && classes == count) return std::string();
+        return json{{"kind", kind}, {"classes", count}}.dump();
+    };
+    if (objective.kind == "shuffle_random") return of_classes("token_classes", model::HeadKind::token_classes, 3);
+    if (objective.kind == "classify")
+        return of_classes("sequence_classes", model::HeadKind::sequence_classes, objective.classes);
+    const bool masked = objective.kind == "masked" && has_vocabulary && head != model::HeadKind::vocabulary;
+    return masked ? json{{"kind", "masked_language"}}.dump() : std::string();
+}
+
+/// The head that a preset with its changes has.
+std::string other_head(const JobFile& job, const json& config) {
+    const json head = config.value("head", json::object());
+    const std::string kind = head.value("kind", "language");
+    const model::HeadKind now = kind == "token_classes"      ? model::HeadKind::token_classes
+                                : kind == "sequence_classes" ? model::HeadKind::sequence_classes
+                                : kind == "none"             ? model::HeadKind::none
+                                                             : model::HeadKind::vocabulary;
+    return other_head(job, now, head.value("classes", std::int64_t{0}), !config.contains("embedding"));
+}
+
+void check_objective(const JobFile& job, const model::ModelConfig& config) {
+    model::make_objective(job.data.objective.kind, job.data.objective.classes)->check(config);
+}
 
 void check_mixer(const JobFile& job, const std::string& key, const std::string& name) {
     const std::vector<std::string> known = mixers::known_names();
@@ -110,37 +147,130 @@ json preset_config(const JobFile& job) {
     if (config.contains("num_encoder_layers") && changed("num_hidden_layers") > 0)
         config["num_encoder_layers"] = changed("num_hidden_layers") / 2;
     config.update(changes);
+    // A table of the vocabulary is one kind of embedding; of another there is no vocabulary.
+    if (config.value("embedding", json::object()).value("kind", "table") == "table") {
+        config.erase("embedding");
+    } else {
+        for (const char* key : {"vocab_size", "tie_word_embeddings"})
+            if (!changes.contains(key)) config.erase(key);
+        config["tie_word_embeddings"] = config.value("tie_word_embeddings", false);
+    }
+    if (const std::string head = other_head(job, config); !head.empty()) config["head"] = json::parse(head);
     return config;
+}
+
+tokenizer::HashSettings hash_settings(const json& config) {
+    if (!config.contains("embedding")) return {};
+    return tokenizer::read_hash_settings(JsonView(config["embedding"], "config.json: embedding"));
+}
+
+std::shared_ptr<const tokenizer::Tokenizer> pieces_of(const JobFile& job, const tokenizer::HashSettings& settings,
+                                                      std::vector<data::TokenizerFile>& files) {
+    if (!settings.tokenizer_pieces) return nullptr;
+    if (!job.tokenizer_given || job.data.tokenizer == "bytes" || data::trained_size(job.data.tokenizer)) {
+        throw error_at_key(
+            job, "data.tokenizer",
+            Error(ErrorCode::usage, "",
+                  "expected the tokenizer whose pieces are hashed, a tokenizer.json or a folder with one",
+                  "found " + escaped(job.data.tokenizer)));
+    }
+    data::ChosenTokenizer chosen = data::tokenizer_at(job.base / job.data.tokenizer);
+    files = std::move(chosen.files);
+    return chosen.tokenizer;
+}
+
+/// What a checkpoint's folder has beside its weights.
+data::HashedWords words_in(const std::filesystem::path& folder, const tokenizer::HashSettings& settings) {
+    data::HashedWords words;
+    words.tokenizer =
+        std::dynamic_pointer_cast<const tokenizer::WordTokenizer>(tokenizer::read_word_tokenizer(folder, settings));
+    if (settings.tokenizer_pieces) words.files = data::tokenizer_at(folder / "tokenizer.json").files;
+    if (settings.hash == tokenizer::WordHashKind::lsh)
+        words.files.push_back({kNgramsName, read_small_file(folder / kNgramsName, kLargestNgrams, "list of n-grams")});
+    return words;
 }
 
 std::unique_ptr<model::Trainable> open_model(const JobFile& job, Progress& progress, const Cancellation& cancellation) {
     const auto file = checkpoint::Checkpoint::open(job.base / job.model.from);
     std::map<int, std::string> swap;
-    const std::vector<std::string> mixers = mixers_of(job, model::inspect(*file).config.all_layers());
+    const model::ModelConfig config = model::inspect(*file).config;
+    const std::vector<std::string> mixers = mixers_of(job, config.all_layers());
     for (std::size_t layer = 0; layer < mixers.size(); ++layer) swap[static_cast<int>(layer)] = mixers[layer];
-    const std::string options = job.model.mixers.empty() ? std::string() : job.model.mixers.dump();
-    return model::Trainable::open(*file, weight_type(job), {swap, options}, static_cast<std::uint64_t>(job.seed),
-                                  &progress, &cancellation);
+    model::MixerSwap changes(swap, job.model.mixers.empty() ? std::string() : job.model.mixers.dump());
+    if (!config.causal) changes.head = other_head(job, config.head, config.classes, config.hashed.is_table());
+    return model::Trainable::open(*file, weight_type(job), changes, static_cast<std::uint64_t>(job.seed), &progress,
+                                  &cancellation);
 }
 
 }  // namespace
 
-std::string model_config(const JobFile& job, std::int64_t vocabulary) {
+data::HashedWords hashed_words(const tokenizer::HashSettings& settings, const std::string& ngrams,
+                               const std::vector<float>& normal, std::shared_ptr<const tokenizer::Tokenizer> pieces) {
+    using tokenizer::Ngrams;
+    using tokenizer::WordHash;
+    data::HashedWords words;
+    std::shared_ptr<const WordHash> hash;
+    if (settings.hash == tokenizer::WordHashKind::lsh) {
+        auto list = parse_json(ngrams, kNgramsName).get<std::vector<std::string>>();
+        hash = std::make_shared<WordHash>(settings, std::make_shared<Ngrams>(std::move(list), kNgramsName), normal);
+        words.files.push_back({kNgramsName, ngrams});
+    } else {
+        hash = std::make_shared<WordHash>(settings);
+    }
+    words.tokenizer = std::make_shared<tokenizer::WordTokenizer>(std::move(hash), std::move(pieces));
+    return words;
+}
+
+std::optional<data::HashedWords> hashed_words(const JobFile& job, const std::filesystem::path& folder,
+                                              const data::DataPlaces& places, Progress& progress,
+                                              const Cancellation& cancellation) {
+    const std::filesystem::path own = folder.empty() && !job.model.from.empty() ? job.base / job.model.from : folder;
+    if (!own.empty()) {
+        const auto settings = tokenizer::hash_settings_in(own);
+        return settings ? std::optional(words_in(own, *settings)) : std::nullopt;
+    }
+    tokenizer::HashSettings settings;
+    try {
+        settings = hash_settings(preset_config(job));
+    } catch (const Error& error) {
+        throw at_config_key(job, error);
+    }
+    if (settings.is_table()) return std::nullopt;
+    std::vector<data::TokenizerFile> files;
+    auto pieces = pieces_of(job, settings, files);
+    std::string list;
+    std::vector<float> normal;
+    if (settings.hash == tokenizer::WordHashKind::lsh) {
+        const std::vector<std::string> found = data::frequent_ngrams(job.data, places, kNgrams, progress, cancellation);
+        settings.ngrams = static_cast<std::int64_t>(found.size());
+        list = tokenizer::ngrams_json(found);
+        normal = model::fresh_hash_normal(static_cast<std::uint64_t>(job.seed), settings.ngrams);
+    }
+    data::HashedWords words = hashed_words(settings, list, normal, std::move(pieces));
+    words.files.insert(words.files.end(), files.begin(), files.end());
+    return words;
+}
+
+std::string model_config(const JobFile& job, const OfData& data) {
     check_mixers(job);
     json config = preset_config(job);
+    const bool hashes = config.contains("embedding");
     const std::vector<std::string> mixers = mixers_of(job, config.at("num_hidden_layers").get<std::int64_t>());
     if (!mixers.empty()) config["layers"] = mixers;
     if (!job.model.mixers.empty()) {
         if (!config.contains("mixers")) config["mixers"] = json::object();
         config["mixers"].merge_patch(job.model.mixers);  // a preset's other options stay
     }
-    if (!job.model.config.contains("vocab_size")) config["vocab_size"] = vocabulary;
-    if (config["vocab_size"].get<std::int64_t>() < vocabulary) {
+    if (!hashes && !job.model.config.contains("vocab_size")) config["vocab_size"] = data.vocabulary;
+    if (!hashes && config["vocab_size"].get<std::int64_t>() < data.vocabulary) {
         throw error_at_key(job, "model.vocab_size",
                            Error(ErrorCode::mismatch, "",
-                                 "expected at least the tokenizer's " + std::to_string(vocabulary) + " tokens",
+                                 "expected at least the tokenizer's " + std::to_string(data.vocabulary) + " tokens",
                                  "found " + config["vocab_size"].dump()));
     }
+    if (data.ngrams > 0) config["embedding"]["ngrams"] = data.ngrams;
+    if (data.decoder_start >= 0 && !config.contains("decoder_start_token_id"))
+        config["decoder_start_token_id"] = data.decoder_start;
     if (!job.model.config.contains("max_position_embeddings")) {
         config["max_position_embeddings"] =
             std::max(config["max_position_embeddings"].get<std::int64_t>(), job.data.sequence_length);
@@ -155,6 +285,11 @@ std::string model_config(const JobFile& job, std::int64_t vocabulary) {
         }
     } catch (const Error& error) {
         throw at_config_key(job, error);
+    }
+    try {
+        check_objective(job, inspection.config);
+    } catch (const Error& error) {
+        throw error_at_key(job, "objective.kind", Error(error.code(), "", error.expected(), error.found()));
     }
     check_memory(job, inspection.config, static_cast<double>(inspection.parameters));
     return json_text(config);
@@ -189,28 +324,28 @@ void check_tokenizer(const JobFile& job) {
                              "found none"));
 }
 
-std::unique_ptr<model::Trainable> make_model(const JobFile& job, std::int64_t vocabulary, Progress& progress,
+std::unique_ptr<model::Trainable> make_model(const JobFile& job, const OfData& data, Progress& progress,
                                              const Cancellation& cancellation) {
     if (job.model.from.empty()) {
-        return model::Trainable::create(model_config(job, vocabulary), static_cast<std::uint64_t>(job.seed),
+        return model::Trainable::create(model_config(job, data), static_cast<std::uint64_t>(job.seed),
                                         weight_type(job));
     }
     check_from(job);
     std::unique_ptr<model::Trainable> model;
     try {
         model = open_model(job, progress, cancellation);
-        model::next_token()->check(std::as_const(*model).model().config());
+        check_objective(job, std::as_const(*model).model().config());
     } catch (const Error& error) {
         throw error_at_key(job, "model.from", error);
     }
     const auto& config = std::as_const(*model).model().config();
     check_memory(job, config, static_cast<double>(model->weights().numel()));
-    if (config.vocabulary < vocabulary) {
+    if (config.ids() < data.vocabulary) {
         throw error_at_key(job, "data.tokenizer",
                            Error(ErrorCode::mismatch, "",
-                                 "expected a tokenizer of at most the model's " + std::to_string(config.vocabulary) +
+                                 "expected a tokenizer of at most the model's " + std::to_string(config.ids()) +
                                      " tokens (that of model.from, say)",
-                                 "found one of " + std::to_string(vocabulary)));
+                                 "found one of " + std::to_string(data.vocabulary)));
     }
     if (config.max_positions > 0 && job.data.sequence_length > config.max_positions) {
         throw error_at_key(job, "data.sequence_length",

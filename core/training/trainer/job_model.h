@@ -4,26 +4,48 @@
 // From a job's [model] to a model that can be trained. Threads: the compute thread.
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/progress.h"
+#include "core/data/data_set.h"
 #include "core/model/trainable.h"
 #include "core/training/job/job.h"
 
 namespace headscope::training {
 
-/// The config.json of a job that starts from a preset: sizes, layers, options of mixers, the vocabulary of its data
-/// (`vocabulary`: the least that it may have). Throws Error with the place of the key in the job that is wrong.
-std::string model_config(const JobFile& job, std::int64_t vocabulary);
+/// What a job's data say of its model.
+struct OfData {
+    OfData(std::int64_t least_vocabulary) : vocabulary(least_vocabulary) {}  // NOLINT(google-explicit-constructor)
+    std::int64_t vocabulary;                                                 ///< the least that it may have
+    std::int64_t ngrams = 0;                                                 ///< of LSH; 0: not known
+    std::int64_t decoder_start = -1;  ///< that a decoder's texts begin with; -1: none
+};
+
+/// The config.json of a job that starts from a preset: sizes, layers, options of mixers, the head of its objective, the
+/// vocabulary of its data. Throws Error with the place of the key in the job that is wrong.
+std::string model_config(const JobFile& job, const OfData& data);
+
+/// What a job whose model hashes words reads; nothing with a vocabulary. `folder`: of the snapshot that it goes on
+/// from; empty: of model.from, or fresh, when LSH's n-grams are counted in the job's text and the hyperplanes are those
+/// that a fresh model draws.
+std::optional<data::HashedWords> hashed_words(const JobFile& job, const std::filesystem::path& folder,
+                                              const data::DataPlaces& places, Progress& progress,
+                                              const Cancellation& cancellation);
+/// The same of words whose n-grams (the text of ngrams.json; empty: none) and hyperplanes somebody else has:
+/// `embedding` of the configuration, numbers of model.hash_normal.
+data::HashedWords hashed_words(const tokenizer::HashSettings& settings, const std::string& ngrams,
+                               const std::vector<float>& normal, std::shared_ptr<const tokenizer::Tokenizer> pieces);
 
 /// What is wrong with a job's model.from before its weights are read: it is no checkpoint, or the job says sizes too.
 void check_from(const JobFile& job);
 /// Refuses a job whose checkpoint brings no tokenizer where another had to be named.
 void check_tokenizer(const JobFile& job);
 
-/// Fresh weights from the job's seed, or those of model.from with the job's mixers.
-std::unique_ptr<model::Trainable> make_model(const JobFile& job, std::int64_t vocabulary, Progress& progress,
+/// Fresh weights from the job's seed, or those of model.from with the job's mixers and the head of its objective.
+std::unique_ptr<model::Trainable> make_model(const JobFile& job, const OfData& data, Progress& progress,
                                              const Cancellation& cancellation);
 
 at::ScalarType weight_type(const JobFile& job);

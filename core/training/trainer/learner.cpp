@@ -25,17 +25,13 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t step, std::uint64_t part) 
     return state;
 }
 
-at::Tensor tensor_of(const std::vector<std::int64_t>& values) {
-    at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kLong);
-    std::memcpy(tensor.mutable_data_ptr(), values.data(), values.size() * sizeof(std::int64_t));
-    return tensor;
-}
-
-model::Batch batch_of(const data::DataBatch& batch) {
-    model::Batch made;
-    made.ids = ids_of(batch);
-    made.labels = tensor_of(batch.targets).view({batch.sequences, batch.length});
-    return made;
+/// `values` in this shape; undefined where there are none.
+template <class Number>
+at::Tensor tensor_of(const std::vector<Number>& values, at::ScalarType type, at::IntArrayRef shape) {
+    if (values.empty()) return {};
+    at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, type);
+    std::memcpy(tensor.mutable_data_ptr(), values.data(), values.size() * sizeof(Number));
+    return tensor.view(shape);
 }
 
 at::Tensor sum_of(const std::vector<model::NamedLoss>& losses) {
@@ -55,17 +51,41 @@ void read_into(at::Tensor& to, const checkpoint::Checkpoint& file, const std::st
 
 }  // namespace
 
-at::Tensor ids_of(const data::DataBatch& batch) {
-    return tensor_of(batch.ids).view({batch.sequences, batch.length});
+model::Batch batch_of(const data::DataBatch& batch) {
+    const std::int64_t all = batch.sequences, length = batch.length;
+    model::Batch made;
+    made.ids = tensor_of(batch.ids, at::kLong, {all, length});
+    made.lengths = batch.lengths;
+    if (!batch.target_ids.empty()) {
+        made.target = tensor_of(batch.target_ids, at::kLong, {all, batch.target_length});
+        made.target_lengths = batch.target_lengths;
+    }
+    if (batch.bits_per_token > 0) made.features = tensor_of(batch.bits, at::kByte, {all, length, batch.bits_per_token});
+    if (!batch.points.empty()) made.features = tensor_of(batch.points, at::kLong, {all, length, 1});
+    if (static_cast<std::int64_t>(batch.targets.size()) == made.predicted().numel())
+        made.labels = tensor_of(batch.targets, at::kLong, made.predicted().sizes());
+    else
+        made.labels = tensor_of(batch.targets, at::kLong, {all});
+    made.values = tensor_of(batch.values, at::kFloat, {all});
+    return made;
 }
 
 void Loss::add(const std::vector<model::NamedLoss>& losses) {
     sum += losses.front().loss.cross_entropy;
     counted += losses.front().loss.rows;
+    correct += losses.front().loss.correct;
+}
+
+void Loss::add(const Loss& other) {
+    sum += other.sum;
+    counted += other.counted;
+    correct += other.correct;
 }
 
 Learner::Learner(std::unique_ptr<model::Trainable> model, const JobFile& job)
-    : model_(std::move(model)), objective_(model::next_token()), job_(job) {
+    : model_(std::move(model)),
+      objective_(model::make_objective(job.data.objective.kind, job.data.objective.classes)),
+      job_(job) {
     objective_->check(std::as_const(*model_).model().config());
     const at::Tensor weights = model_->weights();
     first_ = at::zeros({weights.numel()}, at::kFloat);
@@ -108,9 +128,12 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
         exchange_->sum(sums_);
     else
         exchange_->finish();
-    double sums[2] = {loss.sum, static_cast<double>(loss.counted)};
-    exchange_->processes().sum(sums, 2);
-    return {sums[0], static_cast<std::int64_t>(sums[1])};
+    double sums[3] = {loss.sum, static_cast<double>(loss.counted), static_cast<double>(loss.correct)};
+    exchange_->processes().sum(sums, 3);
+    loss.sum = sums[0];
+    loss.counted = static_cast<std::int64_t>(sums[1]);
+    loss.correct = static_cast<std::int64_t>(sums[2]);
+    return loss;
 }
 
 double Learner::gradient_norm() const {

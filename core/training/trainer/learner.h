@@ -21,14 +21,20 @@ namespace headscope::training {
 
 /// What a pass over some sequences found.
 struct Loss {
-    double sum = 0;            ///< cross-entropy of the objective's first loss, nats
-    std::int64_t counted = 0;  ///< targets
+    double sum = 0;            ///< of the objective's first loss: cross-entropy in nats, or squared errors
+    std::int64_t counted = 0;  ///< targets, or values
+    std::int64_t correct = 0;  ///< targets that have the largest logit
     void add(const std::vector<model::NamedLoss>& losses);
-    double mean() const { return counted > 0 ? sum / static_cast<double>(counted) : 0; }
+    void add(const Loss& other);
+    double mean() const { return share(sum); }
+    double accuracy() const { return share(static_cast<double>(correct)); }
+
+private:
+    double share(double part) const { return counted > 0 ? part / static_cast<double>(counted) : 0; }
 };
 
-/// [B, L] int64.
-at::Tensor ids_of(const data::DataBatch& batch);
+/// What a model reads of a batch of data, with what its objective compares with.
+model::Batch batch_of(const data::DataBatch& batch);
 
 class Learner {
 public:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/model/generate.h"
@@ -20,6 +21,20 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// At most so many tokens of each sequence, and of each target.
+model::Batch first_tokens(model::Batch batch, std::int64_t most) {
+    const auto cut = [most](at::Tensor& tensor, std::vector<std::int64_t>& lengths) {
+        if (!tensor.defined() || tensor.size(1) <= most) return;
+        tensor = tensor.narrow(1, 0, most).contiguous();
+        for (std::int64_t& length : lengths) length = std::min(length, most);
+    };
+    std::vector<std::int64_t> same;
+    cut(batch.features, same);
+    cut(batch.ids, batch.lengths);
+    cut(batch.target, batch.target_lengths);
+    return batch;
+}
+
 }  // namespace
 
 void Observer::warn(const std::string& text) {
@@ -29,33 +44,35 @@ void Observer::warn(const std::string& text) {
 /// Loss on the held-out batches, always the same ones. What was found, for people.
 std::string Observer::validate() {
     if (!s_.held_out) return "no held-out text";
-    if (std::isfinite(s_.state.validation)) return "loss " + number_text(s_.state.validation);
+    const std::string name = loss_words(s_.job.data.objective).name;
+    if (std::isfinite(s_.state.validation)) return name + " " + number_text(s_.state.validation);
     const auto start = Clock::now();
     Loss all;
     std::int64_t wanted = s_.job.evaluation.batches * s_.job.training.batch;
     if (s_.held_out->epoch() > 0) wanted = std::min(wanted, s_.held_out->epoch());  // no window counts twice
     for (std::int64_t first = 0; first < wanted; first += s_.job.training.batch) {
-        const Loss one =
-            s_.learner->evaluate(s_.held_out->read(first, std::min(s_.job.training.batch, wanted - first)));
-        all.sum += one.sum;
-        all.counted += one.counted;
+        all.add(s_.learner->evaluate(s_.held_out->read(first, std::min(s_.job.training.batch, wanted - first))));
     }
     s_.state.validation = all.mean();
-    emit_(Validation{s_.state.step, all.mean(), all.counted, seconds_since(start)});
+    Validation event{s_.state.step, all.mean(), all.counted, seconds_since(start)};
+    if (has_accuracy(s_.job.data.objective)) event.accuracy = all.accuracy();
+    emit_(event);
     if (!std::isfinite(all.mean())) warn("the validation loss is not finite");
-    return "loss " + number_text(all.mean());
+    return name + " " + number_text(all.mean());
 }
 
 void Observer::probe() {
     const data::BatchSource& source = s_.held_out ? *s_.held_out : *s_.source;
-    const data::DataBatch batch = source.read(0, s_.job.probe.sequences);
-    const std::int64_t length = std::min(s_.job.probe.length, batch.length);
-    ProbeResult result = measure(s_.learner->model().model(), ids_of(batch).narrow(1, 0, length).contiguous(), never_);
+    const model::Batch batch = first_tokens(batch_of(source.read(0, s_.job.probe.sequences)), s_.job.probe.length);
+    ProbeResult result = measure(s_.learner->model().model(), batch, never_);
     result.step = s_.state.step;
     emit_(std::move(result));
 }
 
 void Observer::sample() {
+    // Encoders say no next token, encoder-decoders want a source, and hashes tell no words.
+    const model::ModelConfig& config = std::as_const(s_.learner->model()).model().config();
+    if (!config.causal || config.encoder || config.has_classes() || !config.hashed.is_table()) return;
     try {
         const auto& tokenizer = s_.data->tokenizer();
         std::string prompt = s_.job.sample.prompt;

@@ -23,14 +23,14 @@ constexpr std::size_t kDistances = 4;  ///< of local_focus
 
 class IndicatorProbe final : public model::Probe {
 public:
-    IndicatorProbe(const model::Model& model, const at::Tensor& ids) : sites_(model.sites()) {
+    IndicatorProbe(const model::Model& model, const model::Batch& batch) : sites_(model.sites()) {
         for (const Site& site : sites_) heads_ = std::max<std::size_t>(heads_, static_cast<std::size_t>(site.heads));
-        request_.histogram = false;
-        request_.column_mass = false;
-        request_.thumbnail_size = kProbeThumbnail;
-        const at::Tensor plain = ids.contiguous();
-        const auto* first = plain.const_data_ptr<std::int64_t>();
-        request_.tokens.assign(first, first + plain.numel());
+        cross_.histogram = false;
+        cross_.column_mass = false;
+        cross_.thumbnail_size = kProbeThumbnail;
+        source_ = with_tokens(cross_, batch.ids);
+        if (batch.target.defined()) target_ = with_tokens(cross_, batch.target);
+        cross_.cross = true;
         const std::size_t all = sites_.size() * heads_;
         const auto add = [&](const char* name, std::size_t size) {
             result_.indicators.push_back({name, std::vector<double>(size, kAbsent)});
@@ -50,7 +50,7 @@ public:
         if (offsets_) add("offset", all);
         for (const std::int64_t distance : kProbeDistances)
             if (distance <= farthest) add(bias_name(distance).c_str(), all);
-        const std::int64_t side = std::min(kProbeThumbnail, ids.size(1));
+        const std::int64_t side = std::min(kProbeThumbnail, batch.ids.size(1));
         result_.thumbnail_size = side;
         result_.thumbnails.assign(all * static_cast<std::size_t>(side * side), std::numeric_limits<float>::quiet_NaN());
     }
@@ -78,7 +78,10 @@ public:
     }
 
     const kernels::StatisticsRequest* request(SiteIndex site) override {
-        return sites_.at(static_cast<std::size_t>(site.value)).has_matrix ? &request_ : nullptr;
+        const Site& about = sites_.at(static_cast<std::size_t>(site.value));
+        if (!about.has_matrix) return nullptr;
+        if (about.query_stream != about.key_stream) return &cross_;
+        return about.query_stream == "target" ? &target_ : &source_;
     }
 
     void measured(const model::AttentionRecord& record) override {
@@ -106,6 +109,13 @@ private:
         {"score_mean", &kernels::Statistics::score_mean},
         {"score_variance", &kernels::Statistics::score_variance},
     };
+
+    static kernels::StatisticsRequest with_tokens(kernels::StatisticsRequest request, const at::Tensor& ids) {
+        const at::Tensor plain = ids.contiguous();
+        const auto* first = plain.const_data_ptr<std::int64_t>();
+        request.tokens.assign(first, first + plain.numel());
+        return request;
+    }
 
     std::vector<double>& values_of(std::string_view name) {
         const auto found = std::find_if(result_.indicators.begin(), result_.indicators.end(),
@@ -155,23 +165,23 @@ private:
 
     const std::vector<Site>& sites_;
     std::size_t heads_ = 0;
-    bool offsets_ = false;  ///< some heads have one
-    bool typed_ = false;    ///< some layer's tokens have types
-    kernels::StatisticsRequest request_;
+    bool offsets_ = false;                                ///< some heads have one
+    bool typed_ = false;                                  ///< some layer's tokens have types
+    kernels::StatisticsRequest source_, target_, cross_;  ///< of the streams' own attention, and from one to the other
     ProbeResult result_;
 };
 
 }  // namespace
 
-ProbeResult measure(model::Model& model, const at::Tensor& ids, const Cancellation& cancellation) {
+ProbeResult measure(model::Model& model, const model::Batch& batch, const Cancellation& cancellation) {
     const auto start = std::chrono::steady_clock::now();
     const c10::InferenceMode inference;
-    IndicatorProbe probe(model, ids);
+    IndicatorProbe probe(model, batch);
     model::ForwardOptions options;
     options.probe = &probe;
     options.cancellation = &cancellation;
     try {
-        model.forward(model::Batch{ids, {}, {}}, options);
+        model.forward(batch, options);
     } catch (const kernels::Cancelled&) {
         throw Stopped();
     }

@@ -12,6 +12,7 @@
 #include "core/base/output_file.h"
 #include "core/data/token_file.h"
 #include "core/mixers/types/type.h"
+#include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/training/job/run_end.h"
 #include "core/training/trainer/job_model.h"
 
@@ -60,13 +61,15 @@ void write_job(const RunFolder& run, const JobFile& job) {
     file.publish();
 }
 
-void open_data(Session& session, Progress& progress, const Cancellation& cancellation) {
+void open_data(Session& session, const fs::path& folder, Progress& progress, const Cancellation& cancellation) {
     data::DataPlaces places;
     places.base = session.job.base;
     places.run = session.run.path;
     check_tokenizer(session.job);
     try {
-        session.data = data::DataSet::prepare(session.job.data, places, progress, cancellation);
+        session.words = hashed_words(session.job, folder, places, progress, cancellation);
+        session.data = data::DataSet::prepare(session.job.data, places, progress, cancellation,
+                                              session.words ? &*session.words : nullptr);
     } catch (const Error& error) {
         throw error_in_data(session.job, error);
     }
@@ -99,8 +102,12 @@ void check_data(const Session& session, const std::string& hash, const fs::path&
 }
 
 void begin_model(Session& session, Progress& progress, const Cancellation& cancellation) {
-    session.learner = std::make_unique<Learner>(
-        make_model(session.job, session.data->vocabulary(), progress, cancellation), session.job);
+    OfData data = session.data->vocabulary();
+    if (session.words)
+        if (const auto* ngrams = session.words->tokenizer->word_hash()->ngrams()) data.ngrams = ngrams->size();
+    if (session.job.data.objective.kind == "translation")
+        data.decoder_start = session.source->read(0, 1).target_ids.at(0);
+    session.learner = std::make_unique<Learner>(make_model(session.job, data, progress, cancellation), session.job);
     set_guide(session);
     fresh_state(session);
 }

@@ -14,8 +14,9 @@ namespace headscope::training {
 
 void write_job(const RunFolder& run, const JobFile& job);
 
-/// data, source and held_out, by the job.
-void open_data(Session& session, Progress& progress, const Cancellation& cancellation);
+/// words, data, source and held_out, by the job. `folder`: of the snapshot that the session goes on from; may be empty.
+void open_data(Session& session, const std::filesystem::path& folder, Progress& progress,
+               const Cancellation& cancellation);
 /// Refuses data of another hash than a run began with; `where` names what says so.
 void check_data(const Session& session, const std::string& hash, const std::filesystem::path& where);
 

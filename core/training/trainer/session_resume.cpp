@@ -111,7 +111,7 @@ void open_resumed(Session& session, int processes, Progress& progress, const Can
         if (const auto* one = std::get_if<ProbeResult>(&event.what)) session.probed_first |= one->step == 0;
     }
     check_end(session.job, was, state.step, state.planned_steps, session.run.path);
-    open_data(session, progress, cancellation);
+    open_data(session, step >= 0 ? session.snapshots->folder(step) : fs::path(), progress, cancellation);
     if (step >= 0) {
         const fs::path folder = session.snapshots->folder(step);
         check_job(read_job(state.job, "snapshot"), was, folder);

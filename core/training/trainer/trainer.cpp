@@ -80,7 +80,11 @@ public:
 private:
     TrainingState& state() { return s_.state; }
     bool minutes() const { return s_.job.training.minutes.has_value(); }
-    bool done() const { return s_.state.planned_steps > 0 && s_.state.step >= s_.state.planned_steps; }
+    bool done() const {
+        const std::int64_t patience = s_.job.evaluation.patience;
+        if (patience > 0 && s_.state.waited >= patience) return true;
+        return s_.state.planned_steps > 0 && s_.state.step >= s_.state.planned_steps;
+    }
     double elapsed() const { return before_ + seconds_since(start_) - paused_; }
 
     void emit(What what) {
@@ -165,8 +169,11 @@ private:
     /// Loss and gradient of the step; computed again when they are not finite: a fault of the machine passes, one of
     /// the job does not. The weights are still those of the step before.
     void compute(const std::vector<data::DataBatch>& parts, std::int64_t number, Step& event) {
+        const std::string name = loss_words(s_.job.data.objective).name;
         for (int attempt = 0; attempt < 2; ++attempt) {
-            event.loss = s_.learner->gradients(parts, number).mean();
+            const Loss found = s_.learner->gradients(parts, number);
+            event.loss = found.mean();
+            if (has_accuracy(s_.job.data.objective)) event.accuracy = found.accuracy();
             if (request_.on_gradients) request_.on_gradients(number, attempt, s_.learner->summed_gradients());
             event.gradient_norm = s_.learner->gradient_norm();
             const bool finite = std::isfinite(event.loss) && std::isfinite(event.gradient_norm);
@@ -177,15 +184,15 @@ private:
                 return;
             }
             if (attempt == 0)
-                log(LogLevel::warning, "update " + std::to_string(number) + ": loss " + number_text(event.loss) +
-                                           ", gradient norm " + number_text(event.gradient_norm) +
-                                           "; not applied, computed again");
+                log(LogLevel::warning, "update " + std::to_string(number) + ": " + name + " " +
+                                           number_text(event.loss) + ", gradient norm " +
+                                           number_text(event.gradient_norm) + "; not applied, computed again");
         }
         throw Error(ErrorCode::limit, "update " + std::to_string(number),
                     "expected a finite loss and gradient; nothing of this update was kept, the run can be resumed, or "
                     "forked with a lower learning rate, from its last snapshot",
-                    "found loss " + number_text(event.loss) + " and gradient norm " + number_text(event.gradient_norm) +
-                        ", twice");
+                    "found " + name + " " + number_text(event.loss) + " and gradient norm " +
+                        number_text(event.gradient_norm) + ", twice");
     }
 
     double rate(std::int64_t update) {
@@ -196,11 +203,26 @@ private:
 
     void after_step() {
         const std::int64_t step = state().step;
-        if (due(step, s_.job.evaluation.every)) observer_.validate();
+        if (due(step, s_.job.evaluation.every)) {
+            observer_.validate();
+            wait_for_better();
+        }
         if (due(step, s_.job.probe.every)) observer_.probe();
         if (due(step, s_.job.sample.every)) observer_.sample();
         if (due(step, s_.job.snapshots.every)) snapshot();
         if (request_.stop_after && request_.stop_after(step)) stop();
+    }
+
+    /// Counts the planned evaluations in a row that found no lower loss: job, data and step decide it alone.
+    void wait_for_better() {
+        const std::int64_t patience = s_.job.evaluation.patience;
+        if (patience == 0 || !s_.held_out) return;
+        const bool better = state().validation < state().least_validation;
+        state().waited = better ? 0 : state().waited + 1;
+        if (better) state().least_validation = state().validation;
+        if (state().waited >= patience)
+            log(LogLevel::note, "ends here: " + std::to_string(patience) +
+                                    " evaluations in a row found no lower loss (evaluation.patience)");
     }
 
     // What is done between two updates.

@@ -48,7 +48,7 @@ void open_fresh(Session& session, Progress& progress, const Cancellation& cancel
         model_config(session.job, 1);
     else
         check_from(session.job);
-    open_data(session, progress, cancellation);
+    open_data(session, {}, progress, cancellation);
     begin_model(session, progress, cancellation);
     create_run(session);
 }
@@ -92,9 +92,9 @@ void open_fork(Session& session, const TrainRequest& request, Progress& progress
     const TrainingState state = verify_snapshot(request.from, cancellation);
     take_model(session.job, state);
     take_tokenizer(session.job, state, request.from);
-    open_data(session, progress, cancellation);
+    open_data(session, request.from, progress, cancellation);
     open_snapshot(session, request.from, progress, cancellation);
-    const std::int64_t vocabulary = std::as_const(session.learner->model()).model().config().vocabulary;
+    const std::int64_t vocabulary = std::as_const(session.learner->model()).model().config().ids();
     if (session.data->vocabulary() > vocabulary)
         throw error_at_key(
             session.job, "data.tokenizer",
@@ -108,6 +108,8 @@ void open_fork(Session& session, const TrainRequest& request, Progress& progress
         session.state.planned_steps = fresh.planned_steps;
         session.state.best_step = -1;
         session.state.best_validation = fresh.best_validation;
+        session.state.least_validation = fresh.least_validation;
+        session.state.waited = 0;
         if (state.data_hash != session.data->hash()) session.state.position = 0;
         if (fresh.planned_steps > 0 && fresh.planned_steps <= state.step)
             throw error_at_key(session.job, "training.steps",

@@ -4,6 +4,7 @@
 // What train() has in its hands once everything is found and checked. For core/training only.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ std::vector<Replay> replays_of(const std::vector<Event>& journal, std::int64_t f
 struct Session {
     JobFile job;
     RunFolder run;
+    std::optional<data::HashedWords> words;  ///< of a model that hashes them
     std::shared_ptr<const data::DataSet> data;
     std::unique_ptr<const data::BatchSource> source, held_out;  ///< held_out may be null
     std::unique_ptr<Learner> learner;

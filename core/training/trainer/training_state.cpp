@@ -33,6 +33,8 @@ json state_json(const TrainingState& state) {
             {"validation", number(state.validation)},
             {"best_validation", number(state.best_validation)},
             {"best_step", state.best_step},
+            {"least_validation", number(state.least_validation)},
+            {"waited", state.waited},
             {"job", state.job},
             {"data_hash", state.data_hash},
             {"layout", state.layout},
@@ -56,6 +58,8 @@ TrainingState read_state(const json& document, const std::string& where) {
     state.validation = view.number_or("validation", std::numeric_limits<double>::quiet_NaN());
     state.best_validation = view.number_or("best_validation", std::numeric_limits<double>::infinity());
     state.best_step = view.at("best_step").integer({-1, counts.highest});
+    state.least_validation = view.number_or("least_validation", std::numeric_limits<double>::infinity());
+    state.waited = view.integer_or("waited", 0, counts);  // older states lack the two
     state.job = view.at("job").string();
     state.data_hash = view.at("data_hash").string();
     state.layout = view.at("layout").string();

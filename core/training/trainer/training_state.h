@@ -27,9 +27,11 @@ struct TrainingState {
     double validation = std::numeric_limits<double>::quiet_NaN();  ///< loss at this step
     double best_validation = std::numeric_limits<double>::infinity();
     std::int64_t best_step = -1;
-    std::string job;        ///< TOML, every key written out
-    std::string data_hash;  ///< of the data that the position is in
-    std::string layout;     ///< layout_hash() of the model
+    double least_validation = std::numeric_limits<double>::infinity();  ///< of the evaluations that patience counts
+    std::int64_t waited = 0;  ///< of these, since that one; 0 without patience
+    std::string job;          ///< TOML, every key written out
+    std::string data_hash;    ///< of the data that the position is in
+    std::string layout;       ///< layout_hash() of the model
     std::string program_version;
 };
 

@@ -26,7 +26,7 @@ TEST_CASE("The probe keeps the softmax fraction of each head, and what is of imp
     options.two_branches = true;
     tests::FakeModel model(options);
     const at::Tensor ids = at::arange(2 * 10, at::kLong).view({2, 10}).remainder(40);
-    const auto result = training::measure(model, ids, Cancellation());
+    const auto result = training::measure(model, {ids, {}, {}}, Cancellation());
     const auto* fraction = values_of(result, "softmax_fraction");
     REQUIRE(fraction);
     REQUIRE(fraction->size() == 4 * 4);  // three layers, one of them two sites
@@ -44,7 +44,7 @@ TEST_CASE("The probe keeps the softmax fraction of each head, and what is of imp
         CHECK(std::isnan(values_of(result, "sink")->at(at)));
     }
     tests::FakeModel plain({});
-    CHECK(values_of(training::measure(plain, ids, Cancellation()), "softmax_fraction") == nullptr);
+    CHECK(values_of(training::measure(plain, {ids, {}, {}}, Cancellation()), "softmax_fraction") == nullptr);
 }
 
 TEST_CASE("The probe keeps offsets, and biases of some distances", "[training]") {
@@ -52,7 +52,7 @@ TEST_CASE("The probe keeps offsets, and biases of some distances", "[training]")
     options.distances = true;
     tests::FakeModel model(options);
     const at::Tensor ids = at::arange(2 * 10, at::kLong).view({2, 10}).remainder(40);
-    const auto result = training::measure(model, ids, Cancellation());
+    const auto result = training::measure(model, {ids, {}, {}}, Cancellation());
     const auto *offset = values_of(result, "offset"), *near = values_of(result, "bias_1");
     REQUIRE(offset);
     REQUIRE(near);
@@ -65,5 +65,5 @@ TEST_CASE("The probe keeps offsets, and biases of some distances", "[training]")
         CHECK(std::isnan(near->at(static_cast<std::size_t>(4 + h))));
     }
     tests::FakeModel plain({});
-    CHECK(values_of(training::measure(plain, ids, Cancellation()), "offset") == nullptr);
+    CHECK(values_of(training::measure(plain, {ids, {}, {}}, Cancellation()), "offset") == nullptr);
 }
