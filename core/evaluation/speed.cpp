@@ -120,11 +120,17 @@ std::vector<SpeedValue> measure_speed(model::Model& model, const SpeedOptions& o
     job.data.objective.classes = model.config().classes;
     job.data.sequence_length = length;
     job.training.batch = options.batch;
-    training::Learner learner(options.open(), job);
+    std::optional<training::Learner> learner;
+    try {
+        learner.emplace(options.open(), job);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::unsupported) throw;
+        return values;
+    }
     std::int64_t step = 0;
     values.push_back(timed("step_ms", options, score, [&] {
-        learner.gradients({batch}, step);
-        learner.update(1e-5, learner.gradient_norm(), ++step);
+        learner->gradients({batch}, step);
+        learner->update(1e-5, learner->gradient_norm(), ++step);
     }));
     return values;
 }

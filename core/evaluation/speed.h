@@ -30,7 +30,8 @@ struct SpeedValue {
     std::int64_t runs = 0;
 };
 
-/// Sequences of `length` tokens, an encoder-decoder's target as long. A model that no objective fits has no step_ms.
+/// Sequences of `length` tokens, an encoder-decoder's target as long. A model that cannot be trained here
+/// has no step_ms.
 std::vector<SpeedValue> measure_speed(model::Model& model, const SpeedOptions& options, std::int64_t length,
                                       const ScoreOptions& score);
 

@@ -83,6 +83,20 @@ TEST_CASE("evaluate runs generated tasks", "[app][evaluate]") {
     CHECK(accuracy->at("value").get<double>() <= 1);
 }
 
+TEST_CASE("evaluate times passes", "[app][evaluate]") {
+    const Outcome outcome =
+        run_headscope({"evaluate", sample().string(), "--task", "speed", "--length", "8,16", "--batch", "2", "--json"});
+    check_success(outcome);
+    const json document = json::parse(outcome.out);
+    for (const std::int64_t length : {8, 16}) {
+        const json* forward = row_of(document, "forward_ms", length);
+        REQUIRE(forward != nullptr);
+        CHECK(forward->at("value").get<double>() > 0);
+    }
+    CHECK(document.at("models").at(0).at("attention_parameters").get<std::int64_t>() > 0);
+    CHECK(document.at("models").at(0).at("embedding_parameters").get<std::int64_t>() > 0);
+}
+
 TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
     const TemporaryFolder folder;
     write_file(folder / "a.txt", kText);
@@ -97,6 +111,11 @@ TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
     check_refusal(evaluate({"--task", "perplexity", "--data", text, "--length", "100000"}), "context length");
     check_refusal(evaluate({"--task", "perplexity", "--data", text, "--skip", "99"}), "[--skip]");
     check_refusal(evaluate({"--task", "copy", "--task-option", "copy.symbls=4"}), "symbls");
+    check_refusal(evaluate({"--task", "masked", "--data", text}), "found a decoder");
+    check_refusal(evaluate({"--task", "shuffle_random", "--data", text}), "found a decoder");
+    check_refusal(evaluate({"--task", "classify", "--data", "rte=" + text}), "found a decoder");
+    check_refusal(evaluate({"--task", "translation", "--data", text}), "found a decoder");
+    check_refusal(evaluate({"--task", "translation,perplexity", "--data", text}), "one after the other");
     check_usage_error(evaluate({"--task", "perplexity", "--data", text, "--length", "0"}));
     check_usage_error(evaluate({"--task", "perplexity", "--data", text, "-o", (folder / "a.txt.pdf").string()}));
     check_usage_error(evaluate({"--data", text}));
@@ -280,7 +299,8 @@ TEST_CASE("list tasks names the tasks of texts and of generators", "[app][evalua
     std::vector<std::string> names;
     for (const auto& task : tasks) names.push_back(task.at("name"));
     for (const char* wanted : {"perplexity", "next_token_accuracy", "mqar", "copy", "induction", "needle",
-                               "position_perplexity", "niah_single_1", "ruler_retrieval", "ruler-niah"})
+                               "position_perplexity", "niah_single_1", "ruler_retrieval", "ruler-niah", "masked",
+                               "shuffle_random", "classify", "translation", "speed"})
         CHECK(std::find(names.begin(), names.end(), wanted) != names.end());
 }
 
