@@ -220,6 +220,9 @@ std::vector<NamedValue> translate(model::Model& model, const LabelledWork& work,
     const data::TokenCode code(work.tokenizer.tokenizer);
     data::ItemForm form{settings_of("translation", length, 2).objective, code,
                         data::special_ids(tokenizer, work.tokenizer.files), data::frame_of(tokenizer), length};
+    // As ObjectiveReader has it, so that no source is empty.
+    if (form.frame.before.empty() && form.frame.after.empty()) form.frame.after = {form.special.last};
+    // What the model's files say of its decoder goes before what its tokenizer would.
     if (model.config().decoder_start >= 0) form.special.first = model.config().decoder_start;
     if (!work.beams.end_tokens.empty()) form.special.last = work.beams.end_tokens.front();
     data::check(form);
