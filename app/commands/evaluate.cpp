@@ -36,6 +36,7 @@
 #include "core/model/model.h"
 #include "core/model/trainable.h"
 #include "core/store/evaluation_file.h"
+#include "core/training/trainer/job_model.h"
 
 namespace headscope::app {
 namespace evaluate_command {
@@ -183,7 +184,11 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
                 throw Error(ErrorCode::usage, "--data", "expected a checkpoint with a tokenizer", "found none");
             prepared.documents = evaluation::documents_of(options.data, tokenizer);
         } else if (job) {
-            prepared.documents = evaluation::held_out_part(*job, path, progress, cancellation);
+            const auto words = tokenizer && tokenizer->word_hash()
+                                   ? training::hashed_words(*job, place, {job->base, path}, progress, cancellation)
+                                   : std::nullopt;
+            prepared.documents =
+                evaluation::held_out_part(*job, path, progress, cancellation, words ? &*words : nullptr);
         }
     }
     evaluation::check_request(request, inspection.config, prepared.documents != nullptr);
