@@ -22,6 +22,7 @@
 #include "core/analysis/summary.h"
 #include "core/analysis/switched_heads.h"
 #include "core/analysis/targets.h"
+#include "core/analysis/text_sources.h"
 #include "core/base/error.h"
 #include "core/base/free_space.h"
 #include "core/base/output_file.h"
@@ -41,8 +42,8 @@ using nlohmann::json;
 
 struct Options {
     std::vector<std::string> models, texts, pairs, files, tokens, examples, targets, target_tokens, record;
-    std::string adapter, output, bos = "auto", layers, skip, switch_off, switch_off_how = "zero", dtype = "float32",
-                                 device = "auto", kernels = "auto";
+    std::string adapter, output, labels, bos = "auto", layers, skip, switch_off, switch_off_how = "zero",
+                                         dtype = "float32", device = "auto", kernels = "auto";
     std::int64_t length = 0;
     model::Segments segments;
     int threads = 0;
@@ -144,6 +145,7 @@ analysis::Settings settings_of(const Options& options, const std::string& model,
     settings.targets = options.targets.size();
     settings.pairs = options.pairs.size();
     settings.target_tokens = options.target_tokens;
+    settings.labels = options.labels;
     settings.maps_int16 = options.maps_int16;
     settings.record = options.record;
     settings.layers = options.layers;
@@ -208,6 +210,7 @@ Done analyse_one(const Options& options, const std::string& path,
     auto input = analysis::read_input(input_choice, tokenizer.get(), &cancellation);
     std::vector<fs::path> inputs = input.paths;
     inputs.insert(inputs.end(), options.target_tokens.begin(), options.target_tokens.end());
+    if (!options.labels.empty()) inputs.emplace_back(options.labels);
     inputs.insert(inputs.end(), checkpoint->files().begin(), checkpoint->files().end());
     for (const char* side :
          {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "vocab.bin", "vocab.pkl",
@@ -226,6 +229,7 @@ Done analyse_one(const Options& options, const std::string& path,
         request.targets = analysis::read_targets(target_options(options, inspection.config), request.sequences.size(),
                                                  tokenizer.get(), &cancellation);
     }
+    if (!options.labels.empty()) request.labels = analysis::read_label_file(options.labels);
     request.record = parse_record(options.record);
     request.layers = layers;
     request.skip_layers = skip;
@@ -294,6 +298,9 @@ json summary_json(const Done& done) {
 void run(const Options& options, const Cancellation& cancellation) {
     if (options.windows && options.length <= 0)
         throw UsageError("--windows: a --length is expected beside it; found none");
+    if (!options.labels.empty() && (options.tokens.empty() || !options.texts.empty() || !options.files.empty() ||
+                                    !options.examples.empty() || options.length > 0))
+        throw UsageError("--labels: --tokens alone, without --length, is expected beside it; found other input");
     if (!options.adapter.empty() && options.models.size() > 1)
         throw UsageError("--adapter: one model is expected beside it; found " + std::to_string(options.models.size()));
     parse_record(options.record);  // what is wrong with it is told before a checkpoint is opened
@@ -350,10 +357,16 @@ void add_analyze(CLI::App& app, Context& context) {
         ->group("Input")
         ->expected(1)
         ->take_all();
-    add_option(*command, "--tokens", options->tokens, "A JSON array of arrays of ids; needs no tokenizer")
+    add_option(*command, "--tokens", options->tokens,
+               "A JSON array of arrays of ids; needs no tokenizer. Of hash embeddings also words, or {\"hash\": HEX}")
         ->group("Input")
         ->expected(1)
         ->take_all();
+    add_option(
+        *command, "--labels", options->labels,
+        "What the head of an encoder is to say of each token of --tokens: a JSON array of arrays of numbers, -100 "
+        "for none; the loss of each is kept")
+        ->group("Input");
     add_option(*command, "--example", options->examples, "A bundled text; see headscope list examples")
         ->group("Input")
         ->expected(1)

@@ -19,18 +19,24 @@
 #include "app/commands/loading.h"
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
+#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/json.h"
 #include "core/base/os_error.h"
 #include "core/base/output_file.h"
 #include "core/checkpoint/adapter.h"
+#include "core/data/catalog.h"
+#include "core/data/item_reader.h"
 #include "core/evaluation/describe.h"
 #include "core/evaluation/sources.h"
 #include "core/evaluation/tasks.h"
 #include "core/model/build.h"
 #include "core/model/generate.h"
 #include "core/model/model.h"
+#include "core/model/trainable.h"
 #include "core/store/evaluation_file.h"
+#include "core/training/trainer/job_model.h"
 
 namespace headscope::app {
 namespace evaluate_command {
@@ -84,6 +90,48 @@ bool wants_text(const std::vector<std::string>& tasks) {
                        [](const std::string& task) { return evaluation::find_task(task).on_text(); });
 }
 
+/// Data of the labelled tasks: files of --data, or what the generator makes that the model was trained on.
+void prepare_labelled(const Options& options, const checkpoint::Checkpoint& checkpoint,
+                      const model::ModelConfig& config, const std::shared_ptr<const tokenizer::Tokenizer>& tokenizer,
+                      const std::optional<training::JobFile>& job, const Cancellation& cancellation,
+                      evaluation::Request& request) {
+    request.labelled.tokenizer.tokenizer = tokenizer;
+    for (const char* name : {"tokenizer_config.json", "tokenizer.json"})
+        if (const auto path = checkpoint.side_file(name))
+            request.labelled.tokenizer.files.push_back({name, analysis::read_text_file(*path, &cancellation)});
+    model::BeamOptions& beams = request.labelled.beams;
+    beams.width = options.beams;
+    beams.length_penalty = options.length_penalty;
+    beams.end_tokens = model::end_tokens(checkpoint);
+    for (const std::string& name : request.tasks) {
+        const evaluation::Task& task = evaluation::find_task(name);
+        if (!task.on_labelled_items()) continue;
+        evaluation::check_head(name, config);
+        request.said.tokenizer = tokenizer;
+        const bool classes = task.kind == evaluation::TaskKind::classes;
+        auto& all = classes ? request.labelled.classes : request.labelled.translations;
+        data::ObjectiveSettings objective;
+        objective.kind = name;
+        objective.classes = config.classes;
+        for (const std::string& entry : options.data) {
+            all.push_back(evaluation::labelled_file(entry, name));
+            const InputFile file(all.back().file, "items");
+            const CancellationScope scope(cancellation);
+            data::read_items(
+                file, objective, [&](const data::TextItem& item) { all.back().items.push_back(item); },
+                [](std::uint64_t) {});
+            if (all.back().items.empty())
+                throw Error(ErrorCode::usage, shown(all.back().file), "expected at least one item", "found none");
+        }
+        if (!all.empty() || !job || !job->data.generator) continue;
+        const auto generator = data::make_generator(*job->data.generator, job->data.sequence_length);
+        if (!generator.item || (generator.classes > 0) != classes) continue;
+        all.push_back({name, {}, {}});
+        for (std::int64_t i = 0; i < request.sequences; ++i)
+            all.back().items.push_back(generator.item(data::Split::validation, request.seed, i));
+    }
+}
+
 Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, const std::string& path,
                  Progress& progress, const Cancellation& cancellation) {
     Prepared prepared;
@@ -124,13 +172,23 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
     }
     for (const std::string& option : options.task_options) set_task_option(request, option);
     prepare_answers(options, hay, sets, *prepared.checkpoint, inspection.config, tokenizer, request);
+    prepare_labelled(options, *prepared.checkpoint, inspection.config, tokenizer, job, cancellation, request);
+    request.speed.batch = options.batch;
+    request.speed.seed = options.seed;
+    request.speed.open = [checkpoint = prepared.checkpoint, &cancellation] {
+        return model::Trainable::open(*checkpoint, at::kFloat, {}, 0, nullptr, &cancellation);
+    };
     if (wants_text(options.tasks)) {
         if (!options.data.empty()) {
             if (!tokenizer)
                 throw Error(ErrorCode::usage, "--data", "expected a checkpoint with a tokenizer", "found none");
             prepared.documents = evaluation::documents_of(options.data, tokenizer);
         } else if (job) {
-            prepared.documents = evaluation::held_out_part(*job, path, progress, cancellation);
+            const auto words = tokenizer && tokenizer->word_hash()
+                                   ? training::hashed_words(*job, place, {job->base, path}, progress, cancellation)
+                                   : std::nullopt;
+            prepared.documents =
+                evaluation::held_out_part(*job, path, progress, cancellation, words ? &*words : nullptr);
         }
     }
     evaluation::check_request(request, inspection.config, prepared.documents != nullptr);
@@ -175,6 +233,12 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
         if (const auto& token = one.request.score.fixed_token)
             settings["fixed_tokens"].push_back(
                 {{"model", one.checkpoint->path().string()}, {"position", token->position}, {"id", token->id.value()}});
+    const auto on_items = [](const std::string& task) { return evaluation::find_task(task).on_labelled_items(); };
+    if (std::any_of(options.tasks.begin(), options.tasks.end(), on_items)) {
+        settings["data"] = options.data;
+        settings["beams"] = options.beams;
+        settings["length_penalty"] = options.length_penalty;
+    }
     const auto ruler = evaluation::ruler_tasks_of(options.tasks);
     if (!ruler.empty()) settings["items"] = first.request.items;
     if (!options.data.empty() && !(ruler.empty() && sets.items.empty())) settings["data"] = options.data.front();
@@ -202,6 +266,9 @@ std::vector<fs::path> inputs_of(const Options& options, const std::vector<Prepar
     for (const auto& items : sets.items)
         for (const auto& file : items->files) inputs.push_back(file.path);
     for (const Prepared& one : models) {
+        for (const auto* all : {&one.request.labelled.classes, &one.request.labelled.translations})
+            for (const auto& items : *all)
+                if (!items.file.empty()) inputs.push_back(items.file);
         const auto& files = one.checkpoint->files();
         inputs.insert(inputs.end(), files.begin(), files.end());
         if (const auto* adapter = one.checkpoint->adapter()) inputs.push_back(adapter->file().path());
@@ -282,7 +349,9 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(
         *command, "--data", options->data,
         "Text to score: files, folders, patterns or a corpus; else what the run held out. Of lm-eval's tasks: the "
-        "folder of their data sets, TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made");
+        "folder of their data sets, TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of "
+        "classify "
+        "and translation: files of JSON lines, FILE or NAME=FILE, whose results are called NAME");
     add_option(
         *command, "--length", options->lengths,
         "Context lengths in tokens: 128,256,512; of lm-eval's tasks one, the most that the model may read at once");
@@ -308,13 +377,19 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--sequences", options->sequences,
                "Sequences of a generated task (256), items of one of RULER's at each length (500)")
         ->check(in_range(1, 1 << 24));
-    auto* seed =
-        add_option(*command, "--seed", options->seed, "Of generated tasks and items (1), and of examples (1234)");
+    auto* seed = add_option(*command, "--seed", options->seed,
+                            "Of generated tasks, corruptions and items (1), and of examples (1234)");
     add_option(*command, "--task-option", options->task_options,
                "Option of a task: mqar.pairs=4, position_perplexity.bucket=2048, squad_completion.tokens=48");
     add_option(*command, "--haystack", options->haystack,
                "Text that hides RULER's needles: a file, folder, pattern or corpus; kjv if nothing is said");
     add_option(*command, "--dump", options->dump, "A folder for RULER's items as they were asked, TASK/test.jsonl");
+    add_option(*command, "--beams", options->beams, "Of translation: beams of the search; 1: greedy")
+        ->check(in_range<std::int64_t>(1, 1024));
+    add_option(*command, "--length-penalty", options->length_penalty,
+               "Of translation: alpha of ((5 + length) / 6)^alpha, by which hypotheses' log-probabilities are divided");
+    add_option(*command, "--batch", options->batch, "Of speed: samples of a pass")
+        ->check(in_range<std::int64_t>(1, 1 << 20));
     add_option(*command, "--skip", options->skip,
                "Whole blocks left out: 0,2,5-8, or others: all that are not standard");
     add_option(*command, "-o,--output", options->output, "Results: .evaluation.h5, .csv or .json");

@@ -36,6 +36,15 @@ void check_evaluation_options(const EvaluationOptions& options) {
     if (!options.data.empty() && text && !(ruler.empty() && harness.empty()))
         refuse_option("--data", harness.empty() ? "text, or items of RULER's tasks" : "text, or a folder of data sets",
                       "tasks of both kinds: evaluate them one after the other");
+    const bool labelled = std::any_of(options.tasks.begin(), options.tasks.end(), [](const std::string& task) {
+        return evaluation::find_task(task).on_labelled_items();
+    });
+    std::size_t readers = text || !(ruler.empty() && harness.empty()) ? 1 : 0;
+    for (const char* task : {"classify", "translation"})
+        readers += std::count(options.tasks.begin(), options.tasks.end(), task) > 0 ? 1 : 0;
+    if (labelled && !options.data.empty() && readers > 1)
+        refuse_option("--data", "data of one kind of task",
+                      "tasks of several kinds: evaluate them one after the other");
     if (!(ruler.empty() && harness.empty()) && options.data.size() > 1)
         refuse_option("--data", "one folder of items", std::to_string(options.data.size()));
     if (!harness.empty() && options.data.empty())
@@ -52,9 +61,10 @@ void check_evaluation_options(const EvaluationOptions& options) {
     needs("--shots", options.shots > 0, !harness.empty(), sets);
     needs("--limit", options.limit > 0, !harness.empty(), sets);
     needs("--baselines", options.baselines, !harness.empty(), sets);
-    constexpr const char* items = "a task of items, such as arc_easy or niah_single_1";
-    needs("--items", !options.items.empty(), !harness.empty() || !ruler.empty(), items);
-    needs("--prompts", !options.prompts.empty(), !harness.empty() || !ruler.empty(), items);
+    constexpr const char* items = "a task of items, such as arc_easy, niah_single_1 or classify";
+    const bool has_items = !harness.empty() || !ruler.empty() || labelled;
+    needs("--items", !options.items.empty(), has_items, items);
+    needs("--prompts", !options.prompts.empty(), has_items, items);
 }
 
 bool is_ruler_read(const EvaluationOptions& options, const data::RulerTask& task) {

@@ -45,7 +45,9 @@ json evaluation_json(const store::Evaluation& evaluation) {
                           {"layers", model.layers},
                           {"training_length", model.training_length},
                           {"seed", model.seed},
-                          {"job", model.job}});
+                          {"job", model.job},
+                          {"attention_parameters", model.attention_parameters},
+                          {"embedding_parameters", model.embedding_parameters}});
     }
     for (const auto& result : evaluation.results) {
         results.push_back({{"model", result.model},

@@ -21,11 +21,15 @@ struct Inspection;
 
 namespace headscope::analysis {
 
+constexpr std::int64_t no_label = -100;
+
 /// What to run and what to keep. `sequences` are tokens already: reading and cutting texts is input.h's.
 struct AnalysisRequest {
     std::vector<store::SequenceTokens> sequences;
     /// Of an encoder-decoder: what its decoder reads beside each of them, the start token first; "target" in the file.
     std::vector<store::SequenceTokens> targets;
+    /// Of an encoder with a token-wise head: a class or token of each token of each sequence, or no_label. Empty: none.
+    std::vector<std::vector<std::int64_t>> labels;
     store::RecordLevels record;
     std::set<int> layers;       ///< measured layers; empty: all
     std::set<int> skip_layers;  ///< whole blocks left out

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <limits>
 #include <numeric>
 
+#include <ATen/ops/log_softmax.h>
 #include <c10/core/InferenceMode.h>
 
 #include "core/analysis/measuring_probe.h"
@@ -50,6 +52,36 @@ std::set<int> measured_layers(const AnalysisRequest& request, std::int64_t count
     return measured;
 }
 
+/// A label for each token of each sequence, where the head says one of each.
+void check_labels(const model::ModelConfig& config, bool has_head, const AnalysisRequest& request) {
+    if (request.labels.empty()) return;
+    const auto refuse = [](ErrorCode code, const std::string& expected, const std::string& found) {
+        throw Error(code, "--labels", "expected " + expected, "found " + found);
+    };
+    const bool token_wise = config.head == model::HeadKind::vocabulary || config.head == model::HeadKind::token_classes;
+    if (config.causal || config.encoder || !has_head || !token_wise) {
+        refuse(ErrorCode::unsupported, "an encoder with a head for tokens, or for classes of tokens",
+               config.encoder  ? "an encoder-decoder"
+               : config.causal ? "a decoder"
+                               : "another head, or none");
+    }
+    if (request.labels.size() != request.sequences.size())
+        refuse(ErrorCode::mismatch, "labels of " + std::to_string(request.sequences.size()) + " sequences",
+               std::to_string(request.labels.size()));
+    for (std::size_t s = 0; s < request.labels.size(); ++s) {
+        const auto& labels = request.labels[s];
+        const std::string of = " of sequence " + std::to_string(s);
+        if (const std::size_t tokens = request.sequences[s].ids.size(); labels.size() != tokens)
+            refuse(ErrorCode::mismatch, "a label for each of the " + std::to_string(tokens) + " tokens" + of,
+                   std::to_string(labels.size()));
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            if (labels[i] == no_label || (labels[i] >= 0 && labels[i] < config.head_columns())) continue;
+            refuse(ErrorCode::limit, "numbers from 0 to " + std::to_string(config.head_columns() - 1) + ", or -100",
+                   std::to_string(labels[i]) + " for token " + std::to_string(i) + of);
+        }
+    }
+}
+
 void check_settings(const model::ModelConfig& config, const std::vector<Site>& sites, bool has_head,
                     const AnalysisRequest& request) {
     if (request.sequences.empty())
@@ -65,6 +97,7 @@ void check_settings(const model::ModelConfig& config, const std::vector<Site>& s
                 throw Error(ErrorCode::usage, "analysis", "expected at least one token in each sequence", "found none");
         }
     }
+    check_labels(config, has_head, request);
     if (request.record.logits && !has_head) {
         throw Error(ErrorCode::usage, "--record logits", "expected a model with a head for the vocabulary or classes",
                     "found none");
@@ -195,8 +228,8 @@ public:
             class_logits(work, hidden);
         else if (predicts_next())
             loss(work, batch, hidden, keep);
-        else if (header_.record.logits)
-            all_logits(hidden, keep);
+        else if (header_.record.logits || !request_.labels.empty())
+            all_logits(work, hidden, keep);
         meter.add(work.loss_cost, name + "loss");
     }
 
@@ -224,14 +257,34 @@ private:
         }
     }
 
-    /// An encoder's, or of classes: there is no next token, so no loss.
-    void all_logits(const at::Tensor& hidden, const model::Model::LogitRows& keep) {
+    /// An encoder's, or of classes: there is no next token, so the loss is that of labels.
+    void all_logits(const WorkBatch& work, const at::Tensor& hidden, const model::Model::LogitRows& keep) {
         const std::int64_t length = hidden.size(1), step = model_.logit_rows();
         for (std::int64_t b = 0; b < hidden.size(0); ++b) {
+            const std::int64_t sequence = work.sequences[static_cast<std::size_t>(b)];
+            std::vector<float> loss(static_cast<std::size_t>(length), std::numeric_limits<float>::quiet_NaN());
             for (std::int64_t first = 0; first < length; first += step) {
                 cancellation_.check();
-                keep(b, first, model_.logits(hidden.select(0, b).narrow(0, first, std::min(step, length - first))));
+                const at::Tensor rows =
+                    model_.logits(hidden.select(0, b).narrow(0, first, std::min(step, length - first)));
+                keep(b, first, rows);
+                if (!request_.labels.empty()) add_label_loss(sequence, first, rows, loss);
             }
+            if (request_.labels.empty()) continue;
+            writer_.write_loss(sequence, loss);
+            if (request_.loss_done) request_.loss_done(sequence);
+        }
+    }
+
+    /// Cross-entropy of logits [n, V] of tokens from `first` on, where they have a label.
+    void add_label_loss(std::int64_t sequence, std::int64_t first, const at::Tensor& rows,
+                        std::vector<float>& loss) const {
+        const auto& labels = request_.labels[static_cast<std::size_t>(sequence)];
+        for (std::int64_t i = 0; i < rows.size(0); ++i) {
+            const auto token = static_cast<std::size_t>(first + i);
+            if (labels[token] == no_label) continue;
+            const at::Tensor logs = at::log_softmax(rows.select(0, i), 0, at::kDouble);
+            loss[token] = static_cast<float>(-logs.const_data_ptr<double>()[labels[token]]);
         }
     }
 

@@ -32,6 +32,7 @@ std::string Settings::json(const Input& input) const {
                             {"chat", chat},
                             {"beyond_positions", beyond_positions},
                             {"all_rows", all_rows}};
+    if (!labels.empty()) settings["labels"] = labels;
     if (segments != model::Segments())
         settings["segments"] = {{"tokens", segments.tokens}, {"memory", segments.memory}};
     if (adapter != nullptr) {

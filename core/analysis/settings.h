@@ -18,6 +18,7 @@ struct Settings {
     std::string model;  ///< as it was named
     std::size_t texts = 0;
     std::vector<std::string> files, tokens, examples, target_tokens;
+    std::string labels{};  ///< empty: none
     std::size_t targets = 0, pairs = 0;
     std::vector<std::string> record;
     std::string layers, skip, switch_off, switch_off_how = "zero";

@@ -20,4 +20,7 @@ std::vector<std::vector<std::int32_t>> read_token_file(const std::filesystem::pa
 /// hashed as it stands) or {"hash": its bits as in /tokens/hash}.
 std::vector<store::SequenceTokens> read_word_file(const std::filesystem::path& path, const tokenizer::WordHash& hash);
 
+/// A JSON array of arrays of numbers, a label each (AnalysisRequest::labels).
+std::vector<std::vector<std::int64_t>> read_label_file(const std::filesystem::path& path);
+
 }  // namespace headscope::analysis

@@ -59,6 +59,8 @@ store::EvaluatedModel describe(const checkpoint::Checkpoint& checkpoint, const m
     entry.layer_mixers = joined(mixers);
     entry.skipped = joined(skipped);
     entry.parameters = model.parameters();
+    entry.attention_parameters = model.attention_parameters();
+    entry.embedding_parameters = model.embedding_parameters();
     entry.layers = static_cast<std::int64_t>(mixers.size());
     entry.training_length = training_length(job, model.config().max_positions);
     entry.seed = job != nullptr ? job->seed : -1;

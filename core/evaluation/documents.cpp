@@ -6,6 +6,7 @@
 #include "core/base/cancellation_scope.h"
 #include "core/base/input_file.h"
 #include "core/data/text_parts.h"
+#include "core/data/token_code.h"
 #include "core/tokenizer/decode_stream.h"
 #include "core/tokenizer/unicode.h"
 #include "core/tokenizer/utf8.h"
@@ -16,7 +17,7 @@ namespace {
 /// Tokenizes parts as they come. Once nothing more is wanted parts are passed over.
 class Tokenizing final : public data::PartSink {
 public:
-    Tokenizing(const tokenizer::Tokenizer& tokenizer, DocumentSink& sink) : tokenizer_(tokenizer), sink_(sink) {}
+    Tokenizing(const data::TokenCode& code, DocumentSink& sink) : code_(code), sink_(sink) {}
 
     void begin_document() override {
         if (!sink_.enough()) sink_.begin(std::nullopt);
@@ -27,7 +28,7 @@ public:
         check_cancellation();
         if (!open_ || sink_.enough()) return;
         counter_.add(text);
-        sink_.tokens(tokenizer_.encode(text, false).ids);
+        sink_.tokens(code_.encode(text, nullptr));
     }
     void end_document() override {
         if (open_) sink_.end(counter_.words(), counter_.bytes());
@@ -35,7 +36,7 @@ public:
     }
 
 private:
-    const tokenizer::Tokenizer& tokenizer_;
+    const data::TokenCode& code_;
     DocumentSink& sink_;
     TextCounter counter_;
     bool open_ = false;
@@ -45,7 +46,7 @@ class FileDocuments final : public Documents {
 public:
     FileDocuments(std::vector<data::SourceFile> files, std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
                   std::string name)
-        : files_(std::move(files)), tokenizer_(std::move(tokenizer)), name_(std::move(name)) {}
+        : files_(std::move(files)), code_(std::move(tokenizer)), name_(std::move(name)) {}
 
     void read(DocumentSink& sink, const std::function<void(double done)>& progress) const override {
         std::vector<InputFile> open;
@@ -54,7 +55,7 @@ public:
             open.emplace_back(file.path, "text file");
             total += static_cast<double>(open.back().size());
         }
-        Tokenizing tokenizing(*tokenizer_, sink);
+        Tokenizing tokenizing(code_, sink);
         for (std::size_t i = 0; i < files_.size() && !sink.enough(); ++i) {
             data::read_parts(open[i], files_[i].kind, tokenizing, [&](std::uint64_t bytes) {
                 if (progress && total > 0) progress((done + static_cast<double>(bytes)) / total);
@@ -71,7 +72,7 @@ public:
 
 private:
     std::vector<data::SourceFile> files_;
-    std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
+    data::TokenCode code_;
     std::string name_;
 };
 

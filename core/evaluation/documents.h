@@ -37,6 +37,7 @@ public:
     virtual ~DocumentSink() = default;
     /// `before`: the token that stood before the document in training, where that is known.
     virtual void begin(std::optional<std::int64_t> before) = 0;
+    /// Of a hash embedding the numbers of words (core/data/token_code.h).
     virtual void tokens(std::span<const std::int32_t> ids) = 0;
     virtual void end(std::int64_t words, std::int64_t bytes) = 0;
     virtual std::int64_t wanted() const = 0;  ///< tokens that are still wanted; at 0 end() comes nevertheless

@@ -10,6 +10,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "core/base/error.h"
+#include "core/training/trainer/learner.h"
 
 namespace headscope::evaluation {
 namespace {
@@ -21,8 +22,9 @@ struct Wanted {
 
 Wanted wanted_of(const data::DataBatch& batch, std::int64_t sequence) {
     Wanted wanted;
-    for (std::int64_t i = 0; i < batch.length; ++i) {
-        const std::int64_t target = batch.targets[static_cast<std::size_t>(sequence * batch.length + i)];
+    const std::int64_t length = batch.target_ids.empty() ? batch.length : batch.target_length;
+    for (std::int64_t i = 0; i < length; ++i) {
+        const std::int64_t target = batch.targets[static_cast<std::size_t>(sequence * length + i)];
         if (target == data::no_target) continue;
         wanted.rows.push_back(i);
         wanted.targets.push_back(target);
@@ -49,10 +51,10 @@ void add_chunk(at::Tensor logits, const at::Tensor& targets, SequenceScore& scor
 }
 
 void check_targets(const model::Model& model, const Wanted& wanted) {
-    const std::int64_t vocabulary = model.config().vocabulary;
+    const std::int64_t columns = model.config().head_columns();
     for (const std::int64_t target : wanted.targets) {
-        if (target >= 0 && target < vocabulary) continue;
-        throw Error(ErrorCode::limit, "targets", "expected ids from 0 to " + std::to_string(vocabulary - 1),
+        if (target >= 0 && target < columns) continue;
+        throw Error(ErrorCode::limit, "targets", "expected ids from 0 to " + std::to_string(columns - 1),
                     "found " + std::to_string(target));
     }
 }
@@ -60,12 +62,10 @@ void check_targets(const model::Model& model, const Wanted& wanted) {
 /// Passes over logits [n, V] and targets [n] of all sequences, in chunks of rows.
 void each_chunk(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options,
                 const std::function<void(std::size_t sequence, at::Tensor logits, const at::Tensor& targets)>& take) {
-    check_scorable(model);
     try {
         const c10::InferenceMode inference;
         if (batch.sequences == 0 || batch.length == 0) return;
-        model::Batch read;
-        read.ids = at::tensor(at::ArrayRef<std::int64_t>(batch.ids), at::kLong).view({batch.sequences, batch.length});
+        model::Batch read = training::batch_of(batch);
         if (const auto& token = options.fixed_token; token && token->position < batch.length)
             read.ids.select(1, token->position).fill_(token->id.value());
         model::ForwardOptions forward;
@@ -103,6 +103,12 @@ void check_scorable(const model::Model& model) {
 }
 
 std::vector<SequenceScore> score(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options) {
+    check_scorable(model);
+    return score_labels(model, batch, options);
+}
+
+std::vector<SequenceScore> score_labels(model::Model& model, const data::DataBatch& batch,
+                                        const ScoreOptions& options) {
     std::vector<SequenceScore> scores(static_cast<std::size_t>(batch.sequences));
     each_chunk(model, batch, options, [&](std::size_t sequence, at::Tensor logits, const at::Tensor& targets) {
         add_chunk(std::move(logits), targets, scores[sequence]);
@@ -112,6 +118,7 @@ std::vector<SequenceScore> score(model::Model& model, const data::DataBatch& bat
 
 std::vector<std::vector<double>> target_losses(model::Model& model, const data::DataBatch& batch,
                                                const ScoreOptions& options) {
+    check_scorable(model);
     std::vector<std::vector<double>> losses(static_cast<std::size_t>(batch.sequences));
     each_chunk(model, batch, options, [&](std::size_t sequence, at::Tensor logits, const at::Tensor& targets) {
         const at::Tensor chosen = logits.gather(1, targets.unsqueeze(1));

@@ -35,7 +35,11 @@ void check_scorable(const model::Model& model);
 /// One score a sequence. Losses: log-softmax in float32 of float32 logits, summed in float64.
 std::vector<SequenceScore> score(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options);
 
-/// The same target by target: for each sequence the loss of every target in order.
+/// The same of any model with a head, whose targets are of the tokens that its head is asked about: an encoder's own,
+/// what the decoder of an encoder-decoder is to say.
+std::vector<SequenceScore> score_labels(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options);
+
+/// score() target by target: for each sequence the loss of every target in order.
 std::vector<std::vector<double>> target_losses(model::Model& model, const data::DataBatch& batch,
                                                const ScoreOptions& options);
 

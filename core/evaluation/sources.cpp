@@ -5,7 +5,6 @@
 
 #include "core/base/error.h"
 #include "core/data/catalog.h"
-#include "core/data/data_set.h"
 #include "core/data/fixed_token.h"
 #include "core/data/text_data.h"
 
@@ -37,9 +36,10 @@ std::unique_ptr<Documents> documents_of(const std::vector<std::string>& data,
 }
 
 std::unique_ptr<Documents> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
-                                         Progress& progress, const Cancellation& cancellation) {
+                                         Progress& progress, const Cancellation& cancellation,
+                                         const data::HashedWords* words) {
     if (job.data.generator) return nullptr;
-    const auto set = data::DataSet::prepare(job.data, {job.base, run}, progress, cancellation);
+    const auto set = data::DataSet::prepare(job.data, {job.base, run}, progress, cancellation, words);
     if (set->summary().validation_tokens == 0) return nullptr;
     return held_out_documents(data::TokenFile::open(set->summary().token_file), set->shared_tokenizer(),
                               "held-out part of " + set->summary().name);

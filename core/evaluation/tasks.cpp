@@ -120,6 +120,10 @@ private:
     std::string text_;
 };
 
+const std::vector<LabelledItems>& items_of(const Request& request, const Task& task) {
+    return task.kind == TaskKind::classes ? request.labelled.classes : request.labelled.translations;
+}
+
 /// Numbers of what has diverged would be missing from the results without a word.
 void check_finite(double loss, const std::string& what) {
     if (std::isfinite(loss)) return;
@@ -172,6 +176,17 @@ const std::vector<Task>& tasks() {
              TaskKind::windows, "accuracy, accuracy_of_five"},
             {kPositions, "How well they are predicted at each distance from the begin of a block of --length",
              TaskKind::positions, "token_perplexity"}};
+        list.push_back({"masked", "How well an encoder says the masked tokens of a text (BERT's 15 %)",
+                        TaskKind::spoilt, "loss, accuracy"});
+        list.push_back({"shuffle_random",
+                        "How well an encoder tells which tokens of a text changed places or were replaced",
+                        TaskKind::spoilt, "loss, accuracy"});
+        list.push_back({"classify", "Classes, or a number, of texts and pairs in JSON lines: --data NAME=FILE.jsonl",
+                        TaskKind::classes, "accuracy, f1, matthews, spearman, loss"});
+        list.push_back({"translation", "What an encoder-decoder makes of source texts in JSON lines, and BLEU of it",
+                        TaskKind::translation, "bleu, loss"});
+        list.push_back({"speed", "Milliseconds a sample of a forward pass and of a training step", TaskKind::speed,
+                        "forward_ms, step_ms"});
         for (const data::RulerTask& task : data::ruler_tasks())
             list.push_back({task.name, task.summary, TaskKind::said, "score"});
         list.push_back({kRetrieval, "RULER: the eight niah_* and their mean", TaskKind::said, "score"});
@@ -180,7 +195,8 @@ const std::vector<Task>& tasks() {
         for (const TaskSet& set : task_sets())
             list.push_back({set.name, set.summary + ": " + joined(set.tasks), TaskKind::set, ""});
         for (const data::Dataset& set : data::datasets()) {
-            if (!set.is_generator) continue;
+            const auto taken = [&](const Task& task) { return task.name == set.name; };
+            if (!set.is_generator || std::any_of(list.begin(), list.end(), taken)) continue;
             list.push_back({set.name, set.description, TaskKind::generator, "accuracy, loss"});
         }
         return list;
@@ -255,6 +271,15 @@ void check_request(const Request& request, const model::ModelConfig& config, boo
             if (!request.lengths.empty()) check_length(request, config, name, request.harness.tokens.length);
             continue;
         }
+        if (task.kind == TaskKind::spoilt || task.on_labelled_items()) {
+            check_head(name, config);
+            if (!request.labelled.tokenizer.tokenizer)
+                throw Error(ErrorCode::usage, name, "expected a checkpoint with a tokenizer", "found none");
+            if (task.kind == TaskKind::translation && !request.score.skip_layers.empty())
+                throw Error(ErrorCode::usage, "--skip", "expected none beside translation", "found some");
+        }
+        if (task.on_labelled_items() && items_of(request, task).empty())
+            throw Error(ErrorCode::usage, name, "expected files of JSON lines (--data NAME=FILE)", "found none");
         if (task.on_text() && !has_documents)
             throw Error(ErrorCode::usage, name,
                         request.trained_on.empty()
@@ -272,7 +297,7 @@ void check_request(const Request& request, const model::ModelConfig& config, boo
                 throw Error(ErrorCode::usage, name, "expected blocks of at least 2 tokens",
                             "found " + std::to_string(length));
             if (task.kind == TaskKind::positions) bucket_of(request, length);
-            if (task.on_text()) continue;
+            if (task.kind != TaskKind::generator) continue;
             const auto pieces = static_cast<std::int64_t>(generator_of(request, task, length).pieces.size());
             if (pieces > config.vocabulary)
                 throw Error(ErrorCode::usage, name,
@@ -318,7 +343,8 @@ public:
         if (!windows_.empty()) add(windows_.front(), usual(windows_.front()));
         for (const std::string& name : request.tasks) {
             const TaskKind kind = find_task(name).kind;
-            if (kind == TaskKind::positions || kind == TaskKind::generator) add(name, usual(name));
+            const bool apart = kind == TaskKind::windows || kind == TaskKind::said || kind == TaskKind::harness;
+            if (!apart && kind != TaskKind::set) add(name, usual(name));
         }
         for (const data::RulerTask* task : ruler_tasks_of(request.tasks))
             add(task->name, said_lengths(request, *task, model.config()));
@@ -341,6 +367,16 @@ public:
                     break;
                 case TaskKind::said:
                     run_said(*data::find_ruler_task(task), length);
+                    break;
+                case TaskKind::spoilt:
+                    run_spoilt(task, length);
+                    break;
+                case TaskKind::classes:
+                case TaskKind::translation:
+                    run_labelled(find_task(task), length);
+                    break;
+                case TaskKind::speed:
+                    run_speed(length);
                     break;
                 case TaskKind::harness:
                 case TaskKind::set:
@@ -418,6 +454,33 @@ private:
         Rows out = rows_of(task, length, scores.targets());
         out.add("accuracy", scores.accuracy(), scores.accuracy_error());
         out.add("loss", scores.loss(), scores.loss_error());
+    }
+
+    void run_spoilt(const std::string& task, std::int64_t length) {
+        const TokenScores scores =
+            score_spoilt(model_, task, *documents_, request_.labelled, length, request_.seed, request_.most_tokens,
+                         request_.score, [this](double share) { tell(share); });
+        if (scores.targets() > 0) check_finite(scores.loss(), what());
+        Rows out = rows_of(task, length, scores.targets());
+        out.add("loss", scores.loss(), scores.loss_error());
+        out.add("accuracy", scores.accuracy(), scores.accuracy_error());
+    }
+
+    void run_labelled(const Task& task, std::int64_t length) {
+        const auto run = task.kind == TaskKind::classes ? classify : translate;
+        const auto& all = items_of(request_, task);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const auto values =
+                run(model_, request_.labelled, all[i], length, request_.score, request_.on_answer,
+                    [&](double share) { tell((static_cast<double>(i) + share) / static_cast<double>(all.size())); });
+            for (const NamedValue& one : values)
+                rows_of(all[i].name, length, one.count).add(one.metric, one.value, one.error);
+        }
+    }
+
+    void run_speed(std::int64_t length) {
+        for (const SpeedValue& one : measure_speed(model_, request_.speed, length, request_.score))
+            rows_of("speed", length, one.runs).add(one.metric, one.milliseconds, one.error);
     }
 
     void run_said(const data::RulerTask& task, std::int64_t length) {

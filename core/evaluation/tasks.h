@@ -2,8 +2,8 @@
 #pragma once
 
 // What a model can be asked, by name: tasks on text, every generator of core/data, RULER's, whose answers the model
-// says, and lm-eval's on data sets. Results are rows of an evaluation file. Threads: the compute thread. Errors: Error
-// (usage for what does not fit the model), Stopped.
+// says, lm-eval's on data sets, and what encoders and encoder-decoders are asked (labelled.h). Results are rows of an
+// evaluation file. Threads: the compute thread. Errors: Error (usage for what does not fit the model), Stopped.
 
 #include <cstdint>
 #include <functional>
@@ -14,15 +14,17 @@
 
 #include "core/base/progress.h"
 #include "core/evaluation/harness/harness_run.h"
+#include "core/evaluation/labelled.h"
 #include "core/evaluation/said_answers.h"
+#include "core/evaluation/speed.h"
 #include "core/evaluation/text_score.h"
 #include "core/store/evaluation_file.h"
 
 namespace headscope::evaluation {
 
 /// windows, positions: of text; said: of RULER's, the model writes its answer; harness: of lm-eval's, on items that are
-/// read from files; set: several by one name.
-enum class TaskKind { windows, positions, generator, said, harness, set };
+/// read from files; set: several by one name; spoilt, classes, translation: labelled.h's; speed: of any model.
+enum class TaskKind { windows, positions, generator, said, harness, set, spoilt, classes, translation, speed };
 
 struct Task {
     std::string name;
@@ -30,7 +32,10 @@ struct Task {
     TaskKind kind = TaskKind::generator;
     std::string metrics;  ///< names, for people: "token_perplexity, loss, ..."
 
-    bool on_text() const { return kind == TaskKind::windows || kind == TaskKind::positions; }
+    bool on_text() const {
+        return kind == TaskKind::windows || kind == TaskKind::positions || kind == TaskKind::spoilt;
+    }
+    bool on_labelled_items() const { return kind == TaskKind::classes || kind == TaskKind::translation; }
 };
 const std::vector<Task>& tasks();
 /// Error usage with the names that there are, nearest first.
@@ -60,7 +65,9 @@ struct Request {
     std::string trained_on;
     SaidAnswers said;     ///< for RULER's tasks, and lm-eval's whose answers are said
     HarnessWork harness;  ///< for lm-eval's: their items
-    /// Sees each item of RULER's and lm-eval's once it is answered, in order.
+    LabelledWork labelled;
+    SpeedOptions speed;
+    /// Sees each item of RULER's, lm-eval's, classify and translation once it is answered, in order.
     std::function<void(const AnsweredItem&)> on_answer;
     ScoreOptions score;
 };

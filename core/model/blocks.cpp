@@ -282,7 +282,11 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
         config.embedding_size > 0 ? Dimension{config.embedding_size, plan.keys().embedding} : hidden;
     const Dimension added = config.embedding_sum_projected ? entry : hidden;
     scale_ = config.embedding_scale;
-    if (config.adaptive) return clusters.declare(plan, names.prefix + names.adaptive_embedding);
+    const std::size_t first = plan.wants().size();
+    if (config.adaptive) {
+        clusters.declare(plan, names.prefix + names.adaptive_embedding);
+        return plan.count_as(TensorPlan::Part::embedding, first);
+    }
     dropped_token_ = config.dropped_token;
     sum_projected_ = config.embedding_sum_projected;
     position_offset_ = config.position_offset;
@@ -299,6 +303,7 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
     const bool rows = config.hashed.kind == tokenizer::EmbeddingKind::emb;
     if (rows || config.hashed.is_table())
         plan.want(&tokens, tables, {{config.ids(), rows ? "embedding.rows + 5" : plan.keys().vocabulary}, entry});
+    plan.count_as(TensorPlan::Part::embedding, first);
     const std::string table = names.prefix + names.position_embedding + ".weight";
     const bool sinusoidal = config.positions == PositionKind::sinusoidal;
     made_ = sinusoidal && (config.fairseq_sinusoids || !plan.from_file() || !plan.has(table));

@@ -55,12 +55,6 @@ void check(bool causal, bool has_head, const ModelConfig& config, std::span<cons
     check_batch(first_batch(config, prompt), config, 0, options.beyond_positions);
 }
 
-/// Room for new tokens: the last one need not be read again, so it may stand just past the last position.
-std::int64_t room(const ModelConfig& config, std::int64_t prompt, bool beyond_positions) {
-    const bool endless = config.max_positions == 0 || (beyond_positions && !config.positions_are_a_table);
-    return endless ? std::numeric_limits<std::int64_t>::max() : config.max_positions - prompt + 1;
-}
-
 /// While it lives, a stack knows how long the text will be.
 class ExpectedLength {
 public:
@@ -122,8 +116,17 @@ void check_prompt(const Inspection& inspection, std::span<const std::int64_t> pr
     check(inspection.config.causal, inspection.has_head, inspection.config, prompt, options);
 }
 
-std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options) {
+void check_prompt(const Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options) {
     check(model.causal(), model.has_head(), model.config(), prompt, options);
+}
+
+std::int64_t room_for_tokens(const ModelConfig& config, std::int64_t tokens, bool beyond_positions) {
+    const bool endless = config.max_positions == 0 || (beyond_positions && !config.positions_are_a_table);
+    return endless ? std::numeric_limits<std::int64_t>::max() : config.max_positions - tokens + 1;
+}
+
+std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options) {
+    check_prompt(model, prompt, options);
     const std::unique_ptr<Cache> cache = model.new_cache();
     ForwardOptions forward;
     forward.cache = cache.get();
@@ -137,7 +140,7 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
     const ModelConfig& config = model.config();
     Batch batch = first_batch(config, prompt);
     const std::int64_t limit =
-        std::min(options.tokens, room(config, batch.predicted().size(1), options.beyond_positions));
+        std::min(options.tokens, room_for_tokens(config, batch.predicted().size(1), options.beyond_positions));
     // The last token that is made is read by nobody.
     const ExpectedLength expected(model, std::ssize(prompt) + limit - 1);
     std::vector<std::int64_t> made;

@@ -19,6 +19,7 @@ namespace headscope::model {
 
 class Model;
 struct Inspection;
+struct ModelConfig;
 
 struct GenerateOptions {
     std::int64_t tokens = 100;  ///< at most so many new ones
@@ -45,6 +46,12 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
 
 /// What generate() refuses before its first token, found from the checkpoint's description: before weights are read.
 void check_prompt(const Inspection& inspection, std::span<const std::int64_t> prompt, const GenerateOptions& options);
+
+/// The same of a model that is there.
+void check_prompt(const Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options);
+
+/// How many tokens may follow `tokens` of them: one more than there are positions left, as nobody reads the last.
+std::int64_t room_for_tokens(const ModelConfig& config, std::int64_t tokens, bool beyond_positions);
 
 /// eos_token_id of generation_config.json, else of config.json: none, one or several.
 std::vector<std::int64_t> end_tokens(const checkpoint::Checkpoint& checkpoint);

@@ -71,6 +71,11 @@ public:
     virtual std::vector<std::string> mixers() const = 0;  ///< the mixer's name, per layer
     virtual const LoadReport& report() const = 0;
     virtual std::int64_t parameters() const = 0;
+    /// Of these the weights, without biases and gains, of all attention sublayers (token mixers of any kind, with their
+    /// output projections), and of what words are read by: tables of tokens, of hash embeddings without the rows of
+    /// special tokens but of emb, whose table counts as a whole. -1: not known.
+    virtual std::int64_t attention_parameters() const { return -1; }
+    virtual std::int64_t embedding_parameters() const { return -1; }
     virtual bool causal() const = 0;
     virtual bool has_head() const = 0;                  ///< logits over the vocabulary are possible
     virtual bool has_classes() const { return false; }  ///< logits over classes are (ModelConfig::head)

@@ -308,6 +308,20 @@ std::int64_t TensorPlan::elements() const {
     return elements;
 }
 
+void TensorPlan::count_as(Part part, std::size_t first) {
+    for (std::size_t i = first; i < wants_.size(); ++i) wants_[i].part = part;
+}
+
+std::int64_t TensorPlan::weights(Part part) const {
+    std::set<std::string> counted;
+    std::int64_t elements = 0;
+    for (const Want& want : wants_) {
+        if (want.part == part && want.shape.size() > 1 && !want.given() && counted.insert(want.tensor).second)
+            elements += this->elements(want);
+    }
+    return elements;
+}
+
 void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation) {
     std::int64_t done = 0, all = 0;
     std::map<std::string, const Want*> read;

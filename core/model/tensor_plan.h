@@ -55,6 +55,9 @@ public:
     TensorPlan(const checkpoint::Checkpoint& file, std::function<bool(const std::string& tensor)> may_be_fresh)
         : file_(&file), may_be_fresh_(std::move(may_be_fresh)) {}
 
+    /// What a tensor is counted as: token mixers with their output projections, what words are read by.
+    enum class Part { other, attention, embedding };
+
     struct Want {
         at::Tensor* into = nullptr;
         std::string tensor;
@@ -68,6 +71,7 @@ public:
         Initial initial = Initial::usual;
         double number = 0;   ///< Initial::number, fixed
         bool fresh = false;  ///< not read from the file; check() says so
+        Part part = Part::other;
 
         /// Where the weights are read as `weights`.
         checkpoint::LoadAs precision(checkpoint::LoadAs weights) const {
@@ -142,6 +146,10 @@ public:
     LoadReport check();
     /// Elements of all tensors that are wanted and not given (guides), each counted once: the model's parameters.
     std::int64_t elements() const;
+    /// What is wanted from number `first` of wants() on is of this part.
+    void count_as(Part part, std::size_t first);
+    /// Elements of its weights: the same without vectors (biases, gains).
+    std::int64_t weights(Part part) const;
     const std::vector<Want>& wants() const { return wants_; }
     /// Packed experts [experts, in, out], a transposed view.
     at::Tensor unpack(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;

@@ -25,7 +25,8 @@ namespace {
 using hdf5::Type;
 
 constexpr const char* kFormat = "headscope-evaluation";
-constexpr std::int32_t kVersion = 4;  // 1: texts of fixed length; 2: without shots and items; 3: without jobs
+// 1: texts of fixed length; 2: without shots and items; 3: without jobs; 4: without attention's and embedding's counts
+constexpr std::int32_t kVersion = 5;
 /// More than anybody's tables; a file that claims more is not ours.
 constexpr std::int64_t kMostRows = 10'000'000;
 /// Bytes of what is a word of ours, as a figure writes it beside its rows.
@@ -59,7 +60,9 @@ const std::vector<Column<EvaluatedModel>>& model_columns() {
         {"training_length", "tokens of the longest text in training; where that is not known, the model's positions",
          &M::training_length},
         {"seed", "seed of the training job, -1: not known", &M::seed},
-        {"job", "SHA-256 of the training job but for its seed", &M::job, 4}};
+        {"job", "SHA-256 of the training job but for its seed", &M::job, 4},
+        {"attention_parameters", "weights of the attention sublayers, -1: not known", &M::attention_parameters, 5},
+        {"embedding_parameters", "weights of what words are read by, -1: not known", &M::embedding_parameters, 5}};
     return columns;
 }
 

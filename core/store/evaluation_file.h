@@ -5,7 +5,7 @@
 // number. Written by `headscope evaluate`, `headscope reproduce` and `headscope cost --latency`; figures
 // (context-perplexity, position-perplexity, ruler, latency, tasks, ablation, scaling, retention) read it. Layout
 // (docs/file-formats.md):
-// `/` attributes format = "headscope-evaluation", format_version = 4, program_version, created, settings (JSON);
+// `/` attributes format = "headscope-evaluation", format_version = 5, program_version, created, settings (JSON);
 // `/models/<member>` [models]; `/results/<member>` [results]; `/items/<member>` [items], with the texts of all, one
 // behind the other, in `/items/texts` [bytes].
 // Threads: any, under Hdf5Lock. Errors: Error (io; format for a file that is none).

@@ -84,6 +84,86 @@ TEST_CASE("evaluate runs generated tasks", "[app][evaluate]") {
     CHECK(accuracy->at("value").get<double>() <= 1);
 }
 
+TEST_CASE("evaluate asks trained encoders and translators what they were trained for", "[app][evaluate]") {
+    const TemporaryFolder folder;
+    const auto trained = [&](const std::string& name, const std::string& preset, const std::string& data,
+                             const std::string& objective) {
+        const auto job = write_file(folder / (name + ".toml"),
+                                    "[model]\npreset = \"" + preset + "\"\n[data]\n" + data +
+                                        "\nsequence_length = 24\n[objective]\nkind = \"" + objective +
+                                        "\"\n[probe]\nevery = 0\n[sample]\nevery = 0\n[training]\nsteps = 2\nbatch = "
+                                        "4\nthreads = 1\n");
+        check_success(run_headscope({"train", job.string(), "-o", (folder / name).string()}));
+        return (folder / name).string();
+    };
+    const auto evaluated = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all{"evaluate", "--json", "--sequences", "9", "--length", "24"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Outcome outcome = run_headscope(all);
+        check_success(outcome);
+        return json::parse(outcome.out);
+    };
+    std::string text;
+    for (int i = 0; i < 300; ++i) text += "day " + std::to_string(i * i) + " was long. ";
+    write_file(folder / "a.txt", text);
+
+    // What the job's generator holds out, or files by name.
+    const std::string classifier = trained("c", "nano-mhe-encoder", "generator = { name = \"agreement\" }", "classify");
+    const json own = evaluated({classifier, "--task", "classify"});
+    REQUIRE(row_of(own, "accuracy", 24) != nullptr);
+    CHECK(row_of(own, "accuracy", 24)->at("count") == 9);
+    CHECK(row_of(own, "matthews", 24) != nullptr);
+    write_file(folder / "rte.jsonl",
+               "{\"text\": \"a b\", \"label\": 1}\n{\"text\": \"c\", \"pair\": \"d\", \"label\": 0}\n");
+    const std::string rte = "rte=" + (folder / "rte.jsonl").string();
+    const json named = evaluated({classifier, "--task", "classify", "--data", rte, "-o",
+                                  (folder / "a.evaluation.h5").string(), "--items", (folder / "i.jsonl").string()});
+    CHECK(row_of(named, "f1", 24)->at("task") == "rte");
+    const auto items = store::read_items(folder / "a.evaluation.h5");
+    REQUIRE(items.size() == 2);
+    CHECK(items[0].gold == 1);
+    CHECK(items[1].gold == 0);
+    CHECK(items[1].task == "rte");
+    write_file(folder / "rte.jsonl", "{\"text\": \"a b\", \"label\": 2}\n");
+    check_refusal(run_headscope({"evaluate", classifier, "--task", "classify", "--data", rte}), "rte.jsonl:1");
+
+    const std::string masked = trained("m", "nano-mhe-encoder", "text = [\"a.txt\"]\nvalidation = 0.2", "masked");
+    const json held_out = evaluated({masked, "--task", "masked"});
+    const json given = evaluated({masked, "--task", "masked", "--data", (folder / "a.txt").string(), "--seed", "3"});
+    for (const json* one : {&held_out, &given}) {
+        REQUIRE(row_of(*one, "loss", 24) != nullptr);
+        CHECK(row_of(*one, "loss", 24)->at("value").get<double>() > 0);
+        CHECK(row_of(*one, "accuracy", 24)->at("value").get<double>() <= 1);
+    }
+
+    const std::string hashed =
+        trained("h", "nano-hashformer-md5-pool", "text = [\"a.txt\"]\nvalidation = 0.2", "shuffle_random");
+    const json shuffled = evaluated({hashed, "--task", "shuffle_random"});
+    CHECK(row_of(shuffled, "loss", 24)->at("value").get<double>() > 0);
+    CHECK(shuffled.at("models").at(0).at("embedding_parameters").get<std::int64_t>() > 0);
+    check_refusal(run_headscope({"evaluate", hashed, "--task", "masked"}), "a head for the vocabulary");
+
+    const std::string translator =
+        trained("t", "nano-mhe-translation", "generator = { name = \"translation\" }", "translation");
+    const json translated = evaluated({translator, "--task", "translation", "--beams", "4"});
+    CHECK(row_of(translated, "bleu", 24)->at("count") == 9);
+    CHECK(row_of(translated, "loss", 24)->at("value").get<double>() > 0);
+}
+
+TEST_CASE("evaluate times passes", "[app][evaluate]") {
+    const Outcome outcome =
+        run_headscope({"evaluate", sample().string(), "--task", "speed", "--length", "8,16", "--batch", "2", "--json"});
+    check_success(outcome);
+    const json document = json::parse(outcome.out);
+    for (const std::int64_t length : {8, 16}) {
+        const json* forward = row_of(document, "forward_ms", length);
+        REQUIRE(forward != nullptr);
+        CHECK(forward->at("value").get<double>() > 0);
+    }
+    CHECK(document.at("models").at(0).at("attention_parameters").get<std::int64_t>() > 0);
+    CHECK(document.at("models").at(0).at("embedding_parameters").get<std::int64_t>() > 0);
+}
+
 TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
     const TemporaryFolder folder;
     write_file(folder / "a.txt", kText);
@@ -98,6 +178,11 @@ TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
     check_refusal(evaluate({"--task", "perplexity", "--data", text, "--length", "100000"}), "context length");
     check_refusal(evaluate({"--task", "perplexity", "--data", text, "--skip", "99"}), "[--skip]");
     check_refusal(evaluate({"--task", "copy", "--task-option", "copy.symbls=4"}), "symbls");
+    check_refusal(evaluate({"--task", "masked", "--data", text}), "found a decoder");
+    check_refusal(evaluate({"--task", "shuffle_random", "--data", text}), "found a decoder");
+    check_refusal(evaluate({"--task", "classify", "--data", "rte=" + text}), "found a decoder");
+    check_refusal(evaluate({"--task", "translation", "--data", text}), "found a decoder");
+    check_refusal(evaluate({"--task", "translation,perplexity", "--data", text}), "one after the other");
     check_usage_error(evaluate({"--task", "perplexity", "--data", text, "--length", "0"}));
     check_usage_error(evaluate({"--task", "perplexity", "--data", text, "-o", (folder / "a.txt.pdf").string()}));
     check_usage_error(evaluate({"--data", text}));
@@ -281,7 +366,8 @@ TEST_CASE("list tasks names the tasks of texts and of generators", "[app][evalua
     std::vector<std::string> names;
     for (const auto& task : tasks) names.push_back(task.at("name"));
     for (const char* wanted : {"perplexity", "next_token_accuracy", "mqar", "copy", "induction", "needle",
-                               "position_perplexity", "niah_single_1", "ruler_retrieval", "ruler-niah"})
+                               "position_perplexity", "niah_single_1", "ruler_retrieval", "ruler-niah", "masked",
+                               "shuffle_random", "classify", "translation", "speed"})
         CHECK(std::find(names.begin(), names.end(), wanted) != names.end());
 }
 

@@ -32,6 +32,11 @@ Stack::Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(Tens
     head_.declare(plan, blueprint.names);
     report_ = plan.check();
     parameters_ = plan.elements();
+    attention_parameters_ = plan.weights(TensorPlan::Part::attention);
+    embedding_parameters_ = plan.weights(TensorPlan::Part::embedding);
+    // What every word has counts, special tokens' own rows do not.
+    if (!config_.hashed.is_table() && config_.hashed.kind != tokenizer::EmbeddingKind::emb)
+        embedding_parameters_ -= tokenizer::kSpecialTokens * config_.hidden;
     fill(plan);
     report_.not_finite = plan.report().not_finite;
     if (head_.there && !head_.vocabulary.weight.defined()) head_.vocabulary.weight = last_.embedding().tokens;

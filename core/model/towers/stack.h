@@ -35,6 +35,8 @@ public:
     std::vector<std::string> mixers() const override;
     const LoadReport& report() const override { return report_; }
     std::int64_t parameters() const override { return parameters_; }
+    std::int64_t attention_parameters() const override { return attention_parameters_; }
+    std::int64_t embedding_parameters() const override { return embedding_parameters_; }
     bool causal() const override { return config_.causal || encoder_; }
     bool has_head() const override { return head_.there && config_.head == HeadKind::vocabulary; }
     bool has_classes() const override { return head_.there && config_.has_classes(); }
@@ -63,7 +65,7 @@ private:
     Head head_;
     std::vector<Site> sites_;
     LoadReport report_;
-    std::int64_t parameters_ = 0;
+    std::int64_t parameters_ = 0, attention_parameters_ = 0, embedding_parameters_ = 0;
 };
 
 }  // namespace headscope::model

@@ -85,14 +85,18 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
     if (const std::string& mixer = config_->mixers.at(static_cast<std::size_t>(number)); mixer != kNoMixer) {
         layer.mixer = mixers::make_mixer(mixer, *config_, number);
         if (number > 0 || config_->first_input_norm) norm(layer.input_norm, names.in_layer.input_norm);
+        std::size_t first = plan.wants().size();
         layer.mixer->declare(plan, names);
+        plan.count_as(TensorPlan::Part::attention, first);
         const std::string& value_size = config_->value_size > 0 ? names.keys.value_size : names.keys.head_size;
         if (!names.in_layer.bucket_bias.empty())
             declare_bias(plan, &layer.bucket_bias, names.layer_stem + names.in_layer.bucket_bias, names.keys);
         if (!names.in_layer.output.empty()) {
+            first = plan.wants().size();
             layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
                                  {layer.mixer->output_size(), names.keys.heads + " * " + value_size},
                                  config_->output_bias && !names.in_layer.plain_output);
+            plan.count_as(TensorPlan::Part::attention, first);
         }
         norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
     }
@@ -101,10 +105,12 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
     if (config_->encoder) {
         layer.cross = mixers::make_cross_mixer(config_->mixers.at(static_cast<std::size_t>(number)), *config_);
         norm(layer.cross_norm, names.in_layer.cross_norm);
+        const std::size_t first = plan.wants().size();
         layer.cross->declare(plan, names);
         layer.cross_output.declare(plan, names.layer_stem + names.in_layer.cross_output, hidden,
                                    {layer.cross->output_size(), names.keys.heads + " * " + names.keys.head_size},
                                    config_->output_bias);
+        plan.count_as(TensorPlan::Part::attention, first);
     }
     layer.has_feed_forward = config_->has_feed_forward(number);
     if (!layer.has_feed_forward) return;

@@ -246,6 +246,65 @@ TEST_CASE("Of heads of classes a file has these classes' logits, and no loss", "
     }
 }
 
+TEST_CASE("With labels an encoder's file has the loss of each, and none where there is none", "[analysis]") {
+    const test::TemporaryFolder folder;
+    tests::FakeModel::Options options;
+    options.causal = false;
+    options.classes = 3;
+    options.kind = model::HeadKind::token_classes;
+    tests::FakeModel model(options);
+    auto request = request_for({5, 3, 5});
+    request.record.logits = true;
+    request.labels = {{0, -100, 2, 1, -100}, {-100, -100, -100}, {2, 2, 2, 2, 0}};
+    const auto file = analyse(model, request, folder / "a.headscope.h5");
+    for (std::size_t s = 0; s < 3; ++s) {
+        const auto count = static_cast<std::int64_t>(request.labels[s].size());
+        const auto rows = file->logits(static_cast<std::int64_t>(s), 0, count);
+        const auto loss = file->loss(static_cast<std::int64_t>(s));
+        REQUIRE(rows.has_value());
+        for (std::size_t i = 0; i < request.labels[s].size(); ++i) {
+            const std::int64_t label = request.labels[s][i];
+            if (label == analysis::no_label) {
+                CHECK(std::isnan(loss.data[i]));
+                continue;
+            }
+            double sum = 0;
+            for (std::size_t c = 0; c < 3; ++c) sum += std::exp(static_cast<double>(rows->data[3 * i + c]));
+            const double logit = rows->data[3 * i + static_cast<std::size_t>(label)];
+            CHECK(loss.data[i] == Approx(std::log(sum) - logit).epsilon(8 * float_epsilon).margin(8 * float_epsilon));
+        }
+    }
+    request.record.logits = false;  // the loss needs no logits in the file
+    const auto alone = analyse(model, request, folder / "b.headscope.h5");
+    CHECK(alone->loss(0).data[2] == file->loss(0).data[2]);
+
+    const auto refused = [&](tests::FakeModel& other, const std::string& word) {
+        CHECK_THROWS_MATCHES(
+            analyse(other, request, folder / "c.headscope.h5"), Error,
+            Catch::Matchers::Predicate<Error>(
+                [&](const Error& error) { return std::string(error.what()).find(word) != std::string::npos; }, word));
+    };
+    const auto good = request.labels;
+    request.labels[1] = {0, 1};
+    refused(model, "each of the 3 tokens of sequence 1");
+    request.labels = good;
+    request.labels[2][4] = 3;
+    refused(model, "found 3 for token 4 of sequence 2");
+    request.labels[2][4] = -1;
+    refused(model, "0 to 2, or -100");
+    request.labels = good;
+    request.labels.pop_back();
+    refused(model, "labels of 3 sequences");
+    request.labels = good;
+    options.kind = model::HeadKind::sequence_classes;
+    tests::FakeModel of_text(options);
+    refused(of_text, "an encoder with a head for tokens");
+    options.kind = model::HeadKind::token_classes;
+    options.causal = true;
+    tests::FakeModel decoder(options);
+    refused(decoder, "found a decoder");
+}
+
 TEST_CASE("A pair's file has its regions and their mean attention", "[analysis]") {
     tests::FakeModel model({});
     const test::TemporaryFolder folder;

@@ -232,6 +232,9 @@ TEST_CASE("A native stack reads hashed words in place of a table", "[hashed]") {
         CHECK(embedding == one.parameters);
         model::Stack& stack = *built.stack;
         CHECK(stack.parameters() == all);
+        // What every word has is counted, the rows of special tokens are only in emb's table.
+        const bool in_table = stack.config().hashed.kind == tokenizer::EmbeddingKind::emb;
+        CHECK(stack.embedding_parameters() == embedding - (in_table ? 0 : tokenizer::kSpecialTokens * 16));
         CHECK_FALSE(stack.has_head());
         const json written = model::saved_json(stack.config(), at::kFloat);
         const json asked = json::parse(one.embedding);

@@ -501,3 +501,26 @@ TEST_CASE("Positions end where their tables do", "[native]") {
     options.beyond_positions = true;
     CHECK(sinusoidal->model().forward(some_tokens(1, 321), options).isfinite().all().item<bool>());
 }
+
+TEST_CASE("Weights of attention sublayers are counted as the thesis counts them", "[stacks]") {
+    constexpr std::int64_t d = 4, n = 3, output = d * n * d * n;
+    const std::map<std::string, std::int64_t> without_output = {
+        {"standard", 3 * d * d * n * n},
+        {"sha", 3 * d * d * n},
+        {"mqa", d * d * n * n + 2 * d * d * n},
+        {"skv", 2 * d * d * n * n},
+        {"el_att", d * d * n * n},
+        {"mhe_add", 3 * d * d * n + 3 * d * n},
+        {"mhe_mul", 3 * d * d * n + 3 * d * n},
+    };
+    for (const auto& [mixer, weights] : without_output) {
+        INFO(mixer);
+        for (const char* manner : {"encoder", "decoder", "both"}) {
+            // Of "both" the first layer is the encoder's, the others' attentions are two each.
+            const std::int64_t sublayers = std::string(manner) == "both" ? 5 : 3;
+            const auto made = Trainable::create(stack_config(manner, {mixer, mixer, mixer}).dump(), 3, at::kFloat);
+            CHECK(made->model().attention_parameters() == sublayers * (weights + output));
+            CHECK(made->model().embedding_parameters() == 29 * 12);
+        }
+    }
+}

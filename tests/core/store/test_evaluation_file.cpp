@@ -22,7 +22,7 @@ namespace {
 store::Evaluation two_models() {
     store::Evaluation evaluation;
     evaluation.models.push_back({"standard", "/runs/a", std::string(64, 'a'), "standard", "uniform",
-                                 "standard,standard", "", 1234, 2, 256, 1, std::string(64, 'b')});
+                                 "standard,standard", "", 1234, 2, 256, 1, std::string(64, 'b'), 960, 77});
     evaluation.models.push_back({"mlp, \"even\"", "", "", "mlp", "even", "mlp,standard", "0", 1234, 2, 0, -1});
     evaluation.results.push_back({0, "perplexity", "token_perplexity", 16, 12.5, 0.25, 1000, 5});
     evaluation.results.push_back({1, "perplexity", "token_perplexity", 256, 1e5, std::nan(""), 7});
@@ -164,11 +164,16 @@ TEST_CASE("Many items' texts are small in the file, also those that shrink to no
     CHECK(store::read_item_texts(path, 14'321) == "14321" + hay);
 }
 
-TEST_CASE("Files of older versions open, without shots, items and jobs", "[store][evaluation]") {
+TEST_CASE("Files of older versions open, without shots, items, jobs and counts", "[store][evaluation]") {
     const test::TemporaryFolder folder;
+    const auto without_counts = [](hid_t file) {
+        for (const char* name : {"/models/attention_parameters", "/models/embedding_parameters"})
+            REQUIRE(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+    };
     for (const std::int32_t version : {1, 2}) {
         const auto path = changed_file(folder, [&](hid_t file) {
             set_version(file, version);
+            without_counts(file);
             REQUIRE(H5Ldelete(file, "/models/job", H5P_DEFAULT) >= 0);
             REQUIRE(H5Ldelete(file, "/items", H5P_DEFAULT) >= 0);
             REQUIRE(H5Ldelete(file, "/results/shots", H5P_DEFAULT) >= 0);
@@ -181,14 +186,22 @@ TEST_CASE("Files of older versions open, without shots, items and jobs", "[store
         CHECK(store::read_items(path).empty());
         CHECK_THROWS_MATCHES(store::read_item_texts(path, 0), Error, IsError(ErrorCode::usage, "its 0 items"));
     }
-    const auto third = changed_file(folder, [](hid_t file) {
+    const auto fourth = changed_file(folder, [&](hid_t file) {
+        set_version(file, 4);
+        without_counts(file);
+    });
+    CHECK(store::read_evaluation(fourth).models.at(0).job == std::string(64, 'b'));
+    CHECK(store::read_evaluation(fourth).models.at(0).attention_parameters == -1);
+    CHECK(store::read_evaluation(fourth).models.at(0).embedding_parameters == -1);
+    const auto third = changed_file(folder, [&](hid_t file) {
         set_version(file, 3);
+        without_counts(file);
         REQUIRE(H5Ldelete(file, "/models/job", H5P_DEFAULT) >= 0);
     });
     CHECK(store::read_evaluation(third).models.at(0).job.empty());
     CHECK(store::read_evaluation(third).item_count == 5);
-    const auto path = changed_file(folder, [](hid_t file) { set_version(file, 5); });
-    CHECK_THROWS_MATCHES(store::read_evaluation(path), Error, IsError(ErrorCode::unsupported, "1 to 4"));
+    const auto path = changed_file(folder, [](hid_t file) { set_version(file, 6); });
+    CHECK_THROWS_MATCHES(store::read_evaluation(path), Error, IsError(ErrorCode::unsupported, "1 to 5"));
 }
 
 TEST_CASE("Items that nobody wrote so are refused by what is wrong", "[store][evaluation][hostile]") {
@@ -273,10 +286,10 @@ TEST_CASE("What stands as a word in figures is no long text", "[store][evaluatio
 
 TEST_CASE("CSV has a row a result, with the model's members and quoted texts", "[store][evaluation]") {
     const std::string csv = store::evaluation_csv(two_models());
-    CHECK(csv.find("name,path,sha256,mixer,layout,layer_mixers,skipped,parameters,layers,training_length,seed,job,task,"
-                   "metric,length,value,error,count,shots\n") == 0);
+    CHECK(csv.find("name,path,sha256,mixer,layout,layer_mixers,skipped,parameters,layers,training_length,seed,job,"
+                   "attention_parameters,embedding_parameters,task,metric,length,value,error,count,shots\n") == 0);
     CHECK(csv.find("uniform,\"standard,standard\",,1234,2,256,1," + std::string(64, 'b') +
-                   ",perplexity,token_perplexity,16,12.5,0.25,1000,5\n") != std::string::npos);
+                   ",960,77,perplexity,token_perplexity,16,12.5,0.25,1000,5\n") != std::string::npos);
     CHECK(csv.find("\n\"mlp, \"\"even\"\"\",,,mlp,even,") != std::string::npos);
     CHECK(csv.find(",256,1e+05,,7,0\n") != std::string::npos);  // an error that is not known is an empty cell
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// What encoders and encoder-decoders are asked: the labels of spoilt texts (masked, shuffle_random), classes of texts
+// or pairs, translations. Data as training has them (core/data/objective_reader.h, item_reader.h). Threads: the compute
+// thread. Errors: Error (usage for a model whose head is another one), Stopped.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/data/text_item.h"
+#include "core/data/tokenizer_choice.h"
+#include "core/evaluation/documents.h"
+#include "core/evaluation/harness/answered_item.h"
+#include "core/evaluation/score.h"
+#include "core/model/beam_search.h"
+
+namespace headscope::evaluation {
+
+/// Items of one file, by the name that their results have.
+struct LabelledItems {
+    std::string name;
+    std::filesystem::path file;
+    std::vector<data::TextItem> items;
+};
+
+/// "NAME=FILE", or a file, whose results are called `task`.
+LabelledItems labelled_file(const std::string& data, const std::string& task);
+
+/// What one model needs for these tasks.
+struct LabelledWork {
+    data::ChosenTokenizer tokenizer;  ///< with tokenizer_config.json; tokenizer null: the checkpoint has none
+    std::vector<LabelledItems> classes, translations;
+    model::BeamOptions beams;  ///< of translations; tokens and cancellation are set
+};
+
+/// The kind of objective that a task asks about; empty: another task.
+std::string objective_of(const std::string& task);
+/// Refuses a model whose stack or head is not that of the task.
+void check_head(const std::string& task, const model::ModelConfig& config);
+
+using OnAnswer = std::function<void(const AnsweredItem&)>;
+using Share = std::function<void(double done)>;
+
+/// Loss and hits of a text's sequences of `length` tokens, each spoilt by random numbers of `seed` and its number. What
+/// is left at the end, shorter than a sequence, is not read; a text that has no more is one sequence. Memory: the
+/// tokens of the text, or the first `most_tokens` of them (0: all).
+TokenScores score_spoilt(model::Model& model, const std::string& task, const Documents& documents,
+                         const LabelledWork& work, std::int64_t length, std::uint64_t seed, std::int64_t most_tokens,
+                         const ScoreOptions& options, const Share& progress);
+
+struct NamedValue {
+    std::string metric;
+    double value = 0, error = 0;  ///< NaN: not known
+    std::int64_t count = 0;
+};
+
+/// accuracy, f1 (of class 1 where there are two, else the mean over classes), matthews, loss; of a head of one class
+/// spearman and loss (the mean squared error). Texts are cut to `length` tokens as in training.
+std::vector<NamedValue> classify(model::Model& model, const LabelledWork& work, const LabelledItems& items,
+                                 std::int64_t length, const ScoreOptions& options, const OnAnswer& answer,
+                                 const Share& progress);
+
+/// bleu of what beam search says, and loss of the references' tokens with the end token.
+std::vector<NamedValue> translate(model::Model& model, const LabelledWork& work, const LabelledItems& items,
+                                  std::int64_t length, const ScoreOptions& options, const OnAnswer& answer,
+                                  const Share& progress);
+
+}  // namespace headscope::evaluation
