@@ -38,7 +38,8 @@ std::unique_ptr<Documents> documents_of(const std::vector<std::string>& data,
 std::unique_ptr<Documents> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
                                          Progress& progress, const Cancellation& cancellation,
                                          const data::HashedWords* words) {
-    if (job.data.generator) return nullptr;
+    const std::string& kind = job.data.objective.kind;
+    if (job.data.generator || kind == "classify" || kind == "translation") return nullptr;  // items are no text
     const auto set = data::DataSet::prepare(job.data, {job.base, run}, progress, cancellation, words);
     if (set->summary().validation_tokens == 0) return nullptr;
     return held_out_documents(data::TokenFile::open(set->summary().token_file), set->shared_tokenizer(),

@@ -111,7 +111,7 @@ std::size_t layout_rank(const std::string& layout) {
 
 bool lower_is_better(const std::string& metric) {
     return metric == "loss" || metric.find("perplexity") != std::string::npos || metric == "bits_per_byte" ||
-           metric.starts_with("ms_per_sample");
+           metric.ends_with("_ms");
 }
 
 std::string spaced(std::string name) {

@@ -20,9 +20,9 @@ namespace headscope::figures {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr const char* kSpeed = "speed";          ///< the task whose metrics are times
-constexpr const char* kTime = "ms_per_sample_";  ///< begins their names
-constexpr const char* kRate = "speed_up_";       ///< begins ours, made of them
+constexpr const char* kSpeed = "speed";     ///< the task whose metrics are times
+constexpr std::string_view kTime = "_ms";   ///< ends their names
+constexpr const char* kRate = "speed_up_";  ///< begins ours, made of them
 
 double finite(double value) {
     return std::isfinite(value) ? value : kNone;
@@ -113,8 +113,8 @@ private:
             Row row{i, what, length, shown, value->mean, value->error, kNone, kNone, value->each.size()};
             if (time) {
                 Row rate{i, what, length, shown};
-                const bool begins = what.metric.starts_with(kTime);
-                rate.what.metric = kRate + what.metric.substr(begins ? std::string_view(kTime).size() : 0);
+                const bool named = what.metric.ends_with(kTime);
+                rate.what.metric = kRate + what.metric.substr(0, what.metric.size() - (named ? kTime.size() : 0));
                 if (of_baseline) rate.score = finite(of_baseline->mean / value->mean);
                 rates.push_back(rate);
             } else {

@@ -200,8 +200,9 @@ bool has_accuracy(const data::ObjectiveSettings& objective) {
 }
 
 std::string standard_tokenizer(const JobFile& job) {
-    // Generators have a tokenizer of their own.
-    if (job.model.from.empty() || job.data.generator) return data::DataSettings().tokenizer;
+    // Generators have a tokenizer of their own, but for items, which are texts.
+    const bool items = job.data.objective.kind == "classify" || job.data.objective.kind == "translation";
+    if (job.model.from.empty() || (job.data.generator && !items)) return data::DataSettings().tokenizer;
     return is_made(job.model.from) ? "./" + job.model.from : job.model.from;
 }
 

@@ -138,15 +138,15 @@ TEST_CASE("Seeds are means with their deviation, lengths are apart, times become
             for (const std::int64_t length : {64, 128})
                 all.results.push_back(
                     {model, "cola", "accuracy", length, (base ? 0.8 : 0.4) + (seed == 1 ? 0.0 : 0.1)});
-            all.results.push_back({model, "speed", "ms_per_sample_training", 64, base ? 6.0 : 2.0});
+            all.results.push_back({model, "speed", "step_ms", 64, base ? 6.0 : 2.0});
         }
     }
     const auto figure = make_figure("retention", inputs_of(all), beside("standard1"));
     const std::string csv = figure_csv(figure);
     const auto has = [&](const std::string& line) { return csv.find(line + "\r\n") != std::string::npos; };
     CHECK(figure.table().rows() == 8);  // two models: two lengths, times and rates
-    CHECK(has("mhe_add1,speed,ms_per_sample_training,2,,,0.5,,"));
-    CHECK(has("mhe_add1,speed,speed_up_training,3,,,0.5,,"));
+    CHECK(has("mhe_add1,speed,step_ms,2,,,0.5,,"));
+    CHECK(has("mhe_add1,speed,speed_up_step,3,,,0.5,,"));
     REQUIRE(figure.text_table);
     CHECK(figure.text_table->rows.size() == 6);  // the longer length alone
     CHECK(figure.text_table->rows[1][2] == "0.45 ± 0.071");
