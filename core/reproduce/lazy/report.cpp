@@ -49,7 +49,6 @@ private:
     }
 
     void head() {
-        const auto millions = [](std::int64_t count) { return number_text(static_cast<double>(count) / 1e6) + " M"; };
         line("# Lazy Attention, replayed small");
         line();
         line(
@@ -62,7 +61,7 @@ private:
         table_head({"", "here", "paper"});
         row({"models", "presets " + plan_.size + "-lazy, " + plan_.size + "-transformer and what replaces their mixer",
              "340M and 760M"});
-        row({"tokens of each run", millions(plan_.tokens()) + ", equal for all models",
+        row({"tokens of each run", millions_text(plan_.tokens()) + ", equal for all models",
              "15 000 M and 30 000 M; ablations 10 000 M"});
         row({"training length", std::to_string(plan_.sequence_length), "4096; ablations 512"});
         row({"text", input_.data, "FineWeb-Edu"});
@@ -157,9 +156,7 @@ private:
     void foot() {
         line("## How it was done");
         line();
-        line("- " + input_.program_version + " on " + input_.machine + ". " + number_text(plan_.minutes) +
-             " minutes were given, " + seconds_text(input_.seconds) + " taken; " + std::to_string(plan_.workers) +
-             " at a time, on " + std::to_string(plan_.threads) + " thread each.");
+        text_ += effort_markdown(input_, plan_);
         const training::JobFile job = job_of(plan_, model("lazy"));
         line("- Every run: " + std::to_string(plan_.steps) + " steps of " + std::to_string(plan_.batch) +
              " sequences of " + std::to_string(plan_.sequence_length) + " tokens, AdamW, learning rate " +
@@ -180,10 +177,7 @@ private:
         if (!absent.empty()) line("- Not tried in so few minutes: " + absent + ".");
         for (const std::string& one : input_.missing) line("- " + one);
         line();
-        if (input_.commands.empty()) return;
-        line("Any of it again, by hand:");
-        line();
-        for (const std::string& command : input_.commands) line("    " + command);
+        text_ += commands_markdown(input_);
     }
 
     const ReportInput& input_;
