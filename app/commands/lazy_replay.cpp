@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/commands/held_out_passage.h"
+#include "app/commands/replayed_text.h"
 #include "app/commands/loading.h"
 #include "app/commands/reproduction_parts.h"
 #include "core/base/error.h"

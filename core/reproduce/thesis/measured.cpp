@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/cost/thesis.h"
+
 namespace headscope::reproduce::thesis {
 namespace {
 
@@ -54,17 +56,17 @@ Estimate merit_of(const Measured& measured, std::string_view model, Score score)
 }
 
 double retention(const Measured& measured, std::string_view model, std::string_view baseline, Score score) {
-    const double ratio = score_of(measured, model, score).value / score_of(measured, baseline, score).value;
-    return lower_is_better(score) ? 2 - ratio : ratio;
+    return cost::performance_retention(score_of(measured, model, score).value,
+                                       score_of(measured, baseline, score).value, lower_is_better(score));
 }
 
 Estimate elasticity(const Measured& measured, std::string_view model, Score score) {
     const Estimate own = score_of(measured, model, score), smallest = score_of(measured, kSmallest, score);
-    const Stack stack = stack_of(score);
-    const double more = attention_of(measured, model, stack) / attention_of(measured, kSmallest, stack) - 1;
+    const double parameters = attention_of(measured, model, stack_of(score)),
+                 fewest = attention_of(measured, kSmallest, stack_of(score)), more = parameters / fewest - 1;
     if (!(std::abs(more) > 0)) return {};
-    const double ratio = own.value / smallest.value, sign = lower_is_better(score) ? -1 : 1;
-    return {sign * (ratio - 1) / more, std::hypot(own.error, ratio * smallest.error) / std::abs(smallest.value * more)};
+    return {cost::performance_elasticity(own.value, smallest.value, parameters, fewest, lower_is_better(score)),
+            std::hypot(own.error, own.value / smallest.value * smallest.error) / std::abs(smallest.value * more)};
 }
 
 double count_of(const std::map<std::string, std::int64_t>& counts, std::string_view model) {

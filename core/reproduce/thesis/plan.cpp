@@ -163,12 +163,19 @@ std::int64_t Plan::tokens(Stage stage) const {
     return steps(stage) * batch * sequence_length;
 }
 
-Plan make_plan(Chapter chapter, const Settings& settings, const std::string& size, const Calibration& calibration,
-               double spent) {
+Plan unplanned(Chapter chapter, const Settings& settings) {
     Plan plan;
     plan.chapter = chapter;
-    begin_plan(plan, settings, size, calibration.end);
+    begin_plan(plan, settings, "nano", 0);
     plan.evaluation_tokens = settings.minutes >= 10 ? 65536 : 16384;
+    return plan;
+}
+
+Plan make_plan(Chapter chapter, const Settings& settings, const std::string& size, const Calibration& calibration,
+               double spent) {
+    Plan plan = unplanned(chapter, settings);
+    plan.size = size;
+    plan.end_seconds = calibration.end;
     const double left = std::max(1.0, kUsedTime * (60 * settings.minutes - spent) - calibration.end);
     std::vector<std::int64_t> counts{kSeeds, 1};
     if (settings.seeds > 0) counts = {settings.seeds};
@@ -248,9 +255,16 @@ std::vector<std::string> timed_models() {
     return {"bert-mlm", "bert-sr", "md5-emb", "md5-pool", "md5-add", "md5-proj"};
 }
 
+training::JobFile to_time(training::JobFile job) {
+    job.training.steps = 12;
+    job.schedule.warmup_steps = 1;
+    job.evaluation.every = 0;
+    return job;
+}
+
 training::JobFile timing_job(const Plan& plan, const Model& model) {
-    constexpr std::int64_t length = 512, sequences = 4;  // the thesis's sequences
-    training::JobFile job = job_of(plan, {std::string(model.name), std::string(model.name)}, Stage::pretrain);
+    constexpr std::int64_t length = 512, sequences = 4;  // the thesis's length
+    training::JobFile job = to_time(job_of(plan, {std::string(model.name), std::string(model.name)}, Stage::pretrain));
     job.data.sequence_length = job.probe.length = length;
     job.training.batch = sequences;
     job.model.config["max_position_embeddings"] = length;

@@ -83,6 +83,8 @@ struct Calibration {
     double end = 60;                   ///< of timing, figures and report
 };
 
+/// Of the smallest models, to calibrate with.
+Plan unplanned(Chapter chapter, const Settings& settings);
 /// Steps for the minutes that are left after `spent` seconds: three seeds where each run still sees tokens enough.
 Plan make_plan(Chapter chapter, const Settings& settings, const std::string& size, const Calibration& calibration,
                double spent);
@@ -93,6 +95,9 @@ std::string choose_size(Chapter chapter, const Settings& settings, double nano_s
 training::JobFile job_of(const Plan& plan, const Trial& trial, Stage stage, const std::string& runs = "runs");
 /// "encoder-sha-classify"; of stacks with one stage the trial's own.
 std::string run_name(const Trial& trial, Stage stage);
+
+/// The job cut down to the few steps that tell how long one takes.
+training::JobFile to_time(training::JobFile job);
 
 /// A training step of chapter 2's Table 2.3: as many embeddings as the thesis has, equal sizes else.
 inline constexpr std::int64_t kLargeVocabulary = 50'265;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/commands/held_out_passage.h"
+#include "app/commands/replayed_text.h"
 
 #include <string_view>
+#include <utility>
 
 #include "core/base/input_file.h"
 #include "core/data/text_data.h"
@@ -32,14 +33,39 @@ private:
     std::string text_, last_;
 };
 
+class AllText final : public data::PartSink {
+public:
+    explicit AllText(std::size_t most) : most_(most) {}
+    void begin_document() override {}
+    void part(std::string_view text) override { text_ += text.substr(0, most_ - text_.size()); }
+    void end_document() override {
+        if (text_.size() < most_) text_ += '\n';
+    }
+    std::string take() { return std::move(text_); }
+
+private:
+    std::size_t most_;
+    std::string text_;
+};
+
+void read(const std::vector<std::string>& data, data::PartSink& sink) {
+    const auto files = data.empty() ? data::corpus_files("kjv") : data::find_sources(data, {}, "--data");
+    for (const auto& file : files)
+        data::read_parts(InputFile(file.path, "text"), file.kind, sink, [](std::uint64_t) {});
+}
+
 }  // namespace
 
 std::string held_out_passage(const std::vector<std::string>& data) {
-    const auto files = data.empty() ? data::corpus_files("kjv") : data::find_sources(data, {}, "--data");
     LastText last;
-    for (const auto& file : files)
-        data::read_parts(InputFile(file.path, "text"), file.kind, last, [](std::uint64_t) {});
+    read(data, last);
     return last.passage();
+}
+
+std::string whole_text(const std::vector<std::string>& data, std::size_t most) {
+    AllText all(most);
+    read(data, all);
+    return all.take();
 }
 
 }  // namespace headscope::app
