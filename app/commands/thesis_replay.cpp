@@ -148,6 +148,8 @@ void ThesisReplay::make_plan() {
     // so that its time is known too.
     std::vector<std::function<void()>> work;
     const auto measure = [this, &calibration](const Model& model, Stage stage) {
+        const bool known = chapter_ == thesis::Chapter::heads ? stage != Stage::decoder : stage != Stage::pretrain;
+        if (!known) calibrate(plan_, model, stage);  // makes the token file
         const Speed speed = calibrate(plan_, model, stage);
         const fs::path run = options_.folder / "calibration" / thesis::run_name(calibrated(model, stage), stage);
         const double begin = now();

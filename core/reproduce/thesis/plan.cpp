@@ -60,12 +60,6 @@ std::string word_pieces(const Plan& plan) {
     return plan.size == "nano" ? "train:4096" : "train:8192";
 }
 
-/// A head in place of the preset's, which tells classes of texts apart.
-nlohmann::json pretraining_head(const Model& model) {
-    if (model.objective == "masked") return {{"kind", "masked_language"}};
-    return {{"kind", "token_classes"}, {"classes", 3}};
-}
-
 void read_words(training::JobFile& job, const Plan& plan, const Model& model) {
     train_on_text(job, plan);
     if (plan.chapter == Chapter::heads) return;
@@ -221,8 +215,6 @@ training::JobFile job_of(const Plan& plan, const Trial& trial, Stage stage, cons
             plan.size + "-" + (model.preset.empty() ? "mhe-" + stack_name(trial.stack) : std::string(model.preset));
         if (plan.chapter == Chapter::heads) job.model.mixer = model.name;
         job.model.config = {{"max_position_embeddings", job.data.sequence_length}};
-        if (plan.chapter == Chapter::hashes && stage == Stage::pretrain)
-            job.model.config["head"] = pretraining_head(model);
     }
     // Norms behind each part want smaller steps than norms before them.
     job.optimizer.learning_rate = stage == Stage::decoder ? 3e-3 : stage == Stage::classify ? 5e-4 : 1e-3;
@@ -237,7 +229,6 @@ training::JobFile job_of(const Plan& plan, const Trial& trial, Stage stage, cons
             job.data.validation_files = {"../passages/test.jsonl"};
             job.data.objective.kind = "classify";
             job.data.objective.classes = kClasses;
-            if (!tuned) job.model.config["head"] = {{"kind", "sequence_classes"}, {"classes", kClasses}};
             break;
         case Stage::decoder:
             read_words(job, plan, model);
@@ -245,7 +236,6 @@ training::JobFile job_of(const Plan& plan, const Trial& trial, Stage stage, cons
         case Stage::translation:
             job.data.generator = data::GeneratorSettings{"translation", {}};
             job.data.objective.kind = "translation";
-            job.data.validation = 0;
             break;
     }
     return job;
