@@ -64,7 +64,8 @@ Estimate elasticity(const Measured& measured, std::string_view model, Score scor
     const Estimate own = score_of(measured, model, score), smallest = score_of(measured, kSmallest, score);
     const double parameters = attention_of(measured, model, stack_of(score)),
                  fewest = attention_of(measured, kSmallest, stack_of(score)), more = parameters / fewest - 1;
-    if (!(std::abs(more) > 0)) return {};
+    // FNet and Linear have nothing that heads share.
+    if (!(std::abs(more) > 0) || thesis::model(Chapter::heads, model).encoder_only) return {};
     return {cost::performance_elasticity(own.value, smallest.value, parameters, fewest, lower_is_better(score)),
             std::hypot(own.error, own.value / smallest.value * smallest.error) / std::abs(smallest.value * more)};
 }

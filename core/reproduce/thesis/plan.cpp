@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::int64_t kMostSteps = 1 << 24;
 constexpr std::int64_t kSeeds = 3;
+/// Twenty epochs of passages, as many as the thesis's of its tasks.
+constexpr std::int64_t kMostTuned = 3000;
 
 /// Of the steps of pre-training.
 double share_of(Stage stage) {
@@ -140,7 +142,8 @@ std::vector<Trial> trials_of(Chapter chapter, std::int64_t seeds) {
 }
 
 std::int64_t Plan::steps(Stage stage) const {
-    return std::max(kFewestUpdates, static_cast<std::int64_t>(share_of(stage) * static_cast<double>(pretrain_steps)));
+    const auto steps = static_cast<std::int64_t>(share_of(stage) * static_cast<double>(pretrain_steps));
+    return std::max(kFewestUpdates, stage == Stage::classify ? std::min(steps, kMostTuned) : steps);
 }
 
 std::int64_t Plan::length(const Model& model, Stage stage) const {
@@ -229,6 +232,7 @@ training::JobFile job_of(const Plan& plan, const Trial& trial, Stage stage, cons
             job.data.validation_files = {"../passages/test.jsonl"};
             job.data.objective.kind = "classify";
             job.data.objective.classes = kClasses;
+            job.data.tokenizer = training::standard_tokenizer(job);  // what the encoder was trained with
             break;
         case Stage::decoder:
             read_words(job, plan, model);

@@ -47,6 +47,11 @@ private:
     static std::string count_text(double count) {
         return std::isfinite(count) ? std::to_string(static_cast<std::int64_t>(count)) : "–";
     }
+    /// Of millions.
+    static std::string printed_count(double millions) {
+        if (!std::isfinite(millions)) return "–";
+        return millions < 1 ? number_text(1000 * millions) + " K" : number_text(millions) + " M";
+    }
     /// "71.2 ± 0.4": per cent of shares, with the standard error.
     std::string cell(std::string_view name, Score score) const {
         const Estimate own = score_of(in_, name, score);
@@ -108,7 +113,7 @@ private:
                 cells.insert(cells.end(), {cell(one.name, score), percent(retention(in_, one.name, "standard", score)),
                                            number_text(elasticity(in_, one.name, score).value)});
             const PrintedAttention row_of = printed_attention(printed, one.name);
-            cells.push_back(std::isfinite(row_of.parameters) ? number_text(row_of.parameters) + " M" : "–");
+            cells.push_back(printed_count(row_of.parameters));
             for (const PrintedScore& score : row_of.scores)
                 cells.push_back(number_text(score.score) + " / " + number_text(score.retention) + " / " +
                                 number_text(score.elasticity));
@@ -138,9 +143,9 @@ private:
                  percent(retention(in_, one.name, baseline, Score::passages)), cell(one.name, Score::spoilt),
                  count_text(all), count_text(embedding), percent(1 - all / all_of_baseline),
                  percent(1 - embedding / embedding_of_baseline), percent(embedding / all), number_text(printed.score),
-                 number_text(printed.retention), number_text(printed.parameters) + " M",
-                 number_text(printed.embedding) + " M", number_text(printed.compression),
-                 number_text(printed.embedding_compression), number_text(printed.proportion)});
+                 number_text(printed.retention), printed_count(printed.parameters), printed_count(printed.embedding),
+                 number_text(printed.compression), number_text(printed.embedding_compression),
+                 number_text(printed.proportion)});
         }
         line();
     }
