@@ -94,6 +94,22 @@ void read_plan(ReplayPlan& plan, const JsonView& view, const std::string& paper,
     plan.run_bytes = view.number_or("run_bytes", 0, 0);
 }
 
+std::string too_few_tokens_markdown(bool learned) {
+    return learned ? ""
+                   : "**Each model saw less than a million tokens: too few to learn more than how often words are. "
+                     "More minutes are needed for verdicts.**";
+}
+
+std::string row_markdown(const std::vector<std::string>& cells) {
+    std::string text = "|";
+    for (const std::string& cell : cells) text += " " + cell + " |";
+    return text + "\n";
+}
+
+std::string table_head_markdown(const std::vector<std::string>& cells) {
+    return row_markdown(cells) + row_markdown(std::vector<std::string>(cells.size(), "---"));
+}
+
 std::string millions_text(std::int64_t count) {
     return number_text(static_cast<double>(count) / 1e6) + " M";
 }

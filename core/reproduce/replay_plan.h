@@ -23,6 +23,8 @@ inline constexpr std::int64_t kFewestUpdates = 40;
 inline constexpr double kUsedTime = 0.86;
 /// Tokens after which a small model uses its context, and has learned a recall task, or does not.
 inline constexpr double kTokensToLearn = 2e6;
+/// Fewer teach a model of this size no more than how often words are: what is claimed of it is undecided.
+inline constexpr std::int64_t kTokensToJudge = 1'000'000;
 
 struct ReplayPlan {
     double minutes = 0;
@@ -56,6 +58,11 @@ struct ReportFrame {
     std::string data, machine, program_version;
     double seconds = 0;
 };
+/// Said before claims where no run has kTokensToJudge; else nothing.
+std::string too_few_tokens_markdown(bool learned);
+/// A table's row, and its first two.
+std::string row_markdown(const std::vector<std::string>& cells);
+std::string table_head_markdown(const std::vector<std::string>& cells);
 /// "12.3 M".
 std::string millions_text(std::int64_t count);
 /// The line of "How it was done" that says with what and how long.

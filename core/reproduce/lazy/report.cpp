@@ -13,10 +13,7 @@ public:
 
     std::string text() {
         head();
-        text_ += claims_markdown(judge(plan_, in_),
-                                 learned(plan_) ? ""
-                                                : "**Each model saw less than a million tokens: too few to learn more "
-                                                  "than how often words are. More minutes are needed for verdicts.**");
+        text_ += claims_markdown(judge(plan_, in_), too_few_tokens_markdown(learned(plan_)));
         perplexities();
         formulations();
         layers();
@@ -28,15 +25,8 @@ public:
 
 private:
     void line(const std::string& words = "") { text_ += words + "\n"; }
-    void row(const std::vector<std::string>& cells) {
-        text_ += "|";
-        for (const std::string& cell : cells) text_ += " " + cell + " |";
-        line();
-    }
-    void table_head(const std::vector<std::string>& cells) {
-        row(cells);
-        row(std::vector<std::string>(cells.size(), "---"));
-    }
+    void row(const std::vector<std::string>& cells) { text_ += row_markdown(cells); }
+    void table_head(const std::vector<std::string>& cells) { text_ += table_head_markdown(cells); }
     static std::string percent(double share) { return number_text(100 * share); }
     const Attended* attended(const std::string& name) const {
         const auto found = in_.attended.find(name);

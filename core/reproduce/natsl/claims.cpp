@@ -291,7 +291,7 @@ std::optional<std::pair<double, double>> softmax_share(const store::RunRecord& r
 }
 
 bool learned(const Plan& plan) {
-    return plan.tokens(Task::text) >= 1'000'000;
+    return plan.tokens(Task::text) >= kTokensToJudge;
 }
 
 double perplexity_inside(const Plan& plan, const Measured& measured, const std::string& model) {

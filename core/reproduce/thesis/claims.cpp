@@ -237,7 +237,7 @@ constexpr std::size_t kTimingClaims = 2;  ///< the last of chapter 2: they need 
 }  // namespace
 
 bool learned(const Plan& plan) {
-    return plan.tokens(Stage::pretrain) >= 1'000'000;
+    return plan.tokens(Stage::pretrain) >= kTokensToJudge;
 }
 
 std::vector<Claim> judge_heads(const Measured& measured) {

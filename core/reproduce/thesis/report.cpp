@@ -14,10 +14,7 @@ public:
 
     std::string text() {
         head();
-        text_ += claims_markdown(judge(plan_, in_),
-                                 learned(plan_) ? ""
-                                                : "**Each model saw less than a million tokens: too few to learn more "
-                                                  "than how often words are. More minutes are needed for verdicts.**");
+        text_ += claims_markdown(judge(plan_, in_), too_few_tokens_markdown(learned(plan_)));
         if (heads()) {
             attentions("Encoders", {Score::passages, Score::spoilt}, printed_encoders());
             attentions("Decoders", {Score::perplexity}, printed_decoders());
@@ -34,15 +31,8 @@ public:
 private:
     bool heads() const { return plan_.chapter == Chapter::heads; }
     void line(const std::string& words = "") { text_ += words + "\n"; }
-    void row(const std::vector<std::string>& cells) {
-        text_ += "|";
-        for (const std::string& cell : cells) text_ += " " + cell + " |";
-        line();
-    }
-    void table_head(const std::vector<std::string>& cells) {
-        row(cells);
-        row(std::vector<std::string>(cells.size(), "---"));
-    }
+    void row(const std::vector<std::string>& cells) { text_ += row_markdown(cells); }
+    void table_head(const std::vector<std::string>& cells) { text_ += table_head_markdown(cells); }
     static std::string percent(double value) { return number_text(100 * value); }
     static std::string count_text(double count) {
         return std::isfinite(count) ? std::to_string(static_cast<std::int64_t>(count)) : "–";
