@@ -9,6 +9,13 @@
 #include "core/data/text_parts.h"
 
 namespace headscope::app {
+
+std::string last_words(const std::string& text, std::size_t most) {
+    if (text.size() <= most) return text;
+    const std::size_t begin = text.size() - most, space = text.find(' ', begin);
+    return text.substr(space == std::string::npos ? begin : space + 1);
+}
+
 namespace {
 
 class LastText final : public data::PartSink {
@@ -21,12 +28,7 @@ public:
     void end_document() override {
         if (!text_.empty()) last_ = text_;
     }
-    std::string passage() const {
-        std::string text = last_.size() > kBytes ? last_.substr(last_.size() - kBytes) : last_;
-        const std::size_t space = text.find(' ');
-        if (text.size() == kBytes && space != std::string::npos) text.erase(0, space + 1);
-        return text;
-    }
+    std::string passage() const { return last_words(last_, kBytes); }
 
 private:
     static constexpr std::size_t kBytes = 6000;
@@ -37,13 +39,19 @@ class AllText final : public data::PartSink {
 public:
     explicit AllText(std::size_t most) : most_(most) {}
     void begin_document() override {}
-    void part(std::string_view text) override { text_ += text.substr(0, most_ - text_.size()); }
-    void end_document() override {
-        if (text_.size() < most_) text_ += '\n';
+    void part(std::string_view text) override {
+        text_ += text;
+        if (text_.size() > 2 * most_) cut();
     }
-    std::string take() { return std::move(text_); }
+    void end_document() override { text_ += '\n'; }
+    std::string take() {
+        if (text_.size() > most_) cut();
+        return std::move(text_);
+    }
 
 private:
+    void cut() { text_ = last_words(text_, most_); }
+
     std::size_t most_;
     std::string text_;
 };

@@ -11,7 +11,10 @@ namespace headscope::app {
 /// which holds out from the end. `data`: files, folders, patterns; empty: the King James Bible. Errors: Error.
 std::string held_out_passage(const std::vector<std::string>& data);
 
-/// The first `most` bytes of all of its documents, one behind the other.
+/// All of its documents, one behind the other: the last `most` bytes.
 std::string whole_text(const std::vector<std::string>& data, std::size_t most);
+
+/// Whole words, at most the last `most` bytes of a text.
+std::string last_words(const std::string& text, std::size_t most);
 
 }  // namespace headscope::app

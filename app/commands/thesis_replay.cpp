@@ -5,9 +5,11 @@
 #include <cmath>
 #include <functional>
 #include <set>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
+#include "app/commands/loading.h"
 #include "app/commands/replayed_text.h"
 #include "app/commands/reproduction_parts.h"
 #include "core/base/error.h"
@@ -16,6 +18,7 @@
 #include "core/base/machine/memory_room.h"
 #include "core/reproduce/thesis/passages.h"
 #include "core/store/evaluation_file.h"
+#include "core/tokenizer/tokenizer.h"
 
 namespace headscope::app {
 
@@ -31,7 +34,6 @@ constexpr double kSpeedSeconds = 4;  ///< of evaluate --task speed, of a small m
 constexpr std::int64_t kTranslated = 200;
 /// Tokens of the text that is analysed: maps that a page has room for.
 constexpr std::int64_t kAnalysedTokens = 40;
-constexpr const char* kTimed = "ms_per_sample_";  ///< begins the metrics of evaluate --task speed
 
 /// What a stage's scores file is asked for, and what that is in the report.
 struct Asked {
@@ -124,9 +126,13 @@ Replay::Speed ThesisReplay::calibrate(const Plan& plan, const Model& model, Stag
 
 void ThesisReplay::write_texts() const {
     const std::vector<std::string>& data = options_.settings.data;
-    const thesis::Passages passages = thesis::passages_of(whole_text(data, kMostText), thesis::kClasses, kMostPassages);
+    const std::string text = whole_text(data, kMostText);
+    const thesis::Passages passages = thesis::passages_of(text, thesis::kClasses, kMostPassages);
     write_file(options_.folder / "passages" / "train.jsonl", passages.train);
     write_file(options_.folder / "passages" / "test.jsonl", passages.test);
+    // Of the last 4 % of the tokens, which no run trains on.
+    write_file(options_.folder / "held-out.txt",
+               last_words(text, static_cast<std::size_t>(0.03 * static_cast<double>(text.size()))));
     write_file(options_.folder / "text.txt", held_out_passage(data));
 }
 
@@ -222,9 +228,22 @@ void ThesisReplay::evaluate(const fs::path& run, const Model& model, Stage stage
     else if (stage == Stage::translation)
         words.insert(words.end(), {"--sequences", std::to_string(kTranslated)});
     else
-        words.insert(words.end(), {"--tokens", std::to_string(plan_.evaluation_tokens)});
+        words.insert(words.end(), {"--data", (options_.folder / "held-out.txt").string(), "--tokens",
+                                   std::to_string(plan_.evaluation_tokens)});
     words.insert(words.end(), {"--threads", std::to_string(plan_.threads), "-o", output.string()});
     own(words);
+}
+
+/// Tokens that a passage is for a model, as Table 2.3 has it: words are fewer than pieces, characters more.
+std::int64_t ThesisReplay::passage_tokens(const fs::path& checkpoint) const {
+    const auto tokenizer = load_tokenizer(checkpoint);
+    std::istringstream lines(read_small_file(options_.folder / "passages" / "test.jsonl", kMostText, "passages"));
+    std::int64_t tokens = 0, count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+        const auto document = parse_json(line, "passages");
+        tokens += std::ssize(tokenizer->encode(JsonView(document, "passages").at("text").string(), true).ids);
+    }
+    return count == 0 ? plan_.sequence_length : (tokens + count / 2) / count;
 }
 
 void ThesisReplay::analyse(const fs::path& checkpoint, const fs::path& output) {
@@ -262,7 +281,8 @@ void ThesisReplay::time_models() {
     for (const Planned& trial : plan_.trials) {
         if (trial.seed != 1 || !is_done(trial) || fs::exists(speed_file(trial))) continue;
         attempt(trial.name, [&] {
-            own({"evaluate", (run_folder(trial, Stage::classify) / "snapshots" / "last").string(), "--task", "speed",
+            const fs::path model = run_folder(trial, Stage::classify) / "snapshots" / "last";
+            own({"evaluate", model.string(), "--task", "speed", "--length", std::to_string(passage_tokens(model)),
                  "--threads", std::to_string(plan_.threads), "-o", speed_file(trial).string()});
         });
     }
@@ -278,6 +298,7 @@ void ThesisReplay::gather() {
         if (all.models.empty()) continue;
         store::EvaluatedModel& model = all.models.front();
         model.name = model.job = label;
+        model.training_length = plan_.sequence_length;
         measured_.attention[{trial.model, trial.stack}] = model.attention_parameters;
         if (trial.stack == Stack::encoder) {
             measured_.parameters[trial.model] = model.parameters;
@@ -286,7 +307,8 @@ void ThesisReplay::gather() {
         if (fs::exists(speed_file(trial))) {
             for (store::EvaluationResult& one : store::read_evaluation(speed_file(trial)).results) {
                 one.model = 0;
-                if (one.metric == std::string(kTimed) + "forward") measured_.forward_ms[trial.model] = one.value;
+                one.length = plan_.sequence_length;
+                if (one.metric == "forward_ms") measured_.forward_ms[trial.model] = one.value;
                 all.results.push_back(one);
             }
         }
@@ -303,11 +325,13 @@ void ThesisReplay::take_scores(const Planned& trial, Stage stage, store::Evaluat
     const Asked asked = asked_of(model_of(trial), stage);
     for (const store::EvaluationResult& one : own.results) {
         if (one.metric != asked.metric) continue;
+        // Whoever reads characters has as much text in longer sequences.
         all.results.push_back(one);
         all.results.back().model = 0;
+        all.results.back().length = plan_.sequence_length;
         thesis::SeedScores& scores = measured_.scores[{trial.model, asked.score}];
         scores.values.push_back(one.value);
-        if (std::isfinite(one.error)) scores.error = std::max(scores.error, one.error);
+        scores.error = std::fmax(scores.error, one.error);
     }
 }
 
@@ -386,7 +410,7 @@ fs::path ThesisReplay::write_report() {
     const std::string some = chapter_ == thesis::Chapter::heads ? "encoder-mhe_mul" : "encoder-lsh-add";
     const std::string objective = chapter_ == thesis::Chapter::heads ? "masked" : "shuffle_random";
     input.commands = {
-        "headscope train jobs/" + some + "-pretrain.toml -o again", "headscope evaluate again --task " + objective,
+        "headscope train jobs/" + some + "-pretrain.toml -o again", "headscope evaluate again --task " + objective + " --data held-out.txt",
         "headscope evaluate runs/" + some + "-classify --task classify --data passages=passages/test.jsonl",
         "headscope export encoder.evaluation.h5 --figure retention --baseline " +
             std::string(chapter_ == thesis::Chapter::heads ? "MHA --smallest SHA" : "BERT-MLM") + " -o retention.csv"};

@@ -13,7 +13,7 @@
 namespace headscope::app {
 
 /// `headscope reproduce thesis-mhe` and `thesis-hash`: trains a chapter's models, tunes its encoders to tell passages
-/// apart, asks them what they learned, times steps, draws and reports. Folder: plan.json, text.txt, passages/, jobs/,
+/// apart, asks them what they learned, times steps, draws and reports. Folder: plan.json, text.txt, held-out.txt, passages/, jobs/,
 /// runs/, models/, analyses/, figures/, timing.json, STACK.evaluation.h5, log.txt, report.md.
 class ThesisReplay final : public Replay {
 public:
@@ -39,6 +39,7 @@ private:
     bool is_done(const Planned& trial) const;
     void evaluate(const std::filesystem::path& run, const Model& model, Stage stage,
                   const std::filesystem::path& output);
+    std::int64_t passage_tokens(const std::filesystem::path& checkpoint) const;
     void analyse(const std::filesystem::path& checkpoint, const std::filesystem::path& output);
     bool analysed(const Planned& trial) const;
     /// Training steps and forward passes, nothing else running.

@@ -23,8 +23,8 @@ bool lower_is_better(Score score);
 Stack stack_of(Score score);
 
 struct SeedScores {
-    std::vector<double> values;  ///< of each seed
-    double error = 0;            ///< the largest standard error of one of them; 0: not known
+    std::vector<double> values{};  ///< of each seed
+    double error = 0;              ///< the largest standard error of one of them; 0: not known
 };
 
 struct Measured {
