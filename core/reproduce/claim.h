@@ -42,10 +42,10 @@ private:
 /// A number with what chance makes of it: over seeds, or over what one model was asked.
 struct Estimate {
     double value = std::numeric_limits<double>::quiet_NaN();
-    double error = 0;  ///< standard error
+    double error = 0;  ///< standard error; NaN: not known
 };
 /// Parts of a claim that say which of two estimates is larger: a part is open where they differ by no more than twice
-/// the standard error of their difference. Where either is no number there is no part.
+/// the standard error of their difference, or where that is not known. Where either is no number there is no part.
 class ComparedParts {
 public:
     void add_above(const Estimate& larger, const Estimate& smaller);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/reproduce/thesis/measured.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/cost/thesis.h"
@@ -45,8 +44,7 @@ Estimate score_of(const Measured& measured, std::string_view model, Score score)
     if (found == measured.scores.end() || found->second.values.empty()) return {};
     const Spread spread = spread_of(found->second.values);
     const double root = std::sqrt(static_cast<double>(spread.count));
-    const double over_seeds = std::isfinite(spread.deviation) ? spread.deviation : 0;
-    return {spread.mean, std::max(over_seeds, found->second.error) / root};
+    return {spread.mean, std::fmax(spread.deviation, found->second.error) / root};
 }
 
 Estimate merit_of(const Measured& measured, std::string_view model, Score score) {

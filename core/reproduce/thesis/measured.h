@@ -5,6 +5,7 @@
 // parameters (PEoP), compression (PCR), proportion of embeddings (PoEP), from exact counts of parameters.
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -23,8 +24,8 @@ bool lower_is_better(Score score);
 Stack stack_of(Score score);
 
 struct SeedScores {
-    std::vector<double> values{};  ///< of each seed
-    double error = 0;              ///< the largest standard error of one of them; 0: not known
+    std::vector<double> values{};                             ///< of each seed
+    double error = std::numeric_limits<double>::quiet_NaN();  ///< the largest standard error of one; NaN: not known
 };
 
 struct Measured {
@@ -34,7 +35,8 @@ struct Measured {
     std::map<std::string, double> training_ms, forward_ms;            ///< a sample
 };
 
-/// Mean over seeds; its error is the larger of what seeds and what the items asked say. Nothing: NaN.
+/// Mean over seeds; its error is the larger of what seeds and what the items asked say, NaN where neither does.
+/// Nothing: NaN.
 Estimate score_of(const Measured& measured, std::string_view model, Score score);
 /// The same, negated where lower is better.
 Estimate merit_of(const Measured& measured, std::string_view model, Score score);

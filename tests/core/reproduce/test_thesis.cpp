@@ -239,6 +239,11 @@ TEST_CASE("Seeds tell their own noise", "[reproduce][thesis]") {
     CHECK(thesis::score_of(in, "sha", Score::bleu).error == Approx(2 / std::sqrt(3.0)));
     in.scores[{"sha", Score::bleu}] = {{22}, 0.7};  // one seed: what its items say
     CHECK(thesis::score_of(in, "sha", Score::bleu).error == Approx(0.7));
+    in.scores[{"sha", Score::bleu}] = {{22}};  // nobody says: no difference tells anything
+    in.scores[{"mhe_mul", Score::bleu}] = {{30}};
+    reproduce::ComparedParts parts;
+    parts.add_above(thesis::merit_of(in, "mhe_mul", Score::bleu), thesis::merit_of(in, "sha", Score::bleu));
+    CHECK(parts.verdict() == Verdict::too_near);
 }
 
 TEST_CASE("The thesis's claims hold for its own numbers and fail for their contrary", "[reproduce][thesis]") {
