@@ -282,7 +282,8 @@ void ThesisReplay::time_models() {
         if (trial.seed != 1 || !is_done(trial) || fs::exists(speed_file(trial))) continue;
         attempt(trial.name, [&] {
             const fs::path model = run_folder(trial, Stage::classify) / "snapshots" / "last";
-            own({"evaluate", model.string(), "--task", "speed", "--length", std::to_string(passage_tokens(model)),
+            own({"evaluate", model.string(), "--task", "speed", "--length",
+                 std::to_string(std::min(passage_tokens(model), plan_.length(model_of(trial), Stage::classify))),
                  "--threads", std::to_string(plan_.threads), "-o", speed_file(trial).string()});
         });
     }
@@ -305,7 +306,8 @@ void ThesisReplay::gather() {
             measured_.embedding[trial.model] = model.embedding_parameters;
         }
         if (fs::exists(speed_file(trial))) {
-            for (store::EvaluationResult& one : store::read_evaluation(speed_file(trial)).results) {
+            store::Evaluation timed = store::read_evaluation(speed_file(trial));
+            for (store::EvaluationResult& one : timed.results) {
                 one.model = 0;
                 one.length = plan_.sequence_length;
                 if (one.metric == "forward_ms") measured_.forward_ms[trial.model] = one.value;
@@ -410,7 +412,8 @@ fs::path ThesisReplay::write_report() {
     const std::string some = chapter_ == thesis::Chapter::heads ? "encoder-mhe_mul" : "encoder-lsh-add";
     const std::string objective = chapter_ == thesis::Chapter::heads ? "masked" : "shuffle_random";
     input.commands = {
-        "headscope train jobs/" + some + "-pretrain.toml -o again", "headscope evaluate again --task " + objective + " --data held-out.txt",
+        "headscope train jobs/" + some + "-pretrain.toml -o again",
+        "headscope evaluate again --task " + objective + " --data held-out.txt",
         "headscope evaluate runs/" + some + "-classify --task classify --data passages=passages/test.jsonl",
         "headscope export encoder.evaluation.h5 --figure retention --baseline " +
             std::string(chapter_ == thesis::Chapter::heads ? "MHA --smallest SHA" : "BERT-MLM") + " -o retention.csv"};
