@@ -131,8 +131,8 @@ std::vector<Trial> trials_of(Chapter chapter, std::int64_t seeds) {
     std::vector<Trial> list;
     for (const bool extra : {false, true})
         for (std::int64_t seed = 1; seed <= seeds; ++seed)
-            for (const Stack stack : {Stack::encoder, Stack::decoder, Stack::translation})
-                for (const Model& one : models(chapter)) {
+            for (const Model& one : models(chapter))  // what falls off the end are models, not stacks
+                for (const Stack stack : {Stack::encoder, Stack::decoder, Stack::translation}) {
                     if (one.extra != extra || (one.encoder_only && stack != Stack::encoder)) continue;
                     const std::string name(one.name);
                     list.push_back({stack_name(stack) + "-" + name + (seed > 1 ? "-seed" + std::to_string(seed) : ""),
