@@ -6,10 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/commands/held_out_passage.h"
+#include "app/commands/replayed_text.h"
 #include "app/commands/loading.h"
 #include "app/commands/reproduction_parts.h"
-#include "app/version.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/json.h"
@@ -27,12 +26,6 @@ namespace {
 
 constexpr std::int64_t kTimedSteps = 12;
 constexpr double kLazyFigures = 7;
-
-std::string joined(const std::vector<std::int64_t>& lengths) {
-    std::string text;
-    for (const std::int64_t length : lengths) text += (text.empty() ? "" : ",") + std::to_string(length);
-    return text;
-}
 
 /// A token that texts do not have, and every tokenizer that is trained here has: the byte 0.
 std::int64_t mask_token(const fs::path& checkpoint) {
@@ -263,19 +256,13 @@ fs::path LazyReplay::write_report() {
     if (input.measured.perplexity.empty())
         throw Error(ErrorCode::usage, "reproduce", "expected time for at least one model",
                     "found none trained" + (missing_.empty() ? "" : ": " + missing_.front()));
-    for (const Drawn& one : drawn_) input.figures.push_back({one.name, one.caption});
-    input.missing = missing_;
+    static_cast<reproduce::ReportFrame&>(input) = report_frame(plan_.data);
     input.commands = {
         "headscope train jobs/lazy.toml -o again",
         "headscope evaluate again --task perplexity --length " + joined(plan_.lengths()) + " --beyond-positions",
         "headscope analyze again/snapshots/last --file text.txt --length " + std::to_string(plan_.sequence_length) +
             " --windows -o again.headscope.h5",
         "headscope export again.headscope.h5 --figure bias -o bias.pdf"};
-    input.data =
-        plan_.data.empty() ? "the King James Bible, its last 4 % held out" : "the given files, their last 4 % held out";
-    input.machine = machine();
-    input.program_version = std::string("headscope ") + kVersion;
-    input.seconds = spent();
     const fs::path report = options_.folder / "report.md";
     write_file(report, lazy::report_markdown(input));
     return report;

@@ -16,6 +16,7 @@
 #include "core/mixers/types/type.h"
 #include "core/model/presets.h"
 #include "core/model/recipe.h"
+#include "core/reproduce/papers.h"
 #include "core/training/job/job_keys.h"
 #include "kernels/backend.h"
 
@@ -75,6 +76,8 @@ Rows rows_of(const std::string& what) {
     }
     if (what == "kernels")
         for (const auto& name : kernels::available_backends()) rows.push_back({name});
+    if (what == "papers")
+        for (const auto& paper : reproduce::papers()) rows.push_back({paper.name, paper.title + ": " + paper.summary});
     if (what == "examples")
         for (const auto& name : analysis::bundled_texts(resource_folder())) rows.push_back({name});
     return rows;
@@ -89,10 +92,10 @@ void add_list(CLI::App& app, Context& context) {
     static std::string what;
     static bool json = false;
     add_option(*command, "what", what,
-               "figures, colour-maps, mixers, families, presets, job-keys, tasks, datasets, kernels, examples")
+               "figures, colour-maps, mixers, families, presets, job-keys, tasks, datasets, papers, kernels, examples")
         ->required()
         ->check(one_of({"figures", "colour-maps", "mixers", "families", "presets", "job-keys", "tasks", "datasets",
-                        "kernels", "examples"}));
+                        "papers", "kernels", "examples"}));
     add_flag(*command, "--json", json, "One JSON document");
     command->callback([&context] {
         context.command = [] {

@@ -8,7 +8,6 @@
 
 #include "app/commands/reproduction_parts.h"
 #include "app/resources.h"
-#include "app/version.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/machine/memory_room.h"
@@ -27,12 +26,6 @@ constexpr const char* kTexts[] = {"prose", "verse", "code"};
 
 bool is_natsl(const std::string& model) {
     return model.starts_with("natsl");
-}
-
-std::string lengths_text(const std::vector<std::int64_t>& lengths) {
-    std::string text;
-    for (const std::int64_t length : lengths) text += (text.empty() ? "" : ",") + std::to_string(length);
-    return text;
 }
 
 }  // namespace
@@ -156,7 +149,7 @@ void NatslReplay::evaluate_text(const fs::path& run, const fs::path& output) {
 void NatslReplay::measure(const Planned& trial) {
     if (trial.task == natsl::Task::text) return evaluate_text(run_folder(trial), scores_file(trial));
     own({"evaluate", (run_folder(trial) / "snapshots" / "last").string(), "--task", "needle", "--length",
-         lengths_text(plan_.recall_lengths()), "--sequences", "200", "--beyond-positions", "--threads",
+         joined(plan_.recall_lengths()), "--sequences", "200", "--beyond-positions", "--threads",
          std::to_string(plan_.threads), "-o", scores_file(trial).string()});
 }
 
@@ -174,7 +167,7 @@ void NatslReplay::time_models() {
         if (const Planned* trial = text_trial(std::string(model.name))) words.push_back(model_link(*trial).string());
     if (words.size() < 2) return;
     words.insert(words.end(),
-                 {"--latency", "--lengths", lengths_text(plan_.latency_lengths()), "-o", latency_file().string()});
+                 {"--latency", "--lengths", joined(plan_.latency_lengths()), "-o", latency_file().string()});
     try {
         own(words);
     } catch (const Error& error) {
@@ -275,19 +268,13 @@ fs::path NatslReplay::write_report() {
     if (input.measured.position.empty() && input.measured.recall.empty())
         throw Error(ErrorCode::usage, "reproduce", "expected time for at least one model",
                     "found none trained" + (missing_.empty() ? "" : ": " + missing_.front()));
-    for (const Drawn& one : drawn_) input.figures.push_back({one.name, one.caption});
-    input.missing = missing_;
+    static_cast<reproduce::ReportFrame&>(input) = report_frame(plan_.data);
     input.commands = {"headscope train jobs/natsl-hybrid-text.toml -o again",
                       "headscope evaluate again --task position_perplexity --length " +
                           std::to_string(plan_.long_length()) + " --task-option position_perplexity.bucket=" +
                           std::to_string(plan_.sequence_length) + " --beyond-positions",
                       "headscope analyze again/snapshots/last --file text.txt -o again.headscope.h5",
                       "headscope export again.headscope.h5 --figure token-types -o types.pdf"};
-    input.data =
-        plan_.data.empty() ? "the King James Bible, its last 4 % held out" : "the given files, their last 4 % held out";
-    input.machine = machine();
-    input.program_version = std::string("headscope ") + kVersion;
-    input.seconds = spent();
     const fs::path report = options_.folder / "report.md";
     write_file(report, natsl::report_markdown(input));
     return report;

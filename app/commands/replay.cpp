@@ -9,6 +9,7 @@
 
 #include "app/commands/reproduction_parts.h"
 #include "app/own_program.h"
+#include "app/version.h"
 #include "core/base/error.h"
 #include "core/base/in_threads.h"
 #include "core/base/json.h"
@@ -236,6 +237,24 @@ void Replay::append(store::Evaluation& all, store::Evaluation one) {
 std::string Replay::machine() {
     const std::string name = processor_name();
     return std::to_string(usable_processors()) + " cores of " + (name.empty() ? "an unnamed processor" : escaped(name));
+}
+
+reproduce::ReportFrame Replay::report_frame(const std::vector<std::string>& data) const {
+    reproduce::ReportFrame frame;
+    for (const Drawn& one : drawn_) frame.figures.push_back({one.name, one.caption});
+    frame.missing = missing_;
+    frame.data =
+        data.empty() ? "the King James Bible, its last 4 % held out" : "the given files, their last 4 % held out";
+    frame.machine = machine();
+    frame.program_version = std::string("headscope ") + kVersion;
+    frame.seconds = spent();
+    return frame;
+}
+
+std::string Replay::joined(const std::vector<std::int64_t>& lengths) {
+    std::string text;
+    for (const std::int64_t length : lengths) text += (text.empty() ? "" : ",") + std::to_string(length);
+    return text;
 }
 
 }  // namespace headscope::app

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/reproduce/plan.h"
+#include "core/reproduce/replay_plan.h"
 #include "core/store/evaluation_file.h"
 #include "core/training/job/job.h"
 
@@ -90,6 +90,10 @@ protected:
     void side_by_side(const std::vector<std::function<void()>>& work, std::int64_t workers);
     std::filesystem::path plan_file() const { return options_.folder / "plan.json"; }
     static std::string machine();
+    /// What a report says beside its numbers; `data`: the plan's.
+    reproduce::ReportFrame report_frame(const std::vector<std::string>& data) const;
+    /// "64,128", as --length reads it.
+    static std::string joined(const std::vector<std::int64_t>& lengths);
 
     ReproduceOptions options_;
     Progress& progress_;

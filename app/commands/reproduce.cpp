@@ -13,8 +13,10 @@
 #include "app/commands/natsl_replay.h"
 #include "app/commands/options.h"
 #include "app/commands/reproduction.h"
+#include "app/commands/thesis_replay.h"
 #include "core/base/machine/processors.h"
 #include "core/figures/options/figure_arguments.h"
+#include "core/reproduce/papers.h"
 
 namespace headscope::app {
 namespace reproduce_command {
@@ -46,6 +48,10 @@ void run(const Options& options, Context& context) {
             replay = std::make_unique<NatslReplay>(wanted, progress, context.cancellation);
         else if (options.paper == "lazy")
             replay = std::make_unique<LazyReplay>(wanted, progress, context.cancellation);
+        else if (options.paper.starts_with("thesis"))
+            replay = std::make_unique<ThesisReplay>(
+                options.paper == "thesis-mhe" ? reproduce::thesis::Chapter::heads : reproduce::thesis::Chapter::hashes,
+                wanted, progress, context.cancellation);
         else
             replay = std::make_unique<Reproduction>(wanted, progress, context.cancellation);
         const auto report = replay->run();
@@ -73,10 +79,13 @@ void add_reproduce(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand(
         "reproduce", "Replay a paper small: train, evaluate, analyse, draw its figures and report which claims held");
     auto options = std::make_shared<Options>();
-    add_option(*command, "paper", options->paper,
-               "deconattn: Deconstructing Attention; natsl: NAtS-L; lazy: Lazy Attention")
-        ->required()
-        ->check(one_of({"deconattn", "natsl", "lazy"}));
+    std::vector<std::string> names;
+    std::string help;
+    for (const reproduce::Paper& paper : reproduce::papers()) {
+        names.push_back(paper.name);
+        help += (help.empty() ? "" : "; ") + paper.name + ": " + paper.title;
+    }
+    add_option(*command, "paper", options->paper, help)->required()->check(one_of(names));
     add_option(*command, "-o,--output", options->output, "A new folder, or with --resume the one to go on in")
         ->required();
     add_option(*command, "--minutes", options->settings.minutes, "Time for all of it, earlier sessions included")

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/commands/held_out_passage.h"
+#include "app/commands/replayed_text.h"
 #include "app/commands/reproduction_parts.h"
 #include "app/own_program.h"
 #include "core/base/error.h"

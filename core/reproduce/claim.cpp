@@ -12,6 +12,20 @@ Verdict ClaimParts::verdict() const {
     return failed_ == 0 ? Verdict::held : held_ == 0 ? Verdict::failed : Verdict::partly;
 }
 
+void ComparedParts::add_above(const Estimate& larger, const Estimate& smaller) {
+    const double difference = larger.value - smaller.value;
+    if (!std::isfinite(difference)) return;
+    const double noise = 2 * std::hypot(larger.error, smaller.error);
+    ++(difference > noise ? above_ : difference < -noise ? below_ : near_);
+}
+
+Verdict ComparedParts::verdict() const {
+    if (above_ + below_ + near_ == 0) return Verdict::not_measured;
+    if (below_ + near_ == 0) return Verdict::held;
+    if (above_ == 0) return below_ == 0 ? Verdict::too_near : Verdict::failed;
+    return Verdict::partly;
+}
+
 void append_found(std::string& found, const std::string& text) {
     found += (found.empty() ? "" : "; ") + text;
 }
@@ -26,6 +40,8 @@ std::string verdict_text(Verdict verdict) {
             return "did not hold";
         case Verdict::undecided:
             return "undecided: too little was learned";
+        case Verdict::too_near:
+            return "undecided: within the noise";
         case Verdict::not_measured:
             return "not measured";
     }
@@ -86,7 +102,7 @@ std::string claims_markdown(const std::vector<Claim>& claims, const std::string&
         return std::count_if(claims.begin(), claims.end(),
                              [&](const Claim& claim) { return claim.verdict == verdict; });
     };
-    const auto open = count(Verdict::undecided) + count(Verdict::not_measured);
+    const auto open = count(Verdict::undecided) + count(Verdict::too_near) + count(Verdict::not_measured);
     std::string text = "## Which of its claims held here\n\n";
     text += std::to_string(count(Verdict::held)) + " of " + std::to_string(claims.size()) + " held, " +
             std::to_string(count(Verdict::partly)) + " in part, " + std::to_string(count(Verdict::failed)) +

@@ -16,6 +16,7 @@ enum class Verdict {
     partly,
     failed,
     undecided,  ///< the models learned too little to tell
+    too_near,   ///< the numbers differ by no more than chance makes them differ
     not_measured
 };
 std::string verdict_text(Verdict verdict);
@@ -36,6 +37,23 @@ public:
 
 private:
     int held_ = 0, failed_ = 0;
+};
+
+/// A number with what chance makes of it: over seeds, or over what one model was asked.
+struct Estimate {
+    double value = std::numeric_limits<double>::quiet_NaN();
+    double error = 0;  ///< standard error; NaN: not known
+};
+/// Parts of a claim that say which of two estimates is larger: a part is open where they differ by no more than twice
+/// the standard error of their difference, or where that is not known. Where either is no number there is no part.
+class ComparedParts {
+public:
+    void add_above(const Estimate& larger, const Estimate& smaller);
+    /// Held where nothing fell below and nothing is open; too_near where all is open.
+    Verdict verdict() const;
+
+private:
+    int above_ = 0, below_ = 0, near_ = 0;
 };
 
 /// `text` after what is there already.

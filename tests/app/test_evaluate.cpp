@@ -521,3 +521,40 @@ TEST_CASE("Lazy Attention's reproduction ends within its minutes with a report",
     for (const char* name : {"context-perplexity", "mass", "bias", "offsets", "thumbnails", "released", "loss"})
         CHECK(std::filesystem::exists(folder / "replay" / "figures" / (std::string(name) + ".csv")));
 }
+
+TEST_CASE("The thesis's reproductions end within their minutes with a report", "[.slow][app][reproduce]") {
+    struct Chapter {
+        const char *paper, *sections[3];
+        std::vector<std::string> figures;
+    };
+    const Chapter chapters[] = {
+        {"thesis-mhe",
+         {"## Encoders (Table 3.1)", "## Decoders (Table 3.2)", "## Encoder-decoders (Table 3.3)"},
+         {"retention-encoder", "retention-decoder", "retention-translation", "loss-encoder", "cost-sublayer",
+          "cost-stacks", "head-embeddings-mul", "head-embeddings-add", "attention-mul"}},
+        {"thesis-hash",
+         {"## Memory and performance (Tables 2.1 and 2.2)", "## Speed (Table 2.3)", "| ProFormer |"},
+         {"retention-encoder", "loss-encoder", "hash"}}};
+    for (const Chapter& chapter : chapters) {
+        INFO(chapter.paper);
+        const TemporaryFolder folder;
+        std::string text;
+        for (int i = 0; i < 40000; ++i)
+            text += std::string(i % 7 == 0 ? "light" : "dark") + (i % 13 == 0 ? ".\n" : " ");
+        write_file(folder / "text.txt", text);
+        Settings settings;
+        settings.seconds = 900;
+        const Outcome outcome = run_headscope({"reproduce", chapter.paper, "-o", (folder / "replay").string(),
+                                               "--minutes", "6", "--data", (folder / "text.txt").string()},
+                                              settings);
+        check_success(outcome);
+        CHECK(outcome.seconds < 6 * 60 * kSlowness);
+        const std::string report = read_file(folder / "replay" / "report.md");
+        CHECK(report.find("Which of its claims held here") != std::string::npos);
+        for (const char* words : chapter.sections) CHECK(report.find(words) != std::string::npos);
+        for (const char* words : {"Failed: ", "could not be drawn", "could not be timed"})
+            CHECK(report.find(words) == std::string::npos);
+        for (const std::string& name : chapter.figures)
+            CHECK(std::filesystem::exists(folder / "replay" / "figures" / (name + ".csv")));
+    }
+}

@@ -116,6 +116,7 @@ TEST_CASE("lists are documents", "[app][json]") {
     CHECK(document({"list", "colour-maps", "--json"}).size() == 8);
     CHECK(document({"list", "kernels", "--json"}).size() >= 2);
     CHECK(document({"list", "mixers", "--json"}).is_array());
+    CHECK(document({"list", "papers", "--json"}).size() == 5);
 }
 
 TEST_CASE("greedy generation is the same every time and as long as asked", "[app][json]") {

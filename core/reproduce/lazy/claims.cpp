@@ -391,7 +391,7 @@ Attended read_attended(const std::filesystem::path& analysis) {
 }
 
 bool learned(const Plan& plan) {
-    return plan.tokens() >= 1'000'000;
+    return plan.tokens() >= kTokensToJudge;
 }
 
 double perplexity_at(const Plan& plan, const Measured& measured, const std::string& model, std::int64_t times) {

@@ -53,13 +53,9 @@ Decay decay_of(const std::vector<double>& biases);
 
 std::vector<Claim> judge(const Plan& plan, const Measured& measured);
 
-struct ReportInput {
+struct ReportInput : ReportFrame {
     Plan plan;
     Measured measured;
-    std::vector<ReportFigure> figures;
-    std::vector<std::string> missing, commands;
-    std::string data, machine, program_version;
-    double seconds = 0;
 };
 /// Markdown: our numbers beside the paper's, and of each claim whether it held.
 std::string report_markdown(const ReportInput& input);

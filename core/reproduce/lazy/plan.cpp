@@ -11,11 +11,8 @@
 namespace headscope::reproduce::lazy {
 namespace {
 
-constexpr std::int64_t kFewestSteps = 40, kMostSteps = 1 << 24;
+constexpr std::int64_t kMostSteps = 1 << 24;
 constexpr std::int64_t kAlways = 10;  ///< the trials before Mask@k: both sides of nearly every claim
-constexpr double kUsed = 0.86;        ///< of the time that is left, what is planned with: machines slow down
-/// Tokens after which a small model uses its context.
-constexpr double kSensibleTokens = 2e6;
 constexpr double kBaselineMinutes = 15;
 
 double seconds_of(const Model& model, const Calibration& calibration, std::int64_t steps) {
@@ -23,21 +20,20 @@ double seconds_of(const Model& model, const Calibration& calibration, std::int64
            static_cast<double>(steps) * calibration.step_seconds.at(std::string(model.timed_as()));
 }
 
-/// Seconds until all of the first `count` trials are done, each taken by the worker that is free first.
-double until_done(const Plan& plan, const Calibration& calibration, std::int64_t count, std::int64_t steps) {
-    std::vector<double> free(static_cast<std::size_t>(plan.workers), 0.0);
+/// Seconds until all of the first `count` trials are done.
+double seconds_of_first(const Plan& plan, const Calibration& calibration, std::int64_t count, std::int64_t steps) {
+    std::vector<double> seconds;
     for (std::int64_t i = 0; i < count; ++i)
-        *std::min_element(free.begin(), free.end()) +=
-            seconds_of(model(plan.trials[static_cast<std::size_t>(i)]), calibration, steps);
-    return *std::max_element(free.begin(), free.end());
+        seconds.push_back(seconds_of(model(plan.trials[static_cast<std::size_t>(i)]), calibration, steps));
+    return until_done(seconds, plan.workers);
 }
 
 /// The most steps with which they are done in `seconds`.
 std::int64_t most_steps(const Plan& plan, const Calibration& calibration, std::int64_t count, double seconds) {
-    std::int64_t fits = kFewestSteps, beyond = kMostSteps;
+    std::int64_t fits = kFewestUpdates, beyond = kMostSteps;
     while (beyond - fits > 1) {
         const std::int64_t middle = (fits + beyond) / 2;
-        (until_done(plan, calibration, count, middle) <= seconds ? fits : beyond) = middle;
+        (seconds_of_first(plan, calibration, count, middle) <= seconds ? fits : beyond) = middle;
     }
     return fits;
 }
@@ -141,108 +137,58 @@ std::vector<std::string> trials(double minutes) {
 
 Plan make_plan(const Settings& settings, const std::string& size, const Calibration& calibration, double spent) {
     Plan plan;
-    plan.minutes = settings.minutes;
-    plan.size = size;
-    plan.data = settings.data;
-    plan.threads = settings.threads;
-    plan.workers = settings.workers;
-    plan.end_seconds = calibration.end;
+    begin_plan(plan, settings, size, calibration.end);
     plan.trials = trials(settings.minutes);
-    const double left = std::max(1.0, kUsed * (60 * settings.minutes - spent) - calibration.end);
+    const double left = std::max(1.0, kUsedTime * (60 * settings.minutes - spent) - calibration.end);
     for (plan.planned = std::ssize(plan.trials);; --plan.planned) {
         plan.steps = most_steps(plan, calibration, plan.planned, left);
-        if (plan.planned == kAlways || static_cast<double>(plan.tokens()) >= kSensibleTokens) break;
+        if (plan.planned == kAlways || static_cast<double>(plan.tokens()) >= kTokensToLearn) break;
     }
     for (const std::string& name : plan.trials)
         plan.trial_seconds.push_back(seconds_of(model(name), calibration, plan.steps));
-    plan.planned_seconds = spent + calibration.end + until_done(plan, calibration, plan.planned, plan.steps);
+    plan.planned_seconds = spent + calibration.end + seconds_of_first(plan, calibration, plan.planned, plan.steps);
     return plan;
 }
 
 std::string choose_size(const Settings& settings, double nano_seconds_of_token) {
-    // The ten runs and Mask@k; a step of the wider models takes about five times as long.
-    constexpr double runs = 12, slower = 5;
-    const double tokens =
-        60 * settings.minutes * kUsed * static_cast<double>(settings.workers) / (runs * slower * nano_seconds_of_token);
-    return tokens >= kSensibleTokens ? "tiny" : "nano";
+    return size_for(settings, 12, nano_seconds_of_token);  // the ten runs and Mask@k
 }
 
 training::JobFile job_of(const Plan& plan, const Model& model) {
-    training::JobFile job;
+    training::JobFile job = plan_job(plan, plan.steps);
     job.name = model.label;
     job.model.preset = plan.size + "-" + std::string(model.preset);
     job.model.mixer = model.mixer;
     if (!model.options.empty()) job.model.mixers = nlohmann::json::parse(model.options);
     job.model.config = {
         {"max_position_embeddings", plan.sequence_length}, {"initializer_range", 0.05}, {"tie_word_embeddings", true}};
-    if (plan.data.empty())
-        job.data.corpus = "kjv";
-    else
-        job.data.text = plan.data;
-    job.data.tokenizer = "train:1024";
-    job.tokenizer_given = true;
-    job.data.validation = 0.04;
-    job.data.sequence_length = plan.sequence_length;
+    train_on_text(job, plan);
     if (model.mask >= 0) job.data.fixed_token = data::FixedToken{model.mask, plan.mask_id};
-    job.training.steps = plan.steps;
-    job.training.tokens.reset();
-    job.training.minutes.reset();
-    job.training.batch = plan.batch;
-    job.training.threads = plan.threads;
-    job.optimizer.learning_rate = 3e-3;
     job.optimizer.weight_decay = 0.01;  // as the paper's
-    job.schedule.kind = "cosine";
-    job.schedule.warmup_steps = std::max<std::int64_t>(1, plan.steps / 20);
-    job.schedule.minimum_rate = job.optimizer.learning_rate / 10;
-    job.evaluation.every = std::max<std::int64_t>(1, plan.steps / 5);
-    job.evaluation.batches = 4;
-    job.snapshots.every = 0;
-    job.snapshots.keep = 2;
     // What is released while it is learned.
-    job.probe.every = model.name == "lazy" ? std::max<std::int64_t>(1, plan.steps / 10) : 0;
-    job.probe.sequences = 2;
-    job.probe.length = plan.sequence_length;
-    job.sample.every = 0;
+    if (model.name == "lazy") job.probe.every = std::max<std::int64_t>(1, plan.steps / 10);
     return job;
 }
 
 std::string to_json(const Plan& plan) {
-    return json_text({{"paper", "lazy"},
-                      {"minutes", plan.minutes},
-                      {"size", plan.size},
-                      {"sequence_length", plan.sequence_length},
-                      {"batch", plan.batch},
-                      {"steps", plan.steps},
-                      {"evaluation_tokens", plan.evaluation_tokens},
-                      {"threads", plan.threads},
-                      {"workers", plan.workers},
-                      {"mask_id", plan.mask_id},
-                      {"data", plan.data},
-                      {"trials", plan.trials},
-                      {"trial_seconds", plan.trial_seconds},
-                      {"planned", plan.planned},
-                      {"planned_seconds", plan.planned_seconds},
-                      {"end_seconds", plan.end_seconds},
-                      {"run_bytes", plan.run_bytes}});
+    nlohmann::json json = plan_json(plan, "lazy");
+    json.update({{"steps", plan.steps},
+                 {"evaluation_tokens", plan.evaluation_tokens},
+                 {"mask_id", plan.mask_id},
+                 {"trials", plan.trials},
+                 {"trial_seconds", plan.trial_seconds},
+                 {"planned", plan.planned}});
+    return json_text(json);
 }
 
 Plan plan_from_json(const std::string& text, const std::string& where) {
     const nlohmann::json document = parse_json(text, where);
     const JsonView view(document, where);
-    if (!view.has("paper") || view.at("paper").string() != "lazy")
-        view.refuse(ErrorCode::format, "expected a plan of this paper");
     Plan plan;
-    plan.minutes = view.at("minutes").number(0);
-    plan.size = view.at("size").string();
-    if (plan.size != "nano" && plan.size != "tiny") view.at("size").refuse(ErrorCode::format, "expected nano or tiny");
-    plan.sequence_length = view.at("sequence_length").integer({32, 1 << 20});
-    plan.batch = view.at("batch").integer({1, 1 << 20});
+    read_plan(plan, view, "lazy", 32);
     plan.steps = view.at("steps").integer({1, 1 << 30});
     plan.evaluation_tokens = view.at("evaluation_tokens").integer({1, 1 << 30});
-    plan.threads = view.at("threads").integer({1, 4096});
-    plan.workers = view.at("workers").integer({1, 4096});
     plan.mask_id = view.at("mask_id").integer({0, 1 << 30});
-    plan.data = view.at("data").strings();
     plan.trials = view.at("trials").strings();
     for (const std::string& name : plan.trials) model(name);  // refuses others
     for (std::size_t i = 0; i < plan.trials.size(); ++i)
@@ -253,9 +199,6 @@ Plan plan_from_json(const std::string& text, const std::string& where) {
     if (plan.trial_seconds.size() != plan.trials.size())
         view.at("trial_seconds").refuse(ErrorCode::format, "expected as many numbers as trials");
     plan.planned = view.at("planned").integer({0, std::ssize(plan.trials)});
-    plan.planned_seconds = view.at("planned_seconds").number(0);
-    plan.end_seconds = view.at("end_seconds").number(0);
-    plan.run_bytes = view.number_or("run_bytes", 0, 0);
     return plan;
 }
 

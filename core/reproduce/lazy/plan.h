@@ -12,8 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/reproduce/plan.h"
-#include "core/training/job/job.h"
+#include "core/reproduce/replay_plan.h"
 
 namespace headscope::reproduce::lazy {
 
@@ -47,18 +46,18 @@ const Model& model(std::string_view name);
 /// Of the seven rows of Table 2, in the paper's order.
 std::vector<std::string> table_two();
 
-struct Plan {
-    double minutes = 0;
-    std::string size;  ///< of the presets: "nano", "tiny"
-    std::int64_t sequence_length = 256, batch = 8, steps = 0;
+struct Plan : ReplayPlan {
+    Plan() {
+        sequence_length = 256;
+        batch = 8;
+    }
+
+    std::int64_t steps = 0;
     std::int64_t evaluation_tokens = 32768;  ///< of the held-out text, for each length
-    std::int64_t threads = 1, workers = 1;
-    std::int64_t mask_id = 0;  ///< the fixed token of Mask@k
-    std::vector<std::string> data;
-    std::vector<std::string> trials;    ///< names of models, in the order in which they are trained
-    std::vector<double> trial_seconds;  ///< of each of them, by the calibration
-    std::int64_t planned = 0;           ///< time is planned for so many of them; the others come with what is left
-    double planned_seconds = 0, end_seconds = 0, run_bytes = 0;
+    std::int64_t mask_id = 0;                ///< the fixed token of Mask@k
+    std::vector<std::string> trials;         ///< names of models, in the order in which they are trained
+    std::vector<double> trial_seconds;       ///< of each of them, by the calibration
+    std::int64_t planned = 0;                ///< time is planned for so many of them; the others come with what is left
 
     std::int64_t tokens() const { return steps * batch * sequence_length; }  ///< of each run
     /// Of perplexity: 1, 2 and 4 times the training length.

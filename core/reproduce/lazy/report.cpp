@@ -13,10 +13,7 @@ public:
 
     std::string text() {
         head();
-        text_ += claims_markdown(judge(plan_, in_),
-                                 learned(plan_) ? ""
-                                                : "**Each model saw less than a million tokens: too few to learn more "
-                                                  "than how often words are. More minutes are needed for verdicts.**");
+        text_ += claims_markdown(judge(plan_, in_), too_few_tokens_markdown(learned(plan_)));
         perplexities();
         formulations();
         layers();
@@ -28,15 +25,8 @@ public:
 
 private:
     void line(const std::string& words = "") { text_ += words + "\n"; }
-    void row(const std::vector<std::string>& cells) {
-        text_ += "|";
-        for (const std::string& cell : cells) text_ += " " + cell + " |";
-        line();
-    }
-    void table_head(const std::vector<std::string>& cells) {
-        row(cells);
-        row(std::vector<std::string>(cells.size(), "---"));
-    }
+    void row(const std::vector<std::string>& cells) { text_ += row_markdown(cells); }
+    void table_head(const std::vector<std::string>& cells) { text_ += table_head_markdown(cells); }
     static std::string percent(double share) { return number_text(100 * share); }
     const Attended* attended(const std::string& name) const {
         const auto found = in_.attended.find(name);
@@ -49,7 +39,6 @@ private:
     }
 
     void head() {
-        const auto millions = [](std::int64_t count) { return number_text(static_cast<double>(count) / 1e6) + " M"; };
         line("# Lazy Attention, replayed small");
         line();
         line(
@@ -62,7 +51,7 @@ private:
         table_head({"", "here", "paper"});
         row({"models", "presets " + plan_.size + "-lazy, " + plan_.size + "-transformer and what replaces their mixer",
              "340M and 760M"});
-        row({"tokens of each run", millions(plan_.tokens()) + ", equal for all models",
+        row({"tokens of each run", millions_text(plan_.tokens()) + ", equal for all models",
              "15 000 M and 30 000 M; ablations 10 000 M"});
         row({"training length", std::to_string(plan_.sequence_length), "4096; ablations 512"});
         row({"text", input_.data, "FineWeb-Edu"});
@@ -157,9 +146,7 @@ private:
     void foot() {
         line("## How it was done");
         line();
-        line("- " + input_.program_version + " on " + input_.machine + ". " + number_text(plan_.minutes) +
-             " minutes were given, " + seconds_text(input_.seconds) + " taken; " + std::to_string(plan_.workers) +
-             " at a time, on " + std::to_string(plan_.threads) + " thread each.");
+        text_ += effort_markdown(input_, plan_);
         const training::JobFile job = job_of(plan_, model("lazy"));
         line("- Every run: " + std::to_string(plan_.steps) + " steps of " + std::to_string(plan_.batch) +
              " sequences of " + std::to_string(plan_.sequence_length) + " tokens, AdamW, learning rate " +
@@ -180,10 +167,7 @@ private:
         if (!absent.empty()) line("- Not tried in so few minutes: " + absent + ".");
         for (const std::string& one : input_.missing) line("- " + one);
         line();
-        if (input_.commands.empty()) return;
-        line("Any of it again, by hand:");
-        line();
-        for (const std::string& command : input_.commands) line("    " + command);
+        text_ += commands_markdown(input_);
     }
 
     const ReportInput& input_;

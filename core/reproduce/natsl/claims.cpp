@@ -291,7 +291,7 @@ std::optional<std::pair<double, double>> softmax_share(const store::RunRecord& r
 }
 
 bool learned(const Plan& plan) {
-    return plan.tokens(Task::text) >= 1'000'000;
+    return plan.tokens(Task::text) >= kTokensToJudge;
 }
 
 double perplexity_inside(const Plan& plan, const Measured& measured, const std::string& model) {
@@ -329,7 +329,6 @@ std::string report_markdown(const ReportInput& input) {
     const Measured& in = input.measured;
     std::string text;
     const auto line = [&text](const std::string& words = "") { text += words + "\n"; };
-    const auto millions = [](std::int64_t count) { return number_text(static_cast<double>(count) / 1e6) + " M"; };
     line("# Neural Attention Search Linear, replayed small");
     line();
     line(
@@ -341,8 +340,8 @@ std::string report_markdown(const ReportInput& input) {
     line("| | here | paper |");
     line("| --- | --- | --- |");
     line("| models | presets " + plan.size + "-*, six of them | 380M and 800M |");
-    line("| tokens of each run | text " + millions(plan.tokens(Task::text)) + ", recall " +
-         millions(plan.tokens(Task::recall)) + ", equal for all models | 15 000 M and 50 000 M |");
+    line("| tokens of each run | text " + millions_text(plan.tokens(Task::text)) + ", recall " +
+         millions_text(plan.tokens(Task::recall)) + ", equal for all models | 15 000 M and 50 000 M |");
     line("| training length | " + std::to_string(plan.sequence_length) + " | 4096 |");
     line("| text | " + input.data + " | FineWeb-Edu |");
     line();
@@ -362,9 +361,9 @@ std::string report_markdown(const ReportInput& input) {
         const double inside = perplexity_inside(plan, in, name), beyond = perplexity_beyond(plan, in, name);
         const auto parameters = in.parameters.find(name);
         line("| " + std::string(one.label) + " | " +
-             (parameters == in.parameters.end() ? "–" : millions(parameters->second)) + " | " + number_text(inside) +
-             " | " + number_text(beyond) + " | " + number_text(beyond / inside) + " | " + number_text(one.parameters) +
-             " M | " + number_text(one.wikitext) + " |");
+             (parameters == in.parameters.end() ? "–" : millions_text(parameters->second)) + " | " +
+             number_text(inside) + " | " + number_text(beyond) + " | " + number_text(beyond / inside) + " | " +
+             number_text(one.parameters) + " M | " + number_text(one.wikitext) + " |");
     }
     line();
     line("## Retrieval (Table 1 and 2, Fig. 7)");
@@ -446,9 +445,7 @@ std::string report_markdown(const ReportInput& input) {
     text += figures_markdown(input.figures);
     line("## How it was done");
     line();
-    line("- " + input.program_version + " on " + input.machine + ". " + number_text(plan.minutes) +
-         " minutes were given, " + seconds_text(input.seconds) + " taken; " + std::to_string(plan.workers) +
-         " at a time, on " + std::to_string(plan.threads) + " thread each.");
+    text += effort_markdown(input, plan);
     const training::JobFile job = job_of(plan, {"natsl-text", "natsl", "", Task::text});
     line("- Every run: batches of " + std::to_string(plan.batch) + " sequences of " +
          std::to_string(plan.sequence_length) + " tokens, AdamW, learning rate " +
@@ -460,12 +457,7 @@ std::string report_markdown(const ReportInput& input) {
         "chance).");
     for (const std::string& one : input.missing) line("- " + one);
     line();
-    if (!input.commands.empty()) {
-        line("Any of it again, by hand:");
-        line();
-        for (const std::string& command : input.commands) line("    " + command);
-    }
-    return text;
+    return text + commands_markdown(input);
 }
 
 }  // namespace headscope::reproduce::natsl

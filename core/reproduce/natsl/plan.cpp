@@ -12,11 +12,7 @@
 namespace headscope::reproduce::natsl {
 namespace {
 
-constexpr std::int64_t kFewestSteps = 40;
-constexpr double kUsed = 0.86;       ///< of the time that is left, what is planned with: machines slow down
 constexpr double kTextShare = 0.55;  ///< of the training
-/// Tokens after which a small model has learned the recall task, or does not.
-constexpr double kSensibleTokens = 2e6;
 
 const char* task_name(Task task) {
     return task == Task::text ? "text" : "recall";
@@ -90,15 +86,10 @@ std::vector<Trial> trials() {
 
 Plan make_plan(const Settings& settings, const std::string& size, const Calibration& calibration, double spent) {
     Plan plan;
-    plan.minutes = settings.minutes;
-    plan.size = size;
-    plan.data = settings.data;
-    plan.threads = settings.threads;
-    plan.workers = settings.workers;
-    plan.end_seconds = calibration.end;
+    begin_plan(plan, settings, size, calibration.end);
     plan.trials = trials();
     const auto workers = static_cast<double>(settings.workers);
-    const double left = std::max(1.0, kUsed * (60 * settings.minutes - spent) - calibration.end);
+    const double left = std::max(1.0, kUsedTime * (60 * settings.minutes - spent) - calibration.end);
     for (const bool with_ablations : {true, false}) {
         plan.ablations_planned = with_ablations;
         double text = 0, recall = 0;  // seconds of a step of all runs
@@ -113,7 +104,7 @@ Plan make_plan(const Settings& settings, const std::string& size, const Calibrat
         const double idle = rounds * workers / static_cast<double>(runs);
         const double training = std::max(1.0, left - calibration.run_overhead * rounds) * workers / idle;
         const auto steps = [&](double share, double seconds) {
-            return std::max(kFewestSteps, static_cast<std::int64_t>(share * training / seconds));
+            return std::max(kFewestUpdates, static_cast<std::int64_t>(share * training / seconds));
         };
         plan.text_steps = steps(kTextShare, text);
         plan.recall_steps = steps(1 - kTextShare, recall);
@@ -121,21 +112,17 @@ Plan make_plan(const Settings& settings, const std::string& size, const Calibrat
             spent + calibration.end + calibration.run_overhead * rounds +
             (static_cast<double>(plan.text_steps) * text + static_cast<double>(plan.recall_steps) * recall) * idle /
                 workers;
-        if (static_cast<double>(plan.tokens(Task::recall)) >= kSensibleTokens) break;
+        if (static_cast<double>(plan.tokens(Task::recall)) >= kTokensToLearn) break;
     }
     return plan;
 }
 
 std::string choose_size(const Settings& settings, double nano_seconds_of_token) {
-    // Twelve runs; a step of the wider models takes about five times as long.
-    constexpr double runs = 12, slower = 5;
-    const double tokens =
-        60 * settings.minutes * kUsed * static_cast<double>(settings.workers) / (runs * slower * nano_seconds_of_token);
-    return tokens >= kSensibleTokens ? "tiny" : "nano";
+    return size_for(settings, 12, nano_seconds_of_token);
 }
 
 training::JobFile job_of(const Plan& plan, const Trial& trial) {
-    training::JobFile job;
+    training::JobFile job = plan_job(plan, plan.steps(trial.task));
     job.name = trial.label();
     job.model.preset = plan.size + "-" + trial.model;
     job.model.config = {{"max_position_embeddings", plan.sequence_length}, {"initializer_range", 0.05}};
@@ -146,35 +133,11 @@ training::JobFile job_of(const Plan& plan, const Trial& trial) {
         job.data.generator = data::GeneratorSettings{"needle", {{"needles", 4}}};
         job.data.validation = 0;
     } else {
-        if (plan.data.empty())
-            job.data.corpus = "kjv";
-        else
-            job.data.text = plan.data;
-        job.data.tokenizer = "train:1024";
-        job.tokenizer_given = true;
-        job.data.validation = 0.04;
+        train_on_text(job, plan);
     }
-    job.data.sequence_length = plan.sequence_length;
-    const std::int64_t steps = plan.steps(trial.task);
-    job.training.steps = steps;
-    job.training.tokens.reset();
-    job.training.minutes.reset();
-    job.training.batch = plan.batch;
-    job.training.threads = plan.threads;
-    job.optimizer.learning_rate = 3e-3;
-    job.schedule.kind = "cosine";
-    job.schedule.warmup_steps = std::max<std::int64_t>(1, steps / 20);
-    job.schedule.minimum_rate = job.optimizer.learning_rate / 10;  // the paper: 3e-4 to 3e-5
-    job.evaluation.every = std::max<std::int64_t>(1, steps / 5);
-    job.evaluation.batches = 4;
-    job.snapshots.every = 0;
-    job.snapshots.keep = 2;
     // Types of tokens while they are learned.
-    job.probe.every =
-        trial.model.starts_with("natsl") && trial.task == Task::text ? std::max<std::int64_t>(1, steps / 10) : 0;
-    job.probe.sequences = 2;
-    job.probe.length = plan.sequence_length;
-    job.sample.every = 0;
+    if (trial.model.starts_with("natsl") && trial.task == Task::text)
+        job.probe.every = std::max<std::int64_t>(1, plan.text_steps / 10);
     return job;
 }
 
@@ -185,43 +148,22 @@ std::string to_json(const Plan& plan) {
                         {"model", trial.model},
                         {"ablation", trial.ablation},
                         {"task", task_name(trial.task)}});
-    return json_text({{"paper", "natsl"},
-                      {"minutes", plan.minutes},
-                      {"size", plan.size},
-                      {"sequence_length", plan.sequence_length},
-                      {"batch", plan.batch},
-                      {"text_steps", plan.text_steps},
-                      {"recall_steps", plan.recall_steps},
-                      {"threads", plan.threads},
-                      {"workers", plan.workers},
-                      {"data", plan.data},
-                      {"ablations_planned", plan.ablations_planned},
-                      {"planned_seconds", plan.planned_seconds},
-                      {"end_seconds", plan.end_seconds},
-                      {"run_bytes", plan.run_bytes},
-                      {"trials", list}});
+    nlohmann::json json = plan_json(plan, "natsl");
+    json.update({{"text_steps", plan.text_steps},
+                 {"recall_steps", plan.recall_steps},
+                 {"ablations_planned", plan.ablations_planned},
+                 {"trials", list}});
+    return json_text(json);
 }
 
 Plan plan_from_json(const std::string& text, const std::string& where) {
     const nlohmann::json document = parse_json(text, where);
     const JsonView view(document, where);
-    if (!view.has("paper") || view.at("paper").string() != "natsl")
-        view.refuse(ErrorCode::format, "expected a plan of this paper");
     Plan plan;
-    plan.minutes = view.at("minutes").number(0);
-    plan.size = view.at("size").string();
-    if (plan.size != "nano" && plan.size != "tiny") view.at("size").refuse(ErrorCode::format, "expected nano or tiny");
-    plan.sequence_length = view.at("sequence_length").integer({16, 1 << 20});
-    plan.batch = view.at("batch").integer({1, 1 << 20});
+    read_plan(plan, view, "natsl", 16);
     plan.text_steps = view.at("text_steps").integer({1, 1 << 30});
     plan.recall_steps = view.at("recall_steps").integer({1, 1 << 30});
-    plan.threads = view.at("threads").integer({1, 4096});
-    plan.workers = view.at("workers").integer({1, 4096});
-    plan.data = view.at("data").strings();
     plan.ablations_planned = view.at("ablations_planned").boolean();
-    plan.planned_seconds = view.at("planned_seconds").number(0);
-    plan.end_seconds = view.at("end_seconds").number(0);
-    plan.run_bytes = view.number_or("run_bytes", 0, 0);
     const JsonView list = view.at("trials").array();
     for (std::size_t i = 0; i < list.size(); ++i) {
         const JsonView one = list.at(i);

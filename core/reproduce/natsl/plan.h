@@ -11,8 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/reproduce/plan.h"
-#include "core/training/job/job.h"
+#include "core/reproduce/replay_plan.h"
 
 namespace headscope::reproduce::natsl {
 
@@ -47,16 +46,15 @@ struct Trial {
     std::string label() const;  ///< "NAtS-L Hybrid", "NAtS-L Hybrid, Attn Out"
 };
 
-struct Plan {
-    double minutes = 0;
-    std::string size;  ///< of the presets: "nano", "tiny"
-    std::int64_t sequence_length = 512, batch = 4;
+struct Plan : ReplayPlan {
+    Plan() {
+        sequence_length = 512;
+        batch = 4;
+    }
+
     std::int64_t text_steps = 0, recall_steps = 0;
-    std::int64_t threads = 1, workers = 1;
-    std::vector<std::string> data;
     std::vector<Trial> trials;  ///< in the order in which they are trained; ablations last
     bool ablations_planned = false;
-    double planned_seconds = 0, end_seconds = 0, run_bytes = 0;
 
     std::int64_t steps(Task task) const { return task == Task::text ? text_steps : recall_steps; }
     std::int64_t tokens(Task task) const { return steps(task) * batch * sequence_length; }  ///< of each run

@@ -337,15 +337,10 @@ TEST_CASE("What a model attends to is read of its analysis' longest sequences", 
 
 TEST_CASE("Lazy Attention's report has our numbers beside the paper's", "[reproduce][lazy]") {
     auto plan = plan_for(40);
-    lazy::ReportInput input{plan,
-                            as_the_paper_says(plan),
-                            {{"bias", "Biases"}},
-                            {"Failed: x."},
-                            {"headscope list"},
-                            "text",
-                            "a machine",
-                            "headscope",
-                            61};
+    lazy::ReportInput input{
+        {{{"bias", "Biases"}}, {"Failed: x."}, {"headscope list"}, "text", "a machine", "headscope", 61},
+        plan,
+        as_the_paper_says(plan)};
     const std::string report = lazy::report_markdown(input);
     for (const char* words :
          {"15 of 15 held", "1 min 1 s", "figures/bias.png", "Failed: x.", "| Lazy, no bias |", "## Mask@k",

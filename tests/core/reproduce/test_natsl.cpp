@@ -128,15 +128,10 @@ TEST_CASE("NAtS-L's claims hold for the paper's picture and fail for its contrar
     run.probes.step = {1, 2};
     run.probes.indicators = {{"softmax_fraction", true, 1, std::vector<double>(8, std::nan(""))}};
     CHECK_FALSE(natsl::softmax_share(run));
-    natsl::ReportInput input{plan,
-                             as_the_paper_says(plan),
-                             {{"latency", "Seconds"}},
-                             {"Failed: x."},
-                             {"headscope list"},
-                             "text",
-                             "a machine",
-                             "headscope",
-                             61};
+    const natsl::ReportInput input{
+        {{{"latency", "Seconds"}}, {"Failed: x."}, {"headscope list"}, "text", "a machine", "headscope", 61},
+        plan,
+        as_the_paper_says(plan)};
     const std::string report = natsl::report_markdown(input);
     for (const char* words : {"9 of 9 held", "1 min 1 s", "figures/latency.png", "Failed: x.", "| NAtS-L Hybrid |"})
         CHECK(report.find(words) != std::string::npos);
