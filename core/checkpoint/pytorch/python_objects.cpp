@@ -17,7 +17,7 @@ std::optional<std::uint64_t> no_storage(std::string_view) {
     return std::nullopt;
 }
 
-PickleObjects read_archive(const InputFile& file) {
+PickleObjects objects_of_archive(const InputFile& file) {
     const ZipArchive archive(file);
     for (const auto& [name, member] : archive.members()) {
         if (name.ends_with(kMember))
@@ -33,7 +33,7 @@ PickleObjects read_python_objects(const InputFile& file) {
     const std::string where = escaped(file.path().string());
     std::string begin(std::min<std::uint64_t>(file.size(), 32), '\0');
     file.read(0, begin.data(), begin.size());
-    if (begin.starts_with(kArchive)) return read_archive(file);
+    if (begin.starts_with(kArchive)) return objects_of_archive(file);
     if (!is_legacy_pytorch(begin)) return read_pickle(file.read_all(largest_pickle), where, no_storage);
     LegacyFile read = read_legacy_file(file);
     if (!read.storages.empty()) throw Error(ErrorCode::format, read.where, "expected plain data", "found tensors");

@@ -10,7 +10,7 @@
 namespace headscope::evaluation {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 /// How often a class was said, was true, and was both.
 struct ClassCount {
@@ -37,19 +37,19 @@ double mean_of(std::span<const double> values) {
 }  // namespace
 
 double accuracy(std::span<const std::int64_t> said, std::span<const std::int64_t> truth) {
-    if (said.empty()) return kNone;
+    if (said.empty()) return kUndefined;
     std::int64_t right = 0;
     for (std::size_t i = 0; i < said.size(); ++i) right += said[i] == truth[i] ? 1 : 0;
     return static_cast<double>(right) / static_cast<double>(said.size());
 }
 
 double f1_of_class(std::span<const std::int64_t> said, std::span<const std::int64_t> truth, std::int64_t wanted) {
-    if (said.empty()) return kNone;
+    if (said.empty()) return kUndefined;
     return counts_of(said, truth)[wanted].f1();
 }
 
 double f1_macro(std::span<const std::int64_t> said, std::span<const std::int64_t> truth) {
-    if (said.empty()) return kNone;
+    if (said.empty()) return kUndefined;
     double sum = 0;
     const auto counts = counts_of(said, truth);
     for (const auto& [label, count] : counts) sum += count.f1();
@@ -57,7 +57,7 @@ double f1_macro(std::span<const std::int64_t> said, std::span<const std::int64_t
 }
 
 double matthews(std::span<const std::int64_t> said, std::span<const std::int64_t> truth) {
-    if (said.empty()) return kNone;
+    if (said.empty()) return kUndefined;
     const auto n = static_cast<double>(said.size());
     double right = 0, products = 0, said_squares = 0, truth_squares = 0;
     for (const auto& [label, count] : counts_of(said, truth)) {
@@ -90,7 +90,7 @@ double spearman(std::span<const double> said, std::span<const double> truth) {
     const auto no_number = [](double value) { return std::isnan(value); };
     if (said.size() < 2 || std::any_of(said.begin(), said.end(), no_number) ||
         std::any_of(truth.begin(), truth.end(), no_number))
-        return kNone;
+        return kUndefined;
     const std::vector<double> x = mean_ranks(said), y = mean_ranks(truth);
     const double x_mean = mean_of(x), y_mean = mean_of(y);
     double xy = 0, xx = 0, yy = 0;
@@ -99,7 +99,7 @@ double spearman(std::span<const double> said, std::span<const double> truth) {
         xx += (x[i] - x_mean) * (x[i] - x_mean);
         yy += (y[i] - y_mean) * (y[i] - y_mean);
     }
-    return xx == 0 || yy == 0 ? kNone : xy / std::sqrt(xx * yy);
+    return xx == 0 || yy == 0 ? kUndefined : xy / std::sqrt(xx * yy);
 }
 
 }  // namespace headscope::evaluation
