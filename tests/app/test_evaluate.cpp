@@ -453,11 +453,40 @@ TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[ap
     check_usage_error(run_headscope({"cost", sample().string(), "--preset", "nano-100k"}));
 }
 
-TEST_CASE("A reproduction ends within its minutes with a report, and goes on after a stop", "[.slow][app][reproduce]") {
-    const TemporaryFolder folder;
+namespace {
+
+void write_two_words(const std::filesystem::path& path, int count) {
     std::string text;
-    for (int i = 0; i < 20000; ++i) text += std::string(i % 7 == 0 ? "light" : "dark") + (i % 13 == 0 ? ".\n" : " ");
-    write_file(folder / "text.txt", text);
+    for (int i = 0; i < count; ++i) text += std::string(i % 7 == 0 ? "light" : "dark") + (i % 13 == 0 ? ".\n" : " ");
+    write_file(path, text);
+}
+
+/// Replays a paper in six minutes: its report has these parts, and each figure was drawn.
+void check_replay(const std::string& paper, const std::vector<std::string>& parts,
+                  const std::vector<std::string>& figures) {
+    const TemporaryFolder folder;
+    write_two_words(folder / "text.txt", 40'000);
+    Settings settings;
+    settings.seconds = 900;
+    const Outcome outcome = run_headscope({"reproduce", paper, "-o", (folder / "replay").string(), "--minutes", "6",
+                                           "--data", (folder / "text.txt").string()},
+                                          settings);
+    check_success(outcome);
+    CHECK(outcome.seconds < 6 * 60 * kSlowness);
+    const std::string report = read_file(folder / "replay" / "report.md");
+    CHECK(report.find("Which of its claims held here") != std::string::npos);
+    for (const std::string& words : parts) CHECK(report.find(words) != std::string::npos);
+    for (const char* words : {"Failed: ", "could not be drawn", "could not be timed"})
+        CHECK(report.find(words) == std::string::npos);
+    for (const std::string& name : figures)
+        CHECK(std::filesystem::exists(folder / "replay" / "figures" / (name + ".csv")));
+}
+
+}  // namespace
+
+TEST_CASE("A reproduction ends within its minutes with a report, and goes on after a stop", "[.slow][app][deconattn]") {
+    const TemporaryFolder folder;
+    write_two_words(folder / "text.txt", 20'000);
     Settings settings;
     settings.seconds = 400;
     const std::vector<std::string> words{"reproduce", "deconattn", "-o",     (folder / "replay").string(),
@@ -481,80 +510,29 @@ TEST_CASE("A reproduction ends within its minutes with a report, and goes on aft
     CHECK(std::filesystem::exists(folder / "replay" / "figures" / "context-perplexity.csv"));
 }
 
-TEST_CASE("NAtS-L's reproduction ends within its minutes with a report", "[.slow][app][reproduce]") {
-    const TemporaryFolder folder;
-    std::string text;
-    for (int i = 0; i < 40000; ++i) text += std::string(i % 7 == 0 ? "light" : "dark") + (i % 13 == 0 ? ".\n" : " ");
-    write_file(folder / "text.txt", text);
-    Settings settings;
-    settings.seconds = 900;
-    const Outcome outcome = run_headscope({"reproduce", "natsl", "-o", (folder / "replay").string(), "--minutes", "6",
-                                           "--data", (folder / "text.txt").string()},
-                                          settings);
-    check_success(outcome);
-    CHECK(outcome.seconds < 6 * 60 * kSlowness);
-    const std::string report = read_file(folder / "replay" / "report.md");
-    for (const char* words : {"Which of its claims held here", "## Retrieval", "## Latency", "## Token types"})
-        CHECK(report.find(words) != std::string::npos);
-    for (const char* name : {"position-perplexity", "recall", "latency", "token-types-hybrid", "loss"})
-        CHECK(std::filesystem::exists(folder / "replay" / "figures" / (std::string(name) + ".csv")));
+TEST_CASE("NAtS-L's reproduction ends within its minutes with a report", "[.slow][app][natsl]") {
+    check_replay("natsl", {"## Retrieval", "## Latency", "## Token types"},
+                 {"position-perplexity", "recall", "latency", "token-types-hybrid", "loss"});
 }
 
-TEST_CASE("Lazy Attention's reproduction ends within its minutes with a report", "[.slow][app][reproduce]") {
-    const TemporaryFolder folder;
-    std::string text;
-    for (int i = 0; i < 40000; ++i) text += std::string(i % 7 == 0 ? "light" : "dark") + (i % 13 == 0 ? ".\n" : " ");
-    write_file(folder / "text.txt", text);
-    Settings settings;
-    settings.seconds = 900;
-    const Outcome outcome = run_headscope({"reproduce", "lazy", "-o", (folder / "replay").string(), "--minutes", "6",
-                                           "--data", (folder / "text.txt").string()},
-                                          settings);
-    check_success(outcome);
-    CHECK(outcome.seconds < 6 * 60 * kSlowness);
-    const std::string report = read_file(folder / "replay" / "report.md");
-    for (const char* words : {"Which of its claims held here", "## Perplexity", "## Seven formulations",
-                              "## Lazy Attention by layer", "Not tried in so few minutes: RetNet"})
-        CHECK(report.find(words) != std::string::npos);
-    CHECK(report.find("Failed: ") == std::string::npos);
-    CHECK(report.find("could not be drawn") == std::string::npos);
-    for (const char* name : {"context-perplexity", "mass", "bias", "offsets", "thumbnails", "released", "loss"})
-        CHECK(std::filesystem::exists(folder / "replay" / "figures" / (std::string(name) + ".csv")));
+TEST_CASE("Lazy Attention's reproduction ends within its minutes with a report", "[.slow][app][lazy]") {
+    check_replay(
+        "lazy",
+        {"## Perplexity", "## Seven formulations", "## Lazy Attention by layer", "Not tried in so few minutes: RetNet"},
+        {"context-perplexity", "mass", "bias", "offsets", "thumbnails", "released", "loss"});
 }
 
-TEST_CASE("The thesis's reproductions end within their minutes with a report", "[.slow][app][reproduce]") {
-    struct Chapter {
-        const char *paper, *sections[3];
-        std::vector<std::string> figures;
-    };
-    const Chapter chapters[] = {
-        {"thesis-mhe",
-         {"## Encoders (Table 3.1)", "## Decoders (Table 3.2)", "## Encoder-decoders (Table 3.3)"},
-         {"retention-encoder", "retention-decoder", "retention-translation", "loss-encoder", "cost-sublayer",
-          "cost-stacks", "head-embeddings-mul", "head-embeddings-add", "attention-mul"}},
-        {"thesis-hash",
-         {"## Memory and performance (Tables 2.1 and 2.2)", "## Speed (Table 2.3)", "| ProFormer |"},
-         {"retention-encoder", "loss-encoder", "hash"}}};
-    for (const Chapter& chapter : chapters) {
-        INFO(chapter.paper);
-        const TemporaryFolder folder;
-        std::string text;
-        for (int i = 0; i < 40000; ++i)
-            text += std::string(i % 7 == 0 ? "light" : "dark") + (i % 13 == 0 ? ".\n" : " ");
-        write_file(folder / "text.txt", text);
-        Settings settings;
-        settings.seconds = 900;
-        const Outcome outcome = run_headscope({"reproduce", chapter.paper, "-o", (folder / "replay").string(),
-                                               "--minutes", "6", "--data", (folder / "text.txt").string()},
-                                              settings);
-        check_success(outcome);
-        CHECK(outcome.seconds < 6 * 60 * kSlowness);
-        const std::string report = read_file(folder / "replay" / "report.md");
-        CHECK(report.find("Which of its claims held here") != std::string::npos);
-        for (const char* words : chapter.sections) CHECK(report.find(words) != std::string::npos);
-        for (const char* words : {"Failed: ", "could not be drawn", "could not be timed"})
-            CHECK(report.find(words) == std::string::npos);
-        for (const std::string& name : chapter.figures)
-            CHECK(std::filesystem::exists(folder / "replay" / "figures" / (name + ".csv")));
-    }
+TEST_CASE("The reproduction of the thesis's chapter 3 ends within its minutes with a report",
+          "[.slow][app][thesis-mhe]") {
+    check_replay("thesis-mhe",
+                 {"## Encoders (Table 3.1)", "## Decoders (Table 3.2)", "## Encoder-decoders (Table 3.3)"},
+                 {"retention-encoder", "retention-decoder", "retention-translation", "loss-encoder", "cost-sublayer",
+                  "cost-stacks", "head-embeddings-mul", "head-embeddings-add", "attention-mul"});
+}
+
+TEST_CASE("The reproduction of the thesis's chapter 2 ends within its minutes with a report",
+          "[.slow][app][thesis-hash]") {
+    check_replay("thesis-hash",
+                 {"## Memory and performance (Tables 2.1 and 2.2)", "## Speed (Table 2.3)", "| ProFormer |"},
+                 {"retention-encoder", "loss-encoder", "hash"});
 }

@@ -32,8 +32,9 @@ RunRecord sample() {
     }
     run.sites[1].has_matrix = false;
     run.sites[1].has_implicit = true;
-    run.training = {{1, 2, 3}, {10, 20, 30}, {5, 4, 3}, {1, 2, 1}, {1, 1, 1}, {7, 7, 7}, {1, 2, 3}, {9, 9, 9}};
-    run.validation = {{2}, {100}, {4.5}, {0.25}};
+    run.training = {{1, 2, 3}, {10, 20, 30}, {5, 4, 3}, {1, 2, 1},  {1, 1, 1},
+                    {7, 7, 7}, {1, 2, 3},    {9, 9, 9}, {0, 0.5, 1}};
+    run.validation = {{2}, {100}, {4.5}, {0.25}, {0.75}};
     run.probes.step = {2};
     run.probes.seconds = {0.5};
     run.probes.indicators = {{"entropy", true, 1, {1, 2, NAN, NAN, 5, 6}},
@@ -77,6 +78,8 @@ TEST_CASE("A run file reads as it was written", "[store][run]") {
     REQUIRE(read.training.tokens == run.training.tokens);
     REQUIRE(read.training.loss == run.training.loss);
     REQUIRE(read.training.memory == run.training.memory);
+    REQUIRE(read.training.accuracy == run.training.accuracy);
+    REQUIRE(read.validation.accuracy == run.validation.accuracy);
     REQUIRE(read.validation.step == run.validation.step);
     REQUIRE(read.validation.loss == run.validation.loss);
     REQUIRE(read.probes.step == run.probes.step);
