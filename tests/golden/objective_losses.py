@@ -37,6 +37,8 @@ def case(name, kind, layers, *, classes=2, **options):
     config = dict(vocab_size=VOCABULARY, hidden_size=24, intermediate_size=27, num_hidden_layers=len(layers),
                   num_attention_heads=4, num_key_value_heads=4, head_dim=6, max_position_embeddings=24, rope_theta=100.0,
                   rms_norm_eps=1e-4, qk_norm=False, rotary=True, attention_bias=True, tie_word_embeddings=False, mixers={}) | options
+    if config.get("positions", "rotary") != "rotary":
+        config["rotary"] = False
     config |= {"model_type": "headscope", "layers": list(layers)}
     shapes = {key: list(shape) for key, shape in random_native.shapes(config).items()}
     data = {"name": name, "objective": kind, "classes": classes, "config": config,
@@ -85,7 +87,7 @@ def cases():
     bert, vaswani = (random_native.MANNERS[name] for name in ("bert", "vaswani"))
     yield case("masked", "masked", ["mhe_mul", "standard"], **bert)
     yield case("masked-plain-head", "masked", ["skv", "mhe_add"], stack="encoder", norm="layer",
-               positions="none", rotary=False, tie_word_embeddings=True)
+               positions="none", tie_word_embeddings=True)
     yield case("shuffle-random", "shuffle_random", ["sha", "fnet"],
                **bert | {"head": {"kind": "token_classes", "classes": 3}})
     yield case("classify", "classify", ["linear", "el_att"], classes=4,

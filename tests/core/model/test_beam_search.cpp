@@ -127,5 +127,6 @@ TEST_CASE("Beam search ends at the last position, and refuses what cannot be", "
     Cancellation stopped;
     stopped.request();
     options.cancellation = &stopped;
+    options.tokens = 5;
     CHECK_THROWS_AS(model::beam_search(*bart, kSource, options), Stopped);
 }

@@ -19,8 +19,9 @@ store::RunRecord sample() {
     run.sites.resize(2);
     for (Site& site : run.sites) site.heads = 2;
     run.sites[1].has_matrix = false;
-    run.training = {{1, 2, 3}, {10, 20, 30}, {5, 4, 3}, {1, 2, 1}, {1, 1, 1}, {7, 7, 7}, {1, 2, 3}, {9, 9, 9}};
-    run.validation = {{2}, {100}, {4.5}, {0.25}};
+    run.training = {{1, 2, 3}, {10, 20, 30}, {5, 4, 3}, {1, 2, 1},  {1, 1, 1},
+                    {7, 7, 7}, {1, 2, 3},    {9, 9, 9}, {0, 0.5, 1}};
+    run.validation = {{2}, {100}, {4.5}, {0.25}, {0.75}};
     run.probes.step = {2};
     run.probes.seconds = {0.5};
     const double none = std::numeric_limits<double>::quiet_NaN();
@@ -37,7 +38,8 @@ store::RunRecord sample() {
 /// What readers index without looking again.
 void check_record(const store::RunRecord& run) {
     const std::size_t steps = run.training.step.size(), sites = run.sites.size();
-    for (const auto* column : {&run.training.loss, &run.training.learning_rate, &run.training.memory})
+    for (const auto* column :
+         {&run.training.loss, &run.training.learning_rate, &run.training.memory, &run.training.accuracy})
         expect(column->size() == steps, "as many numbers of the training as steps");
     expect(run.training.tokens.size() == steps, "as many counts of tokens as steps");
     expect(run.validation.loss.size() == run.validation.step.size(), "as many losses as validations");
