@@ -3,7 +3,8 @@
 
 Tolerances are derived here, once. For each layer the distance between float64 and float32 transformers on the very same
 tokens says how far float32 rounding carries on this model; the program may be NOISE times as far, plus FLOOR units of
-rounding. That gives delta, the tolerance of a score. Everything else follows from it: softmax turns an error delta of
+rounding. Where that one run was lucky, runs whose weights are moved by a unit of rounding say how far, too (moved(),
+acceptance.py). That gives delta, the tolerance of a score. Everything else follows from it: softmax turns an error delta of
 the scores into a relative error of at most exp(2 delta) - 1 in every weight (for other weights the oracle says how far
 it moves each), and so in every sum of weights with non-negative factors; an entropy has the derivative bound 2 delta H; a standard deviation over heads moves by no more
 than the norm of the weights' errors; a count in a histogram may differ only by the scores within delta of its edges.
@@ -98,6 +99,16 @@ class Tolerances:
                          for n, site in enumerate(exact[0].sites) if site.implicit is not None}
         self.hidden = [self.of([(a.hidden[n], b.hidden[n]) for a, b in pairs]) for n in range(len(exact[0].hidden))]
         self.logits = self.of([(a.logits, b.logits) for a, b in pairs]) if exact[0].logits is not None else 0.0
+
+    def widen(self, other):
+        """The larger of each."""
+        for name in ("score", "implicit"):
+            mine, others = getattr(self, name), getattr(other, name)
+            setattr(self, name, {n: max(mine[n], others[n]) for n in mine})
+        self.state = {n: {name: max(one, other.state[n][name]) for name, one in states.items()}
+                      for n, states in self.state.items()}
+        self.hidden = [max(pair) for pair in zip(self.hidden, other.hidden)]
+        self.logits = max(self.logits, other.logits)
 
     @staticmethod
     def of(pairs):
