@@ -149,12 +149,13 @@ json preset_config(const JobFile& job) {
         config["num_encoder_layers"] = changed("num_hidden_layers") / 2;
     config.update(changes);
     // A table of the vocabulary is one kind of embedding; of another there is no vocabulary.
-    if (config.value("embedding", json::object()).value("kind", "table") == "table") {
+    if (config.value("embedding", json::object()).value("kind", json("table")) == "table") {
         config.erase("embedding");
     } else {
         for (const char* key : {"vocab_size", "tie_word_embeddings"})
             if (!changes.contains(key)) config.erase(key);
         config["tie_word_embeddings"] = config.value("tie_word_embeddings", false);
+        config.erase("head");  // the preset's may be of a vocabulary
     }
     if (const std::string head = other_head(job, config); !head.empty()) config["head"] = json::parse(head);
     return config;

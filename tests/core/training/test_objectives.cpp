@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/data/tokenizer_choice.h"
 #include "core/model/fresh_weights.h"
 #include "core/model/trainable.h"
 #include "core/run/run_folder.h"
@@ -58,6 +59,9 @@ std::vector<Objective> objectives(const TemporaryFolder& folder) {
     const std::string pairs =
         wrote("pairs.jsonl",
               items("source", [](std::size_t n) { return "\"target\": \"" + std::string(n + 1, 'x') + "\""; }));
+    const data::ChosenTokenizer bytes = data::byte_tokenizer();
+    write_file(folder / "tokenizer.json", bytes.files.at(0).content);
+    const std::string pieces = "data.tokenizer=" + (folder / "tokenizer.json").string();
     return {
         {"masked",
          {"objective.kind=masked", "objective.mask=0.3", "model.preset=nano-mhe-encoder", "model.mixer=mhe_mul"}},
@@ -66,6 +70,9 @@ std::vector<Objective> objectives(const TemporaryFolder& folder) {
         {"lsh", {"objective.kind=shuffle_random", "model.preset=nano-hashformer-lsh-add"}},
         {"lsh rows", {"objective.kind=shuffle_random", "model.preset=nano-hashformer-lsh-emb"}},
         {"characters", {"objective.kind=shuffle_random", "model.preset=nano-canine-like"}},
+        {"lsh of pieces",
+         {"objective.kind=shuffle_random", "model.preset=nano-hashformer-lsh-add",
+          "model.embedding={kind=\"add\", hash=\"lsh\", bits=16, words=\"tokenizer\"}", pieces}},
         {"classify", {"objective.kind=classify", "objective.classes=3", "model.preset=nano-mhe-encoder", classes}},
         {"classify hashes", {"objective.kind=classify", "objective.classes=3", "model.preset=nano-proformer", classes}},
         {"number", {"objective.kind=classify", "objective.classes=1", "model.preset=nano-mhe-encoder", numbers}, false},
@@ -258,6 +265,9 @@ TEST_CASE("A model that cannot be trained for a job's objective is refused at it
     refused({"objective.kind=masked"}, "objective.kind", "found a decoder");
     refused({"model.preset=nano-mhe-encoder"}, "objective.kind", "found an encoder");
     refused({"objective.kind=masked", "model.preset=nano-hashformer-md5-add"}, "objective.kind", "hashes of words");
+    refused({"objective.kind=masked", "model.preset=nano-mhe-encoder",
+             "model.embedding={kind=\"emb\", hash=\"md5\", rows=50}"},
+            "objective.kind", "hashes of words");
     refused({"objective.kind=translation", "model.preset=nano-mhe-encoder"}, "objective.kind", "found an encoder");
     refused({"objective.kind=shuffle_random", "model.preset=nano-mhe-decoder"}, "objective.kind", "found a decoder");
 }
