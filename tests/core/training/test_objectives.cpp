@@ -15,6 +15,7 @@
 #include "core/run/run_folder.h"
 #include "core/run/run_history.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
+#include "core/training/trainer/learner.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/training/training_run.h"
 
@@ -233,6 +234,29 @@ TEST_CASE("A run with LSH hashes by the hyperplanes that its model has, and so d
         CHECK(read_file(later / "ngrams.json") == read_file(snapshot / "ngrams.json"));
         CHECK(at::equal(checkpoint::Checkpoint::open(later)->load("model.hash_normal"), normal));
     }
+}
+
+TEST_CASE("A translator that goes on begins targets with the token that its own files name", "[training][objective]") {
+    const TemporaryFolder folder;
+    run(fresh(small_job(folder, objectives(folder).back().lines), folder / "run"));
+    const auto made =
+        model::Trainable::open(*checkpoint::Checkpoint::open(snapshot_of(folder / "run", 12)), at::kFloat);
+    auto config = nlohmann::json::parse(made->config_json());
+    const auto read = [&](std::int64_t start) {
+        config["decoder_start_token_id"] = start;
+        JobFile job = small_job(folder, {"objective.kind=translation"});
+        const Learner learner(model::Trainable::create(config.dump(), 1, at::kFloat), job);
+        data::DataBatch batch;
+        batch.sequences = batch.length = 1;
+        batch.ids = {7};
+        batch.target_length = 2;
+        batch.target_ids = {9, 8};
+        batch.targets = {8, 3};
+        return learner.read(batch).target;
+    };
+    CHECK(read(3)[0][0].item<std::int64_t>() == 3);
+    CHECK(read(3)[0][1].item<std::int64_t>() == 8);
+    CHECK(read(4)[0][0].item<std::int64_t>() == 4);
 }
 
 TEST_CASE("A run ends when its evaluations find no lower loss", "[training][objective][resume]") {
