@@ -20,7 +20,7 @@ namespace {
 constexpr double kLargestLabel = 3.4e38;  // token files have float32
 
 struct Field {
-    enum class Kind { text, whole, real, other } kind = Kind::other;
+    enum class Kind { text, number, other } kind = Kind::other;
     std::string text;  ///< of other: what it is
     double number = 0;
 };
@@ -46,14 +46,14 @@ public:
         field_ = &entry->second;
     }
     void string(std::string& value) override { take({Field::Kind::text, std::move(value)}, "a string"); }
-    void unsigned_integer(std::uint64_t value) override { whole(static_cast<double>(value)); }
-    void negative_integer(std::int64_t value) override { whole(static_cast<double>(value)); }
-    void real(double value, const std::string&) override { take({Field::Kind::real, "", value}, "a number"); }
+    void unsigned_integer(std::uint64_t value) override { number(static_cast<double>(value)); }
+    void negative_integer(std::int64_t value) override { number(static_cast<double>(value)); }
+    void real(double value, const std::string&) override { number(value); }
     void boolean(bool) override { take({Field::Kind::other, "a truth value"}, "a truth value"); }
     void null() override { take({Field::Kind::other, "null"}, "null"); }
 
 private:
-    void whole(double value) { take({Field::Kind::whole, "", value}, "a number"); }
+    void number(double value) { take({Field::Kind::number, "", value}, "a number"); }
     void open(const char* what) {
         if (depth_ > 0 || what != std::string_view("an object")) take({Field::Kind::other, what}, what);
         ++depth_;
@@ -155,7 +155,7 @@ private:
             refuse(expected, '"' + escaped(field.text, 40) + "\"; give each class its number");
         if (field.kind == Field::Kind::other) refuse(expected, field.text);
         const bool fits = classes == 1 ? std::abs(field.number) < kLargestLabel
-                                       : field.kind == Field::Kind::whole && field.number >= 0 &&
+                                       : field.number == std::floor(field.number) && field.number >= 0 &&
                                              field.number < static_cast<double>(classes);
         if (!fits) {
             refuse(expected, field.number == -1 ? "-1, which says that the classes of these items are kept secret"

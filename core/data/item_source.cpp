@@ -31,13 +31,13 @@ bool translates(const ItemForm& form) {
 
 }  // namespace
 
-ItemRows stored_items(std::shared_ptr<const TokenFile> file, Split split, std::uint64_t seed) {
+ItemRows stored_items(std::shared_ptr<const TokenFile> file, Split split, std::uint64_t seed, std::int64_t tokens) {
     const TokenRange items = file->items(split);
     if (items.size() == 0) {
         throw Error(ErrorCode::usage, split == Split::validation ? "data.validation" : "data.text",
                     "expected at least one item", "found none");
     }
-    return {items.size(), [file = std::move(file), items, seed](std::int64_t index) {
+    return {items.size(), [file = std::move(file), items, seed, tokens](std::int64_t index) {
                 const std::int64_t count = items.size();
                 const std::int64_t document =
                     2 * (items.begin +
@@ -45,8 +45,9 @@ ItemRows stored_items(std::shared_ptr<const TokenFile> file, Split split, std::u
                 TokenItem item;
                 const auto read = [&](std::int64_t at, std::vector<std::int64_t>& to) {
                     const TokenRange range = file->document(at);
-                    to.resize(static_cast<std::size_t>(range.size()));
-                    file->copy(range.begin, range.size(), to.data());
+                    const std::int64_t size = std::min(range.size(), tokens * file->info().numbers_per_token);
+                    to.resize(static_cast<std::size_t>(size));
+                    file->copy(range.begin, size, to.data());
                 };
                 read(document, item.text);
                 read(document + 1, item.other);

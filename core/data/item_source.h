@@ -26,8 +26,8 @@ struct ItemRows {
     std::function<TokenItem(std::int64_t index)> read;
 };
 
-/// The items of one part of a token file, in another order each epoch.
-ItemRows stored_items(std::shared_ptr<const TokenFile> file, Split split, std::uint64_t seed);
+/// The items of one part of a token file, in another order each epoch; of each text at most the first `tokens` tokens.
+ItemRows stored_items(std::shared_ptr<const TokenFile> file, Split split, std::uint64_t seed, std::int64_t tokens);
 /// Items that are made as they are read.
 ItemRows made_items(std::function<TextItem(std::int64_t index)> make, TokenCode code);
 

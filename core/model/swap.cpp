@@ -132,7 +132,8 @@ Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap) {
     for (const std::string& note : own.notes) notes.erase(std::remove(notes.begin(), notes.end(), note), notes.end());
     notes.insert(notes.begin(), own.notes.begin(), own.notes.end());
     const TensorNames& names = swapped.blueprint.names;
-    std::vector<std::string> stems{names.prefix + names.guide};
+    std::vector<std::string> stems;
+    if (!names.guide.empty()) stems.push_back(names.prefix + names.guide);
     for (const int layer : changed)
         for (std::string& stem : mixer_stems(swapped.blueprint, layer)) stems.push_back(std::move(stem));
     swapped.plan =

@@ -28,6 +28,7 @@ using nlohmann::json;
 
 constexpr std::size_t kNgrams = 50'000;  ///< of a job's text, at most
 constexpr const char* kNgramsName = "ngrams.json";
+constexpr const char* kPiecesName = "tokenizer.json";
 constexpr std::uint64_t kLargestNgrams = 64'000'000;
 
 /// "head" of a native configuration that the job's objective is learned by, where a model has another one; else empty.
@@ -148,12 +149,13 @@ json preset_config(const JobFile& job) {
         config["num_encoder_layers"] = changed("num_hidden_layers") / 2;
     config.update(changes);
     // A table of the vocabulary is one kind of embedding; of another there is no vocabulary.
-    if (config.value("embedding", json::object()).value("kind", "table") == "table") {
+    if (config.value("embedding", json::object()).value("kind", json("table")) == "table") {
         config.erase("embedding");
     } else {
         for (const char* key : {"vocab_size", "tie_word_embeddings"})
             if (!changes.contains(key)) config.erase(key);
         config["tie_word_embeddings"] = config.value("tie_word_embeddings", false);
+        config.erase("head");  // the preset's may be of a vocabulary
     }
     if (const std::string head = other_head(job, config); !head.empty()) config["head"] = json::parse(head);
     return config;
@@ -176,6 +178,12 @@ std::shared_ptr<const tokenizer::Tokenizer> pieces_of(const JobFile& job, const 
     }
     data::ChosenTokenizer chosen = data::tokenizer_at(job.base / job.data.tokenizer);
     files = std::move(chosen.files);
+    // Snapshots are read by it.
+    if (std::none_of(files.begin(), files.end(), [](const auto& file) { return file.name == kPiecesName; })) {
+        throw error_at_key(job, "data.tokenizer",
+                           Error(ErrorCode::usage, "", "expected a tokenizer.json, whose pieces are hashed",
+                                 "found none in " + escaped(job.data.tokenizer)));
+    }
     return chosen.tokenizer;
 }
 
@@ -184,9 +192,12 @@ data::HashedWords words_in(const std::filesystem::path& folder, const tokenizer:
     data::HashedWords words;
     words.tokenizer =
         std::dynamic_pointer_cast<const tokenizer::WordTokenizer>(tokenizer::read_word_tokenizer(folder, settings));
-    if (settings.tokenizer_pieces) words.files = data::tokenizer_at(folder / "tokenizer.json").files;
+    // In the order that a new job has them in, which the hash of its data follows.
     if (settings.hash == tokenizer::WordHashKind::lsh)
         words.files.push_back({kNgramsName, read_small_file(folder / kNgramsName, kLargestNgrams, "list of n-grams")});
+    if (!settings.tokenizer_pieces) return words;
+    const std::vector<data::TokenizerFile> files = data::tokenizer_at(folder / kPiecesName).files;
+    words.files.insert(words.files.end(), files.begin(), files.end());
     return words;
 }
 
@@ -241,7 +252,11 @@ std::optional<data::HashedWords> hashed_words(const JobFile& job, const std::fil
     std::string list;
     std::vector<float> normal;
     if (settings.hash == tokenizer::WordHashKind::lsh) {
-        const std::vector<std::string> found = data::frequent_ngrams(job.data, places, kNgrams, progress, cancellation);
+        const std::vector<std::string> found =
+            data::frequent_ngrams(job.data, places, kNgrams, progress, cancellation, pieces.get());
+        if (found.empty()) {
+            throw error_at_key(job, "data", Error(ErrorCode::usage, "", "expected text to train on", "found no words"));
+        }
         settings.ngrams = static_cast<std::int64_t>(found.size());
         list = tokenizer::ngrams_json(found);
         normal = model::fresh_hash_normal(static_cast<std::uint64_t>(job.seed), settings.ngrams);

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/scrambled.h"
@@ -96,6 +97,13 @@ Learner::Learner(std::unique_ptr<model::Trainable> model, const JobFile& job)
     if (job_.training.accumulate > 1) sums_ = at::zeros({weights.numel()}, at::kFloat);
 }
 
+model::Batch Learner::read(const data::DataBatch& batch) const {
+    model::Batch made = batch_of(batch);
+    const std::int64_t start = std::as_const(*model_).model().config().decoder_start;
+    if (made.target.defined() && start >= 0) made.target.select(1, 0).fill_(start);
+    return made;
+}
+
 void Learner::join(Processes& processes) {
     exchange_ = std::make_unique<GradientExchange>(*model_, processes);
 }
@@ -117,7 +125,7 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
         training.first_sequence = rank * part.sequences;
         model::HeadLossOptions options;
         options.z_loss = job_.training.z_loss;
-        const auto losses = objective_->losses(*model_, batch_of(part), options, &training);
+        const auto losses = objective_->losses(*model_, read(part), options, &training);
         if (exchange_ && !sums_.defined() && i + 1 == parts.size()) exchange_->arm();
         sum_of(losses).mul(scale).backward();
         if (sums_.defined()) i == 0 ? sums_.copy_(own) : sums_.add_(own);
@@ -167,7 +175,7 @@ void Learner::update(double rate, double norm, std::int64_t update) {
 
 Loss Learner::evaluate(const data::DataBatch& batch) {
     Loss loss;
-    loss.add(objective_->losses(*model_, batch_of(batch), {}, nullptr));
+    loss.add(objective_->losses(*model_, read(batch), {}, nullptr));
     return loss;
 }
 

@@ -42,6 +42,9 @@ public:
     Learner(std::unique_ptr<model::Trainable> model, const JobFile& job);
 
     model::Trainable& model() { return *model_; }
+    /// batch_of, with the token that the model's own files begin targets with (BART's is </s>), where they name one:
+    /// generation and evaluation begin with it too.
+    model::Batch read(const data::DataBatch& batch) const;
 
     /// From now on a step's gradients are those of all processes together.
     void join(Processes& processes);

@@ -63,7 +63,8 @@ std::string Observer::validate() {
 
 void Observer::probe() {
     const data::BatchSource& source = s_.held_out ? *s_.held_out : *s_.source;
-    const model::Batch batch = first_tokens(batch_of(source.read(0, s_.job.probe.sequences)), s_.job.probe.length);
+    const model::Batch batch =
+        first_tokens(s_.learner->read(source.read(0, s_.job.probe.sequences)), s_.job.probe.length);
     ProbeResult result = measure(s_.learner->model().model(), batch, never_);
     result.step = s_.state.step;
     emit_(std::move(result));

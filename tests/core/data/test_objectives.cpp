@@ -387,6 +387,7 @@ TEST_CASE("Columns of GLUE and SuperGLUE are found by their names", "[data][obje
         return all;
     };
     CHECK(read(R"({"sentence": "a", "label": 1, "idx": 0})") == "a");
+    CHECK(read(R"({"sentence": "a", "label": 1.0})") == "a");  // as tables with gaps are exported
     CHECK(read(R"({"sentence1": "a", "sentence2": "b", "label": 1})") == "a|b");
     CHECK(read(R"({"question1": "a", "question2": "b", "label": 1})") == "a|b");
     CHECK(read(R"({"premise": "a", "hypothesis": "b", "label": 1})") == "a|b");

@@ -439,6 +439,13 @@ TEST_CASE("A head for a task replaces that of transformers' BERT, whose tensors 
     CHECK(test::find_parameter(*tuned, "cls.predictions.transform.dense.weight") == nullptr);
     const model::Batch batch = some_tokens(2, 7);
     CHECK(at::equal(tuned->model().forward(batch), own->model().forward(batch)));
+    // What is no head's is not made anew where it lacks.
+    test::TinyCheckpoint lacking = test::golden_checkpoint("bert");
+    REQUIRE(lacking.tensors.erase("bert.encoder.layer.0.attention.self.query.weight") == 1);
+    const test::TemporaryFolder without;
+    lacking.write(without.path());
+    CHECK_THROWS_MATCHES(Trainable::open(*checkpoint::Checkpoint::open(without.path()), at::kFloat, swap), Error,
+                         IsError(ErrorCode::mismatch, "found no such tensor"));
     const test::TemporaryFolder other;
     test::golden_checkpoint("distilbert").write(other.path());
     CHECK_THROWS_MATCHES(Trainable::open(*checkpoint::Checkpoint::open(other.path()), at::kFloat, swap), Error,

@@ -9,11 +9,13 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/data/tokenizer_choice.h"
 #include "core/model/fresh_weights.h"
 #include "core/model/trainable.h"
 #include "core/run/run_folder.h"
 #include "core/run/run_history.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
+#include "core/training/trainer/learner.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/training/training_run.h"
 
@@ -58,6 +60,9 @@ std::vector<Objective> objectives(const TemporaryFolder& folder) {
     const std::string pairs =
         wrote("pairs.jsonl",
               items("source", [](std::size_t n) { return "\"target\": \"" + std::string(n + 1, 'x') + "\""; }));
+    const data::ChosenTokenizer bytes = data::byte_tokenizer();
+    write_file(folder / "tokenizer.json", bytes.files.at(0).content);
+    const std::string pieces = "data.tokenizer=" + (folder / "tokenizer.json").string();
     return {
         {"masked",
          {"objective.kind=masked", "objective.mask=0.3", "model.preset=nano-mhe-encoder", "model.mixer=mhe_mul"}},
@@ -66,6 +71,9 @@ std::vector<Objective> objectives(const TemporaryFolder& folder) {
         {"lsh", {"objective.kind=shuffle_random", "model.preset=nano-hashformer-lsh-add"}},
         {"lsh rows", {"objective.kind=shuffle_random", "model.preset=nano-hashformer-lsh-emb"}},
         {"characters", {"objective.kind=shuffle_random", "model.preset=nano-canine-like"}},
+        {"lsh of pieces",
+         {"objective.kind=shuffle_random", "model.preset=nano-hashformer-lsh-add",
+          "model.embedding={kind=\"add\", hash=\"lsh\", bits=16, words=\"tokenizer\"}", pieces}},
         {"classify", {"objective.kind=classify", "objective.classes=3", "model.preset=nano-mhe-encoder", classes}},
         {"classify hashes", {"objective.kind=classify", "objective.classes=3", "model.preset=nano-proformer", classes}},
         {"number", {"objective.kind=classify", "objective.classes=1", "model.preset=nano-mhe-encoder", numbers}, false},
@@ -228,6 +236,29 @@ TEST_CASE("A run with LSH hashes by the hyperplanes that its model has, and so d
     }
 }
 
+TEST_CASE("A translator that goes on begins targets with the token that its own files name", "[training][objective]") {
+    const TemporaryFolder folder;
+    run(fresh(small_job(folder, objectives(folder).back().lines), folder / "run"));
+    const auto made =
+        model::Trainable::open(*checkpoint::Checkpoint::open(snapshot_of(folder / "run", 12)), at::kFloat);
+    auto config = nlohmann::json::parse(made->config_json());
+    const auto read = [&](std::int64_t start) {
+        config["decoder_start_token_id"] = start;
+        JobFile job = small_job(folder, {"objective.kind=translation"});
+        const Learner learner(model::Trainable::create(config.dump(), 1, at::kFloat), job);
+        data::DataBatch batch;
+        batch.sequences = batch.length = 1;
+        batch.ids = {7};
+        batch.target_length = 2;
+        batch.target_ids = {9, 8};
+        batch.targets = {8, 3};
+        return learner.read(batch).target;
+    };
+    CHECK(read(3)[0][0].item<std::int64_t>() == 3);
+    CHECK(read(3)[0][1].item<std::int64_t>() == 8);
+    CHECK(read(4)[0][0].item<std::int64_t>() == 4);
+}
+
 TEST_CASE("A run ends when its evaluations find no lower loss", "[training][objective][resume]") {
     const TemporaryFolder folder;
     // Nothing is learned at a rate of 0: the first evaluation is the best.
@@ -258,6 +289,9 @@ TEST_CASE("A model that cannot be trained for a job's objective is refused at it
     refused({"objective.kind=masked"}, "objective.kind", "found a decoder");
     refused({"model.preset=nano-mhe-encoder"}, "objective.kind", "found an encoder");
     refused({"objective.kind=masked", "model.preset=nano-hashformer-md5-add"}, "objective.kind", "hashes of words");
+    refused({"objective.kind=masked", "model.preset=nano-mhe-encoder",
+             "model.embedding={kind=\"emb\", hash=\"md5\", rows=50}"},
+            "objective.kind", "hashes of words");
     refused({"objective.kind=translation", "model.preset=nano-mhe-encoder"}, "objective.kind", "found an encoder");
     refused({"objective.kind=shuffle_random", "model.preset=nano-mhe-decoder"}, "objective.kind", "found a decoder");
 }
