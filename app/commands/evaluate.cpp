@@ -115,7 +115,7 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
         objective.classes = config.classes;
         for (const std::string& entry : options.data) {
             all.push_back(evaluation::labelled_file(entry, name));
-            const InputFile file(all.back().file, "items");
+            const InputFile file(all.back().file, "file of items");
             const CancellationScope scope(cancellation);
             data::read_items(
                 file, objective, [&](const data::TextItem& item) { all.back().items.push_back(item); },
