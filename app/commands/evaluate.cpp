@@ -114,8 +114,12 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
         objective.kind = name;
         objective.classes = config.classes;
         for (const std::string& entry : options.data) {
-            all.push_back(evaluation::labelled_file(entry, name));
-            const InputFile file(all.back().file, "items");
+            auto items = evaluation::labelled_file(entry, name);
+            if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == items.name; }))
+                throw Error(ErrorCode::usage, "--data", "expected a name of its own for each file (NAME=FILE)",
+                            "found " + escaped(items.name) + " twice");
+            all.push_back(std::move(items));
+            const InputFile file(all.back().file, "file of items");
             const CancellationScope scope(cancellation);
             data::read_items(
                 file, objective, [&](const data::TextItem& item) { all.back().items.push_back(item); },
@@ -238,6 +242,10 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
         settings["data"] = options.data;
         settings["beams"] = options.beams;
         settings["length_penalty"] = options.length_penalty;
+    }
+    if (std::find(options.tasks.begin(), options.tasks.end(), "speed") != options.tasks.end()) {
+        settings["batch"] = options.batch;
+        settings["threads"] = compute_threads();
     }
     const auto ruler = evaluation::ruler_tasks_of(options.tasks);
     if (!ruler.empty()) settings["items"] = first.request.items;

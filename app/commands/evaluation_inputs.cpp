@@ -65,6 +65,14 @@ void check_evaluation_options(const EvaluationOptions& options) {
     const bool has_items = !harness.empty() || !ruler.empty() || labelled;
     needs("--items", !options.items.empty(), has_items, items);
     needs("--prompts", !options.prompts.empty(), has_items, items);
+    const auto asked = [&](const char* task) {
+        return std::find(options.tasks.begin(), options.tasks.end(), task) != options.tasks.end();
+    };
+    const EvaluationOptions usual;
+    needs("--beams", options.beams != usual.beams, asked("translation"), "the task translation");
+    needs("--length-penalty", options.length_penalty != usual.length_penalty, asked("translation"),
+          "the task translation");
+    needs("--batch", options.batch != usual.batch, asked("speed"), "the task speed");
 }
 
 bool is_ruler_read(const EvaluationOptions& options, const data::RulerTask& task) {

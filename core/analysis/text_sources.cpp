@@ -207,6 +207,7 @@ std::vector<store::SequenceTokens> read_word_file(const fs::path& path, const to
 std::vector<std::vector<std::int64_t>> read_label_file(const fs::path& path) {
     const nlohmann::json document = read_json_file(path, largest_token_file, "label file");
     const JsonView lists = JsonView(document, shown(path)).array();
+    if (lists.size() == 0) lists.refuse(ErrorCode::usage, "expected at least one array of labels");
     std::vector<std::vector<std::int64_t>> all;
     for (std::size_t i = 0; i < lists.size(); ++i) all.push_back(lists.at(i).integers());
     return all;

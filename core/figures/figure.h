@@ -190,7 +190,7 @@ struct TextTable {
     std::vector<std::string> header;
     std::vector<std::vector<std::string>> rows;  ///< each as long as the header
     std::size_t words = 1;                       ///< the first so many columns are words
-    std::vector<std::size_t> more_words{};       ///< further ones
+    std::vector<std::size_t> more_words{};       ///< further ones, which lose letters last
 };
 
 /// A line with a label: trained positions, means. `position` in the axis's units; heat maps: between cells.

@@ -124,6 +124,7 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
     CHECK(items[0].gold == 1);
     CHECK(items[1].gold == 0);
     CHECK(items[1].task == "rte");
+    check_refusal(run_headscope({"evaluate", classifier, "--task", "classify", "--data", rte, rte}), "found rte twice");
     write_file(folder / "rte.jsonl", "{\"text\": \"a b\", \"label\": 2}\n");
     check_refusal(run_headscope({"evaluate", classifier, "--task", "classify", "--data", rte}), "rte.jsonl:1");
 
@@ -155,6 +156,8 @@ TEST_CASE("evaluate times passes", "[app][evaluate]") {
         run_headscope({"evaluate", sample().string(), "--task", "speed", "--length", "8,16", "--batch", "2", "--json"});
     check_success(outcome);
     const json document = json::parse(outcome.out);
+    CHECK(document.at("settings").at("batch") == 2);
+    CHECK(document.at("settings").at("threads").get<int>() > 0);
     for (const std::int64_t length : {8, 16}) {
         const json* forward = row_of(document, "forward_ms", length);
         REQUIRE(forward != nullptr);
@@ -183,6 +186,8 @@ TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
     check_refusal(evaluate({"--task", "classify", "--data", "rte=" + text}), "found a decoder");
     check_refusal(evaluate({"--task", "translation", "--data", text}), "found a decoder");
     check_refusal(evaluate({"--task", "translation,perplexity", "--data", text}), "one after the other");
+    check_refusal(evaluate({"--task", "perplexity", "--data", text, "--beams", "4"}), "the task translation");
+    check_refusal(evaluate({"--task", "perplexity", "--data", text, "--batch", "4"}), "the task speed");
     check_usage_error(evaluate({"--task", "perplexity", "--data", text, "--length", "0"}));
     check_usage_error(evaluate({"--task", "perplexity", "--data", text, "-o", (folder / "a.txt.pdf").string()}));
     check_usage_error(evaluate({"--data", text}));

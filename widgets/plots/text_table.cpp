@@ -3,6 +3,7 @@
 
 #include <QFontMetricsF>
 #include <algorithm>
+#include <numeric>
 
 #include "widgets/fonts.h"
 
@@ -29,12 +30,13 @@ double sum(const std::vector<double>& values) {
     return total;
 }
 
-/// Makes columns of words narrower, the widest first, until the sum of all is at most `room`, or they are narrow.
-void narrow(std::vector<double>& widths, std::size_t words, double room, double least) {
-    const auto end = widths.begin() + static_cast<std::ptrdiff_t>(std::min(words, widths.size()));
+/// Makes these columns narrower, the widest first, until the sum of all is at most `room`, or they are narrow.
+void narrow(std::vector<double>& widths, const std::vector<std::size_t>& columns, double room, double least) {
     while (sum(widths) > room) {
-        const auto widest = std::max_element(widths.begin(), end);
-        if (widest == end || *widest <= least) return;
+        double* widest = nullptr;
+        for (const std::size_t c : columns)
+            if (c < widths.size() && (widest == nullptr || widths[c] > *widest)) widest = &widths[c];
+        if (widest == nullptr || *widest <= least) return;
         *widest = std::max(least, *widest - (sum(widths) - room));
     }
 }
@@ -48,14 +50,18 @@ double place_text_table(std::vector<PlacedText>& texts, const figures::TextTable
     QFont head = figure_font(points, true), font = figure_font(points);
     std::vector<double> widths = column_widths(table, head, font);
     const double room = right - left - gaps * units(kNarrowGap);
+    std::vector<std::size_t> first_words(table.words);
+    std::iota(first_words.begin(), first_words.end(), std::size_t{0});
+    const auto least = [&] { return kFewLetters * text_width(font, QStringLiteral("n")); };
     while (points > kSmallest && sum(widths) > room) {
         points -= 0.25;
         head = figure_font(points, true);
         font = figure_font(points);
         widths = column_widths(table, head, font);
         // Rather a name without its middle than one that nobody can read.
-        if (points < kReadable) narrow(widths, table.words, room, kFewLetters * text_width(font, QStringLiteral("n")));
+        if (points < kReadable) narrow(widths, first_words, room, least());
     }
+    narrow(widths, table.more_words, room, least());  // rather than behind the page's edge
     const double gap =
         gaps > 0 ? std::clamp((right - left - sum(widths)) / gaps, units(kNarrowGap / 2), units(kWideGap)) : 0;
     const double height = text_height(font) * 1.1;
@@ -68,7 +74,7 @@ double place_text_table(std::vector<PlacedText>& texts, const figures::TextTable
         for (std::size_t c = 0; c < std::min(cells.size(), widths.size()); ++c) {
             const auto side = is_word(c) ? Qt::AlignLeft : Qt::AlignRight;
             QString text = printable(cells[c]);
-            if (c < table.words && text_width(in, text) > widths[c])
+            if (is_word(c) && text_width(in, text) > widths[c])
                 text = QFontMetricsF(in).elidedText(text, Qt::ElideMiddle, widths[c]);
             texts.push_back({{x, y, widths[c], height}, text, in, side | Qt::AlignVCenter, Ink::text, false});
             x += widths[c] + gap;

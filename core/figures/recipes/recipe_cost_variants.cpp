@@ -50,14 +50,12 @@ Panel panel_of(const std::vector<Count>& counts, bool by_layers) {
     const auto& variants = cost::head_variants();
     Panel panel;
     Curves curves;
-    std::vector<double> all;
     for (std::size_t i = 0; i < variants.size(); ++i) {
         Curve line, dots;
         for (const Count& count : counts) {
             if (count.variant != variants[i].name) continue;
             line.x.push_back(static_cast<double>(by_layers ? count.layers : count.heads));
             line.y.push_back(count.weights);
-            all.push_back(count.weights);
         }
         line.name = variants[i].label;
         colour_member(line, i, variants.size());
@@ -73,28 +71,35 @@ Panel panel_of(const std::vector<Count>& counts, bool by_layers) {
     panel.x.label = by_layers ? "layers" : "heads";
     panel.y.label = "weights without output projection";
     panel.x.scale = panel.y.scale = ScaleKind::logarithmic;
-    panel.y.range = padded_range(all, ScaleKind::logarithmic);
-    for (double power = 1e3; power <= 1e12; power *= 10)
-        if (power >= panel.y.range->first && power <= panel.y.range->second)
-            panel.y.ticks.push_back({power, short_count(power)});
     return panel;
 }
 
-/// The counts as text: a row a variant, a column for each number of heads or layers.
+/// One axis of weights for all panels, for only the left one's has numbers.
+void share_weights(std::vector<Panel>& panels, const std::vector<Count>& counts) {
+    std::vector<double> weights;
+    for (const Count& count : counts) weights.push_back(count.weights);
+    const auto range = padded_range(weights, ScaleKind::logarithmic);
+    for (Panel& panel : panels) {
+        panel.y.range = range;
+        for (double power = 1e3; power <= 1e12; power *= 10)
+            if (power >= range.first && power <= range.second) panel.y.ticks.push_back({power, short_count(power)});
+    }
+}
+
+/// The counts as text: a column a variant, whose names are short, a row for each number of heads or layers.
 TextTable text_of(const std::vector<Count>& counts, bool by_layers) {
     TextTable text;
     text.header = {"weights"};
-    for (const auto& variant : cost::head_variants()) {
-        std::vector<std::string> cells{variant.label};
-        for (const Count& count : counts) {
-            if (count.variant != variant.name) continue;
-            if (text.rows.empty())
-                text.header.push_back((by_layers ? std::to_string(count.layers) + " layers, " : std::string()) +
-                                      std::to_string(count.heads) + (count.heads == 1 ? " head" : " heads"));
-            cells.push_back(short_count(count.weights));
-        }
-        text.rows.push_back(std::move(cells));
+    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::string>> rows;
+    for (const auto& variant : cost::head_variants()) text.header.push_back(variant.label);
+    for (const Count& count : counts) {
+        auto& row = rows[{count.heads, count.layers}];
+        if (row.empty())
+            row.push_back((by_layers ? std::to_string(count.layers) + " layers, " : std::string()) +
+                          std::to_string(count.heads) + (count.heads == 1 ? " head" : " heads"));
+        row.push_back(short_count(count.weights));
     }
+    for (auto& [place, row] : rows) text.rows.push_back(std::move(row));
     return text;
 }
 
@@ -143,6 +148,7 @@ FigureData variant_costs(const FigureInputs& inputs, const FigureOptions& option
         add_panel("", counts, kHeads);
         mark_models(figure.panels.front(), inputs.models);
     }
+    share_weights(figure.panels, all);
     figure.columns = std::ssize(figure.panels);
     figure.reflow = true;
     figure.share_y = true;

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "core/analysis/input.h"
+#include "core/analysis/text_sources.h"
 #include "core/base/error.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "tests/core/base/temporary_folder.h"
@@ -352,5 +353,17 @@ TEST_CASE("Words that are hashed keep their pieces and bits", "[analysis]") {
         INFO(text);
         write(path, text);
         CHECK(refusal(options, &words) == code);
+    }
+}
+
+TEST_CASE("Labels are arrays of whole numbers, and an empty file of them is refused", "[analysis]") {
+    const test::TemporaryFolder folder;
+    const auto path = folder / "labels.json";
+    write(path, "[[-100, 2], []]");
+    CHECK(analysis::read_label_file(path) == std::vector<std::vector<std::int64_t>>{{-100, 2}, {}});
+    for (const char* text : {"[]", "{}", "[[1.5]]", "[1]"}) {
+        INFO(text);
+        write(path, text);
+        CHECK_THROWS_AS(analysis::read_label_file(path), Error);
     }
 }

@@ -48,6 +48,11 @@ TEST_CASE("Bits of words, how alike they are, and their n-grams and codes", "[fi
     CHECK(tests::lines(figures::figure_csv(figure)) == 5);
     CHECK(figures::figure_csv(figure).find("ab,c,b0f,b00,4,") != std::string::npos);
 
+    auto given = hashed_text("b0f", "b00");  // bits in the place of a word
+    given.pieces[2] = "#b00";
+    const auto bare = make_figure("hash", std::vector{folder.analysis("given", {}, given)}, {});
+    CHECK(bare.text_table->rows[1][1] == "–");
+
     const auto other = folder.analysis("other", {}, hashed_text("b0", "4f"));
     CHECK(make_figure("hash", std::vector{one, other}, {}).panels.size() == 4);
 }

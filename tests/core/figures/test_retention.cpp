@@ -225,5 +225,11 @@ TEST_CASE("The cost of variants of multi-head attention is Figures 3.1, 3.3 and 
     CHECK(stacks.panels.size() == 2);
     CHECK(stacks.table().rows() == 7 * 2 * 3);
     CHECK(figure_csv(stacks).find("el_att,64,48,805306368\r\n") != std::string::npos);
-    CHECK(stacks.text_table->header.back() == "48 layers, 64 heads");
+    // One axis has the numbers of both.
+    CHECK(stacks.panels[0].y.range == stacks.panels[1].y.range);
+    CHECK(stacks.text_table->header.back() == "MHE-MUL");
+    REQUIRE(stacks.text_table->rows.size() == 6);
+    CHECK(stacks.text_table->rows.back().front() == "48 layers, 64 heads");
+    CHECK(stacks.text_table->rows.back()[2] == "2.4G");
+    CHECK(sublayer.text_table->rows.size() == 8);
 }
