@@ -171,6 +171,7 @@ void Replay::train(const training::JobFile& job, const fs::path& job_file, const
 Replay::Speed Replay::time_training(const training::JobFile& job, const std::string& name) {
     const fs::path file = options_.folder / "jobs" / ("calibration-" + name + ".toml"),
                    run = options_.folder / "calibration" / name;
+    fs::create_directories(run.parent_path());
     std::error_code ignored;
     fs::remove_all(run, ignored);
     const double begin = now();

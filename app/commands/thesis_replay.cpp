@@ -138,7 +138,6 @@ void ThesisReplay::write_texts() const {
 
 void ThesisReplay::make_plan() {
     tell("calibrating");
-    fs::create_directories(options_.folder / "calibration");
     write_texts();
     thesis::Calibration calibration;
     plan_ = thesis::unplanned(chapter_, options_.settings);
