@@ -13,7 +13,6 @@
 #include "widgets/mailbox.h"
 #include "widgets/plots/figure_view.h"
 #include "widgets/text/banner.h"
-#include "widgets/text/flow_layout.h"
 #include "widgets/views/tensors/tensor_source.h"
 #include "widgets/views/views.h"
 
@@ -24,7 +23,7 @@ using tokenizer::WordHashKind;
 
 constexpr int kHashTyping = 150;  // ms after the last key before words are hashed
 constexpr int kMostTyped = 4000;  // characters: far more than are drawn
-constexpr int kHashFieldWidth = 200;
+constexpr int kHashFieldWidth = 120;
 constexpr const char* kNoHashModel = "none";  ///< in place of a model's path
 const char kHashWork = 0;                     ///< owner of the reader's tasks
 
@@ -91,7 +90,7 @@ private:
         auto* column = new QVBoxLayout(content());
         column->setContentsMargins(8, 6, 8, 4);
         column->setSpacing(6);
-        auto* tools = new FlowLayout;
+        auto* tools = new QHBoxLayout;
         column->addLayout(tools);
         words_->setObjectName(QStringLiteral("words"));
         words_->setAccessibleName(tr("Words to hash"));
@@ -116,7 +115,7 @@ private:
             refresh_later();
             Q_EMIT state_changed();
         });
-        tools->addWidget(words_);
+        tools->addWidget(words_, 1);
         tools->addWidget(models_);
         failure_->setObjectName(QStringLiteral("failure"));
         column->addWidget(failure_);
