@@ -173,7 +173,8 @@ TEST_CASE("What cross-attention lacks is left out of the other figures", "[figur
     for (std::size_t spoke = 3; spoke < 7; ++spoke) CHECK(std::isnan(series.values[spoke]));
     FigureOptions options;
     options.indicator = "local_focus";
-    const auto& map = std::get<HeatMap>(pair.make("indicators", options).panels.front().content);
+    const FigureData indicators = pair.make("indicators", options);
+    const auto& map = std::get<HeatMap>(indicators.panels.front().content);
     REQUIRE(map.rows == 3);
     CHECK(std::isnan(map.values[2 * kHeads]));
     CHECK_FALSE(std::isnan(map.values[0]));
