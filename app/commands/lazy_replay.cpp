@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/commands/replayed_text.h"
 #include "app/commands/loading.h"
+#include "app/commands/replayed_text.h"
 #include "app/commands/reproduction_parts.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
@@ -89,7 +89,6 @@ Replay::Speed LazyReplay::calibrate(const std::string& size, const Model& model)
 
 void LazyReplay::make_plan() {
     tell("calibrating");
-    fs::create_directories(options_.folder / "calibration");
     calibrate("nano", lazy::model("transformer"));  // makes the token file
     const Plan usual;
     const double a_step = calibrate("nano", lazy::model("lazy")).step;

@@ -78,7 +78,6 @@ NatslReplay::Speed NatslReplay::calibrate(const std::string& size, const std::st
 
 void NatslReplay::make_plan() {
     tell("calibrating");
-    fs::create_directories(options_.folder / "calibration");
     calibrate("nano", "transformer");  // makes the token file
     const Plan usual;
     const double a_step = calibrate("nano", "natsl").step;

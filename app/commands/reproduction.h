@@ -23,9 +23,6 @@ private:
 
     void enter_budget();
     void make_plan();
-    struct Speed {
-        double step = 0, overhead = 0;  ///< seconds
-    };
     Speed calibrate(const reproduce::Size& size, const std::string& mixer);
     void write_text();
     void do_trial(const Trial& trial);

@@ -32,25 +32,13 @@ Reproduction::Speed Reproduction::calibrate(const reproduce::Size& size, const s
     plan.threads = options_.settings.threads;
     plan.steps = kCalibrationSteps;
     const Trial trial{"calibration-" + mixer, mixer, "uniform", 1, false};
-    const fs::path job = options_.folder / "jobs" / (trial.name + ".toml"),
-                   run = options_.folder / "calibration" / mixer;
-    training::JobFile settings = reproduce::job_of(plan, trial);
-    settings.evaluation.every = 0;
-    write_file(job, training::job_text(settings));
-    std::error_code ignored;
-    fs::remove_all(run, ignored);
-    const double begin = now();
-    own({"train", job.string(), "-o", run.string()}, options_.launch);
-    const double took = now() - begin;
-    const std::vector<double> seconds = step_seconds(run);
-    if (seconds.empty()) throw Error(ErrorCode::internal, "calibration", "expected steps in the journal", "found none");
-    const double median = seconds[seconds.size() / 2];
-    return {median, std::max(0.3, took - median * static_cast<double>(kCalibrationSteps))};
+    training::JobFile job = reproduce::job_of(plan, trial);
+    job.evaluation.every = 0;
+    return time_training(job, mixer);
 }
 
 void Reproduction::make_plan() {
     tell("calibrating");
-    fs::create_directories(options_.folder / "calibration");
     const auto& smallest = reproduce::sizes().front();
     calibrate(smallest, "standard");  // makes the token file
     const Plan usual;

@@ -166,7 +166,7 @@ TextTable words_table(const std::vector<HashedText>& texts) {
             std::string codes;
             for (const std::int32_t code : tokenizer::codes_of(word.bits, text.group))
                 codes += (codes.empty() ? "" : " ") + std::to_string(code);
-            // Of bits that stand in the place of a word no n-grams are known.
+            // Bits that were given instead of a word have no n-grams.
             const std::string ngrams = word.piece == "#" + word.hex ? "–" : ngrams_text(word.piece);
             table.rows.push_back({visible_token(word.piece), ngrams, text.name, word.hex, codes});
         }

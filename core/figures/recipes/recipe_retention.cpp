@@ -126,7 +126,7 @@ private:
         rows_.insert(rows_.end(), rates.begin(), rates.end());
     }
 
-    /// Of attention: what has none is told nothing of.
+    /// By the weights of attention: mixers without attention have none.
     double elasticity(const EvaluationGroup& group, double score, double of_smallest, bool lower) const {
         const auto* type = mixers::find_type(group.mixer);
         if (&group == smallest_ || (type != nullptr && !type->in_decoders)) return kNone;
