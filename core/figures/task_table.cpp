@@ -148,7 +148,7 @@ TaskTable::TaskTable(const EvaluationGroups& evaluations, const FigureOptions& o
         if (!first) first = what;
         TaskResults results;
         results.what = what;
-        results.title = measured_title(what);
+        results.title = evaluations.title(what);
         results.share = is_accuracy(what.metric) || what.metric == "contains";
         results.lower = lower_is_better(what.metric);
         results.baselines = evaluations.baselines(what);

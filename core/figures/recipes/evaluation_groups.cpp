@@ -65,6 +65,42 @@ auto key_of(const store::EvaluatedModel& model, bool apart = false) {
 }
 using GroupKey = decltype(key_of({}));
 
+/// Names of texts as figures have them: two texts of one name are told apart by the begin of their digests. Where no
+/// digest is known, the name alone stands for the text.
+class TextNames {
+public:
+    explicit TextNames(Evaluations evaluations) {
+        for (const auto& evaluation : evaluations)
+            for (const auto& result : evaluation->results)
+                if (!result.data_sha256.empty()) digests_[{result.task, result.text}].insert(result.data_sha256);
+    }
+    std::string name(const store::EvaluationResult& result) const {
+        const auto known = digests_.find({result.task, result.text});
+        if (known == digests_.end() || known->second.size() < 2 || result.data_sha256.empty()) return result.text;
+        return result.text + (result.text.empty() ? "" : " ") + result.data_sha256.substr(0, 7);
+    }
+
+private:
+    std::map<std::pair<std::string, std::string>, std::set<std::string>> digests_;
+};
+
+/// Adds a model's value. The same weights again are no other seed: the value over more tokens or items stays.
+void add_value(EvaluationValue& value, const store::EvaluatedModel& model, const store::EvaluationResult& result) {
+    const auto known = model.sha256.empty() ? value.weights.end()
+                                            : std::find(value.weights.begin(), value.weights.end(), model.sha256);
+    const auto at = static_cast<std::size_t>(known - value.weights.begin());
+    if (known == value.weights.end()) {
+        value.each.push_back(result.value);
+        value.weights.push_back(model.sha256);
+        value.counts.push_back(result.count);
+    } else if (result.count < value.counts[at]) {
+        return;
+    }
+    value.each[at] = result.value;
+    value.counts[at] = result.count;
+    value.error = result.error;
+}
+
 /// Groups in which a seed comes with several weights: no job tells what else they differ by.
 std::set<GroupKey> mixed_groups(Evaluations evaluations) {
     std::map<std::pair<GroupKey, std::int64_t>, std::string> weights;
@@ -121,12 +157,6 @@ std::string spaced(std::string name) {
 
 std::string shots_text(std::int64_t shots) {
     return std::to_string(shots) + (shots == 1 ? " shot" : " shots");
-}
-
-std::string measured_title(const Measured& what) {
-    const std::string task = spaced(what.task), metric = spaced(what.metric);
-    const std::string both = task == "perplexity" ? metric : task.ends_with(metric) ? task : task + ", " + metric;
-    return what.shots == 0 ? both : both + ", " + shots_text(what.shots);
 }
 
 bool is_accuracy(const std::string& metric) {
@@ -240,6 +270,26 @@ void set_length_axis(Panel& panel, const std::set<std::int64_t>& lengths, const 
     panel.x.range = std::pair(static_cast<double>(*lengths.begin()) / 1.15, high * 1.15);
 }
 
+bool EvaluationGroups::several_texts(const std::string& task) const {
+    std::set<std::string> texts;
+    for (const Measured& what : all_)
+        if (what.task == task) texts.insert(what.text);
+    return texts.size() > 1;
+}
+
+std::string EvaluationGroups::text_words(const Measured& what) const {
+    std::string words;
+    if (several_texts(what.task)) words += ", " + (what.text.empty() ? "an unnamed text" : escaped(what.text));
+    if (!what.subset.empty()) words += ", " + escaped(what.subset);
+    return words;
+}
+
+std::string EvaluationGroups::title(const Measured& what) const {
+    const std::string task = spaced(what.task), metric = spaced(what.metric);
+    const std::string both = task == "perplexity" ? metric : task.ends_with(metric) ? task : task + ", " + metric;
+    return both + (what.shots == 0 ? "" : ", " + shots_text(what.shots)) + text_words(what);
+}
+
 const EvaluationValue* EvaluationGroup::find(const Measured& what, std::int64_t length) const {
     const auto measured = values.find(what);
     if (measured == values.end()) return nullptr;
@@ -255,12 +305,13 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
                     "found " + std::to_string(results));
     }
     const std::set<GroupKey> mixed = mixed_groups(evaluations);
+    const TextNames texts(evaluations);
     std::map<GroupKey, EvaluationGroup> groups;
     for (const auto& evaluation : evaluations) {
         for (const auto& result : evaluation->results) {
             if (!std::isfinite(result.value) || !draws(recipe, result)) continue;
             if (result.metric == kChance || result.metric == kMajority) {
-                Baselines& known = baselines_[{result.task, result.shots}];
+                Baselines& known = baselines_[{result.task, "", result.shots, texts.name(result), result.subset}];
                 (result.metric == kChance ? known.chance : known.majority) = result.value;
                 continue;
             }
@@ -277,12 +328,10 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
             group.training_length = model.training_length;
             if (group.model.empty()) group.model = model.name;
             group.label = group_label(model);
-            const Measured what{result.task, result.metric, result.shots};
+            const Measured what{result.task, result.metric, result.shots, texts.name(result), result.subset};
             if (std::find(all_.begin(), all_.end(), what) == all_.end()) all_.push_back(what);
             check_most("tasks with their metrics", all_.size(), kMostMeasured);
-            EvaluationValue& value = group.values[what][result.length];
-            value.each.push_back(result.value);
-            value.error = result.error;
+            add_value(group.values[what][result.length], model, result);
         }
     }
     for (auto& [key, group] : groups) {
@@ -309,8 +358,9 @@ std::vector<Measured> EvaluationGroups::chosen(const FigureOptions& options) con
     for (const Measured& what : all_) {
         if (!options.task.empty() && what.task != options.task) continue;
         if (!options.metric.empty() && what.metric != options.metric) continue;
-        const bool again = std::any_of(some.begin(), some.end(),
-                                       [&](const Measured& m) { return m.task == what.task && m.shots == what.shots; });
+        const bool again = std::any_of(some.begin(), some.end(), [&](const Measured& m) {
+            return m.task == what.task && m.shots == what.shots && m.text == what.text && m.subset == what.subset;
+        });
         if (!again) some.push_back(what);
     }
     if (!some.empty()) return some;
@@ -325,7 +375,7 @@ std::vector<Measured> EvaluationGroups::chosen(const FigureOptions& options) con
 }
 
 Baselines EvaluationGroups::baselines(const Measured& what) const {
-    const auto known = baselines_.find({what.task, what.shots});
+    const auto known = baselines_.find({what.task, "", what.shots, what.text, what.subset});
     return known == baselines_.end() || !is_accuracy(what.metric) ? Baselines() : known->second;
 }
 
@@ -382,14 +432,15 @@ std::vector<std::string> reading_notes(const EvaluationGroups& evaluations, cons
                                        const FigureOptions& options) {
     std::vector<std::string> notes;
     for (const auto& what : chosen) {
-        notes.push_back(measured_title(what) + ": at " + std::to_string(evaluations.chosen_length(what, options)) +
-                        " tokens, " + (lower_is_better(what.metric) ? "lower" : "higher") + " is better.");
+        const bool named = !what.text.empty() && evaluations.text_words(what).empty();
+        notes.push_back(evaluations.title(what) + ": at " + std::to_string(evaluations.chosen_length(what, options)) +
+                        " tokens" + (named ? " of " + escaped(what.text) : "") + ", " + (lower_is_better(what.metric) ? "lower" : "higher") + " is better.");
     }
     return notes;
 }
 
 Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen) {
-    std::vector<std::string> task, metric, mixer, layout, skipped, model;
+    std::vector<std::string> task, metric, text, subset, mixer, layout, skipped, model;
     std::vector<std::int64_t> parameters, length, shots, seeds, training_length;
     std::vector<double> value, error;
     for (const Measured& what : chosen) {
@@ -399,6 +450,8 @@ Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::ve
             for (const auto& [at, one] : measured->second) {
                 task.push_back(what.task);
                 metric.push_back(what.metric);
+                text.push_back(what.text);
+                subset.push_back(what.subset);
                 mixer.push_back(group.mixer);
                 layout.push_back(group.layout);
                 skipped.emplace_back(group.skipped ? "yes" : "no");
@@ -415,6 +468,8 @@ Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::ve
     }
     return {{{"task", std::move(task)},
              {"metric", std::move(metric)},
+             {"text", std::move(text)},
+             {"subset", std::move(subset)},
              {"mixer", std::move(mixer)},
              {"layout", std::move(layout)},
              {"skipped", std::move(skipped)},

@@ -40,7 +40,8 @@ private:
     Panel panel(const TaskResults& task) const {
         const double unit = task.share ? 100 : 1;
         Panel panel;
-        panel.title = spaced(task.what.task) + (task.what.shots > 0 ? ", " + shots_text(task.what.shots) : "");
+        panel.title = spaced(task.what.task) + (task.what.shots > 0 ? ", " + shots_text(task.what.shots) : "") +
+                      evaluations_.text_words(task.what);
         panel.x.label = spaced(task.what.metric) + (task.share ? " (%)" : "");
         panel.y = label_axis(tasks_.models());
         std::vector<double> means, reach;
@@ -102,13 +103,15 @@ private:
 
     /// A row a task and model; a baseline is a model without anything but its name and value.
     Table table() const {
-        std::vector<std::string> task_names, metric, model, mixer, layout, skipped, rank;
+        std::vector<std::string> task_names, metric, text, subset, model, mixer, layout, skipped, rank;
         std::vector<std::int64_t> shots, parameters, length, seeds;
         std::vector<double> value, error;
         const auto add = [&](const TaskResults& task, const std::string& name, const EvaluationGroup& group,
                              const TaskValue& one) {
             task_names.push_back(task.what.task);
             metric.push_back(task.what.metric);
+            text.push_back(task.what.text);
+            subset.push_back(task.what.subset);
             shots.push_back(task.what.shots);
             model.push_back(name);
             mixer.push_back(group.mixer);
@@ -130,6 +133,8 @@ private:
         }
         return {{{"task", std::move(task_names)},
                  {"metric", std::move(metric)},
+                 {"text", std::move(text)},
+                 {"subset", std::move(subset)},
                  {"shots", std::move(shots)},
                  {"model", std::move(model)},
                  {"mixer", std::move(mixer)},
