@@ -126,8 +126,8 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
             // Lines, whatever the file's name, unless it is a .json file with an array.
             const bool array = data::source_kind(all.back().file) == data::SourceKind::json_array;
             data::read_items(
-                file, array ? data::SourceKind::json_array : data::SourceKind::json_lines, objective, [&](const data::TextItem& item) { all.back().items.push_back(item); },
-                [](std::uint64_t) {});
+                file, array ? data::SourceKind::json_array : data::SourceKind::json_lines, objective,
+                [&](const data::TextItem& item) { all.back().items.push_back(item); }, [](std::uint64_t) {});
             if (all.back().items.empty())
                 throw Error(ErrorCode::usage, shown(all.back().file), "expected at least one item", "found none");
         }
@@ -368,7 +368,8 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--task", options->tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
     add_option(
         *command, "--data", options->data,
-        "Texts to score: files, folders, patterns or corpora, a row for each, ENTRY or NAME=ENTRY (NAME defaults to the "
+        "Texts to score: files, folders, patterns or corpora, a row for each, ENTRY or NAME=ENTRY (NAME defaults to "
+        "the "
         "file's stem); else what the run held out. Of lm-eval's tasks: the folder of their data sets, "
         "TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of classify and translation: files "
         "of JSON lines, FILE or NAME=FILE, whose results are called NAME");

@@ -119,7 +119,8 @@ std::string read_json_records(const std::filesystem::path& path, const std::stri
     }
     const std::string_view text = std::string_view(bytes).substr(bytes.starts_with(mark) ? mark.size() : 0);
     Reader reader(shown(path), take);
-    if (name.extension() == ".json" && text.substr(std::min(text.find_first_not_of(blank), text.size())).starts_with('['))
+    if (name.extension() == ".json" &&
+        text.substr(std::min(text.find_first_not_of(blank), text.size())).starts_with('['))
         reader.array(text);
     else
         reader.lines(text);

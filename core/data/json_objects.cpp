@@ -177,24 +177,24 @@ void read_pieces(const InputFile& file, const std::function<bool(std::string_vie
 SourceKind json_kind(const InputFile& file) {
     std::string line;  // the first that is not blank
     bool array = false;
-    read_pieces(
-        file,
-        [&](std::string_view bytes) {
-            for (const char c : bytes) {
-                if (line.empty() && is_space(c)) continue;
-                if (line.empty() && c == '[') array = true;
-                if (array || c == '\n' || line.size() > longest_line) return false;
-                line += c;
-            }
-            return true;
-        },
-        {});
+    read_pieces(file,
+                [&](std::string_view bytes) {
+                    for (const char c : bytes) {
+                        if (line.empty() && is_space(c)) continue;
+                        if (line.empty() && c == '[') array = true;
+                        if (array || c == '\n' || line.size() > longest_line) return false;
+                        line += c;
+                    }
+                    return true;
+                },
+                {});
     if (array) return SourceKind::json_array;
     while (!line.empty() && is_space(line.back())) line.pop_back();
     if (is_object(line)) return SourceKind::json_lines;
-    throw Error(ErrorCode::format, shown(file.path()),
-                "expected an array of objects, or an object on each line (a plain text needs another ending than .json)",
-                line.empty() ? "found an empty file" : "found neither");
+    throw Error(
+        ErrorCode::format, shown(file.path()),
+        "expected an array of objects, or an object on each line (a plain text needs another ending than .json)",
+        line.empty() ? "found an empty file" : "found neither");
 }
 
 void read_records(const InputFile& file, SourceKind kind, const TakeRecord& take, const BytesRead& progress) {

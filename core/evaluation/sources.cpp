@@ -38,8 +38,8 @@ NamedData named_data(const std::string& entry) {
         return {entry.substr(0, equals), entry.substr(equals + 1)};
     std::filesystem::path path = std::filesystem::path(entry).lexically_normal();
     if (!path.has_filename()) path = path.parent_path();  // "books/"
-    const std::string name = std::filesystem::is_regular_file(entry, ignored) ? path.stem().string()
-                                                                              : path.filename().string();
+    const std::string name =
+        std::filesystem::is_regular_file(entry, ignored) ? path.stem().string() : path.filename().string();
     return {name.empty() || name == "." || name == ".." ? entry : name, entry};
 }
 
@@ -65,8 +65,8 @@ std::vector<NamedText> texts_of(const std::vector<std::string>& data,
 }
 
 std::optional<NamedText> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
-                                         Progress& progress, const Cancellation& cancellation,
-                                         const data::HashedWords* words) {
+                                       Progress& progress, const Cancellation& cancellation,
+                                       const data::HashedWords* words) {
     const std::string& kind = job.data.objective.kind;
     if (job.data.generator || kind == "classify" || kind == "translation") return std::nullopt;  // items are no text
     const auto set = data::DataSet::prepare(job.data, {job.base, run}, progress, cancellation, words);

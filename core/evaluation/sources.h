@@ -34,8 +34,8 @@ std::vector<NamedText> texts_of(const std::vector<std::string>& data,
 /// The held-out part of what a job trains on; empty for generators and for jobs that hold nothing out. Tokens are taken
 /// from the token file that training made, or made again. `words`: of a model with a hash embedding.
 std::optional<NamedText> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
-                                         Progress& progress, const Cancellation& cancellation,
-                                         const data::HashedWords* words = nullptr);
+                                       Progress& progress, const Cancellation& cancellation,
+                                       const data::HashedWords* words = nullptr);
 
 /// The fixed token of a job as the checkpoint that it made has it: with its id, by the tokenizer beside the weights
 /// where the job says none. Error usage where there is none; limit for one beyond the model's vocabulary.

@@ -446,7 +446,8 @@ private:
         options.score = request_.score;
         const TextScore score = score_text(model_, *text.documents, options, [this](double share) { tell(share); });
         if (score.tokens.targets() == 0)
-            throw Error(ErrorCode::usage, text.documents->name(), "expected at least two tokens of text", "found fewer");
+            throw Error(ErrorCode::usage, text.documents->name(), "expected at least two tokens of text",
+                        "found fewer");
         check_finite(score.tokens.loss(), what());
         for (const std::string& name : windows_)
             add_text_rows(name, score, rows_of(name, length, score.tokens.targets(), &text));

@@ -26,17 +26,18 @@ const std::vector<Column<EvaluatedModel>>& model_columns() {
 
 const std::vector<Column<EvaluationResult>>& result_columns() {
     using R = EvaluationResult;
-    static const std::vector<Column<R>> columns{{"model", "index of the model in /models", &R::model},
-                                                {"task", "task", &R::task},
-                                                {"metric", "metric", &R::metric},
-                                                {"length", "context length in tokens", &R::length},
-                                                {"value", "value of the metric", &R::value},
-                                                {"error", "standard error of the value", &R::error},
-                                                {"count", "tokens or answers behind the value", &R::count},
-                                                {"shots", "examples in the prompt", &R::shots, 3},
-                                                {"text", "name of the text that was scored", &R::text, 6},
-                                                {"subset", "part of the task's items", &R::subset, 6},
-                                                {"data_sha256", "SHA-256 of the text or data file", &R::data_sha256, 6}};
+    static const std::vector<Column<R>> columns{
+        {"model", "index of the model in /models", &R::model},
+        {"task", "task", &R::task},
+        {"metric", "metric", &R::metric},
+        {"length", "context length in tokens", &R::length},
+        {"value", "value of the metric", &R::value},
+        {"error", "standard error of the value", &R::error},
+        {"count", "tokens or answers behind the value", &R::count},
+        {"shots", "examples in the prompt", &R::shots, 3},
+        {"text", "name of the text that was scored", &R::text, 6},
+        {"subset", "part of the task's items", &R::subset, 6},
+        {"data_sha256", "SHA-256 of the text or data file", &R::data_sha256, 6}};
     return columns;
 }
 

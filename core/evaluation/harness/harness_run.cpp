@@ -92,7 +92,9 @@ private:
                                 item, scores[i], requests});
         }
         add(items, values_of(task, items.items, scores, work_.resamples, run_.score.cancellation));
-        if (work_.baselines) add(items, baselines_of(task, items.items));
+        if (!work_.baselines) return;
+        add(items, baselines_of(task, items.items));
+        add(items, guesses_of(task, items.items, scores, model_.config().vocabulary));
     }
 
     std::string answer(const HarnessTask& task, const std::string& prompt) {

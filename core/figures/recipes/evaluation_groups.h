@@ -44,10 +44,10 @@ struct Baselines {
 
 struct EvaluationValue {
     double mean = 0;
-    double error = 0;          ///< over seeds: standard deviation; of one: its standard error; NaN: not known
-    std::vector<double> each;  ///< one a seed
-    std::vector<std::string> weights;    ///< of each; empty: not known
-    std::vector<std::int64_t> counts;    ///< of each: tokens or items
+    double error = 0;                  ///< over seeds: standard deviation; of one: its standard error; NaN: not known
+    std::vector<double> each;          ///< one a seed
+    std::vector<std::string> weights;  ///< of each; empty: not known
+    std::vector<std::int64_t> counts;  ///< of each: tokens or items
 };
 
 struct EvaluationGroup {
@@ -79,7 +79,7 @@ public:
     std::string title(const Measured& what) const;
     /// ", kjv": the same words alone.
     std::string text_words(const Measured& what) const;
-    /// Of a task's accuracies; of other metrics none.
+    /// Of a task's accuracies, or of a perplexity.
     Baselines baselines(const Measured& what) const;
     /// Tasks with the metric to draw: those that the options ask for, or every task with its first metric. Throws Error
     /// usage that lists what there is.

@@ -74,7 +74,8 @@ TEST_CASE("Lines and arrays of .json files are the data of .jsonl files", "[data
         CHECK(set->hash() == usual->hash());
     }
     corpus.write("d.json", "In the beginning\n");
-    CHECK_THROWS_MATCHES(corpus.prepare(settings_of({"d.json"})), Error, IsError(ErrorCode::format, "d.json] expected"));
+    CHECK_THROWS_MATCHES(corpus.prepare(settings_of({"d.json"})), Error,
+                         IsError(ErrorCode::format, "d.json] expected"));
 }
 
 TEST_CASE("a share or files are held out, and files that are held out are not trained on", "[data]") {

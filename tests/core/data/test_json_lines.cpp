@@ -89,7 +89,8 @@ TEST_CASE("A .json file is looked into, and plain text under that name is refuse
     CHECK(kind("{\"text\": \"a\"}\n{\"text\": \"b\"}\n") == data::SourceKind::json_lines);
     CHECK(kind("\xEF\xBB\xBF\n  {\"text\": \"a\"}\r\nwhatever") == data::SourceKind::json_lines);
     CHECK(kind(" \n[\n{\"text\": \"a\"}]") == data::SourceKind::json_array);
-    for (const char* other : {"", " \n", "plain text", "{\n\"text\": \"a\"\n}", "{text}\n", "3\n", "{\"a\": 1} {\"a\": 2}"}) {
+    for (const char* other :
+         {"", " \n", "plain text", "{\n\"text\": \"a\"\n}", "{text}\n", "3\n", "{\"a\": 1} {\"a\": 2}"}) {
         INFO(other);
         CHECK_THROWS_MATCHES(kind(other), Error, IsError(ErrorCode::format, "a.json] expected an array of objects"));
     }

@@ -238,8 +238,7 @@ TEST_CASE("Tasks on data sets: options, sets, and what cannot be", "[evaluation]
     NoProgress progress;
     Request wish;
     wish.tasks = {"arc_easy"};
-    CHECK_THROWS_MATCHES(run_tasks(model, wish, {}, 0, progress), Error,
-                         test::IsError(ErrorCode::usage, "--data"));
+    CHECK_THROWS_MATCHES(run_tasks(model, wish, {}, 0, progress), Error, test::IsError(ErrorCode::usage, "--data"));
 
     wish = request_of({items_of("arc_easy", {choice("Question", {"bc", "b"}, 0)})});
     CHECK_NOTHROW(encode_items(wish.harness, wish.said, 10, nullptr));

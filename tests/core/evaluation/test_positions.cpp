@@ -22,7 +22,7 @@ test::ScriptedModel repeating() {
 }
 
 std::unique_ptr<evaluation::Documents> documents_of(const test::TemporaryFolder& folder,
-                                             const std::vector<std::string>& contents) {
+                                                    const std::vector<std::string>& contents) {
     std::vector<data::SourceFile> sources;
     for (std::size_t i = 0; i < contents.size(); ++i)
         sources.push_back(

@@ -170,8 +170,7 @@ TEST_CASE("RULER's tasks refuse models without a tokenizer and lengths that hold
     auto model = counting();
     NoProgress progress;
     const auto refused = [&](const evaluation::Request& wrong, ErrorCode code, const std::string& part) {
-        CHECK_THROWS_MATCHES(evaluation::run_tasks(model, wrong, {}, 0, progress), Error,
-                             test::IsError(code, part));
+        CHECK_THROWS_MATCHES(evaluation::run_tasks(model, wrong, {}, 0, progress), Error, test::IsError(code, part));
     };
     auto wish = request({"ruler_vt"});
     wish.lengths = {100};
