@@ -13,6 +13,7 @@
 #include "app/commands/context.h"
 #include "app/commands/layer_list.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "app/resources.h"
 #include "core/analysis/estimate.h"
@@ -426,9 +427,15 @@ void add_analyze(CLI::App& app, Context& context) {
     add_flag(*command, "--all-rows", options->all_rows, "Histograms of every row");
     add_flag(*command, "--maps-int16", options->maps_int16, "Half the space for --record maps, coarser weights");
     add_flag(*command, "--json", options->json, "One JSON document instead of the table");
-    command->callback([&context, options] {
+    command->callback([&context, options, command] {
         if (options->texts.empty() && options->files.empty() && options->tokens.empty() && options->examples.empty())
             throw CLI::ValidationError("analyze", "a --text, --file, --tokens or --example is expected");
+        std::vector<std::string> kinds;
+        if (!options->texts.empty() || !options->files.empty() || !options->examples.empty())
+            kinds.emplace_back("texts");
+        if (!options->tokens.empty()) kinds.emplace_back("--tokens");
+        if (parse_record(options->record).maps) kinds.emplace_back("--record maps");
+        check_options("analyze", given_options(*command), kinds);
         context.command = [&context, options] { run(*options, context.cancellation); };
     });
 }

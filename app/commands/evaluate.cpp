@@ -17,6 +17,7 @@
 #include "app/commands/evaluation_output.h"
 #include "app/commands/layer_list.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/base/cancellation_scope.h"
@@ -421,7 +422,8 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->beyond_positions, "Read past the trained positions");
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback([&context, options, seed] {
+    command->callback([&context, options, command, seed] {
+        options->given = given_options(*command);
         options->seed_given = seed->count() > 0;
         context.command = [&context, options] { run(*options, context.cancellation); };
     });

@@ -10,6 +10,7 @@
 #include "app/commands/console.h"
 #include "app/commands/context.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
@@ -94,8 +95,12 @@ void add_generate(CLI::App& app, Context& context) {
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->choice.beyond_positions, "Go on past the trained positions");
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback(
-        [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
+    command->callback([&context, options, command] {
+        const bool sampled = options->choice.temperature > 0;
+        check_options("generate", given_options(*command),
+                      {sampled ? "a --temperature above 0" : "greedy decoding"});
+        context.command = [&context, options] { run(*options, context.cancellation); };
+    });
 }
 
 }  // namespace headscope::app

@@ -14,6 +14,7 @@
 #include "app/commands/console.h"
 #include "app/commands/context.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "app/version.h"
 #include "core/base/error.h"
@@ -221,7 +222,11 @@ void add_train(CLI::App& app, Context& context) {
         ->take_all();
     add_option(*command, "--nice", options->nice, "A lower priority: 0 to 19")->check(in_range(0, 19));
     add_flag(*command, "--json", options->json, "One JSON document at the end");
-    command->callback([&context, options] {
+    command->callback([&context, options, command] {
+        check_options("train", given_options(*command),
+                      {options->resume         ? "--resume"
+                       : options->from.empty() ? "a new run"
+                                               : "--from"});
         if (options->job.empty() && !options->resume && options->from.empty())
             throw CLI::ValidationError("train", "a JOB.toml, --resume or --from is expected");
         context.command = [&context, options] { run(*options, context); };

@@ -162,8 +162,6 @@ Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::ve
     }
     return {{{"task", std::move(task)},
              {"metric", std::move(metric)},
-             {"text", std::move(text)},
-             {"subset", std::move(subset)},
              {"mixer", std::move(mixer)},
              {"layout", std::move(layout)},
              {"skipped", std::move(skipped)},
@@ -174,7 +172,9 @@ Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::ve
              {"error", std::move(error)},
              {"seeds", std::move(seeds)},
              {"model", std::move(model)},
-             {"training_length", std::move(training_length)}}};
+             {"training_length", std::move(training_length)},
+             {"text", std::move(text)},
+             {"subset", std::move(subset)}}};
 }
 
 }  // namespace headscope::figures

@@ -155,8 +155,8 @@ FigureData rows_figure(const EvaluationGroups& evaluations, const std::vector<Me
 std::vector<std::string> reading_notes(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen,
                                        const FigureOptions& options);
 
-/// task, metric, text, subset, mixer, layout, skipped, parameters, length, shots, value, error, seeds, model,
-/// training_length: everything that there is of these.
+/// task, metric, mixer, layout, skipped, parameters, length, shots, value, error, seeds, model, training_length, text,
+/// subset: everything that there is of these.
 Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen);
 
 }  // namespace headscope::figures

@@ -132,7 +132,6 @@ private:
 
     Table table() const {
         return {{{"model", model_},
-                 {"text", text_},
                  {"mixer", mixer_},
                  {"layout", layout_},
                  {"parameters", parameters_},
@@ -140,7 +139,8 @@ private:
                  {"position", position_},
                  {"perplexity", perplexity_},
                  {"error", errors_},
-                 {"running_mean", running_}}};
+                 {"running_mean", running_},
+                 {"text", text_}}};
     }
 
     const EvaluationGroups& evaluations_;

@@ -266,14 +266,14 @@ private:
         return {{{"model", std::move(model)},
                  {"task", std::move(task)},
                  {"metric", std::move(metric)},
-                 {"text", std::move(text)},
-                 {"subset", std::move(subset)},
                  {"score", std::move(score)},
                  {"prr", std::move(prr)},
                  {"peop", std::move(peop)},
                  {"pcr_all", std::move(pcr_all)},
                  {"pcr_emb", std::move(pcr_emb)},
-                 {"poep", std::move(poep)}}};
+                 {"poep", std::move(poep)},
+                 {"text", std::move(text)},
+                 {"subset", std::move(subset)}}};
     }
 
     const EvaluationGroups& evaluations_;

@@ -156,8 +156,6 @@ private:
         }
         return {{{"task", std::move(task_names)},
                  {"metric", std::move(metric)},
-                 {"text", std::move(text)},
-                 {"subset", std::move(subset)},
                  {"shots", std::move(shots)},
                  {"model", std::move(model)},
                  {"mixer", std::move(mixer)},
@@ -168,7 +166,9 @@ private:
                  {"value", std::move(value)},
                  {"error", std::move(error)},
                  {"seeds", std::move(seeds)},
-                 {"rank", std::move(rank)}}};
+                 {"rank", std::move(rank)},
+                 {"text", std::move(text)},
+                 {"subset", std::move(subset)}}};
     }
 
     const EvaluationGroups& evaluations_;
