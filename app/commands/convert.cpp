@@ -83,8 +83,7 @@ void add_convert(CLI::App& app, Context& context) {
                R"(Options of mixers, as {"approximate": {"second_order": "diagonal"}})");
     add_option(*command, "--seed", options->seed, "Of the weights that a swapped mixer has and the checkpoint lacks");
     command->callback([&context, options, command] {
-        check_options("convert", given_options(*command),
-                      {options->swaps.empty() ? "a change of type" : "--swap"});
+        check_options("convert", given_options(*command), {options->swaps.empty() ? "a change of type" : "--swap"});
         context.command = [&context, options] {
             const auto source = checkpoint::Checkpoint::open(options->source, options->adapter);
             ConsoleProgress progress;

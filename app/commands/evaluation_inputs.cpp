@@ -121,8 +121,7 @@ void check_evaluation_options(const EvaluationOptions& options) {
     check_options("evaluate", options.given, option_kinds(options));
     for (const std::string& option : options.task_options) {
         const std::string task = option.substr(0, option.find('.'));
-        if (!asked(task.c_str()))
-            refuse_option("--task-option", "one of the tasks asked for", escaped(option));
+        if (!asked(task.c_str())) refuse_option("--task-option", "one of the tasks asked for", escaped(option));
     }
 }
 

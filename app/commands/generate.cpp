@@ -97,8 +97,7 @@ void add_generate(CLI::App& app, Context& context) {
     add_flag(*command, "--json", options->json, "One JSON document");
     command->callback([&context, options, command] {
         const bool sampled = options->choice.temperature > 0;
-        check_options("generate", given_options(*command),
-                      {sampled ? "a --temperature above 0" : "greedy decoding"});
+        check_options("generate", given_options(*command), {sampled ? "a --temperature above 0" : "greedy decoding"});
         context.command = [&context, options] { run(*options, context.cancellation); };
     });
 }

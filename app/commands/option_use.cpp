@@ -54,8 +54,8 @@ OptionUse of_reproduce() {
 
 OptionUse of_cost() {
     const Names sizes{"model", "--preset", "--config"};
-    const Names formulas = joined(sizes, {"--lengths", "--batch", "--tensor-parallel", "--bytes", "--softmax-share",
-                                          "--mixers", "--output"});
+    const Names formulas = joined(
+        sizes, {"--lengths", "--batch", "--tensor-parallel", "--bytes", "--softmax-share", "--mixers", "--output"});
     return {"cost",
             {"--json", "--measure", "--latency", "--variants", "--embeddings"},
             {{"formulas", formulas},
@@ -116,7 +116,8 @@ const std::vector<OptionUse>& option_uses() {
 
 const OptionUse& option_use(const std::string& command) {
     const auto& all = option_uses();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const OptionUse& use) { return use.command == command; });
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const OptionUse& use) { return use.command == command; });
     if (found == all.end())
         throw Error(ErrorCode::internal, "headscope " + command, "expected it in option_use.cpp", "found it missing");
     return *found;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -13,6 +14,7 @@
 #include "app/commands/natsl_replay.h"
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
+#include "app/commands/replay_pace.h"
 #include "app/commands/reproduction.h"
 #include "app/commands/reproduction_parts.h"
 #include "app/commands/thesis_replay.h"
@@ -69,6 +71,9 @@ void run(const Options& options, Context& context) {
     const std::int64_t processors = usable_processors();
     wanted.settings.workers =
         wanted.launch.empty() ? std::max<std::int64_t>(1, processors / wanted.settings.threads) : 1;
+    if (!std::filesystem::exists(plan))
+        if (const std::string warning = minutes_warning(options.paper, wanted.settings); !warning.empty())
+            std::fprintf(stderr, "headscope: warning: %s (by an earlier replay on this machine)\n", warning.c_str());
     ConsoleProgress progress;
     try {
         std::unique_ptr<Replay> replay;
@@ -118,7 +123,8 @@ void add_reproduce(CLI::App& app, Context& context) {
         ->required();
     add_option(*command, "--minutes", options->settings.minutes, "Time for all of it, earlier sessions included")
         ->check(in_range(0.2, 100000.0));
-    add_option(*command, "--seeds", options->settings.seeds, "Of each configuration, where the paper's replay has several; 0: as the minutes allow")
+    add_option(*command, "--seeds", options->settings.seeds,
+               "Of each configuration, where the paper's replay has several; 0: as the minutes allow")
         ->check(in_range(0, 100));
     add_option(*command, "--data", options->settings.data,
                "Text instead of the King James Bible: files, folders, patterns");

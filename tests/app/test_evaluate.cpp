@@ -106,8 +106,15 @@ TEST_CASE("Two texts have the values of two single runs, and are never averaged"
     std::filesystem::create_directory(folder / "other");
     write_file(folder / "other" / "odd.txt", odd + odd);
     const auto scores = [&](const std::string& name, const std::vector<std::string>& data) {
-        std::vector<std::string> all{"evaluate", sample().string(), "--task", "perplexity,position_perplexity",
-                                     "--length", "32", "--json", "-o", (folder / (name + ".evaluation.h5")).string()};
+        std::vector<std::string> all{"evaluate",
+                                     sample().string(),
+                                     "--task",
+                                     "perplexity,position_perplexity",
+                                     "--length",
+                                     "32",
+                                     "--json",
+                                     "-o",
+                                     (folder / (name + ".evaluation.h5")).string()};
         for (const std::string& entry : data) all.insert(all.end(), {"--data", entry});
         const Outcome outcome = run_headscope(all);
         check_success(outcome);
@@ -157,9 +164,8 @@ TEST_CASE("Two texts have the values of two single runs, and are never averaged"
             CHECK(std::stod(row.at("perplexity")) ==
                   value_of(single, "position_perplexity", std::stoll(row.at("position"))));
         }
-        CHECK(found == std::count_if(both.begin(), both.end(), [](const json& row) {
-                  return row.at("task") == "position_perplexity";
-              }));
+        CHECK(found == std::count_if(both.begin(), both.end(),
+                                     [](const json& row) { return row.at("task") == "position_perplexity"; }));
     }
     // Other content under the same name is another text, and a text scored twice counts once.
     scores("other", {(folder / "other" / "odd.txt").string()});
@@ -173,10 +179,10 @@ TEST_CASE("Two texts have the values of two single runs, and are never averaged"
     check_refusal(run_headscope({"evaluate", sample().string(), "--task", "perplexity", "--data", strange, "--data",
                                  (folder / "other" / "odd.txt").string()}),
                   "found odd twice");
-    const json named = json::parse(run_headscope({"evaluate", sample().string(), "--task", "perplexity", "--json",
-                                                  "--length", "32", "--data", strange, "--data",
-                                                  "twice=" + (folder / "other" / "odd.txt").string()})
-                                       .out);
+    const json named =
+        json::parse(run_headscope({"evaluate", sample().string(), "--task", "perplexity", "--json", "--length", "32",
+                                   "--data", strange, "--data", "twice=" + (folder / "other" / "odd.txt").string()})
+                        .out);
     CHECK(named.at("results").back().at("text") == "twice");
 }
 
@@ -185,8 +191,8 @@ TEST_CASE("Options that a task or a paper does not read are refused by their nam
     write_file(folder / "a.txt", kText);
     const std::string text = (folder / "a.txt").string();
     for (const char* paper : {"natsl", "lazy"}) {
-        const Outcome outcome = run_headscope(
-            {"reproduce", paper, "-o", (folder / "replay").string(), "--minutes", "1", "--seeds", "3"});
+        const Outcome outcome =
+            run_headscope({"reproduce", paper, "-o", (folder / "replay").string(), "--minutes", "1", "--seeds", "3"});
         check_usage_error(outcome);
         CHECK(outcome.err.find("--seeds has no effect on reproduce with " + std::string(paper)) != std::string::npos);
         CHECK(outcome.err.find("deconattn") != std::string::npos);

@@ -90,8 +90,7 @@ TEST_CASE("An option that a kind does not read is refused, with the kinds that r
             const bool always = std::find(use.always.begin(), use.always.end(), option) != use.always.end();
             for (const auto& kind : use.kinds) {
                 INFO(use.command << ", " << kind.name << ", " << option);
-                const bool read =
-                    always || std::find(kind.reads.begin(), kind.reads.end(), option) != kind.reads.end();
+                const bool read = always || std::find(kind.reads.begin(), kind.reads.end(), option) != kind.reads.end();
                 if (read) {
                     CHECK_NOTHROW(app::check_options(use.command, {option}, {kind.name}));
                     continue;
@@ -117,8 +116,8 @@ TEST_CASE("What a command's option is stored in is read somewhere else", "[app][
     // "add_option(*command, "--seeds", options->settings.seeds": the member has another use than that.
     const std::regex added(R"re(add_(?:option|flag)\(\s*\*command,\s*"([^"]+)",\s*(?:options->)?([A-Za-z_.]+))re");
     std::string all = sources("app/commands");
-    for (const char* folder : {"core/reproduce", "core/reproduce/lazy", "core/reproduce/natsl", "core/reproduce/thesis",
-                               "core/model"})
+    for (const char* folder :
+         {"core/reproduce", "core/reproduce/lazy", "core/reproduce/natsl", "core/reproduce/thesis", "core/model"})
         all += sources(folder);
     int walked = 0;
     for (const auto& entry : fs::directory_iterator(fs::path(HEADSCOPE_SOURCE_DIR) / "app/commands")) {
@@ -154,8 +153,8 @@ TEST_CASE("A replay reads the settings that the list says, and no other", "[app]
     for (const auto& paper : reproduce::papers()) {
         std::string text;
         for (const std::string& file : files.at(paper.name)) text += source(file);
-        const auto kind = std::find_if(use.kinds.begin(), use.kinds.end(),
-                                       [&](const auto& one) { return one.name == paper.name; });
+        const auto kind =
+            std::find_if(use.kinds.begin(), use.kinds.end(), [&](const auto& one) { return one.name == paper.name; });
         REQUIRE(kind != use.kinds.end());
         for (const char* setting : {"minutes", "seeds", "data", "threads"}) {
             INFO(paper.name << ", --" << setting);

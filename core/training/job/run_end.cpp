@@ -66,14 +66,15 @@ std::vector<std::string> unreached_intervals(const JobFile& job, std::int64_t be
     const std::string run = "the run's " + std::to_string(updates) + (updates == 1 ? " update" : " updates");
     const std::int64_t warmup = std::max<std::int64_t>(0, job.schedule.warmup_steps - begin);
     if (warmup > updates)
-        problems.push_back("schedule.warmup_steps = " + std::to_string(job.schedule.warmup_steps) +
-                           " is longer than " + run + ": the rate never reaches its peak");
+        problems.push_back("schedule.warmup_steps = " + std::to_string(job.schedule.warmup_steps) + " is longer than " +
+                           run + ": the rate never reaches its peak");
     else if (2 * warmup > updates)
         problems.push_back("schedule.warmup_steps = " + std::to_string(job.schedule.warmup_steps) +
                            " takes more than half of " + run);
     const auto never = [&](const char* key, std::int64_t every, const char* what) {
         if (every > 0 && end / every == begin / every)
-            problems.push_back(std::string(key) + " = " + std::to_string(every) + " is longer than " + run + ": " + what);
+            problems.push_back(std::string(key) + " = " + std::to_string(every) + " is longer than " + run + ": " +
+                               what);
     };
     if (held_out) never("evaluation.every", job.evaluation.every, "only its begin and its end are evaluated");
     never("probe.every", job.probe.every, "no indicator is measured after its begin");

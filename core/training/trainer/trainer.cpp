@@ -108,8 +108,7 @@ private:
         if (s_.untold)
             emit(Snapshot{state().step, snapshot_name(state().step), s_.snapshots->bytes(state().step), 0,
                           state().best_step == state().step});
-        if (state().planned_steps > 0 && minutes() && s_.replays.empty())
-            plan_.resume(before_ - state().begin_seconds);
+        if (state().planned_steps > 0 && minutes() && s_.replays.empty()) plan_.resume(before_ - state().begin_seconds);
         if (!s_.resumed && !minutes()) warn_of_intervals();
         if (request_.start == TrainRequest::Start::fork) snapshot();
         if (state().step > 0) return;
