@@ -25,8 +25,8 @@ struct HeadTarget {
     std::int64_t head_stride = 0, row_stride = 0;
 };
 
-/// Of one row, over keys: sum of slope dA, and of slope; of RowMean::kept, over weights above 0, sum of slope dA, and
-/// of dA.
+/// Sums over the keys of one row: of slope dA and of slope. With RowMean::kept: of slope dA and of dA, over weights
+/// above 0.
 struct SlopeSums {
     double products = 0.0, others = 0.0;
 };

@@ -64,8 +64,8 @@ struct NormalisedScores {
 NormalisedScores normalise(Normaliser normaliser, const at::Tensor& score, const at::Tensor& allowed,
                            const at::Tensor& sink = {}, const at::Tensor& second = {}, const at::Tensor& offset = {});
 
-/// What the elastic normaliser adds to the weights of each row, [.., H, Lq, 1], of offsets [H]; undefined without
-/// these.
+/// Term that the elastic normalizer adds to the weights of each row, [.., H, Lq, 1], from offsets [H]; undefined if
+/// there are none.
 at::Tensor row_offsets(OffsetForm form, const at::Tensor& offsets, const at::Tensor& allowed);
 
 /// Builds the matrix of sequence b. input has passed check_attention.
