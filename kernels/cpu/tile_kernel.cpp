@@ -107,8 +107,8 @@ struct TaylorConstants {
     float zeroth = 0.0F, first = 0.0F, second = 0.0F;
 };
 
-/// Taylor constants of a tile's rows, in rising order. With a denominator per order, files lack that of the first: it is
-/// q_i times the sum of the keys that row i sees, found for all rows in one walk over the keys.
+/// Taylor constants of a tile's rows, in rising order. With a denominator per order, files lack that of the first: it
+/// is q_i times the sum of the keys that row i sees, found for all rows in one walk over the keys.
 class TaylorRows {
 public:
     explicit TaylorRows(const Context& context)
