@@ -257,14 +257,14 @@ TEST_CASE("A stored configuration shows every choice", "[model][families]") {
     CHECK(gemma2.at("embedding_scale") == Approx(std::sqrt(24.0 * 16.0)));
 }
 
-TEST_CASE("The family that HACKING.md shows is the one that is compiled", "[model][families]") {
+TEST_CASE("The family in add-family.md is the one that is compiled", "[model][families]") {
     const auto text_of = [](const std::string& path) {
         std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR) + "/" + path);
         std::ostringstream text;
         text << file.rdbuf();
         return text.str();
     };
-    const std::string guide = text_of("HACKING.md"), recipe = text_of("core/model/families/qwen3.cpp");
+    const std::string guide = text_of("docs/dev/add-family.md"), recipe = text_of("core/model/families/qwen3.cpp");
     REQUIRE_FALSE(recipe.empty());
     CHECK(guide.find("```cpp\n" + recipe + "```") != std::string::npos);
     CHECK(text_of("core/model/families/list.inc").find("\nHEADSCOPE_FAMILY(qwen3, kQwen3)\n") != std::string::npos);
