@@ -78,7 +78,7 @@ TEST_CASE("A run is paused, asked and stopped by commands, and by Ctrl-C in orde
         check_success(process.wait());
     }
     CHECK(headscope::training::read_run(run).state == "stopped");
-    check_refusal(run_headscope({"control", run.string(), "stop"}), "none at work");
+    check_refusal(run_headscope({"control", run.string(), "stop"}), "no process that trains it");
     check_refusal(run_headscope({"control", run.string(), "exlpode"}), "pause");
     {
         Process process({"train", "-o", run.string(), "--resume"}, {.seconds = 60});
