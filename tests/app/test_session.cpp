@@ -91,7 +91,7 @@ TEST_CASE("Joined sessions have everything of both, and the looks of the one wit
     CHECK(two.head_sets == std::vector<std::string>{open_session().head_sets[0], other.head_sets[1]});
 }
 
-TEST_CASE("A job that was written is not lost to one that nobody touched", "[app][session]") {
+TEST_CASE("An edited job is not lost to an untouched one", "[app][session]") {
     const auto with_job = [](Session session, const QString& job) {
         session.views[QStringLiteral("train")] = QJsonObject{{"job", job}};
         return session;
@@ -186,7 +186,7 @@ TEST_CASE("What cannot be put aside on a full disk is found nevertheless, and pu
     const auto lost = folder.path() / "session.lost.json", last = folder.path() / "session.json";
     save_session(folder.path(), open_session());
     const std::string before = test::read_file(last);
-    std::filesystem::create_directory(lost);  // no file can get this name, whoever asks
+    std::filesystem::create_directory(lost);  // no process can create this name
     const FoundSession found = find_session(folder.path());
     CHECK_FALSE(found.problem.empty());
     CHECK(found.died);

@@ -31,7 +31,7 @@ bool wait_for_step(Process& process, const fs::path& run, std::int64_t step) {
 
 }  // namespace
 
-TEST_CASE("A job is trained, told of, opened and gone on with", "[app][train]") {
+TEST_CASE("A job is trained, listed, opened and resumed", "[app][train]") {
     TemporaryFolder folder;
     const fs::path job = write_tiny_job(folder.path(), 30), run = folder / "run";
     const Outcome trained =

@@ -93,7 +93,7 @@ TEST_CASE("Several runs are overlaid, training beside validation, against tokens
     CHECK(curves(of_runs("loss", {sample_record("a")}, options).panels[0])[0].x.back() == Approx(80));
 }
 
-TEST_CASE("Runs are called what their jobs call them, and told apart by their folders", "[figures][run]") {
+TEST_CASE("Runs have their jobs' names, and are distinguished by their folders", "[figures][run]") {
     const auto called = [](const std::string& folder, const std::string& title) {
         auto run = sample_record(folder, 40);
         run.title = title;
@@ -156,7 +156,7 @@ TEST_CASE("At a step the timeline shows each layer's radar and its heads' thumbn
     FigureOptions options;
     options.step = 120;
     const auto figure = of_runs("timeline", {sample_record("a")}, options);
-    REQUIRE(figure.panels.size() == 8 + 3 + 2);  // the third layer has no matrix, and says so
+    REQUIRE(figure.panels.size() == 8 + 3 + 2);  // the third layer has no matrix, with a note
     CHECK(std::get<Radar>(figure.panels[10].content).nothing == "no attention matrix");
     CHECK(figure.panels[0].markers[0].position == 100);
     const auto& radar = std::get<Radar>(figure.panels[8].content);
@@ -310,7 +310,7 @@ TEST_CASE("An evaluation without results, or of one length, is refused by what i
                          IsError(ErrorCode::usage, "--length"));
 }
 
-TEST_CASE("Tasks, models and panels that nobody could look at are refused", "[figures][evaluation]") {
+TEST_CASE("More tasks, models and panels than a figure can show are refused", "[figures][evaluation]") {
     const auto refused = [](const store::Evaluation& evaluation, const std::string& of) {
         FigureInputs inputs;
         inputs.evaluations.push_back(std::make_shared<const store::Evaluation>(evaluation));

@@ -119,7 +119,7 @@ TEST_CASE("With a constant schedule minutes may become more, or updates", "[trai
     CHECK(run(resumed_with(path, "training.steps=" + std::to_string(end))).outcome.step == end);
 }
 
-TEST_CASE("Going on with another number of threads is told", "[training][resume]") {
+TEST_CASE("Resuming with another number of threads is reported", "[training][resume]") {
     const TemporaryFolder folder;
     TrainRequest request = fresh(small_job(folder), folder / "run");
     request.stop_after = [](std::int64_t step) { return step == 5 || step == 7; };
@@ -191,7 +191,7 @@ TEST_CASE("What a kill between a snapshot and its links left is put right", "[tr
     CHECK(linked(path, "last") == 9);
     CHECK(linked(path, "best") == best_in_state(path, 9));
 
-    // One that was damaged is led to by nobody.
+    // No link leads to a damaged one.
     fs::remove(path / "snapshots" / "step-000009" / "config.json");
     request.stop_after = [](std::int64_t step) { return step == 10; };
     std::int64_t last = 0, best = 0;
