@@ -61,7 +61,7 @@ at::Tensor key_mask(const kernels::ScoreRule& rule, std::int64_t keys) {
     return (at::arange(keys, at::kLong).unsqueeze(0) < lengths.unsqueeze(1)).view({batch, 1, 1, keys});
 }
 
-/// Of numbers that are not finite, or whose sum is too large: false.
+/// False for numbers that are not finite, or whose sum overflows.
 bool has_finite_sum(const at::Tensor& numbers) {
     return std::isfinite(numbers.sum().item<double>());
 }

@@ -31,7 +31,7 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
                   const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context,
                   const RuleTensors& tensors = {});
 
-/// What one attention read, for what is told of it.
+/// Inputs of one attention, for the probe.
 struct Attended {
     const at::Tensor &query, &key, &value;  ///< [B, heads, L, size] as they enter the scores of `rule`
     const kernels::ScoreRule& rule;
