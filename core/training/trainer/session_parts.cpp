@@ -22,8 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a stack with layers of a fixed guide (fixed_seq_qk) reads as it: the begin of the training text. A checkpoint
-/// that was trained with one keeps it.
+/// Input of a fixed guide (fixed_seq_qk): the start of the training text. A checkpoint trained with one keeps it.
 void set_guide(Session& session) {
     model::Trainable& model = session.learner->model();
     const ModelSettings& settings = session.job.model;
@@ -96,7 +95,7 @@ void adopt(Session& session, const TrainingState& state, const fs::path& folder)
 void check_data(const Session& session, const std::string& hash, const fs::path& where) {
     if (hash == session.data->hash()) return;
     throw Error(ErrorCode::mismatch, shown(where),
-                "expected the data that the run began with; to go on with other data: train --from SNAPSHOT",
+                "expected the data that the run began with; train --from SNAPSHOT starts a run on other data",
                 "found other text, tokenizer or settings (SHA-256 " + session.data->hash().substr(0, 12) +
                     "... instead of " + hash.substr(0, 12) + "...)");
 }

@@ -111,7 +111,7 @@ private:
         if (s_.job.probe.every > 0 && !s_.probed_first) observer_.probe();
     }
 
-    /// What no model can go below, where that is known.
+    /// Lower bounds of the loss, where known.
     void tell_entropies() {
         std::string text;
         for (const double entropy : s_.data->summary().entropies)
@@ -225,7 +225,7 @@ private:
                                     " evaluations in a row found no lower loss (evaluation.patience)");
     }
 
-    // What is done between two updates.
+    // Work between two updates.
 
     void between_steps() {
         replay();
@@ -300,7 +300,7 @@ private:
             remove_control(s_.run, wish.id);
         }
         for (const std::string& text : refused)
-            if (done_.insert(text).second) log(LogLevel::warning, "a wish that cannot be read: " + text);
+            if (done_.insert(text).second) log(LogLevel::warning, "a request that cannot be read: " + text);
     }
 
     void apply(const ControlWish& wish, const std::string& value) {
@@ -337,7 +337,7 @@ private:
 
     void change_state(RunState to) { emit(StateChanged{to, state().step, ""}); }
 
-    /// What it is called, for people. A full disk ends no training: the older snapshots are there.
+    /// Its name, for messages. A full disk ends no training: the older snapshots exist.
     std::string snapshot() {
         if (s_.job.evaluation.every > 0) observer_.validate();
         if (!s_.learner->weights_finite())
@@ -374,7 +374,7 @@ private:
         request.tensors = s_.learner->model().output_tensors();
         request.side_tensors[kOptimizerName] = s_.learner->optimizer_tensors();
         for (const auto& file : s_.data->tokenizer_files()) request.texts[file.name] = file.content;
-        // What ends a text is told where transformers looks for it. A checkpoint's own word stands, while its tokenizer
+        // End tokens are stored where transformers looks for them. A checkpoint's own value stands, while its tokenizer
         // does.
         const bool own = s_.job.model.from.empty() || s_.job.data.tokenizer == standard_tokenizer(s_.job);
         const auto said = config_.find("eos_token_id");
@@ -398,7 +398,7 @@ private:
     TimePlan plan_;
     bool paused_now_ = false, stopping_ = false, ending_ = false, cancelled_ = false;
     double loss_ = std::nan("");
-    std::set<std::string> done_;  ///< wishes, and what was said of those that are none: each once
+    std::set<std::string> done_;  ///< requests, and messages on invalid ones: each once
     nlohmann::json config_;
     RunFileKeeper run_file_;
 };

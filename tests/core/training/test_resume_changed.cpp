@@ -97,7 +97,7 @@ TEST_CASE("An end that rates depend on stays, and so does one that is passed", "
         REQUIRE_THROWS_MATCHES(run(resumed_with(runs / "run", end)), Error, IsError(ErrorCode::mismatch, words));
         CHECK(run(resumed(runs / "run")).outcome.step == 12);  // nothing was lost
     };
-    refused({}, "training.steps=18", "to go on with another one: train --from");
+    refused({}, "training.steps=18", "train --from SNAPSHOT starts another run");
     refused({}, "training.steps=18", "training.steps = 12");
     refused({"schedule.kind=linear"}, "training.tokens=9e3", "found training.tokens = 9000");
     refused({"schedule.kind=wsd", "schedule.decay_share=0.25"}, "training.steps=18", "11 updates done");
