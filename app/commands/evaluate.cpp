@@ -99,10 +99,7 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
     for (const char* name : {"tokenizer_config.json", "tokenizer.json"})
         if (const auto path = checkpoint.side_file(name))
             request.labelled.tokenizer.files.push_back({name, analysis::read_text_file(*path, &cancellation)});
-    model::BeamOptions& beams = request.labelled.beams;
-    beams.width = options.beams;
-    beams.length_penalty = options.length_penalty;
-    beams.end_tokens = model::end_tokens(checkpoint);
+    if (asks_translations(options)) request.labelled.beams = search_for(options, checkpoint);
     for (const std::string& name : request.tasks) {
         const evaluation::Task& task = evaluation::find_task(name);
         if (!task.on_labelled_items()) continue;
@@ -240,8 +237,11 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
     const auto on_items = [](const std::string& task) { return evaluation::find_task(task).on_labelled_items(); };
     if (std::any_of(options.tasks.begin(), options.tasks.end(), on_items)) {
         settings["data"] = options.data;
-        settings["beams"] = options.beams;
-        settings["length_penalty"] = options.length_penalty;
+    }
+    if (asks_translations(options)) {
+        std::vector<model::BeamOptions> searches;
+        for (const Prepared& one : models) searches.push_back(one.request.labelled.beams);
+        add_searches(searches, settings);
     }
     if (std::find(options.tasks.begin(), options.tasks.end(), "speed") != options.tasks.end()) {
         settings["batch"] = options.batch;
@@ -392,10 +392,13 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--haystack", options->haystack,
                "Text that hides RULER's needles: a file, folder, pattern or corpus; kjv if nothing is said");
     add_option(*command, "--dump", options->dump, "A folder for RULER's items as they were asked, TASK/test.jsonl");
-    add_option(*command, "--beams", options->beams, "Of translation: beams of the search; 1: greedy")
+    add_option(*command, "--beams", options->beams,
+               "Of translation: beams of the search, 1: greedy; else num_beams of the model's files, or 1")
         ->check(in_range<std::int64_t>(1, 1024));
-    add_option(*command, "--length-penalty", options->length_penalty,
-               "Of translation: alpha of ((5 + length) / 6)^alpha, by which hypotheses' log-probabilities are divided");
+    auto* penalty = add_option(
+        *command, "--length-penalty", options->length_penalty,
+        "Of translation: alpha of ((5 + length) / 6)^alpha, by which hypotheses' log-probabilities are divided; else "
+        "the search that the model's files describe, or 0.6");
     add_option(*command, "--batch", options->batch, "Of speed: samples of a pass")
         ->check(in_range<std::int64_t>(1, 1 << 20));
     add_option(*command, "--skip", options->skip,
@@ -408,8 +411,9 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->beyond_positions, "Read past the trained positions");
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback([&context, options, seed] {
+    command->callback([&context, options, seed, penalty] {
         options->seed_given = seed->count() > 0;
+        options->length_penalty_given = penalty->count() > 0;
         context.command = [&context, options] { run(*options, context.cancellation); };
     });
 }

@@ -12,6 +12,7 @@
 #include "core/base/output_file.h"
 #include "core/data/token_file.h"
 #include "core/mixers/types/type.h"
+#include "core/model/generate/settings.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/training/job/run_end.h"
 #include "core/training/trainer/job_model.h"
@@ -107,6 +108,9 @@ void begin_model(Session& session, Progress& progress, const Cancellation& cance
     if (session.job.data.objective.kind == "translation")
         data.decoder_start = session.source->read(0, 1).target_ids.at(0);
     session.learner = std::make_unique<Learner>(make_model(session.job, data, progress, cancellation), session.job);
+    if (!session.job.model.from.empty())
+        session.generation =
+            model::generation_keys_of(*checkpoint::Checkpoint::open(session.job.base / session.job.model.from)).keys;
     set_guide(session);
     fresh_state(session);
 }
@@ -117,6 +121,7 @@ void open_snapshot(Session& session, const fs::path& folder, Progress& progress,
         model::Trainable::open(*file, weight_type(session.job), {}, static_cast<std::uint64_t>(session.job.seed),
                                &progress, &cancellation),
         session.job);
+    session.generation = model::generation_keys_of(*file).keys;
 }
 
 }  // namespace headscope::training

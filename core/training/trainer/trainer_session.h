@@ -4,6 +4,7 @@
 // Everything that train() works with, once found and checked. For core/training only.
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ struct Session {
     std::shared_ptr<const data::DataSet> data;
     std::unique_ptr<const data::BatchSource> source, held_out;  ///< held_out may be null
     std::unique_ptr<Learner> learner;
+    nlohmann::json generation;  ///< keys of generation_config.json of the checkpoint that the model comes from, or null
     std::unique_ptr<JournalWriter> journal;
     std::unique_ptr<SnapshotStore> snapshots;
     TrainingState state;

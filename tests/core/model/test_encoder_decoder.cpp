@@ -310,7 +310,7 @@ TEST_CASE("Encoder-decoders generate what transformers does", "[model][generate]
                          IsError(ErrorCode::limit, "source length"));
 }
 
-TEST_CASE("The start token is found where either generation has it", "[model][encoder-decoder]") {
+TEST_CASE("The start token of generation_config.json goes before config.json's", "[model][encoder-decoder]") {
     const GoldenPair golden = golden_pair("t5");
     const auto start_of = [](const TinyCheckpoint& tiny, const char* generation) {
         const test::TemporaryFolder folder;
@@ -320,7 +320,8 @@ TEST_CASE("The start token is found where either generation has it", "[model][en
     };
     TinyCheckpoint tiny = golden.checkpoint;
     tiny.config["decoder_start_token_id"] = 7;
-    CHECK(start_of(tiny, R"({"decoder_start_token_id": 9})") == 7);
+    CHECK(start_of(tiny, R"({"decoder_start_token_id": 9})") == 9);
+    CHECK(start_of(tiny, R"({"num_beams": 2})") == 7);
     tiny.config.erase("decoder_start_token_id");
     CHECK(start_of(tiny, R"({"decoder_start_token_id": 9})") == 9);
     tiny.config["pad_token_id"] = 3;
@@ -328,6 +329,8 @@ TEST_CASE("The start token is found where either generation has it", "[model][en
     tiny.config["decoder_start_token_id"] = 41;
     CHECK_THROWS_MATCHES(start_of(tiny, nullptr), Error,
                          IsError(ErrorCode::mismatch, "config.json: decoder_start_token_id"));
+    CHECK_THROWS_MATCHES(start_of(tiny, R"({"decoder_start_token_id": 50})"), Error,
+                         IsError(ErrorCode::mismatch, "generation_config.json: decoder_start_token_id"));
 }
 
 TEST_CASE("Configurations of BART's relatives that leave everything out mean what transformers' do",
