@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/commands/option_use.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/base/os_error.h"
@@ -28,6 +29,50 @@ constexpr std::uint64_t kShotsSeed = 1234;  ///< lm-eval's
 
 bool on_text(const std::string& task) {
     return evaluation::find_task(task).on_text();
+}
+
+/// The kinds of the tasks, as option_use.cpp has them.
+std::vector<std::string> option_kinds(const EvaluationOptions& options) {
+    using evaluation::TaskKind;
+    std::vector<std::string> kinds;
+    for (const std::string& name : options.tasks) {
+        switch (evaluation::find_task(name).kind) {
+            case TaskKind::windows:
+                kinds.emplace_back("windows of text");
+                break;
+            case TaskKind::positions:
+                kinds.emplace_back("perplexity by position");
+                break;
+            case TaskKind::generator:
+                kinds.emplace_back("generated tasks");
+                break;
+            case TaskKind::said:
+                for (const auto* task : evaluation::ruler_tasks_of({name}))
+                    kinds.emplace_back(is_ruler_read(options, *task) ? "RULER's tasks of --data"
+                                                                     : "RULER's tasks, made");
+                break;
+            case TaskKind::harness:
+                kinds.emplace_back("lm-eval's tasks");
+                break;
+            case TaskKind::spoilt:
+                kinds.emplace_back("masked, shuffle_random");
+                break;
+            case TaskKind::classes:
+                kinds.emplace_back(options.data.empty() ? "classify of generated items" : "classify of --data");
+                break;
+            case TaskKind::translation:
+                kinds.emplace_back(options.data.empty() ? "translation of generated items" : "translation of --data");
+                break;
+            case TaskKind::speed:
+                kinds.emplace_back("speed");
+                break;
+            case TaskKind::set:
+                break;  // expanded
+        }
+    }
+    std::sort(kinds.begin(), kinds.end());
+    kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+    return kinds;
 }
 
 }  // namespace
@@ -75,6 +120,11 @@ void check_evaluation_options(const EvaluationOptions& options) {
     needs("--beams", options.beams != usual.beams, asked("translation"), "the task translation");
     needs("--length-penalty", options.length_penalty_given, asked("translation"), "the task translation");
     needs("--batch", options.batch != usual.batch, asked("speed"), "the task speed");
+    check_options("evaluate", options.given, option_kinds(options));
+    for (const std::string& option : options.task_options) {
+        const std::string task = option.substr(0, option.find('.'));
+        if (!asked(task.c_str())) refuse_option("--task-option", "one of the tasks asked for", escaped(option));
+    }
 }
 
 bool asks_translations(const EvaluationOptions& options) {

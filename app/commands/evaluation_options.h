@@ -20,6 +20,7 @@ struct EvaluationOptions {
     std::int64_t shots = 0, limit = 0, bootstrap = 100'000;
     std::uint64_t seed = 1;
     bool seed_given = false;
+    std::vector<std::string> given;  ///< options by their names (option_use.h)
     int threads = 0;
     bool json = false, beyond_positions = false, baselines = false;
 };

@@ -12,6 +12,7 @@
 #include "app/commands/context.h"
 #include "app/commands/generation_description.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "app/commands/run_description.h"
 #include "app/commands/tensor_list.h"
@@ -400,8 +401,12 @@ void add_info(CLI::App& app, Context& context) {
                "A folder with a LoRA adapter (PEFT) to merge into a checkpoint");
     add_flag(*command, "--json", options->json, "One JSON document for each path");
     add_flag(*command, "--tensors", options->tensors, "List every tensor");
-    command->callback([&context, options] {
-        context.command = [&context, options] {
+    command->callback([&context, options, command] {
+        context.command = [&context, options, given = given_options(*command)] {
+            const bool models = std::any_of(options->paths.begin(), options->paths.end(), [](const std::string& path) {
+                return !looks_like_analysis(path) && !training::is_run_folder(path);
+            });
+            check_options("info", given, {models ? "checkpoints" : "other files"});
             if (!options->adapter.empty() && options->paths.size() > 1)
                 throw UsageError("--adapter: one checkpoint is expected beside it; found " +
                                  std::to_string(options->paths.size()));

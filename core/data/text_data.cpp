@@ -44,7 +44,8 @@ constexpr int token_file_version = 1;  // of how tokens are made of text: raise 
 void check_kinds(const std::vector<SourceFile>& files, const ObjectiveSettings& objective, const std::string& key) {
     if (!reads_items(objective)) return;
     for (const SourceFile& file : files)
-        if (file.kind != SourceKind::json_lines) refuse_text(key, objective, shown(file.path));
+        if (file.kind != SourceKind::json_lines && file.kind != SourceKind::json_array)
+            refuse_text(key, objective, shown(file.path));
 }
 
 struct FoundFiles {
@@ -324,7 +325,7 @@ private:
             to.label(item.has_other ? 1 : 0);
             feed(item.other, to);
         };
-        read_items(file, settings_.objective, take, told);
+        read_items(file, kind, settings_.objective, take, told);
     }
 
     static void check(const InputFile& file, const KnownSource& source) {
@@ -368,7 +369,7 @@ void read_texts(const std::vector<SourceFile>& sources, const ObjectiveSettings&
                 feed(item.text, sink);
                 feed(item.other, sink);
             };
-            read_items(file, objective, take, told);
+            read_items(file, source.kind, objective, take, told);
         } else {
             read_parts(file, source.kind, sink, told);
         }

@@ -55,13 +55,16 @@ private:
     std::uint64_t handed_on_ = 0;
 };
 
+/// As long as the longest text that is analysed; reading one takes some five times its length.
+constexpr std::size_t longest_line = std::size_t{64} << 20U;
+
 /// The lines of a file that are not blank, with their numbers from 1 on; they end at \n, a byte order mark is left out.
 /// Error limit for one beyond 64 MiB.
 void read_lines(const InputFile& file, const std::function<void(std::string_view line, std::uint64_t number)>& take,
                 const std::function<void(std::uint64_t bytes_read)>& progress);
 
 // The kinds.
-void read_json_lines(const InputFile& file, PartSink& sink,
+void read_json_texts(const InputFile& file, SourceKind kind, PartSink& sink,
                      const std::function<void(std::uint64_t bytes_read)>& progress);
 void read_bible(const InputFile& file, PartSink& sink);
 

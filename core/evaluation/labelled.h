@@ -27,6 +27,8 @@ struct LabelledItems {
     std::string name;
     std::filesystem::path file;
     std::vector<data::TextItem> items;
+    std::string text{};    ///< the file's stem; empty: the items are generated
+    std::string sha256{};  ///< of the file
 };
 
 /// "NAME=FILE", or a file, whose results are called `task`.

@@ -172,7 +172,11 @@ void TrainView::show_summary() {
     }
     for (const auto& line : e.lines) facts.push_back({line.name, line.value, line.hint, false});
     facts_->set(facts);
-    banner_->set(e.calibration.startsWith(QLatin1Char('[')) ? e.calibration : QString());
+    QStringList said;
+    if (e.calibration.startsWith(QLatin1Char('['))) said << e.calibration;
+    // A fork begins at its snapshot's step, which the estimate does not know.
+    if (!wrong && draft_.fork().path.isEmpty()) said << e.warnings;
+    banner_->set(said.join(QLatin1Char('\n')));
 }
 
 QJsonObject TrainView::state() const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/figures/options/option_kinds.h"
+#include "core/figures/task_averages.h"
 
 namespace headscope::figures {
 namespace {
@@ -227,6 +228,12 @@ void add_record_options(std::vector<FigureOption>& all) {
                     "A metric of them; default the first, of tasks: as the papers print; acc and acc_norm: of "
                     "the tasks that have it",
                     with(evaluations, "tasks"), &FigureOptions::metric));
+    NamedValues<std::string> averages;
+    for (const TaskAverage& one : task_averages()) averages.emplace_back(one.name, one.name);
+    averages.emplace_back(kAverageOfAll, kAverageOfAll);
+    all.push_back(choice<std::string>(
+        "average", "A paper's average, or that of all accuracies; default the paper's whose tasks these are, else all",
+        {"tasks"}, averages, [](FigureRequest& r) -> std::string& { return r.options.average; }));
     all.push_back(optional_count("length", "Tokens: context of an evaluation, or of the table of costs",
                                  {"ablation", "scaling", "tasks", "cost", "retention"}, &FigureOptions::length));
     all.push_back(tensor_option());

@@ -49,7 +49,7 @@ private:
         if (evaluations_.most_seeds() > 1) return evaluations_.error_note();
         return "Bars: standard error over items.";
     }
-    static std::string title(const Measured& what) { return spaced(what.task); }
+    std::string title(const Measured& what) const { return spaced(what.task) + evaluations_.text_words(what); }
     Curve curve(std::size_t group) const {
         Curve curve;
         curve.name = names_[group];

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "core/training/job/job.h"
 
@@ -23,5 +25,9 @@ bool follows_plans(const JobFile& job);
 /// Error mismatch, which says what to do instead.
 void check_end(const JobFile& job, const JobFile& was, std::int64_t done, std::int64_t planned,
                const std::filesystem::path& run);
+
+/// What of a job a run from update `begin` to update `end` never reaches: a sentence for each key. A warm-up that takes
+/// more than half of the run is one of them. `held_out`: there is data to evaluate on.
+std::vector<std::string> unreached_intervals(const JobFile& job, std::int64_t begin, std::int64_t end, bool held_out);
 
 }  // namespace headscope::training

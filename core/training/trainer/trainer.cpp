@@ -19,6 +19,7 @@
 #include "core/run/run_history.h"
 #include "core/training/job/job_keys.h"
 #include "core/training/job/number_text.h"
+#include "core/training/job/run_end.h"
 #include "core/training/job/schedule.h"
 #include "core/training/trainer/crew.h"
 #include "core/training/trainer/observer.h"
@@ -86,6 +87,9 @@ private:
         return s_.state.planned_steps > 0 && s_.state.step >= s_.state.planned_steps;
     }
     double elapsed() const { return before_ + seconds_since(start_) - paused_; }
+    /// Of this run alone: a fork's minutes count from its begin.
+    double own_time() const { return elapsed() - s_.state.begin_seconds; }
+    std::int64_t own_updates() const { return s_.state.step - s_.state.begin_step; }
 
     void emit(What what) {
         s_.journal->append(what);
@@ -104,7 +108,8 @@ private:
         if (s_.untold)
             emit(Snapshot{state().step, snapshot_name(state().step), s_.snapshots->bytes(state().step), 0,
                           state().best_step == state().step});
-        if (state().planned_steps > 0 && minutes() && s_.replays.empty()) plan_.resume(before_);
+        if (state().planned_steps > 0 && minutes() && s_.replays.empty()) plan_.resume(before_ - state().begin_seconds);
+        if (!s_.resumed && !minutes()) warn_of_intervals();
         if (request_.start == TrainRequest::Start::fork) snapshot();
         if (state().step > 0) return;
         if (s_.job.evaluation.every > 0 && !s_.validated_first) observer_.validate();
@@ -265,18 +270,30 @@ private:
                 std::from_chars(replay.value.data(), replay.value.data() + replay.value.size(), wish.value);
                 apply(wish, replay.value);
             }
-            if (s_.replays.empty() && minutes()) plan_.resume(elapsed());
+            if (s_.replays.empty() && minutes()) plan_.resume(own_time());
         }
     }
 
     void plan() {
         for (const Replay& replay : s_.replays)
             if (replay.action == "plan") return;  // it was planned before what is done again
-        const double time = elapsed();
-        if (plan_.over(time) && state().step > 0 && !done())
+        const double time = own_time();
+        const std::int64_t begin = state().begin_step, planned = state().planned_steps;
+        if (plan_.over(time) && own_updates() > 0 && !done()) {
             set_plan(state().step);
-        else if (const std::int64_t steps = plan_.plan(state().step, time, state().planned_steps); steps > 0)
-            set_plan(steps);
+        } else if (const std::int64_t steps = plan_.plan(own_updates(), time, planned > 0 ? planned - begin : 0);
+                   steps > 0) {
+            set_plan(begin + steps);
+            if (planned == 0) warn_of_intervals();
+        }
+    }
+
+    /// Of a run that has just been planned.
+    void warn_of_intervals() {
+        if (state().planned_steps <= 0) return;
+        for (const std::string& problem :
+             unreached_intervals(s_.job, state().begin_step, state().planned_steps, s_.held_out != nullptr))
+            log(LogLevel::warning, problem);
     }
 
     void set_plan(std::int64_t steps) {

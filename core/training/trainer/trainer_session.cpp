@@ -110,6 +110,8 @@ void open_fork(Session& session, const TrainRequest& request, Progress& progress
         session.state.best_validation = fresh.best_validation;
         session.state.least_validation = fresh.least_validation;
         session.state.waited = 0;
+        session.state.begin_step = state.step;
+        session.state.begin_seconds = state.seconds;
         if (state.data_hash != session.data->hash()) session.state.position = 0;
         if (fresh.planned_steps > 0 && fresh.planned_steps <= state.step)
             throw error_at_key(session.job, "training.steps",

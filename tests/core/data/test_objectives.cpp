@@ -381,7 +381,7 @@ TEST_CASE("Columns of GLUE and SuperGLUE are found by their names", "[data][obje
         std::string all;
         const auto path = corpus.write("a.jsonl", line + "\n");
         data::read_items(
-            InputFile(path), objective,
+            InputFile(path), data::SourceKind::json_lines, objective,
             [&](const data::TextItem& item) { all += item.text + (item.has_other ? "|" + item.other : ""); },
             [](std::uint64_t) {});
         return all;

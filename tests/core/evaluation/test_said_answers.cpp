@@ -62,7 +62,7 @@ TEST_CASE("An answer is generated to its end, cut to the model's length, and sco
         lines.push_back(evaluation::item_line(answered, 2, true));
     };
     NoProgress progress;
-    const auto rows = evaluation::run_tasks(model, wish, nullptr, 2, progress);
+    const auto rows = evaluation::run_tasks(model, wish, {}, 2, progress);
     CHECK(lines ==
           std::vector<std::string>{R"({"model":2,"task":"niah_single_1","item":0,"length":64,"prompt":"It is",)"
                                    R"("generated":" 1234567","score":0.5})"
@@ -97,7 +97,7 @@ TEST_CASE("ruler_retrieval is the eight and their mean, each once", "[evaluation
         tasks.insert(name);
     };
     NoProgress progress;
-    const auto rows = evaluation::run_tasks(model, wish, nullptr, 0, progress);
+    const auto rows = evaluation::run_tasks(model, wish, {}, 0, progress);
     REQUIRE(rows.size() == 9);
     CHECK(items.size() == 8 * 3);
     CHECK(tasks.size() == 8);
@@ -113,7 +113,7 @@ TEST_CASE("ruler_retrieval is the eight and their mean, each once", "[evaluation
     wish.seed = 2;
     const auto before = items.front().input;
     items.clear();
-    evaluation::run_tasks(model, wish, nullptr, 0, progress);
+    evaluation::run_tasks(model, wish, {}, 0, progress);
     CHECK(items.front().input != before);
 }
 
@@ -170,8 +170,7 @@ TEST_CASE("RULER's tasks refuse models without a tokenizer and lengths that hold
     auto model = counting();
     NoProgress progress;
     const auto refused = [&](const evaluation::Request& wrong, ErrorCode code, const std::string& part) {
-        CHECK_THROWS_MATCHES(evaluation::run_tasks(model, wrong, nullptr, 0, progress), Error,
-                             test::IsError(code, part));
+        CHECK_THROWS_MATCHES(evaluation::run_tasks(model, wrong, {}, 0, progress), Error, test::IsError(code, part));
     };
     auto wish = request({"ruler_vt"});
     wish.lengths = {100};
