@@ -474,7 +474,7 @@ void OnTextView::refresh_heading(const TextValues& values) {
     QString text = colouring() == TextColouring::row      ? tr("What %1 looks at").arg(name)
                    : colouring() == TextColouring::column ? tr("Who looks at %1").arg(name)
                                                           : tr("How much each token is looked at");
-    const QString layer = study()->site_name(selection().site);
+    const QString layer = study()->site_title(selection().site);
     const auto computed = kind();
     what_->setEnabled(colouring() != TextColouring::mass && !words() && !implicit());  // these have weights alone
     range_->setEnabled(!figures::of_norms(computed));
@@ -482,13 +482,13 @@ void OnTextView::refresh_heading(const TextValues& values) {
         text += scope() == HeadScope::all ? tr(" · rollout through all layers")
                                           : tr(" · rollout through the layers up to %1").arg(layer);
     else if (computed == figures::MapValues::layer_norms)
-        text += tr(" · norms of layer %1, all heads together").arg(layer);
+        text += tr(" · norms of %1, all heads together").arg(layer);
     else if (computed == figures::MapValues::norms)
-        text += tr(" · norms of layer %1, head %2").arg(layer).arg(selection().head);
+        text += tr(" · norms of %1, head %2").arg(layer).arg(selection().head);
     else if (scope() == HeadScope::head)
-        text += tr(" · layer %1, head %2").arg(study()->site_name(selection().site)).arg(selection().head);
+        text += tr(" · %1, head %2").arg(layer).arg(selection().head);
     else if (scope() == HeadScope::layer)
-        text += tr(" · layer %1, mean of its heads").arg(study()->site_name(selection().site));
+        text += tr(" · %1, mean of its heads").arg(layer);
     else
         text += values.sites < values.of_sites
                     ? tr(" · mean of all heads of %1 of %2 layers").arg(values.sites).arg(values.of_sites)

@@ -281,15 +281,9 @@ std::vector<std::int64_t> measured_sites(const Study& study) {
 }
 
 std::optional<std::int64_t> measured_site(const Study& study, const std::string& name) {
-    QString wanted = QString::fromStdString(name);
-    // Recipes tell the self-attention of a layer that has another one, too.
-    if (wanted.endsWith(QLatin1String(" self"))) wanted.chop(5);
-    for (const auto site : measured_sites(study)) {
-        // Recipes leave out words that all sites share.
-        const QString full = study.site_name(site);
-        if (full == wanted || full.endsWith(QLatin1Char(' ') + wanted) || full.startsWith(wanted + QLatin1Char(' ')))
-            return site;
-    }
+    const QString wanted = QString::fromStdString(name);
+    for (const auto site : measured_sites(study))
+        if (study.site_name(site) == wanted) return site;
     return std::nullopt;
 }
 

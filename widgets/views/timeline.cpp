@@ -12,6 +12,7 @@
 #include <QVBoxLayout>
 #include <cmath>
 
+#include "core/base/site_name.h"
 #include "core/workspace/measures.h"
 #include "core/workspace/probe_series.h"
 #include "widgets/plots/colour_map.h"
@@ -36,6 +37,11 @@ QComboBox* combo(QWidget* parent, const char* name, const QString& about) {
     box->setToolTip(about);
     box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     return box;
+}
+
+/// A moment may be of another run than the one that is chosen now.
+QString site_words(const std::vector<Site>& sites, std::int64_t site) {
+    return site < std::ssize(sites) ? QString::fromStdString(site_title(sites, site)) : QString();
 }
 
 QLabel* heading(QWidget* parent) {
@@ -338,7 +344,8 @@ void TimelineView::ask() {
 void TimelineView::draw() {
     const Moment& moment = maker_->made_moment();
     const Run* run = shelf_.current();
-    if (!run || !moment.wish.record || run->record->probes.empty()) return;
+    if (!run || !moment.wish.record || run->record->probes.empty() || !run->record->started) return;
+    const std::vector<Site>& sites = run->record->started->sites;
     const Theme& theme = desk().theme();
     std::vector<CurvePlot::Line> lines;
     const bool heads = moment.wish.of_site.has_value();
@@ -348,7 +355,7 @@ void TimelineView::draw() {
                                  ? static_cast<double>(i) / static_cast<double>(moment.lines.size() - 1)
                                  : figures::kNoShade;
         const std::int64_t id = heads && line.head >= 0 ? line.head : line.site;
-        lines.push_back({heads && line.head >= 0 ? tr("head %1").arg(line.head) : tr("layer %1").arg(line.site),
+        lines.push_back({heads && line.head >= 0 ? tr("head %1").arg(line.head) : site_words(sites, line.site),
                          member_colour(theme, static_cast<int>(i), shade), CurvePlot::Look::line, line.points,
                          static_cast<int>(id)});
     }
@@ -361,7 +368,7 @@ void TimelineView::draw() {
         if (!measure->unit.empty())
             title += QStringLiteral(" (%1)").arg(
                 QString::fromUtf8(measure->unit.data(), static_cast<int>(measure->unit.size())));
-        title += heads ? tr(", heads of layer %1").arg(*moment.wish.of_site) : tr(", layer by layer");
+        title += heads ? tr(", heads of %1").arg(site_words(sites, *moment.wish.of_site)) : tr(", layer by layer");
         plot_->set_title(title);
     }
     const std::size_t at = *workspace::probe_at(*run->record, shelf_.moment().step);
@@ -377,12 +384,18 @@ void TimelineView::draw() {
     radar_title_->setText(moment.wish.radar_head
                               ? tr("Indicators of head %1 at step %2").arg(*moment.wish.radar_head).arg(step)
                               : tr("Indicators of all layers at step %1").arg(step));
-    wall_->set(moment.wall, moment.sites, moment.heads, tr("This run kept no maps of its heads with its probes."));
+    QStringList labels, titles;
+    for (std::int64_t s = 0; s < std::min(moment.sites, std::ssize(sites)); ++s) {
+        labels << QString::fromStdString(site_label(sites, s));
+        titles << QString::fromStdString(site_heading(sites, s));
+    }
+    wall_->set(moment.wall, labels, titles, moment.heads,
+               tr("This run kept no maps of its heads with its probes."));
     wall_->set_chosen(shelf_.site(), shelf_.head());
     wall_title_->setText(
         moment.wall.isNull()
             ? tr("Maps of all heads")
-            : tr("Maps at step %1 · rows: layers · to %2").arg(step).arg(number_label(moment.highest)));
+            : tr("Maps at step %1 · rows: layers · colors end at %2").arg(step).arg(number_label(moment.highest)));
     wall_title_->setToolTip(tr("Mean weights of all heads: a row a layer, a column a head; colours end at %1")
                                 .arg(number_label(moment.highest)));
 }
@@ -408,7 +421,9 @@ std::optional<FigureWish> TimelineView::figure() const {
     FigureWish wish{"timeline", {}, {}};
     wish.paths << run->path;
     wish.options.indicator = indicator().toStdString();
-    if (of_heads()) wish.options.layer = shelf_.site();
+        const auto& sites = run->record->started->sites;
+    if (of_heads() && shelf_.site() < std::ssize(sites))
+        wish.options.layer = sites[static_cast<std::size_t>(shelf_.site())].layer;
     return wish;
 }
 

@@ -206,6 +206,7 @@ void MainWindow::run_item(int model) {
     choice.first = widgets::TextChoice::First::automatic;
     choice.chat = choice.repeat_token = choice.windows = false;
     choice.length = 0;
+    choice.whole = true;  // an answer that is cut off is no answer
     bool two_towers = false;
     for (const auto& card : engine_.models())
         if (card.id == model) two_towers = card.encoder_decoder;

@@ -252,7 +252,7 @@ void MainWindow::run_snapshot(int model) {
     constexpr std::int64_t kLength = 256;
     std::int64_t most = nothing ? kLength : choice.beyond_positions ? 0 : positions;
     if (nothing && positions > 0) most = std::min(most, positions);
-    if (most > 0 && (choice.length == 0 || choice.length > most)) choice.length = most;
+    if (most > 0 && (choice.length > most || (nothing && choice.length == 0))) choice.length = most;
     text_->set_choice(choice);
     choice.model = model;
     run(choice);

@@ -61,7 +61,7 @@ TypedText read(const std::shared_ptr<store::AnalysisFile>& file, const std::stri
         const auto types = file->token_types(s, site);
         TypedText::Row row{site,
                            here.layer,
-                           std::to_string(here.layer),
+                           site_label(*file, site),
                            here.heads,
                            (length + header.type_chunk - 1) / header.type_chunk,
                            {}};

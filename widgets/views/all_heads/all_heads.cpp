@@ -404,7 +404,7 @@ void AllHeads::show_pointed(std::int64_t site, std::int64_t head) {
         site = selection().site;
         head = selection().head;
     }
-    QString text = tr("Layer %1, head %2").arg(study()->site_name(site)).arg(head);
+    QString text = tr("%1, head %2").arg(study()->site_heading(site)).arg(head);
     if (site < std::ssize(sequences_) && sequences_[static_cast<std::size_t>(site)].empty())
         text += QStringLiteral(" · ") + (study()->running() ? tr("not analysed yet") : tr("the run ended before it"));
     pointed_->setText(text);

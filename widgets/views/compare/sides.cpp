@@ -27,7 +27,7 @@ QString shape_of(const Study& study) {
 
 QString CompareSide::name(bool with_head) const {
     QString text = study->name();
-    if (with_head) text += tr(" · layer %1 · head %2").arg(study->site_name(site)).arg(head);
+    if (with_head) text += tr(" · %1 · head %2").arg(study->site_title(site)).arg(head);
     if (study->sequences() <= 1) return text;
     return text + (sequence ? tr(" · sequence %1").arg(*sequence) : tr(" · all sequences"));
 }

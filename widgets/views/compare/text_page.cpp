@@ -210,7 +210,7 @@ void CompareText::show_sides(const CompareSides& sides) {
             if (shown_.texts[i]) areas_[i]->set_text(shown_.texts[i]);
             const CompareSide& side = i == 0 ? sides.left : sides.right;
             const QString title = (i == 0 ? tr("Left: %1") : tr("Right: %1")).arg(side.name(!shown_.layer)) +
-                                  (shown_.layer ? tr(" · layer %1").arg(side.study->site_name(side.site)) : QString());
+                                  (shown_.layer ? tr(" · %1").arg(side.study->site_title(side.site)) : QString());
             titles_[i]->setText(title);
             titles_[i]->setToolTip(title);
         }
@@ -272,9 +272,9 @@ void CompareText::show_message() {
     if (!failure_.isEmpty()) lines += failure_;
     for (const CompareSide* side : {&shown_.sides.left, &shown_.sides.right}) {
         if (side->done()) continue;
-        const QString line = (side->study->running() ? tr("%1: layer %2 is not computed yet.")
-                                                     : tr("%1: layer %2 was not computed, the run ended before."))
-                                 .arg(side->name(false), side->study->site_name(side->site));
+        const QString line = (side->study->running() ? tr("%1: %2 is not computed yet.")
+                                                     : tr("%1: %2 was not computed: the run ended before it."))
+                                 .arg(side->name(false), side->study->site_title(side->site));
         if (!lines.contains(line)) lines += line;
     }
     if (shown_.link && !shown_.link->any())

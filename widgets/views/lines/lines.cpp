@@ -320,8 +320,8 @@ bool LinesView::notice_without_maps() {
                         Q_EMIT desk().run_wanted(wish);
                     });
     } else if (!study()->site_done(sequence, selection().site)) {
-        show_notice(study()->running() ? tr("Layer %1 is not computed yet").arg(study()->site_name(selection().site))
-                                       : tr("Layer %1 was not computed").arg(study()->site_name(selection().site)),
+        show_notice(study()->running() ? tr("%1 is not computed yet").arg(study()->site_heading(selection().site))
+                                       : tr("%1 was not computed").arg(study()->site_heading(selection().site)),
                     study()->running() ? tr("Its lines appear as soon as it is.") : tr("The run ended before."));
     } else {
         return false;
@@ -401,7 +401,7 @@ void LinesView::refresh_counts() {
     if (!study()) return;
     const QLocale locale;
     const auto count = static_cast<qlonglong>(canvas_->lines_drawn());
-    QString text = tr("Layer %1 · ").arg(study()->site_name(selection().site));
+    QString text = tr("%1 · ").arg(study()->site_heading(selection().site));
     text += count == 1 ? tr("one line") : tr("%1 lines").arg(locale.toString(count));
     if (canvas_->lines_found() > canvas_->lines_drawn())
         text += tr(", the strongest of %1").arg(locale.toString(static_cast<qlonglong>(canvas_->lines_found())));

@@ -160,14 +160,14 @@ void MapView::refresh() {
     if (study.sites().empty()) return show_notice(tr("This model has no attention heads"));
     const std::int64_t sequence = selection().one_sequence(), site = selection().site;
     if (!study.site_done(sequence, site)) {
-        return show_notice(tr("Layer %1 is not there yet").arg(study.site_name(site)),
+        return show_notice(tr("%1 is not computed yet").arg(study.site_heading(site)),
                            study.running() ? tr("Its maps appear here as soon as the run has passed it.")
                                            : tr("The run ended before it. Run the analysis again to have it."));
     }
     const Site& about = study.sites()[static_cast<std::size_t>(site)];
     if (about.has_implicit && !study.has_maps(site)) {
         return show_notice(
-            tr("The implicit matrix of layer %1 was not recorded").arg(study.site_name(site)),
+            tr("The implicit matrix of %1 was not recorded").arg(study.site_title(site)),
             tr("This layer has no softmax: its outputs are a matrix, with signs, times its values. It is "
                "kept only when a run is asked to (--record implicit)."),
             study.running() ? QString() : tr("Run again with implicit matrices"), [this] {
@@ -180,11 +180,11 @@ void MapView::refresh() {
     }
     if (!about.has_matrix && !about.has_implicit) {
         if (study.mixer(site) == "fnet") {
-            return show_notice(tr("No matrix in layer %1").arg(study.site_name(site)),
+            return show_notice(tr("No matrix in %1").arg(study.site_title(site)),
                                tr("FNet's Fourier transforms mix tokens and features together: no matrix of tokens "
                                   "alone does that."));
         }
-        return show_notice(tr("No token mixing in layer %1").arg(study.site_name(site)),
+        return show_notice(tr("No token mixing in %1").arg(study.site_title(site)),
                            tr("This layer works on each token by itself: there is no matrix to show."));
     }
     noticed_ = noticed;
@@ -256,8 +256,8 @@ void MapView::show_map(const Shown& next) {
     wanted_cells_.reset();
     if (other_size) pointed_.reset();
     QString title = figures::of_layer(next.look.values)
-                        ? tr("Layer %1, all heads").arg(study.site_name(next.site))
-                        : tr("Layer %1, head %2").arg(study.site_name(next.site)).arg(next.head);
+                        ? tr("%1, all heads").arg(study.site_heading(next.site))
+                        : tr("%1, head %2").arg(study.site_heading(next.site)).arg(next.head);
     if (!next.sequence)
         title += tr(", mean over %1 sequences").arg(next.map->sequences());
     else if (study.sequences() > 1)
@@ -287,7 +287,7 @@ void MapView::show_strip() {
     words.removeAll(QString());
     const bool implicit = shown_.look.values == figures::MapValues::implicit;
     if (implicit && look_.values != figures::MapValues::weights)
-        words.prepend(tr("This layer has coefficients alone: its implicit matrix."));
+        words.prepend(tr("This layer has no weights: its implicit matrix is shown."));
     strip_text_->setText(words.join(QLatin1Char(' ')));
     const bool no_norms =
         !implicit && figures::of_norms(look_.values) && !look_.words && !study()->header().record.norms;

@@ -20,7 +20,7 @@ QString head_text(std::string_view text) {
 }  // namespace
 
 QString Overview::head_name(std::int64_t site, std::int64_t head) const {
-    return tr("Layer %1, head %2").arg(study()->site_name(site)).arg(head);
+    return tr("%1, head %2").arg(study()->site_heading(site)).arg(head);
 }
 
 void Overview::show_pointed(std::int64_t site, std::int64_t head) {

@@ -162,11 +162,11 @@ void TokenTypesView::refresh_types() {
     text_->set_theme(desk().theme());
     types_.clear();
     if (!shown) return;
-    const QString head = tr("Layer %1, head %2").arg(typed_place(*study(), shown->site).layer).arg(shown->head);
+    const QString head = tr("%1, head %2").arg(study()->site_heading(shown->site)).arg(shown->head);
     if (!study()->site_done(sequence, shown->site)) {
         strip_->set_types({}, -1);
         text_->set_strip(1, {});
-        return heading_->setText(study()->running() ? tr("%1: not there yet").arg(head)
+        return heading_->setText(study()->running() ? tr("%1: not computed yet").arg(head)
                                                     : tr("%1: the run ended before it").arg(head));
     }
     const Site& place = typed_place(*study(), shown->site);
