@@ -129,8 +129,8 @@ void MainWindow::build_panels() {
         QString message;
         try {
             for (const auto& name : analysis::bundled_texts(folder))
-                examples.push_back({QString::fromStdString(name),
-                                    QString::fromStdString(analysis::bundled_text(folder, name))});
+                examples.push_back(
+                    {QString::fromStdString(name), QString::fromStdString(analysis::bundled_text(folder, name))});
         } catch (const Error& error) {
             message = QString::fromUtf8(error.what());
         }

@@ -87,13 +87,13 @@ widgets::TokenPreview::Sequence chips_of(const store::SequenceTokens& tokens, st
                              .arg(token.part)
                              .arg(token.parts)
                              .arg(QString::fromStdString(token.label));
-        if (token.special) chip.hint += QObject::tr(", stands for no text");
+        if (token.special) chip.hint += QObject::tr(", special: no text of its own");
         sequence.chips.push_back(std::move(chip));
     }
     if (shown < display.size()) {
         widgets::TokenPreview::Chip more;
         more.text = QStringLiteral("…");
-        more.hint = QObject::tr("%1 more tokens, which are run and not shown here").arg(display.size() - shown);
+        more.hint = QObject::tr("%1 more tokens are analyzed, but not shown here").arg(display.size() - shown);
         sequence.chips.push_back(std::move(more));
     }
     return sequence;
@@ -181,8 +181,9 @@ std::shared_ptr<OpenModel> open_checkpoint(const QString& text) {
             special ? QString::fromStdString("[" + special->where + "] " + special->expected + "; " + special->found) +
                           QLatin1Char('\n')
                     : QString();
-        open_as_tensors(*open, why + QObject::tr("No config.json is beside it, so nothing says what model this is: it "
-                                                 "cannot be run. Its tensors can be looked at."));
+        open_as_tensors(
+            *open,
+            why + QObject::tr("The checkpoint has no config.json, so it cannot be run. You can look at its tensors."));
         return open;
     }
     try {
@@ -194,7 +195,7 @@ std::shared_ptr<OpenModel> open_checkpoint(const QString& text) {
         bare.name = open->card.name;
         open->card = bare;
         open->inspection = {};
-        open_as_tensors(*open, QObject::tr("This model cannot be run: %1. Its tensors can be looked at.").arg(what));
+        open_as_tensors(*open, QObject::tr("This model cannot be run: %1. You can look at its tensors.").arg(what));
         return open;
     }
     open_texts(*open);
@@ -312,10 +313,10 @@ widgets::TokenPreview make_preview(const OpenModel& model, const TextChoice& cho
     } catch (const Error& error) {
         preview.failure = QString::fromUtf8(error.what());
         if (preview.beyond && !choice.beyond_positions)
-            preview.failure =
-                QObject::tr("%1. Shorten it by Length, cut it into windows%2.")
-                    .arg(preview.failure,
-                         config.positions_are_a_table ? QString() : QObject::tr(", or tick Beyond trained positions"));
+            preview.failure = QObject::tr("%1. Set Length, tick “as windows”%2.")
+                                  .arg(preview.failure, config.positions_are_a_table
+                                                            ? QString()
+                                                            : QObject::tr(", or tick “Beyond trained positions”"));
     }
     analysis::EstimateOptions options;
     options.rate = rate;

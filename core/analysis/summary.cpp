@@ -46,7 +46,8 @@ Summary summarise(const store::AnalysisFile& file) {
     const std::size_t sequences = header.sequences.size(), sites = header.sites.size();
     Summary summary;
     for (std::size_t i = 0; i < sites; ++i) {
-        summary.rows.push_back({header.sites[i].layer, site_label(header.sites, static_cast<std::int64_t>(i)), header.sites[i].heads, {}});
+        summary.rows.push_back(
+            {header.sites[i].layer, site_label(header.sites, static_cast<std::int64_t>(i)), header.sites[i].heads, {}});
     }
     // `values` is [sequence, site, cells]; column `offset` of each row of `columns` cells.
     const auto add = [&](const std::string& name, const store::Values& values, std::size_t columns,

@@ -42,7 +42,8 @@ std::string site_title(std::span<const Site> sites, std::int64_t site) {
 
 std::string site_heading(std::span<const Site> sites, std::int64_t site) {
     std::string heading = site_title(sites, site);
-    if (heading.front() >= 'a' && heading.front() <= 'z') heading.front() = static_cast<char>(heading.front() - 'a' + 'A');
+    if (heading.front() >= 'a' && heading.front() <= 'z')
+        heading.front() = static_cast<char>(heading.front() - 'a' + 'A');
     return heading;
 }
 

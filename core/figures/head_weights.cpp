@@ -95,8 +95,7 @@ store::AnalysisFile::Map recorded_map(const store::AnalysisFile& file, std::int6
     check_recorded(file, s, site, recipe);
     auto map = file.map(s, site);
     if (!map) {
-        throw Error(ErrorCode::usage,
-                    "figure " + recipe + ", " + site_title(file, site) + " of " + file_name(file),
+        throw Error(ErrorCode::usage, "figure " + recipe + ", " + site_title(file, site) + " of " + file_name(file),
                     "expected a layer whose map was recorded", "found none");
     }
     return std::move(*map);

@@ -37,8 +37,8 @@ struct TextChoice {
     bool repeat_token = false;  ///< every token becomes the text's first one
     /// Tokens kept of each text; 0: all that the model has positions for, or all where `whole` or beyond_positions.
     std::int64_t length = 0;
-    bool whole = false;         ///< a text beyond the model's positions is refused, not cut
-    bool windows = false;       ///< cut into windows of `length` instead of to it
+    bool whole = false;    ///< a text beyond the model's positions is refused, not cut
+    bool windows = false;  ///< cut into windows of `length` instead of to it
     /// Transformer-XL: how many tokens are read at once, 0: all; and before them, -1: as the model has.
     std::int64_t segment = 0, memory = -1;
     bool beyond_positions = false;

@@ -127,8 +127,8 @@ bool TextPanel::refuse(const QString& text) {
     for (const TextSource& source : sources_)
         if (source.kind == TextSource::Kind::text) characters += source.value.size();
     if (characters <= kLongest) return false;
-    problem_->setText(tr("[text] expected at most %1 in all texts that are typed or pasted; found %2 with this one, "
-                         "which was not taken. Save it as a file, and add the file.")
+    problem_->setText(tr("[text] expected at most %1 in all typed and pasted texts; found %2 with this one. It was not "
+                         "added: save it as a file and add the file.")
                           .arg(characters_in_words(kLongest), QLocale::c().toString(characters)));
     problem_->show();
     Q_EMIT refused(problem_->text());
@@ -223,14 +223,14 @@ void TextPanel::touch() {
     logits_->setEnabled(!card || card->head);
     experts_->setVisible(card && card->experts);
     implicit_->setVisible(card && card->recurrent);
-    model_note_->setText(card ? tr("%1, %2 layers, %3 heads, %4%5")
-                                    .arg(card->family)
-                                    .arg(card->layers)
-                                    .arg(card->heads)
-                                    .arg(card->max_positions > 0 ? tr("%1 positions").arg(card->max_positions)
-                                                                 : tr("any length"))
-                                    .arg(card->tokenizer ? QString() : tr("; no tokenizer"))
-                              : tr("Open a checkpoint to run a text through it."));
+    model_note_->setText(
+        card ? tr("%1, %2 layers, %3 heads, %4%5")
+                   .arg(card->family)
+                   .arg(card->layers)
+                   .arg(card->heads)
+                   .arg(card->max_positions > 0 ? tr("%1 positions").arg(card->max_positions) : tr("any length"))
+                   .arg(card->tokenizer ? QString() : tr("; no tokenizer"))
+             : tr("Open a checkpoint to run a text through it."));
     model_note_->setToolTip(card ? card->note : QString());
     update_length();
     update_run();

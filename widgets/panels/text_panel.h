@@ -34,6 +34,7 @@ public:
 
     void set_models(const std::vector<ModelCard>& models);
     void set_examples(const std::vector<TextExample>& examples);
+    const std::vector<TextExample>& examples() const { return bundled_; }
     void set_theme(const Theme& theme);
     void choose_model(int id);
     /// The same for the user: another model than before begins with the length that suits it.

@@ -195,7 +195,7 @@ QWidget* TextPanel::build_sources() {
     connect(remove_, &QPushButton::clicked, this, &TextPanel::remove_source);
     connect(pair_, &QPlainTextEdit::textChanged, this, &TextPanel::touch);
     connect(pair_, &PlainEdit::too_long, this, [this](const QString&, qsizetype characters) {
-        problem_->setText(tr("[second text] expected at most %1; found %2, which were not taken")
+        problem_->setText(tr("[second text] expected at most %1; found %2. Nothing was pasted.")
                               .arg(characters_in_words(pair_->most()), characters_in_words(characters)));
         problem_->show();
         Q_EMIT refused(problem_->text());
@@ -215,7 +215,8 @@ QWidget* TextPanel::build_options() {
     grid->setVerticalSpacing(3);
     first_ = named(new QComboBox(box), "text_first", tr("The token before the text"));
     first_->addItems({tr("as the tokenizer does"), tr("yes"), tr("no")});
-    length_ = named(new QSpinBox(box), "text_length", tr("Tokens kept of each text. Without a number: all that the model has positions for"));
+    length_ = named(new QSpinBox(box), "text_length",
+                    tr("Tokens kept of each text. Without a number: all that the model has positions for"));
     length_->setRange(0, 1 << 24);
     length_->setSpecialValueText(tr("all"));
     length_->setSingleStep(64);
@@ -233,14 +234,15 @@ QWidget* TextPanel::build_options() {
     memory_->setValue(-1);
     memory_->setSpecialValueText(tr("the model's"));
     windows_ = option("text_windows", tr("as windows"), tr("Cut long texts into windows of this length instead"));
-    chat_ =
-        option("text_chat", tr("Chat template"), tr("Put the text into the checkpoint's chat template, as a user's message"));
+    chat_ = option("text_chat", tr("Chat template"),
+                   tr("Put the text into the checkpoint's chat template, as a user's message"));
     repeat_ = option("text_repeat", tr("Repeated token"),
                      tr("Replace every token by the text's first one (a probe of Lazy Attention)"));
     beyond_ = option("text_beyond", tr("Beyond trained positions"),
                      tr("Run past the trained length, where the model has no table of positions; figures mark it"));
     maps_ = option("text_maps", tr("Maps"), tr("Record queries, keys and row constants, from which maps are computed"));
-    states_ = option("text_states", tr("States"), tr("Record norms and variances of queries, keys, values and hidden states"));
+    states_ = option("text_states", tr("States"),
+                     tr("Record norms and variances of queries, keys, values and hidden states"));
     logits_ = option("text_logits", tr("Logits"), tr("Record the logits over the vocabulary (large files)"));
     experts_ = option("text_experts", tr("Experts"), tr("Record which experts process a token, and their weights"));
     implicit_ = option("text_implicit", tr("Implicit"),

@@ -9,8 +9,8 @@ namespace headscope::widgets {
 StatesView::StatesView(Desk* desk, QWidget* parent) : RecipeView(desk, "states", parent) {
     by_ = add_choice(
         "by", tr("Curves"),
-        tr("A curve for each layer (means over its heads), for each head of the "
-           "selected layer, or for the selected head in each layer"),
+        tr("Draw a curve for each layer (mean over its heads), for each head of the selected layer, or for the "
+           "selected head in each layer"),
         {{"layers", tr("By layer")}, {"heads", tr("Heads of the layer")}, {"head", tr("One head by layer")}});
 }
 
@@ -18,10 +18,9 @@ bool StatesView::missing() {
     if (study()->header().record.states) return false;
     const bool running = study()->running();
     show_notice(tr("States were not recorded"),
-                running ? tr("Norms and variances of queries, keys, values and hidden states are kept only when a run "
-                             "is asked to record states. When this run has ended it can be repeated with them.")
-                        : tr("Norms and variances of queries, keys, values and hidden states are kept only when a run "
-                             "is asked to record states. The same text and model can be run again with them."),
+                running ? tr("Norms and variances of queries, keys, values and hidden states are recorded on request. "
+                             "You can repeat this run with states when it has ended.")
+                        : tr("Norms and variances of queries, keys, values and hidden states are recorded on request."),
                 running ? QString() : tr("Run again with states"), [this] {
                     if (!study()) return;
                     RunWish wish;

@@ -129,14 +129,14 @@ TimelineView::TimelineView(Desk* desk, QWidget* parent)
 QWidget* TimelineView::make_bar() {
     auto* bar = new QWidget(content());
     auto* row = new FlowLayout(bar);
-    run_ = combo(bar, "timeline_run", tr("The run that is shown"));
+    run_ = combo(bar, "timeline_run", tr("Run"));
     run_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     run_->setMinimumContentsLength(18);
-    indicator_ = combo(bar, "timeline_indicator", tr("The indicator that is drawn"));
-    of_ = combo(bar, "timeline_of", tr("What a line is"));
+    indicator_ = combo(bar, "timeline_indicator", tr("Indicator"));
+    of_ = combo(bar, "timeline_of", tr("Draw one line per layer, or per head of the chosen layer"));
     of_->addItem(tr("Layers, means over heads"), QStringLiteral("layers"));
     of_->addItem(tr("Heads of the chosen layer"), QStringLiteral("heads"));
-    radar_of_ = combo(bar, "timeline_radar", tr("What the radars show"));
+    radar_of_ = combo(bar, "timeline_radar", tr("Radars of means over heads, or of the chosen head"));
     radar_of_->addItem(tr("Radars: means over heads"), QStringLiteral("mean"));
     radar_of_->addItem(tr("Radars: the chosen head"), QStringLiteral("head"));
     for (QComboBox* one : {run_, indicator_, of_, radar_of_}) row->addWidget(one);
@@ -163,7 +163,7 @@ QWidget* TimelineView::make_scrubber() {
     scrubber_ = new QSlider(Qt::Horizontal, box);
     scrubber_->setObjectName(QStringLiteral("timeline_scrubber"));
     scrubber_->setAccessibleName(tr("Step"));
-    scrubber_->setToolTip(tr("The step whose radars and maps are shown"));
+    scrubber_->setToolTip(tr("Step of the radars and maps"));
     scrubber_->setPageStep(5);
     step_ = new QLabel(box);
     step_->setObjectName(QStringLiteral("timeline_step"));
@@ -275,7 +275,7 @@ void TimelineView::fill_indicators(const workspace::LiveRun& record) {
 void TimelineView::refresh() {
     const Run* run = shelf_.current();
     if (!run) {
-        show_notice(tr("No run is open"), tr("Start one, or open the folder of one: drop it onto this window."),
+        show_notice(tr("No run is open"), tr("Start a run, or drop the folder of one onto this window."),
                     tr("New training"), [this] { Q_EMIT desk().view_wanted(QStringLiteral("train")); });
         return;
     }
@@ -296,9 +296,10 @@ void TimelineView::refresh() {
     const std::int64_t step = record.probes[at]->step;
     step_->setText(record.probe_gap > 0 ? tr("step %1, one in %2 steps shown").arg(step).arg(record.probe_gap)
                                         : tr("step %1").arg(step));
-    step_->setToolTip(record.probe_gap > 0 ? tr("There are more probes than memory should hold; the run's files have "
-                                                "them all, and so do figures that export makes")
-                                           : QString());
+    step_->setToolTip(
+        record.probe_gap > 0
+            ? tr("Memory holds only some of the probes. The run's files and exported figures have all of them")
+            : QString());
     // The nearest snapshot that is kept.
     const training::Snapshot* nearest = nullptr;
     for (const auto& snapshot : record.snapshots)
@@ -307,7 +308,7 @@ void TimelineView::refresh() {
     analyse_->setProperty("snapshot", nearest ? QString::fromStdString(nearest->name) : QString());
     analyse_->setText(nearest && nearest->step != step ? tr("Open the analysis of step %1").arg(nearest->step)
                                                        : tr("Open this snapshot's analysis"));
-    analyse_->setToolTip(nearest ? tr("Runs the text panel's text through the snapshot of step %1").arg(nearest->step)
+    analyse_->setToolTip(nearest ? tr("Run the text panel's text through the snapshot of step %1").arg(nearest->step)
                                  : tr("The run has kept no snapshot yet"));
     ask();
     draw();
@@ -319,10 +320,10 @@ void TimelineView::show_nothing(const Run& run) {
     splitter_->setVisible(!nothing);
     for (QComboBox* one : {indicator_, of_, radar_of_}) one->setEnabled(!nothing);
     if (nothing) play(false);
-    const QString why = run.alive()
-                            ? tr("Nothing has been measured yet: indicators come every so many steps, probe.every of "
-                                 "the job.")
-                            : tr("This run kept no indicators: its job has probe.every = 0, or it did not get so far.");
+    const QString why =
+        run.alive()
+            ? tr("No indicators yet. The job measures them every probe.every steps.")
+            : tr("This run has no indicators: its job has probe.every = 0, or it ended before the first probe.");
     nothing_->set(nothing ? why : QString(), tr("To the runs"),
                   [this] { Q_EMIT desk().view_wanted(QStringLiteral("run")); });
 }
@@ -389,14 +390,13 @@ void TimelineView::draw() {
         labels << QString::fromStdString(site_label(sites, s));
         titles << QString::fromStdString(site_heading(sites, s));
     }
-    wall_->set(moment.wall, labels, titles, moment.heads,
-               tr("This run kept no maps of its heads with its probes."));
+    wall_->set(moment.wall, labels, titles, moment.heads, tr("This run recorded no maps with its probes."));
     wall_->set_chosen(shelf_.site(), shelf_.head());
     wall_title_->setText(
         moment.wall.isNull()
             ? tr("Maps of all heads")
             : tr("Maps at step %1 · rows: layers · colors end at %2").arg(step).arg(number_label(moment.highest)));
-    wall_title_->setToolTip(tr("Mean weights of all heads: a row a layer, a column a head; colours end at %1")
+    wall_title_->setToolTip(tr("Mean weights of all heads, one row per layer and one column per head. Colors end at %1")
                                 .arg(number_label(moment.highest)));
 }
 
@@ -421,7 +421,7 @@ std::optional<FigureWish> TimelineView::figure() const {
     FigureWish wish{"timeline", {}, {}};
     wish.paths << run->path;
     wish.options.indicator = indicator().toStdString();
-        const auto& sites = run->record->started->sites;
+    const auto& sites = run->record->started->sites;
     if (of_heads() && shelf_.site() < std::ssize(sites))
         wish.options.layer = sites[static_cast<std::size_t>(shelf_.site())].layer;
     return wish;

@@ -315,18 +315,19 @@ FigureOption least_option() {
 
 void add_map_options(std::vector<FigureOption>& all) {
     const std::vector<std::string> maps{"attention", "difference"};
-    all.push_back(choice<MapValues>("values",
-                                    "Weights; scores before the normalizer; norms of what a key contributes, by one head or "
-                                    "by all of a layer; rollout through the layers up to this one",
-                                    {"attention", "text", "difference"},
-                                    {{"weights", MapValues::weights},
-                                     {"scores", MapValues::logits},
-                                     {"norms", MapValues::norms},
-                                     {"layer-norms", MapValues::layer_norms},
-                                     {"rollout", MapValues::rollout}},
-                                    [](FigureRequest& r) -> MapValues& { return r.options.values; },
-                                    {{"logits", MapValues::logits}}));
-    all.push_back(choice<Pooling>("pooling", "What a cell shows of the pairs under it; maximum of scores: greatest magnitude",
+    all.push_back(choice<MapValues>(
+        "values",
+        "Weights; scores before the normalizer; norms of what a key contributes, by one head or "
+        "by all of a layer; rollout through the layers up to this one",
+        {"attention", "text", "difference"},
+        {{"weights", MapValues::weights},
+         {"scores", MapValues::logits},
+         {"norms", MapValues::norms},
+         {"layer-norms", MapValues::layer_norms},
+         {"rollout", MapValues::rollout}},
+        [](FigureRequest& r) -> MapValues& { return r.options.values; }, {{"logits", MapValues::logits}}));
+    all.push_back(choice<Pooling>("pooling",
+                                  "What a cell shows of the pairs under it; maximum of scores: greatest magnitude",
                                   maps, {{"maximum", Pooling::maximum}, {"mean", Pooling::mean}},
                                   [](FigureRequest& r) -> Pooling& { return r.options.pooling; }));
     all.push_back(pixels_option());
@@ -445,8 +446,8 @@ std::string current_recipe(const std::string& name) {
 }
 
 bool has_option(const std::string& recipe, const FigureOption& option) {
-    return option.recipes.empty() || std::find(option.recipes.begin(), option.recipes.end(), current_recipe(recipe)) !=
-                                         option.recipes.end();
+    return option.recipes.empty() ||
+           std::find(option.recipes.begin(), option.recipes.end(), current_recipe(recipe)) != option.recipes.end();
 }
 
 }  // namespace headscope::figures

@@ -379,7 +379,8 @@ std::string heads_note(const store::AnalysisFile& file, const FigureOptions& opt
     return head_words(options, layer);
 }
 
-std::string title_of(const store::AnalysisFile& file, const std::vector<Coloured>& texts, const FigureOptions& options) {
+std::string title_of(const store::AnalysisFile& file, const std::vector<Coloured>& texts,
+                     const FigureOptions& options) {
     switch (colour_of(options)) {
         case TextColour::loss:
             return "Loss of each token";
@@ -392,7 +393,8 @@ std::string title_of(const store::AnalysisFile& file, const std::vector<Coloured
     const std::string& piece = texts.front().token;
     const std::string token =
         std::to_string(chosen_token(options, colour_of(options))) + (piece.empty() ? "" : " “" + piece + "”");
-    return (looks ? "What token " + token + " looks at, " : "Who looks at token " + token + ", ") + heads_note(file, options);
+    return (looks ? "What token " + token + " looks at, " : "Who looks at token " + token + ", ") +
+           heads_note(file, options);
 }
 
 std::string scale_note(const ColourScale& scale, const FigureOptions& options) {

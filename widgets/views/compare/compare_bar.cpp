@@ -63,7 +63,7 @@ CompareBar::CompareBar(QWidget* parent)
     add_mode(CompareMode::heads, "compare_heads", tr("Heads"),
              tr("The difference of a measure for every head, the heads that differ most, the loss"));
     add_mode(CompareMode::text, "compare_text", tr("Text"),
-             tr("Both texts, coloured by the difference of how much each token is looked at"));
+             tr("Both texts, colored by the difference of how much each token is looked at"));
     modes_->button(0)->setChecked(true);
     left_->setObjectName(QStringLiteral("compare_left"));
     left_->setTextFormat(Qt::PlainText);

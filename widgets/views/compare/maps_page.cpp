@@ -269,7 +269,7 @@ void CompareMaps::show_message() {
         }
     if (implicit(left) != implicit(right))
         lines +=
-            tr("Weights and signed coefficients are subtracted: the colours of each map are its own, and the "
+            tr("Weights and signed coefficients are subtracted: the colors of each map are its own, and the "
                "scale between is the right one's.");
     if (look_.logits() && (implicit(left) || implicit(right)))
         lines += tr("A recurrent layer has coefficients, no scores.");

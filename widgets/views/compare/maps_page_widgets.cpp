@@ -66,8 +66,7 @@ void CompareMaps::make_widgets() {
         connect(plots_[which], &MapPlot::pointed, this, [this, which](qint64 q, qint64 k) { point(which, q, k); });
         connect(plots_[which], &MapPlot::chosen, this, [this, which](qint64 q, qint64 k) { choose(which, q, k); });
     }
-    values_ = make_choice("compare_values", tr("What is shown"),
-                          tr("Show weights, or scores before the normalizer"));
+    values_ = make_choice("compare_values", tr("What is shown"), tr("Show weights, or scores before the normalizer"));
     values_->addItem(tr("Weights"), QStringLiteral("weights"));
     values_->addItem(tr("Scores"), QStringLiteral("logits"));
     connect(values_, &QComboBox::currentIndexChanged, this, [this] {
@@ -75,7 +74,7 @@ void CompareMaps::make_widgets() {
         if (shown_.sides.open(*desk_)) show_sides(CompareSides(shown_.sides));
         Q_EMIT state_changed();
     });
-    scale_ = make_choice("compare_scale", tr("Colour scale"),
+    scale_ = make_choice("compare_scale", tr("Color scale"),
                          tr("How values become colors. Automatic: weights by square root, of long texts logarithmic; "
                             "their difference by square root; scores linear"));
     scale_->addItem(tr("Automatic"), QStringLiteral("by_length"));
