@@ -99,7 +99,7 @@ constexpr std::array kRecipes{
     Entry{"scaling", "a metric against the number of parameters, dots by size", "evaluations of several sizes", nullptr,
           scaling, kEvaluations},
     Entry{"retention",
-          "what is left of --baseline's scores, against the parameters; a table with elasticity and compression",
+          "share of --baseline's results that is left, against the parameters; a table with elasticity and compression",
           "evaluations, and --baseline NAME", nullptr, retention, kEvaluations},
     Entry{"cost",
           "operations and bytes of every mixer against length by the papers' formulas, a table, and what was measured",
