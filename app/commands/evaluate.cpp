@@ -369,11 +369,10 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--task", options->tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
     add_option(
         *command, "--data", options->data,
-        "Texts to score: files, folders, patterns or corpora, a row for each, ENTRY or NAME=ENTRY (NAME defaults to "
-        "the "
-        "file's stem); else what the run held out. Of lm-eval's tasks: the folder of their data sets, "
-        "TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of classify and translation: files "
-        "of JSON lines, FILE or NAME=FILE, whose results are called NAME");
+        "Text to evaluate: files, folders, patterns or a corpus; else what the run held out. Of lm-eval's tasks: the "
+        "folder of their data sets, TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of "
+        "classify "
+        "and translation: files of JSON lines, FILE or NAME=FILE, whose results are called NAME");
     add_option(
         *command, "--length", options->lengths,
         "Context lengths in tokens: 128,256,512; of lm-eval's tasks one, the most that the model may read at once");
@@ -395,7 +394,7 @@ void add_evaluate(CLI::App& app, Context& context) {
         ->check(CLI::NonNegativeNumber);
     add_option(*command, "--prefix", options->prefix,
                "The token before a text: auto (its beginning or end token), none, or an id");
-    add_option(*command, "--tokens", options->tokens, "Score the first N tokens only")->check(CLI::NonNegativeNumber);
+    add_option(*command, "--tokens", options->tokens, "Evaluate the first N tokens only")->check(CLI::NonNegativeNumber);
     add_option(*command, "--sequences", options->sequences,
                "Sequences of a generated task (256), items of one of RULER's at each length (500)")
         ->check(in_range(1, 1 << 24));

@@ -177,3 +177,29 @@ TEST_CASE("A checkpoint that is asked for while it comes is opened once", "[app]
         REQUIRE(QTest::qWaitFor([&] { return failed.count() == i; }, kPatience));
     }
 }
+
+TEST_CASE("A text is cut to the model's positions unless it is to be read whole", "[app][engine]") {
+    Snapshots snapshots(1);
+    const auto model = snapshots.engine.opened(snapshots.ids[0]);
+    const std::int64_t positions = model->inspection.config.max_positions;
+    REQUIRE(positions > 0);
+    widgets::TextChoice choice = Snapshots::choice(snapshots.ids[0]);
+    choice.sources[0].value = QStringLiteral("word ").repeated(static_cast<int>(positions));
+    const auto tokens = [&] { return std::ssize(read_choice(*model, choice, {}, {}).sequences.at(0).ids); };
+    CHECK(tokens() == positions);
+    QSignalSpy previewed(&snapshots.engine, &Engine::previewed);
+    snapshots.engine.preview(choice);
+    REQUIRE(previewed.wait(kPatience));
+    const auto preview = previewed.first().first().value<widgets::TokenPreview>();
+    CHECK(preview.failure.toStdString() == "");
+    CHECK(preview.sequences.at(0).tokens == positions);
+    choice.whole = true;
+    const std::int64_t whole = tokens();
+    CHECK(whole > positions);
+    CHECK(preview.uncut == whole);
+    choice.whole = false;
+    choice.beyond_positions = true;
+    CHECK(tokens() == whole);
+    choice.length = 16;
+    CHECK(tokens() == 16);
+}

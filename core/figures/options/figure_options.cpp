@@ -85,7 +85,7 @@ FigureOption head_option() {
                         "Head, counted from 0; lines: may repeat; attention: or mean, of several files one each, as "
                         "0,mean,5",
                         {},
-                        {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators",
+                        {"radar", "scores", "attention", "lines", "text", "states", "difference", "indicators",
                          "thumbnails", "timeline", "token-types", "branch-weights", "bias", "mass"},
                         true,
                         {},
@@ -322,17 +322,19 @@ FigureOption least_option() {
 
 void add_map_options(std::vector<FigureOption>& all) {
     const std::vector<std::string> maps{"attention", "difference"};
-    all.push_back(choice<MapValues>("values",
-                                    "Weights; logits: the scores before the normaliser; norms: of what a key gives, by "
-                                    "one head or by all of a layer; rollout through the layers up to this one",
-                                    {"attention", "text", "difference"},
-                                    {{"weights", MapValues::weights},
-                                     {"logits", MapValues::logits},
-                                     {"norms", MapValues::norms},
-                                     {"layer-norms", MapValues::layer_norms},
-                                     {"rollout", MapValues::rollout}},
-                                    [](FigureRequest& r) -> MapValues& { return r.options.values; }));
-    all.push_back(choice<Pooling>("pooling", "What a cell shows of the pairs under it; logits: greatest magnitude",
+    all.push_back(choice<MapValues>(
+        "values",
+        "Weights; scores before the normalizer; norms of what a key contributes, by one head or "
+        "by all of a layer; rollout through the layers up to this one",
+        {"attention", "text", "difference"},
+        {{"weights", MapValues::weights},
+         {"scores", MapValues::logits},
+         {"norms", MapValues::norms},
+         {"layer-norms", MapValues::layer_norms},
+         {"rollout", MapValues::rollout}},
+        [](FigureRequest& r) -> MapValues& { return r.options.values; }, {{"logits", MapValues::logits}}));
+    all.push_back(choice<Pooling>("pooling",
+                                  "What a cell shows of the pairs under it; maximum of scores: greatest magnitude",
                                   maps, {{"maximum", Pooling::maximum}, {"mean", Pooling::mean}},
                                   [](FigureRequest& r) -> Pooling& { return r.options.pooling; }));
     all.push_back(pixels_option());
@@ -412,7 +414,7 @@ std::vector<FigureOption> all_options() {
     all.push_back(optional_count("to-key", "First key that is left out", any, &FigureOptions::to_key));
     add_text_options(all);
     all.push_back(choice<Stage>("stage", "Scores before the softmax, weights after it (needs maps), or both",
-                                {"logits"}, {{"before", Stage::before}, {"after", Stage::after}, {"both", Stage::both}},
+                                {"scores"}, {{"before", Stage::before}, {"after", Stage::after}, {"both", Stage::both}},
                                 [](FigureRequest& r) -> Stage& { return r.options.stage; }));
     add_record_options(all);
 
@@ -446,9 +448,13 @@ const FigureOption* find_figure_option(const std::string& name) {
     return found == all.end() ? nullptr : &*found;
 }
 
+std::string current_recipe(const std::string& name) {
+    return name == "logits" ? "scores" : name;
+}
+
 bool has_option(const std::string& recipe, const FigureOption& option) {
     return option.recipes.empty() ||
-           std::find(option.recipes.begin(), option.recipes.end(), recipe) != option.recipes.end();
+           std::find(option.recipes.begin(), option.recipes.end(), current_recipe(recipe)) != option.recipes.end();
 }
 
 }  // namespace headscope::figures

@@ -173,3 +173,18 @@ TEST_CASE("Values that cannot be are refused with what is expected", "[figures][
     CHECK(refusal("font-family", {""}).find("font") != std::string::npos);
     CHECK(refusal("colour-map", {"viridis", "blue-orange"}).empty());
 }
+
+TEST_CASE("Older names of figures and values are accepted and written as today's", "[figures][options]") {
+    CHECK(current_recipe("logits") == "scores");
+    CHECK(current_recipe("radar") == "radar");
+    CHECK(has_option("logits", *find_figure_option("stage")));
+    FigureRequest older, today;
+    find_figure_option("values")->set(older, {"logits"});
+    find_figure_option("values")->set(today, {"scores"});
+    CHECK(older == today);
+    CHECK(older.options.values == MapValues::logits);
+    CHECK(find_figure_option("values")->get(older) == std::vector<std::string>{"scores"});
+    const auto& listed = find_figure_option("values")->choices;
+    CHECK(std::find(listed.begin(), listed.end(), "logits") == listed.end());
+    for (const auto& recipe : recipes()) CHECK(recipe.name == current_recipe(recipe.name));
+}
