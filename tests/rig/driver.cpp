@@ -10,6 +10,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QPlainTextEdit>
 #include <cstdio>
 
@@ -20,6 +21,7 @@
 #include "widgets/frame/view_area.h"
 #include "widgets/plots/figure_view.h"
 #include "widgets/turns.h"
+#include "widgets/views/overview/overview_grid.h"
 
 namespace headscope::app {
 namespace {
@@ -106,6 +108,23 @@ QJsonObject Driver::answer(const QJsonObject& request) {
         int walked = 0;
         const QStringList faults = tests::wheel_faults(walked);
         return {{"faults", QJsonArray::fromStringList(faults)}, {"walked", walked}};
+    }
+    if (request.contains("cell")) {
+        const auto* grid = qobject_cast<widgets::HeadGrid*>(find_widget(QStringLiteral("heat_map")));
+        const QJsonArray at = request["cell"].toArray();
+        const QRect rect = grid ? grid->cell(at[0].toInt(), at[1].toInt()) : QRect();
+        return {{"rect", QJsonArray{rect.x(), rect.y(), rect.width(), rect.height()}}};
+    }
+    if (request.contains("menu")) {
+        auto* menu = qobject_cast<QMenu*>(find_widget(request["menu"].toString()));
+        if (!menu) return {{"done", false}};
+        Q_EMIT menu->aboutToShow();
+        for (QAction* entry : menu->actions()) {
+            if (entry->objectName() != request["entry"].toString() || !entry->isEnabled()) continue;
+            entry->trigger();
+            return {{"done", true}};
+        }
+        return {{"done", false}};
     }
     if (request.contains("tabs")) {
         const widgets::ViewArea* area = nullptr;
