@@ -223,7 +223,10 @@ void MainWindow::update_actions() {
     for (const char* name : {"next_head", "previous_head", "next_layer", "previous_layer", "next_analysis"})
         enable(name, study != nullptr);
     update_tasks();
-    model_status_->setText(study ? study->model_name() : QString());
+    constexpr int kMostModel = 200;  ///< pixels: the status bar must fit a narrow window
+    const QString model = study ? study->model_name() : QString();
+    model_status_->setText(fontMetrics().elidedText(model, Qt::ElideMiddle, kMostModel));
+    model_status_->setToolTip(model);
     setWindowTitle(study ? tr("%1 – Headscope").arg(study->name()) : QStringLiteral("Headscope"));
 }
 

@@ -35,6 +35,9 @@ public:
     /// What Export draws for what is shown; empty: nothing is shown.
     virtual std::optional<FigureWish> figure() const { return std::nullopt; }
 
+    /// The least height at a width: a scroll area around the view leaves the rest to plots and lists.
+    int heightForWidth(int width) const override;
+
     /// What can be done in this view now, by name: for the palette.
     QList<QAction*> commands() const;
     /// Possible or not: for the list of keys.

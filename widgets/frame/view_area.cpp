@@ -14,6 +14,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
@@ -107,21 +108,29 @@ ViewArea::ViewArea(Desk* desk, ViewKind::Area area, QWidget* parent) : QWidget(p
     column->addWidget(places_, 1);
     first_ = QLatin1String(kinds_.front()->name);
     place_views();
+    area_ == ViewKind::Area::analysis ? follow_analyses() : follow_training();
+    connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) { follow_focus(now); });
+    update_tabs();
+}
+
+void ViewArea::follow_analyses() {
     connect(desk_, &Desk::studies_changed, this, &ViewArea::update_tabs);
     connect(desk_, &Desk::study_gone, this, &ViewArea::update_tabs);
-    connect(desk_, &Desk::selection_changed, this, &ViewArea::update_tabs);
-    connect(&desk_->runs(), &RunShelf::runs_changed, this, &ViewArea::update_tabs);
-    connect(&desk_->evaluations(), &EvaluationShelf::changed, this, &ViewArea::update_tabs);
-    connect(&desk_->evaluations(), &EvaluationShelf::evaluating_changed, this, &ViewArea::update_tabs);
+    connect(desk_, &Desk::selection_changed, this, [this] {
+        if (std::exchange(study_, desk_->selection().study) != desk_->selection().study) update_tabs();
+    });
     const auto follow_tensors = [this] {
-        if (desk_->tensors())
-            connect(desk_->tensors(), &TensorSource::models_changed, this, &ViewArea::update_tabs,
-                    Qt::UniqueConnection);
+        if (desk_->tensors()) connect(desk_->tensors(), &TensorSource::models_changed, this, &ViewArea::update_tabs);
         update_tabs();
     };
     connect(desk_, &Desk::tensors_changed, this, follow_tensors);
-    connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) { follow_focus(now); });
     follow_tensors();
+}
+
+void ViewArea::follow_training() {
+    connect(&desk_->runs(), &RunShelf::runs_changed, this, &ViewArea::update_tabs);
+    connect(&desk_->evaluations(), &EvaluationShelf::changed, this, &ViewArea::update_tabs);
+    connect(&desk_->evaluations(), &EvaluationShelf::evaluating_changed, this, &ViewArea::update_tabs);
 }
 
 void ViewArea::build_tabs() {

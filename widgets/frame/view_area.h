@@ -60,6 +60,8 @@ Q_SIGNALS:
 private:
     const ViewKind* kind(const QString& name) const;
     bool on_tab(const ViewKind& kind) const;
+    void follow_analyses();
+    void follow_training();
     void build_tabs();
     void build_places();
     void place_views();
@@ -89,6 +91,7 @@ private:
     TabButton* second_title_ = nullptr;
     QString first_, second_;
     bool second_in_front_ = false;
+    int study_ = 0;  ///< that the tabs were made for
 };
 
 }  // namespace headscope::widgets

@@ -27,7 +27,7 @@ namespace {
 using widgets::Run;
 using widgets::RunShelf;
 
-constexpr int kMostStatus = 420;  ///< pixels
+constexpr int kMostStatus = 300;  ///< pixels
 
 }  // namespace
 
