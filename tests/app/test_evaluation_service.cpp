@@ -5,6 +5,7 @@
 #include <QTest>
 #include <filesystem>
 
+#include "app/window/launch.h"
 #include "app/window/training/evaluate_offer.h"
 #include "core/run/run_folder.h"
 #include "tests/catch_with_torch.h"

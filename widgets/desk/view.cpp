@@ -65,6 +65,13 @@ View::View(Desk* desk, QWidget* parent, Of of)
     connect(desk_, &Desk::arrived, this, &View::refresh_later);
 }
 
+int View::heightForWidth(int width) const {
+    const QLayout* inside = stack_->currentWidget()->layout();
+    if (!inside) return -1;
+    return inside->hasHeightForWidth() ? inside->totalMinimumHeightForWidth(width)
+                                       : inside->totalMinimumSize().height();
+}
+
 void View::refresh_later() {
     outdated_ = true;
     if (waiting_ || !isVisible()) return;

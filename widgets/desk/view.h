@@ -35,6 +35,9 @@ public:
     /// What Export draws for what is shown; empty: nothing is shown.
     virtual std::optional<FigureWish> figure() const { return std::nullopt; }
 
+    /// The least height at a width: a scroll area around the view leaves the rest to plots and lists.
+    int heightForWidth(int width) const override;
+
     /// What can be done in this view now, by name: for the palette.
     QList<QAction*> commands() const;
     /// Possible or not: for the list of keys.
@@ -105,15 +108,29 @@ private:
     bool waiting_ = false, outdated_ = true;
 };
 
+/// Whether a view has something to show of what is open.
+enum class Presence {
+    none,        ///< nothing open has it
+    unrecorded,  ///< the analysis lacks it; another run of the same text records it
+    filled,
+};
+
+/// Views on one tab of the window, in the order of tabs. The last group of each page has no tab of its own.
+enum class ViewGroup { heads, map, text, distributions, layers, compare, other, job, runs, results, cost };
+inline constexpr int kViewGroups = 11;
+
 /// A kind of view, as the window lists it.
 struct ViewKind {
     const char* name;   ///< in session files and object names
     const char* title;  ///< on its tab
-    const char* hint;   ///< one sentence: what it answers
+    const char* hint;   ///< one sentence: the question that it answers
     View* (*make)(Desk* desk, QWidget* parent);
-    /// Which of the window's two groups of views it belongs to.
+    ViewGroup group;
+    /// Reads headers of what is open, no values: asked whenever something is opened, closed or chosen.
+    Presence (*presence)(const Desk& desk);
+    /// The page of the window that it is on.
     enum class Area { analysis, training };
-    Area area = Area::analysis;
+    Area area() const { return group >= ViewGroup::job ? Area::training : Area::analysis; }
 };
 
 /// All of views/list.inc, in their order.

@@ -13,6 +13,7 @@
 #include <array>
 #include <cmath>
 
+#include "widgets/desk/presence.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"
@@ -436,8 +437,11 @@ std::optional<FigureWish> CostView::figure() const {
     return wish;
 }
 
-extern const ViewKind kCost{"cost", "Cost", "What mixers cost by the paper, and here",
+extern const ViewKind kCost{"cost",
+                            "Cost",
+                            "What mixers cost by the paper, and here",
                             [](Desk* desk, QWidget* parent) -> View* { return new CostView(desk, parent); },
-                            ViewKind::Area::training};
+                            ViewGroup::cost,
+                            always};
 
 }  // namespace headscope::widgets

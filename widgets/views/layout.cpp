@@ -15,6 +15,7 @@
 #include <map>
 
 #include "core/cost/mixer_cost.h"
+#include "widgets/desk/presence.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"
 #include "widgets/training/layer_column.h"
@@ -412,8 +413,11 @@ void LayoutView::fit_costs() {
                            (scrolls ? costs_->horizontalScrollBar()->sizeHint().height() : 0));
 }
 
-extern const ViewKind kLayout{"layout", "Layers", "Which layer mixes how: the layout editor",
+extern const ViewKind kLayout{"layout",
+                              "Layers",
+                              "Which layer mixes how: the layout editor",
                               [](Desk* desk, QWidget* parent) -> View* { return new LayoutView(desk, parent); },
-                              ViewKind::Area::training};
+                              ViewGroup::job,
+                              always};
 
 }  // namespace headscope::widgets

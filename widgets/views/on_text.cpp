@@ -15,6 +15,7 @@
 #include "core/figures/map_values.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_types.h"
+#include "widgets/desk/presence.h"
 #include "widgets/panels/expert_cells.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/banner.h"
@@ -638,7 +639,11 @@ std::optional<FigureWish> OnTextView::figure() const {
     return wish;
 }
 
-extern const ViewKind kOnText{"on_text", "On text", "What a token looks at, and who looks at it, on the text itself",
-                              [](Desk* desk, QWidget* parent) -> View* { return new OnTextView(desk, parent); }};
+extern const ViewKind kOnText{"on_text",
+                              "On text",
+                              "What a token looks at, and who looks at it, on the text itself",
+                              [](Desk* desk, QWidget* parent) -> View* { return new OnTextView(desk, parent); },
+                              ViewGroup::text,
+                              with_sites};
 
 }  // namespace headscope::widgets

@@ -4,6 +4,7 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include "widgets/desk/presence.h"
 #include "widgets/text/banner.h"
 #include "widgets/training/run_bar.h"
 #include "widgets/training/run_plots.h"
@@ -81,8 +82,11 @@ std::optional<FigureWish> RunView::figure() const {
     return wish;
 }
 
-extern const ViewKind kRun{"run", "Runs", "How runs go: loss, speed, memory, samples, and their controls",
+extern const ViewKind kRun{"run",
+                           "Runs",
+                           "How runs go: loss, speed, memory, samples, and their controls",
                            [](Desk* desk, QWidget* parent) -> View* { return new RunView(desk, parent); },
-                           ViewKind::Area::training};
+                           ViewGroup::runs,
+                           with_runs};
 
 }  // namespace headscope::widgets

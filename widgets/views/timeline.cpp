@@ -15,6 +15,7 @@
 #include "core/base/site_name.h"
 #include "core/workspace/measures.h"
 #include "core/workspace/probe_series.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/figure_view.h"
 #include "widgets/plots/ticks.h"
@@ -427,8 +428,11 @@ std::optional<FigureWish> TimelineView::figure() const {
     return wish;
 }
 
-extern const ViewKind kTimeline{"timeline", "Timeline", "How indicators and maps of a run change while it trains",
+extern const ViewKind kTimeline{"timeline",
+                                "Timeline",
+                                "How indicators and maps of a run change while it trains",
                                 [](Desk* desk, QWidget* parent) -> View* { return new TimelineView(desk, parent); },
-                                ViewKind::Area::training};
+                                ViewGroup::runs,
+                                with_runs};
 
 }  // namespace headscope::widgets

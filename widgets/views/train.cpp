@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 #include <cmath>
 
+#include "widgets/desk/presence.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/training/facts.h"
@@ -193,8 +194,11 @@ void TrainView::restore(const QJsonObject& state) {
     refresh_later();
 }
 
-extern const ViewKind kTrain{"train", "New training", "What to train: a job as form and text, and what it will take",
+extern const ViewKind kTrain{"train",
+                             "New training",
+                             "What to train: a job as form and text, and what it will take",
                              [](Desk* desk, QWidget* parent) -> View* { return new TrainView(desk, parent); },
-                             ViewKind::Area::training};
+                             ViewGroup::job,
+                             always};
 
 }  // namespace headscope::widgets

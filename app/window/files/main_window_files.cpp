@@ -126,6 +126,7 @@ void MainWindow::show_model(int model) {
 
 void MainWindow::opened_study(widgets::Study* study) {
     const QString path = QString::fromStdString(study->path().string());
+    give_name(study);
     const bool of_run = !run_file_.isEmpty() && path == run_file_;
     if (of_run) {
         run_file_.clear();
@@ -148,6 +149,7 @@ void MainWindow::opened_study(widgets::Study* study) {
     connect(study, &widgets::Study::arrived, this, [this, study] { picture_recent(study); });
     picture_recent(study);
     settled(path);
+    if (leftovers_.contains(path)) offer_leftovers();
 }
 
 void MainWindow::remember(const widgets::Study& study) {
@@ -286,7 +288,7 @@ void MainWindow::export_figure(const widgets::FigureWish& wish) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-    if (!ask_about_training()) {
+    if (!ask_about_work()) {
         event->ignore();
         return;
     }

@@ -11,6 +11,7 @@
 
 #include "core/base/text.h"
 #include "core/figures/recipe.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/map_plot.h"
 #include "widgets/views/compare/heads_page.h"
 #include "widgets/views/compare/maps_page.h"
@@ -359,8 +360,11 @@ std::optional<FigureWish> CompareView::figure() const {
     return wish;
 }
 
-const ViewKind kCompare{"compare", "Compare",
+const ViewKind kCompare{"compare",
+                        "Compare",
                         "What differs: two models on one text, two texts, two heads, before and after switching off.",
-                        [](Desk* desk, QWidget* parent) -> View* { return new CompareView(desk, parent); }};
+                        [](Desk* desk, QWidget* parent) -> View* { return new CompareView(desk, parent); },
+                        ViewGroup::compare,
+                        with_sites};
 
 }  // namespace headscope::widgets

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "core/figures/recipe.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/views/lines/head_chips.h"
@@ -482,7 +483,11 @@ std::optional<FigureWish> LinesView::figure() const {
     return wish;
 }
 
-extern const ViewKind kLines{"lines", "Lines", "Which tokens are linked, for one head or several in colors",
-                             [](Desk* desk, QWidget* parent) -> View* { return new LinesView(desk, parent); }};
+extern const ViewKind kLines{"lines",
+                             "Lines",
+                             "Which tokens are linked, for one head or several in colours",
+                             [](Desk* desk, QWidget* parent) -> View* { return new LinesView(desk, parent); },
+                             ViewGroup::map,
+                             with_maps};
 
 }  // namespace headscope::widgets

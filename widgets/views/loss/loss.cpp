@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/figures/recipe.h"
+#include "widgets/desk/presence.h"
 #include "widgets/panels/token_weights.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/banner.h"
@@ -457,7 +458,11 @@ std::optional<FigureWish> LossView::figure() const {
     return wish;
 }
 
-extern const ViewKind kLoss{"loss", "Loss", "Which tokens surprise the model, and what it expected in their place",
-                            [](Desk* desk, QWidget* parent) -> View* { return new LossView(desk, parent); }};
+extern const ViewKind kLoss{"loss",
+                            "Loss",
+                            "Which tokens surprise the model, and what it expected in their place",
+                            [](Desk* desk, QWidget* parent) -> View* { return new LossView(desk, parent); },
+                            ViewGroup::text,
+                            with_output};
 
 }  // namespace headscope::widgets

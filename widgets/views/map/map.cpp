@@ -11,6 +11,7 @@
 #include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_types.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/map_plot.h"
 #include "widgets/plots/map_profiles.h"
 #include "widgets/plots/upright_scale.h"
@@ -546,7 +547,11 @@ std::optional<FigureWish> MapView::figure() const {
     return wish;
 }
 
-const ViewKind kMap{"map", "Map", "What one head looks at: its map, pair by pair, of any length.",
-                    [](Desk* desk, QWidget* parent) -> View* { return new MapView(desk, parent); }};
+const ViewKind kMap{"map",
+                    "Map",
+                    "What one head looks at: its map, pair by pair, of any length.",
+                    [](Desk* desk, QWidget* parent) -> View* { return new MapView(desk, parent); },
+                    ViewGroup::map,
+                    with_weights};
 
 }  // namespace headscope::widgets

@@ -15,6 +15,7 @@
 
 #include "core/workspace/measures.h"
 #include "widgets/desk/head_set_store.h"
+#include "widgets/desk/presence.h"
 #include "widgets/views/overview/overview_grid.h"
 #include "widgets/views/overview/overview_panel.h"
 #include "widgets/views/overview/overview_scale.h"
@@ -374,7 +375,11 @@ std::optional<FigureWish> Overview::figure() const {
     return wish;
 }
 
-const ViewKind kOverview{"overview", "Overview", "Every head with every measure: which ones stand out?",
-                         [](Desk* desk, QWidget* parent) -> View* { return new Overview(desk, parent); }};
+const ViewKind kOverview{"overview",
+                         "Overview",
+                         "Every head with every measure: which ones stand out?",
+                         [](Desk* desk, QWidget* parent) -> View* { return new Overview(desk, parent); },
+                         ViewGroup::heads,
+                         with_sites};
 
 }  // namespace headscope::widgets

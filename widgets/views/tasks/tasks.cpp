@@ -7,7 +7,7 @@
 #include <QPushButton>
 #include <QSplitter>
 
-#include "core/figures/task_averages.h"
+#include "widgets/desk/presence.h"
 #include "widgets/training/number_table.h"
 #include "widgets/views/evaluation_view.h"
 #include "widgets/views/tasks/task_grid_table.h"
@@ -115,8 +115,11 @@ private:
 
 }  // namespace
 
-extern const ViewKind kTasks{
-    "tasks", "Tasks", "Which model does best at lm-eval's tasks, and by how much more than it may be off",
-    [](Desk* desk, QWidget* parent) -> View* { return new TasksView(desk, parent); }, ViewKind::Area::training};
+extern const ViewKind kTasks{"tasks",
+                             "Tasks",
+                             "Which model does best at lm-eval's tasks, and by how much more than it may be off",
+                             [](Desk* desk, QWidget* parent) -> View* { return new TasksView(desk, parent); },
+                             ViewGroup::results,
+                             [](const Desk& desk) { return with_results(desk, "tasks"); }};
 
 }  // namespace headscope::widgets
