@@ -148,6 +148,7 @@ private:
     void leave_session_to_another();
     void export_front();
     void export_figure(const widgets::FigureWish& wish);
+    widgets::ExportDialog* export_dialog();
     // main_window_training.cpp
     void connect_training();
     void build_training_actions();

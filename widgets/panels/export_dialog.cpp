@@ -62,7 +62,10 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
         problem_->setText(tr("Written: %1").arg(path));
         Q_EMIT told(tr("Exported %1").arg(path));
     });
-    connect(&maker_, &FigureMaker::failed, problem_, &QLabel::setText);
+    connect(&maker_, &FigureMaker::failed, this, [this](const QString& message) {
+        problem_->setText(message);
+        if (!isVisible()) Q_EMIT failed(message);
+    });
     connect(&maker_, &FigureMaker::copied, this, [this](const FigureMaker::Copy& copy) {
         auto* mime = new QMimeData;
         if (copy.format == QLatin1String("png")) {
@@ -73,6 +76,7 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
         }
         QApplication::clipboard()->setMimeData(mime);
         problem_->setText(tr("Copied to the clipboard"));
+        Q_EMIT told(tr("Copied to the clipboard"));
     });
     connect(desk_, &Desk::studies_changed, this, [this] { list_inputs({}); });
     connect(&desk_->runs(), &RunShelf::runs_changed, this, [this] { list_inputs({}); });
@@ -213,10 +217,20 @@ void ExportDialog::show_wish(const FigureWish& wish) {
     problem_->clear();
     recipe_->setCurrentIndex(recipe_->findData(QString::fromStdString(wish.recipe)));
     form_->set_request(request);
-    QStringList chosen = wish.paths;
+    list_inputs(paths_of(wish));
+}
+
+void ExportDialog::copy(const FigureWish& wish, const QString& format) {
+    std::vector<std::string> files;
+    for (const QString& path : paths_of(wish)) files.push_back(path.toStdString());
+    maker_.copy({wish.recipe, wish.options, form_->request().style}, files, format);
+}
+
+QStringList ExportDialog::paths_of(const FigureWish& wish) const {
+    QStringList paths = wish.paths;
     for (const int id : wish.studies)
-        if (const Study* study = desk_->study(id)) chosen << path_of(*study);
-    list_inputs(chosen);
+        if (const Study* study = desk_->study(id)) paths << path_of(*study);
+    return paths;
 }
 
 /// What is open of the kinds that the recipe is of, those that are ticked first.

@@ -273,12 +273,17 @@ void MainWindow::export_front() {
     }
 }
 
-void MainWindow::export_figure(const widgets::FigureWish& wish) {
+widgets::ExportDialog* MainWindow::export_dialog() {
     if (!export_) {
         export_ = new widgets::ExportDialog(&desk_, options_.program, this);
         connect(export_, &widgets::ExportDialog::told, this, &MainWindow::tell);
+        connect(export_, &widgets::ExportDialog::failed, this, &MainWindow::problem);
     }
-    export_->show_wish(wish);
+    return export_;
+}
+
+void MainWindow::export_figure(const widgets::FigureWish& wish) {
+    export_dialog()->show_wish(wish);
     export_->show();
     export_->raise();
     export_->activateWindow();
