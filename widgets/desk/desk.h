@@ -71,6 +71,8 @@ public:
     /// Takes an analysis in; the first one becomes the selected one. Returns it.
     Study* add(Study::Opened opened);
     void remove(int id);
+    /// The name by which lists and figures show an analysis; empty: its file's.
+    void rename_study(int id, const QString& name);
     std::vector<Study*> studies() const;              ///< in the order in which they were added
     Study* study(int id) const;                       ///< null: gone
     Study* study_of(const FileIdentity& file) const;  ///< that shows this file; null: none

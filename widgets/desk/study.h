@@ -121,8 +121,14 @@ public:
     bool is(const FileIdentity& file) const;
     /// The file was published under another name.
     void set_path(const std::filesystem::path& path);
-    /// For lists and tabs: the model's name, with the file's.
-    QString name() const;
+    /// For lists and figures: the name that the user gave, else the file's.
+    QString name() const { return given_name_.isEmpty() ? file_name() : given_name_; }
+    QString file_name() const;                                 ///< without endings
+    const QString& given_name() const { return given_name_; }  ///< empty: none
+    /// Desk::rename_study() calls this. At most kMostName characters of one line are kept; empty: the file's name
+    /// again.
+    void set_name(const QString& name);
+    static constexpr int kMostName = 80;
     QString model_name() const;
     const store::AnalysisHeader& header() const { return *header_; }
     const Header& shared_header() const { return header_; }
@@ -248,6 +254,7 @@ private:
     std::shared_ptr<store::AnalysisFile> file_;
     Header header_;
     std::filesystem::path path_;
+    QString given_name_;
     bool complete_, running_ = false, announced_ = false;
     std::optional<FileIdentity> identity_;
     bool written_here_ = false;  ///< by this process since it was opened: its time is another one now

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Names of an analysis and of its sites, as lists and figures show them.
+#include "core/base/error.h"
+#include "widgets/desk/study.h"
+
+namespace headscope::widgets {
+
+QString Study::model_name() const {
+    return QString::fromStdString(escaped(header_->model_name, 60));
+}
+
+QString Study::file_name() const {
+    QString file = QString::fromStdString(escaped(path_.filename().string(), 80));
+    for (const char* ending : {".partial", ".headscope.h5"})
+        if (file.endsWith(QLatin1String(ending))) file.chop(static_cast<int>(QLatin1String(ending).size()));
+    return file;
+}
+
+void Study::set_name(const QString& name) {
+    QString kept = name.simplified().left(kMostName);
+    if (kept == file_name()) kept.clear();
+    if (kept == given_name_) return;
+    given_name_ = kept;
+    Q_EMIT renamed();
+}
+
+QString Study::site_name(std::int64_t site) const {
+    const Site& place = header_->sites.at(static_cast<std::size_t>(site));
+    QString name = QString::number(place.layer);
+    if (place.stack != "text") name = QString::fromStdString(place.stack) + QLatin1Char(' ') + name;
+    if (place.kind != "self") name += QLatin1Char(' ') + QString::fromStdString(place.kind);
+    if (!place.branch.empty()) name += QLatin1Char(' ') + QString::fromStdString(place.branch);
+    return name;
+}
+
+std::string Study::mixer(std::int64_t site) const {
+    const auto layer = static_cast<std::size_t>(header_->sites.at(static_cast<std::size_t>(site)).layer);
+    return layer < header_->mixers.size() ? header_->mixers[layer] : std::string();
+}
+
+}  // namespace headscope::widgets
