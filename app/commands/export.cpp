@@ -94,6 +94,7 @@ void add_export(CLI::App& app, Context& context) {
     add_option(*command, "-o,--output", options->output, "OUT.pdf, .svg, .png or .csv")->required();
     add_figure_flags(*command, options->request);
     command->callback([&context, options, command] {
+        options->request.recipe = figures::current_recipe(options->request.recipe);
         check_figure_flags(*command, options->request);
         context.command = [&context, options] { run_export(*options, context.cancellation); };
     });

@@ -200,6 +200,7 @@ void Engine::preview(const TextChoice& choice) {
             const std::string first = input.first_token;
             const auto request = make_request(*model, choice, input, cancellation);
             preview = make_preview(*model, choice, request, first, analysis::Rate{rate}, loaded);
+            preview.uncut = uncut_tokens(*model, choice, request, resources, cancellation);
         } catch (const Stopped&) {
             return;
         } catch (...) {

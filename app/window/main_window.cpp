@@ -125,10 +125,12 @@ void MainWindow::build_panels() {
     resizeDocks({tree_dock_}, {left_width_}, Qt::Horizontal);
 
     looker_.post(this, [this, folder = engine_.resources(), send = mailbox_.sender()](const Cancellation&) {
-        QStringList examples;
+        std::vector<widgets::TextExample> examples;
         QString message;
         try {
-            for (const auto& name : analysis::bundled_texts(folder)) examples << QString::fromStdString(name);
+            for (const auto& name : analysis::bundled_texts(folder))
+                examples.push_back(
+                    {QString::fromStdString(name), QString::fromStdString(analysis::bundled_text(folder, name))});
         } catch (const Error& error) {
             message = QString::fromUtf8(error.what());
         }
@@ -163,7 +165,7 @@ void MainWindow::build_panels() {
         text_dock_->show();
         text_->choose_source(row);
     });
-    connect(tree_, &widgets::ProjectTree::model_chosen, text_, &widgets::TextPanel::choose_model);
+    connect(tree_, &widgets::ProjectTree::model_chosen, text_, &widgets::TextPanel::begin_with_model);
     connect(tree_, &widgets::ProjectTree::tensors_wanted, this, &MainWindow::show_tensors);
     connect(tree_, &widgets::ProjectTree::model_close_wanted, &engine_, &Engine::close_model);
     connect(tree_, &widgets::ProjectTree::study_close_wanted, this, [this](int id) { desk_.remove(id); });
@@ -240,7 +242,7 @@ void MainWindow::connect_engine() {
         for (const auto& card : engine_.models()) {
             if (card.id != id) continue;
             tell(card.tensors_only ? tr("Opened %1. %2").arg(card.name, card.note)
-                                   : tr("Opened %1: type a text and press Run").arg(card.name));
+                                   : tr("Opened %1. Ctrl+Enter runs the text").arg(card.name));
             back = brought_back(card.path);
             remember({card.path,
                       card.name,

@@ -78,7 +78,7 @@ void MainWindow::build_actions() {
         }));
 
     QMenu* run = menuBar()->addMenu(tr("&Run"));
-    run->addAction(add_action("run", tr("&Run"), QKeySequence(tr("Ctrl+Return")), tr("Analyse the chosen texts"),
+    run->addAction(add_action("run", tr("&Run"), QKeySequence(tr("Ctrl+Return")), tr("Analyze the chosen texts"),
                               [this] { this->run(text_->choice()); }));
     run->addAction(add_action("stop", tr("&Stop"), QKeySequence(tr("Ctrl+.")), tr("What is done stays"),
                               [this] { engine_.stop(); }));
@@ -133,7 +133,7 @@ void MainWindow::build_actions() {
     panel("panel_log", log_dock_, tr("Lo&g panel"));
     view->addSeparator();
     themes_ = new QActionGroup(this);
-    QMenu* colours = view->addMenu(tr("&Colours"));
+    QMenu* colours = view->addMenu(tr("&Colors"));
     const auto theme = [&](const char* name, const QString& text) {
         QAction* action = add_action(name, text, {}, text, [this, name] {
             theme_ = QString::fromLatin1(name).section(QLatin1Char('_'), 1);
@@ -158,7 +158,7 @@ void MainWindow::build_actions() {
             of_views.emplace_back(tr(kind->title), views_.at(QLatin1String(kind->name))->all_commands());
         widgets::show_shortcuts(actions_, of_views, this);
     }));
-    help->addAction(add_action("about", tr("&About Headscope"), {}, tr("Version and licence"), [this] {
+    help->addAction(add_action("about", tr("&About Headscope"), {}, tr("Version and license"), [this] {
         auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Headscope"),
                                     tr("Headscope %1\n\nA workbench for looking inside attention.\nGPL-3.0-or-later.")
                                         .arg(QLatin1String(kVersion)),

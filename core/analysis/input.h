@@ -73,6 +73,9 @@ std::string read_text_file(const std::filesystem::path& path, const Cancellation
 /// Names of the bundled texts, resources/texts/NAME.txt, sorted.
 std::vector<std::string> bundled_texts(const std::filesystem::path& resources);
 
+/// One of them, whole. Throws usage for an unknown name.
+std::string bundled_text(const std::filesystem::path& resources, const std::string& name);
+
 /// The id of the token that begins a text: config.json's bos_token_id, or tokenizer_config.json's bos_token.
 std::optional<std::int32_t> beginning_token(const checkpoint::Checkpoint& checkpoint,
                                             const tokenizer::Tokenizer& tokenizer);

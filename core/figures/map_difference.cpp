@@ -186,9 +186,7 @@ std::string difference_label(const std::vector<MapDifference>& maps) {
 std::string subtraction(const std::vector<MapDifference>& maps) {
     const MapDifference& map = maps.front();
     if (!of_one_kind(maps)) return "The second minus the first: weights, and coefficients of recurrent layers";
-    if (map.first == MapValues::logits)
-        return "Logits (scores before the normaliser) of the second minus those of the "
-               "first";
+    if (map.first == MapValues::logits) return "Scores before the normalizer of the second minus those of the first";
     std::string second = plural(map.second);
     second[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(second[0])));
     return second + " of the second minus " + (map.first == map.second ? "those" : plural(map.first)) + " of the first";

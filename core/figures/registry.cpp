@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/figures/options/figure_options.h"
 #include "core/figures/recipe.h"
 
 namespace headscope::figures {
@@ -24,9 +25,9 @@ constexpr unsigned kRuns = 1, kEvaluations = 2, kModels = 4, kTensors = 8, kHash
 // One line a recipe. A name here is what the command line's --figure takes.
 constexpr std::array kRecipes{
     Entry{"radar", "one polar plot per layer of the paper's indicators; models in columns", "indicators", radar},
-    Entry{"logits",
+    Entry{"scores",
           "distribution of the scores per layer, or per head of --layer, and of the weights; models side by side",
-          "logit histograms; --stage after: maps (analyze --record maps)", logits},
+          "score histograms; --stage after: maps (analyze --record maps)", scores},
     Entry{
         "attention",
         "attention map of one head, of the mean of a layer's, or of all heads of --layer; several models and texts in "
@@ -120,7 +121,8 @@ std::vector<RecipeInfo> recipes() {
 
 namespace {
 
-const Entry& entry_of(const std::string& recipe) {
+const Entry& entry_of(const std::string& given) {
+    const std::string recipe = current_recipe(given);
     const auto* entry = std::find_if(kRecipes.begin(), kRecipes.end(), [&](const auto& e) { return recipe == e.name; });
     if (entry != kRecipes.end()) return *entry;
     std::string known;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/site_name.h"
 #include "core/figures/options/figure_arguments.h"
 #include "core/figures/token_text.h"
 #include "core/maps/map_reader.h"

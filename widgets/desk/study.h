@@ -136,8 +136,10 @@ public:
     /// What of the run is NaN or infinite and should be a number, a sentence each; of a run here when it is done.
     const QStringList& problems() const { return problems_; }
     const std::vector<Site>& sites() const { return header_->sites; }
-    /// "3", "decoder 3 cross".
+    /// As core/base/site_name.h has it: "3", "1 softmax"; "layer 1, softmax branch"; "Layer 1, softmax branch".
     QString site_name(std::int64_t site) const;
+    QString site_title(std::int64_t site) const;
+    QString site_heading(std::int64_t site) const;
     /// Of the site's layer, as configurations call it; empty: the file does not say.
     std::string mixer(std::int64_t site) const;
     std::int64_t sequences() const { return static_cast<std::int64_t>(header_->sequences.size()); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Names of an analysis and of its sites, as lists and figures show them.
 #include "core/base/error.h"
+#include "core/base/site_name.h"
 #include "widgets/desk/study.h"
 
 namespace headscope::widgets {
@@ -25,12 +26,15 @@ void Study::set_name(const QString& name) {
 }
 
 QString Study::site_name(std::int64_t site) const {
-    const Site& place = header_->sites.at(static_cast<std::size_t>(site));
-    QString name = QString::number(place.layer);
-    if (place.stack != "text") name = QString::fromStdString(place.stack) + QLatin1Char(' ') + name;
-    if (place.kind != "self") name += QLatin1Char(' ') + QString::fromStdString(place.kind);
-    if (!place.branch.empty()) name += QLatin1Char(' ') + QString::fromStdString(place.branch);
-    return name;
+    return QString::fromStdString(site_label(header_->sites, site));
+}
+
+QString Study::site_title(std::int64_t site) const {
+    return QString::fromStdString(headscope::site_title(header_->sites, site));
+}
+
+QString Study::site_heading(std::int64_t site) const {
+    return QString::fromStdString(headscope::site_heading(header_->sites, site));
 }
 
 std::string Study::mixer(std::int64_t site) const {

@@ -105,10 +105,8 @@ void View::show_notice(const QString& title, const QString& text, const QString&
 
 bool View::notice_without_study() {
     if (study()) return false;
-    show_notice(
-        tr("No analysis is open"),
-        tr("Open a checkpoint from the start page, or drop one onto this window, type a text and press Run; or open "
-           "an analysis."));
+    show_notice(tr("No analysis is open"), tr("Open a checkpoint (start page, or drop it onto this window), type a "
+                                              "text and press Run. Or open an analysis."));
     return true;
 }
 

@@ -51,7 +51,7 @@ QString title_of(const std::string& name) {
                                                            {"to-key", "To key"},
                                                            {"query", "Query"},
                                                            {"key", "Key"},
-                                                           {"colour", "Colour"},
+                                                           {"colour", "Color"},
                                                            {"range", "Range"},
                                                            {"stage", "Stage"},
                                                            {"step", "Step"},
@@ -69,7 +69,7 @@ QString title_of(const std::string& name) {
                                                            {"font-size", "Font size"},
                                                            {"dpi", "Dots per inch"},
                                                            {"theme", "Page"},
-                                                           {"colour-map", "Colour map"},
+                                                           {"colour-map", "Color map"},
                                                            {"labels", "Token labels"},
                                                            {"title", "Title"},
                                                            {"no-title", "Without title"}};
@@ -148,7 +148,7 @@ void FigureForm::add_page_note(QFormLayout* form) {
     same->setObjectName(QStringLiteral("export_as_window"));
     same->setText(tr("As the window"));
     same->setAccessibleName(tr("Page as the window"));
-    same->setToolTip(tr("The figure in the colours that the window has"));
+    same->setToolTip(tr("The figure in the colors that the window has"));
     row->addWidget(page_note_, 1);
     row->addWidget(same);
     form->addRow(page_);

@@ -102,15 +102,15 @@ QWidget* StartPage::build_links() {
         return button;
     };
     auto* model = link("start_model", StartIcon::checkpoint, tr("Open a checkpoint"),
-                       tr("A folder with config.json and safetensors or PyTorch files, or one of its files"));
-    auto* analysis = link("start_analysis", StartIcon::analysis, tr("Open an analysis"),
-                          tr("A file NAME.headscope.h5, with all its heads, without its model; or results of an "
-                             "evaluation, NAME.evaluation.h5"));
-    auto* sample = link("start_sample", StartIcon::sample, tr("Try the sample"),
-                        tr("A small Llama, trained on the King James Bible and "
-                           "Shakespeare, with a text ready to run"));
+                       tr("Open a folder with config.json and safetensors or PyTorch files, or one of its files"));
+    auto* analysis =
+        link("start_analysis", StartIcon::analysis, tr("Open an analysis"),
+             tr("Open an analysis (NAME.headscope.h5) without its model, or an evaluation (NAME.evaluation.h5)"));
+    auto* sample =
+        link("start_sample", StartIcon::sample, tr("Try the sample"),
+             tr("Open a small Llama, trained on the King James Bible and Shakespeare, with a text ready to run"));
     auto* train = link("start_train", StartIcon::training, tr("Train a model"),
-                       tr("A small one, on your own text, and watch its heads while it learns"));
+                       tr("Train a small model on your own text and watch its heads while it learns"));
     column->addStretch();
     connect(train, &QPushButton::clicked, this, &StartPage::training_wanted);
     connect(model, &QPushButton::clicked, this, &StartPage::open_model_wanted);
@@ -127,7 +127,7 @@ QWidget* StartPage::build_offer() {
     auto* row = new QHBoxLayout(offer_);
     row->addWidget(offer_text_, 1);
     row->addWidget(restore);
-    auto* decline = new QPushButton(tr("Not needed"), offer_);
+    auto* decline = new QPushButton(tr("Discard"), offer_);
     decline->setObjectName(QStringLiteral("start_no_session"));
     connect(decline, &QPushButton::clicked, this, &StartPage::session_declined);
     row->addWidget(decline);
@@ -150,9 +150,8 @@ QWidget* StartPage::build_recent() {
     recent_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     recent_->setContextMenuPolicy(Qt::CustomContextMenu);
     nothing_->setText(
-        tr("Drop a checkpoint, an analysis, the folder of a run,\nan evaluation or a text here, or anywhere on this "
-           "window.\n\n"
-           "What you open will be listed here."));
+        tr("Drop a checkpoint, an analysis, the folder of a run,\nan evaluation or a text anywhere on this "
+           "window.\n\nFiles that you open are listed here."));
     nothing_->setAlignment(Qt::AlignCenter);
     nothing_->setForegroundRole(QPalette::PlaceholderText);
     nothing_->setMinimumHeight(120);
@@ -169,7 +168,7 @@ QWidget* StartPage::build_recent() {
         const QString path = items_[static_cast<std::size_t>(recent_->row(item))].path;
         auto* menu = new QMenu(this);
         menu->setAttribute(Qt::WA_DeleteOnClose);
-        menu->addAction(tr("Take off the list"), this, [this, path] { Q_EMIT forget_wanted(path); });
+        menu->addAction(tr("Remove from the list"), this, [this, path] { Q_EMIT forget_wanted(path); });
         menu->popup(recent_->viewport()->mapToGlobal(place));
     });
     return box;
@@ -221,10 +220,10 @@ void StartPage::offer_runs(const QStringList& folders) {
         auto* words = new QLabel(tr("Training was interrupted: %1").arg(folder.section(QLatin1Char('/'), -1)), box);
         words->setTextFormat(Qt::PlainText);
         words->setToolTip(folder);
-        auto* open = new QPushButton(tr("Look at it"), box);
+        auto* open = new QPushButton(tr("Open"), box);
         open->setObjectName(QStringLiteral("start_run_%1").arg(i));
-        open->setAccessibleName(tr("Look at the interrupted run %1").arg(folder));
-        open->setToolTip(tr("Its curves; from there it can be resumed"));
+        open->setAccessibleName(tr("Open the interrupted run %1").arg(folder));
+        open->setToolTip(tr("Open its curves, from where you can resume it"));
         row->addWidget(words, 1);
         row->addWidget(open);
         connect(open, &QPushButton::clicked, this, [this, folder] { Q_EMIT path_wanted(folder); });

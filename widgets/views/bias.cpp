@@ -13,7 +13,7 @@ class BiasView final : public RecipeView {
 public:
     BiasView(Desk* desk, QWidget* parent) : RecipeView(desk, "bias", parent) {
         of_ = add_choice(
-            "of", tr("What is shown"), tr("Every layer, the selected one, or the selected head in each"),
+            "of", tr("Layers shown"), tr("Every layer, the selected one, or the selected head in each"),
             {{"layers", tr("All layers")}, {"layer", tr("The selected layer")}, {"head", tr("One head by layer")}});
         distance_ = add_choice("distance", tr("Distance"), tr("The axis of distances"),
                                {{"logarithmic", tr("Logarithmic")}, {"linear", tr("Linear")}});
@@ -22,11 +22,9 @@ public:
 protected:
     bool missing() override {
         if (has_biases(*study())) return false;
-        show_notice(
-            tr("No bias by distance"),
-            tr("Scores of Lazy Attention have a learned bias for each distance of query and key, those of ALiBi a "
-               "slope, those of T5 one of a few buckets. This model's scores have none, or the analysis was made "
-               "before they were kept."));
+        show_notice(tr("No bias by distance"),
+                    tr("Lazy Attention learns a bias for each distance between query and key, ALiBi has a slope, T5 a "
+                       "few buckets. This model has none of these, or an older version made the analysis."));
         return true;
     }
 
@@ -72,7 +70,7 @@ protected:
     }
 
     QString words(const figures::FigureData&) const override {
-        return tr("Above 0: scores at that distance are raised · click a curve: choose its head");
+        return tr("Above 0 raises the scores at that distance · Click a curve to choose its head");
     }
 
 private:

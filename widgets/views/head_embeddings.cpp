@@ -11,7 +11,7 @@ namespace {
 class HeadEmbeddingsView final : public RecipeView {
 public:
     HeadEmbeddingsView(Desk* desk, QWidget* parent) : RecipeView(desk, "head-embeddings", parent) {
-        of_ = add_choice("of", tr("What is shown"),
+        of_ = add_choice("of", tr("Layers shown"),
                          tr("Norms and cosines of every layer, or the cosines of the selected one"),
                          {{"layers", tr("All layers")}, {"layer", tr("The selected layer")}});
     }
@@ -20,8 +20,8 @@ protected:
     bool missing() override {
         if (embeds(*study())) return false;
         show_notice(tr("No head embeddings"),
-                    tr("Heads of mhe_add and mhe_mul share their maps and differ by an embedding each. This model's "
-                       "heads have maps of their own, or the analysis was made before embeddings were kept."));
+                    tr("Heads of mhe_add and mhe_mul share their maps and differ by one embedding each. This model has "
+                       "no such layer, or an older version made the analysis."));
         return true;
     }
 
@@ -61,9 +61,9 @@ protected:
     }
 
     QString words(const figures::FigureData&) const override {
-        return one_layer() ? tr("Cosine 1: two heads have embeddings of one direction · click: choose a head")
-                           : tr("Cosine 1: two heads have embeddings of one direction · click: choose a layer or a "
-                                "head");
+        return one_layer()
+                   ? tr("Cosine 1: both embeddings have the same direction · Click to choose a head")
+                   : tr("Cosine 1: both embeddings have the same direction · Click to choose a layer or a head");
     }
 
 private:

@@ -8,7 +8,7 @@
 
 namespace headscope::widgets {
 
-LogitsView::LogitsView(Desk* desk, QWidget* parent) : RecipeView(desk, "logits", parent) {
+LogitsView::LogitsView(Desk* desk, QWidget* parent) : RecipeView(desk, "scores", parent) {
     by_ = add_choice(
         "by", tr("Rows"),
         tr("A ridge for each layer, for each head of the selected layer, or for the "
@@ -23,7 +23,7 @@ LogitsView::LogitsView(Desk* desk, QWidget* parent) : RecipeView(desk, "logits",
 void LogitsView::refresh() {
     banner()->set({});
     if (study() && choice(stage_) != QLatin1String("before") && !study()->has_maps()) {
-        banner()->set(tr("Weights after the softmax are made from maps, which were not recorded: scores are shown."),
+        banner()->set(tr("Weights after the softmax need maps, which were not recorded. Scores are shown."),
                       tr("Run again with maps"), [this] {
                           if (!study()) return;
                           RunWish wish;
@@ -94,7 +94,8 @@ QString LogitsView::words(const figures::FigureData& figure) const {
     return words.join(QStringLiteral("   |   "));
 }
 
-extern const ViewKind kLogits{"logits", "Logits", "How large scores get, layer by layer, and what the softmax does",
+extern const ViewKind kLogits{"logits", "Scores",
+                              "How large attention scores are, layer by layer, and what the softmax makes of them",
                               [](Desk* desk, QWidget* parent) -> View* { return new LogitsView(desk, parent); }};
 
 }  // namespace headscope::widgets

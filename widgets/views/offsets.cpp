@@ -15,7 +15,7 @@ protected:
         if (study()->header().has_offsets) return false;
         show_notice(
             tr("No offsets"),
-            tr("Heads with an elastic normaliser (Lazy Attention) add an offset to each weight and cut off what is "
+            tr("Heads with an elastic normalizer (Lazy Attention) add an offset to each weight and cut off what is "
                "below 0. This model has none, or the analysis was made before they were kept."));
         return true;
     }
@@ -61,7 +61,7 @@ private:
 
 }  // namespace
 
-extern const ViewKind kOffsets{"offsets", "Offsets", "How much of a weight heads with an elastic normaliser cut off",
+extern const ViewKind kOffsets{"offsets", "Offsets", "How much of a weight heads with an elastic normalizer cut off",
                                [](Desk* desk, QWidget* parent) -> View* { return new OffsetsView(desk, parent); }};
 
 }  // namespace headscope::widgets

@@ -28,7 +28,7 @@ QString spoke_words() {
 }  // namespace
 
 RadarView::RadarView(Desk* desk, QWidget* parent) : RecipeView(desk, "radar", parent) {
-    of_ = add_choice("of", tr("What is drawn"), tr("Means over the heads of each layer, or the selected head in each"),
+    of_ = add_choice("of", tr("Heads drawn"), tr("Draw means over the heads of each layer, or the selected head"),
                      {{"mean", tr("Means over heads")}, {"head", tr("Selected head")}});
     picture()->setToolTip(spoke_words());
 }

@@ -32,7 +32,7 @@ RecipeView::RecipeView(Desk* desk, const char* recipe, QWidget* parent)
       recipe_(recipe),
       tools_(new FlowLayout),
       with_(new QWidget(content())),
-      with_label_(new QLabel(tr("Beside it:"), with_)),
+      with_label_(new QLabel(tr("Compare with:"), with_)),
       banner_(new Banner(content())),
       failure_(new Banner(content())),
       picture_(new FigureView(content())),
@@ -128,8 +128,8 @@ void RecipeView::fill_boxes() {
     std::size_t from_newest = all;
     std::erase_if(candidates,
                   [&](const Study* one) { return from_newest-- > kMostBoxes && !ticked_.contains(one->id()); });
-    with_label_->setText(candidates.size() < all ? tr("Beside it, the newest of %1:").arg(all) : tr("Beside it:"));
-    with_label_->setToolTip(candidates.size() < all ? tr("Export takes any of them") : QString());
+    with_label_->setText(candidates.size() < all ? tr("Compare with the newest of %1:").arg(all) : tr("Compare with:"));
+    with_label_->setToolTip(candidates.size() < all ? tr("The export dialog offers all of them") : QString());
     while (boxes_.size() > candidates.size()) {
         delete boxes_.back();
         boxes_.pop_back();
@@ -156,9 +156,9 @@ void RecipeView::fill_boxes() {
         const bool able = can_join(one);
         box->setEnabled(able);
         box->setChecked(ticked_.contains(one.id()));
-        box->setAccessibleName(tr("Draw %1 beside it").arg(name));
+        box->setAccessibleName(tr("Draw %1 in the same figure").arg(name));
         box->setToolTip(able ? tr("Draw this analysis in the same figure:\n%1\n%2").arg(one.model_name(), name)
-                             : tr("%1 lacks what is drawn here, or the chosen sequence").arg(name));
+                             : tr("%1 lacks the data of this figure, or the chosen sequence").arg(name));
     }
     name_boxes();
 }
@@ -238,7 +238,7 @@ void RecipeView::show_words() {
 }
 
 QString RecipeView::words(const figures::FigureData&) const {
-    return tr("Click: choose a layer · ↑ ↓ layers, ← → heads");
+    return tr("Click chooses a layer · ↑ ↓ layers · ← → heads");
 }
 
 QJsonObject RecipeView::state() const {
@@ -281,15 +281,9 @@ std::vector<std::int64_t> measured_sites(const Study& study) {
 }
 
 std::optional<std::int64_t> measured_site(const Study& study, const std::string& name) {
-    QString wanted = QString::fromStdString(name);
-    // Recipes tell the self-attention of a layer that has another one, too.
-    if (wanted.endsWith(QLatin1String(" self"))) wanted.chop(5);
-    for (const auto site : measured_sites(study)) {
-        // Recipes leave out words that all sites share.
-        const QString full = study.site_name(site);
-        if (full == wanted || full.endsWith(QLatin1Char(' ') + wanted) || full.startsWith(wanted + QLatin1Char(' ')))
-            return site;
-    }
+    const QString wanted = QString::fromStdString(name);
+    for (const auto site : measured_sites(study))
+        if (study.site_name(site) == wanted) return site;
     return std::nullopt;
 }
 

@@ -43,7 +43,7 @@ RunView::RunView(Desk* desk, QWidget* parent)
 void RunView::refresh() {
     if (shelf_.runs().empty()) {
         show_notice(tr("No run is open"),
-                    tr("Describe a job and start it, or open the folder of a run: drop it onto this window."),
+                    tr("Describe a job and start it, or drop the folder of a run onto this window."),
                     tr("New training"), [this] { Q_EMIT desk().view_wanted(QStringLiteral("train")); });
         return;
     }
@@ -55,10 +55,8 @@ void RunView::refresh() {
     if (run && !run->failure.isEmpty()) {
         note = run->failure;
     } else if (run && run->status() == workspace::RunStatus::interrupted) {
-        note =
-            tr("This run was interrupted: the process that trained it is gone. What was lost since its last snapshot "
-               "is done again.");
-        action = tr("Resume it");
+        note = tr("This run was interrupted: its process is gone. Resuming repeats the steps since its last snapshot.");
+        action = tr("Resume");
         act = [this, id = run->id] { Q_EMIT shelf_.resume_wanted(id); };
     } else if (run && run->status() == workspace::RunStatus::failed) {
         note = QString::fromStdString(run->record->state_text);

@@ -60,6 +60,7 @@ void MainWindow::open_sample() {
         std::filesystem::path(engine_.resources()) / "samples" / "llama-kjv-shakespeare";
     widgets::TextChoice choice = text_->choice();
     choice.sources.assign(1, {widgets::TextSource::Kind::example, QStringLiteral("lantern")});
+    choice.length = 0;
     text_->set_choice(choice);
     open_path(QString::fromStdString(folder.string()));
 }
@@ -114,13 +115,13 @@ void MainWindow::show_study(widgets::Study* study) {
 }
 
 void MainWindow::show_model(int model) {
-    text_->choose_model(model);
+    text_->begin_with_model(model);
     for (const auto& card : engine_.models())
         if (card.id == model && card.tensors_only) return show_tensors(model);
     // For a text to be typed; a snapshot's and a view's wish to run come with theirs.
     if (page() == Page::training && waiting_snapshot_.isEmpty() && !waiting_wish_)
         show_page(desk_.studies().empty() ? Page::start : Page::analysis);
-    text_->focus_text();
+    text_->focus_next_step();
 }
 
 void MainWindow::opened_study(widgets::Study* study) {

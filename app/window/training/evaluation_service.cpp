@@ -124,7 +124,7 @@ void EvaluationService::begin(MakeCalls make) {
             if (error)
                 throw Error(ErrorCode::io, (folder / "evaluations").string(), "expected to make this folder",
                             "found " + error.message());
-            if (calls->empty()) problem = tr("None of the open runs has a snapshot that could be evaluated");
+            if (calls->empty()) problem = tr("No open run has a snapshot to evaluate");
         } catch (...) {
             problem = QString::fromUtf8(current_error("evaluate").what());
         }
@@ -146,8 +146,7 @@ void EvaluationService::next() {
 
 void EvaluationService::start(const Call& call, const QString& output) {
     if (stopped_) return end();
-    desk_->evaluations().set_evaluating(
-        tr("Evaluating %1, at a low priority").arg(call.names.join(QStringLiteral(", "))));
+    desk_->evaluations().set_evaluating(tr("Evaluating %1 at low priority").arg(call.names.join(QStringLiteral(", "))));
     try {
         process_ =
             Spawned::start_aside(patient(program_, QStringList(call.words) << QStringLiteral("-o") << output),
@@ -165,7 +164,7 @@ void EvaluationService::ended(const QString& output) {
     if (stopped_) return end();
     if (process->status() != 0) {
         calls_.clear();
-        return end(message.isEmpty() ? tr("The evaluating process ended early") : message);
+        return end(message.isEmpty() ? tr("The evaluation ended early") : message);
     }
     Q_EMIT written(output);
     next();

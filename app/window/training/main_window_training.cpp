@@ -106,7 +106,7 @@ void MainWindow::build_training_actions() {
     wish("train_stop", tr("S&top the run"), "", tr("With a snapshot, from which it can be resumed"), "stop");
     wish("train_snapshot", tr("Snapshot no&w"), "", tr("Writes a checkpoint"), "snapshot");
     wish("train_evaluate", tr("E&valuate now"), "", tr("Measures the held-out loss"), "evaluate");
-    add("train_analyse", tr("&Analyse the best snapshot"), "", tr("Runs the text panel's text through it"), [&shelf] {
+    add("train_analyse", tr("&Analyze the best snapshot"), "", tr("Runs the text panel's text through it"), [&shelf] {
         const Run* run = shelf.current();
         const auto* best = run ? run->record->best_snapshot() : nullptr;
         if (best) Q_EMIT shelf.analyse_wanted(run->id, QString::fromStdString(best->name));
@@ -252,7 +252,7 @@ void MainWindow::run_snapshot(int model) {
     constexpr std::int64_t kLength = 256;
     std::int64_t most = nothing ? kLength : choice.beyond_positions ? 0 : positions;
     if (nothing && positions > 0) most = std::min(most, positions);
-    if (most > 0 && (choice.length == 0 || choice.length > most)) choice.length = most;
+    if (most > 0 && (choice.length > most || (nothing && choice.length == 0))) choice.length = most;
     text_->set_choice(choice);
     choice.model = model;
     run(choice);

@@ -116,7 +116,7 @@ FigureOption head_option() {
                         "Head, counted from 0; lines: may repeat; attention: also mean, the mean of the layer's "
                         "heads, or one for each file, as 0,mean,5",
                         {},
-                        {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators",
+                        {"radar", "scores", "attention", "lines", "text", "states", "difference", "indicators",
                          "thumbnails", "timeline", "token-types", "branch-weights", "bias", "mass"},
                         true,
                         {},
@@ -196,18 +196,20 @@ FigureOption least_option() {
 
 void add_map_options(std::vector<FigureOption>& all) {
     const std::vector<std::string> maps{"attention", "difference"};
-    all.push_back(choice<MapValues>("values",
-                                    "Attention weights; logits: scores before the softmax; norms: length of each key's "
-                                    "contribution in one head, or in all heads of the layer together; rollout: "
-                                    "attention through all layers up to this one",
-                                    {"attention", "text", "difference"},
-                                    {{"weights", MapValues::weights},
-                                     {"logits", MapValues::logits},
-                                     {"norms", MapValues::norms},
-                                     {"layer-norms", MapValues::layer_norms},
-                                     {"rollout", MapValues::rollout}},
-                                    [](FigureRequest& r) -> MapValues& { return r.options.values; }));
-    all.push_back(choice<Pooling>("pooling", "What a cell of several pairs shows: the largest value (of scores the one farthest from 0) or the mean",
+    all.push_back(choice<MapValues>(
+        "values",
+        "Attention weights; scores before the normalizer; norms: length of each key's contribution in one head, or in "
+        "all heads of the layer together; rollout: attention through all layers up to this one",
+        {"attention", "text", "difference"},
+        {{"weights", MapValues::weights},
+         {"scores", MapValues::logits},
+         {"norms", MapValues::norms},
+         {"layer-norms", MapValues::layer_norms},
+         {"rollout", MapValues::rollout}},
+        [](FigureRequest& r) -> MapValues& { return r.options.values; }, {{"logits", MapValues::logits}}));
+    all.push_back(choice<Pooling>("pooling",
+                                  "What a cell of several pairs shows: the largest value (of scores the one farthest "
+                                  "from 0) or the mean",
                                   maps, {{"maximum", Pooling::maximum}, {"mean", Pooling::mean}},
                                   [](FigureRequest& r) -> Pooling& { return r.options.pooling; }));
     all.push_back(pixels_option());
@@ -288,7 +290,7 @@ std::vector<FigureOption> all_options() {
     all.push_back(optional_count("to-key", "Key at which the part ends; it is not drawn", any, &FigureOptions::to_key));
     add_text_options(all);
     all.push_back(choice<Stage>("stage", "Scores before the softmax, weights after it (needs maps), or both",
-                                {"logits"}, {{"before", Stage::before}, {"after", Stage::after}, {"both", Stage::both}},
+                                {"scores"}, {{"before", Stage::before}, {"after", Stage::after}, {"both", Stage::both}},
                                 [](FigureRequest& r) -> Stage& { return r.options.stage; }));
     add_record_options(all);
 
@@ -309,9 +311,13 @@ const FigureOption* find_figure_option(const std::string& name) {
     return found == all.end() ? nullptr : &*found;
 }
 
+std::string current_recipe(const std::string& name) {
+    return name == "logits" ? "scores" : name;
+}
+
 bool has_option(const std::string& recipe, const FigureOption& option) {
     return option.recipes.empty() ||
-           std::find(option.recipes.begin(), option.recipes.end(), recipe) != option.recipes.end();
+           std::find(option.recipes.begin(), option.recipes.end(), current_recipe(recipe)) != option.recipes.end();
 }
 
 }  // namespace headscope::figures

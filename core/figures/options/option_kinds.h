@@ -79,10 +79,11 @@ inline FigureOption real_style(std::string name, std::string unit, std::string h
 template <class Value>
 using NamedValues = std::vector<std::pair<std::string, Value>>;
 
-/// One of some named values; `access` gives the place of the value in a request.
+/// One of some named values; `access` gives the place of the value in a request. `older` names are accepted and not
+/// listed.
 template <class Value, class Access>
 FigureOption choice(std::string name, std::string help, std::vector<std::string> recipes, NamedValues<Value> names,
-                    Access access) {
+                    Access access, NamedValues<Value> older = {}) {
     FigureOption option{std::move(name), "NAME", std::move(help), {}, std::move(recipes), false, {}, {}};
     std::string list;
     for (const auto& one : names) {
@@ -90,10 +91,12 @@ FigureOption choice(std::string name, std::string help, std::vector<std::string>
         list += (list.empty() ? "" : ", ") + one.first;
     }
     option.set = [=, name = option.name](FigureRequest& request, const OptionValues& values) {
-        for (const auto& [word, value] : names) {
-            if (word == values.back()) {
-                access(request) = value;
-                return;
+        for (const auto* some : {&names, &older}) {
+            for (const auto& [word, value] : *some) {
+                if (word == values.back()) {
+                    access(request) = value;
+                    return;
+                }
             }
         }
         refuse_value(name, "one of " + list, values.back());

@@ -10,7 +10,7 @@ namespace {
 /// What cells of several pairs show.
 std::string pooling_note(const AttentionMap& map) {
     if (map.pooling == Pooling::mean)
-        return map.logits() ? " Each cell shows the mean logit of the allowed pairs under it."
+        return map.logits() ? " Each cell shows the mean score of the allowed pairs under it."
                             : " Each cell shows the mean " + values_word(map.kind) +
                                   " of the pairs under it; masked pairs count as 0.";
     if (map.kind == MapValues::rollout && map.queries > maps::Rollout::kWhole)
@@ -19,11 +19,11 @@ std::string pooling_note(const AttentionMap& map) {
                           : " Each cell shows the largest " + values_word(map.kind) + " of the pairs under it.";
 }
 
-std::string logit_scale(CellScale scale) {
+std::string score_scale(CellScale scale) {
     const std::string how = scale == CellScale::square_root   ? "by square root"
                             : scale == CellScale::logarithmic ? "logarithmic beyond ±1"
                                                               : "linear";
-    return "Logits: scores before the normaliser, coloured from minus to plus the greatest magnitude, " + how + ".";
+    return "Scores before the normalizer, colored from minus to plus the greatest magnitude, " + how + ".";
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ std::string part_note(const std::vector<AttentionMap>& maps) {
 
 std::string implicit_note(const AttentionMap& map) {
     if (map.scale == CellScale::row_rank) return "";
-    return std::string("Coefficients: coloured from minus to plus the greatest magnitude, ") +
+    return std::string("Coefficients: colored from minus to plus the greatest magnitude, ") +
            (map.scale == CellScale::square_root   ? "by square root."
             : map.scale == CellScale::logarithmic ? "logarithmic beyond ±1."
                                                   : "linear.");
@@ -64,7 +64,7 @@ std::string scale_note(const std::vector<AttentionMap>& maps) {
     } else if (maps.front().implicit()) {
         how = implicit_note(maps.front());
     } else if (logits) {
-        how = logit_scale(maps.front().scale);
+        how = score_scale(maps.front().scale);
     } else {
         if (some(CellScale::linear)) how = "Linear color scale.";
         if (square_root) {

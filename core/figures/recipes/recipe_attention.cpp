@@ -23,7 +23,7 @@ std::int64_t side(std::int64_t positions, std::int64_t maps, std::int64_t most) 
 std::string title_of(MapValues values) {
     if (values == MapValues::rollout) return "Attention rollout";
     if (of_norms(values)) return of_layer(values) ? "Norm-based attention of all heads" : "Norm-based attention";
-    return values == MapValues::logits ? "Attention logits" : "Attention";
+    return values == MapValues::logits ? "Attention scores" : "Attention";
 }
 
 /// "head 3", "mean of the heads".
@@ -140,9 +140,7 @@ FigureData attention(Files files, const FigureOptions& options) {
                             [&](std::int64_t positions) { return side(positions, expected, options.pixels); });
                 std::string title = files.size() > 1 && grid.models.empty() ? names[f] : "";
                 const auto add = [&title](const std::string& part) { title += (title.empty() ? "" : ", ") + part; };
-                if (!same_layer) add("layer " + std::to_string(about.layer));
-                // All of one layer, which the figure's title names.
-                if (sites.size() > 1) add(about.branch.empty() ? about.kind : about.branch);
+                if (!same_layer || sites.size() > 1) add(site_title(file, site));
                 if (!of_layer(options.values) && (!same_head || !options.head)) add(head_text(h));
                 if (!grid.models.empty() && one_token(map.key_tokens)) add("one token repeated");
                 titles.push_back(title);
@@ -157,7 +155,7 @@ FigureData attention(Files files, const FigureOptions& options) {
     }
 
     FigureData figure;
-    figure.title = title_of(options.values) + (same_layer ? ", layer " + std::to_string(*chosen.front().layer) : "") +
+    figure.title = title_of(options.values) + (same_layer ? ", " + chosen_title(*files.front(), chosen.front()) : "") +
                    (options.head ? ", " + head_text(*options.head) : "");
     double largest = 0;
     for (const auto& map : maps) largest = std::max(largest, map.largest);

@@ -32,7 +32,7 @@ bool of_other_head(const FigureOptions& options) {
 /// Files and options that say what is subtracted from what.
 void check_request(Files files, const FigureOptions& options) {
     if (options.values != MapValues::weights && options.values != MapValues::logits) {
-        throw Error(ErrorCode::usage, "--values", "expected weights or logits: differences are of those",
+        throw Error(ErrorCode::usage, "--values", "expected weights or scores",
                     "found " + std::string(options.values == MapValues::rollout ? "rollout" : "norms"));
     }
     if (of_other_head(options) && !of_maps(options)) {
@@ -314,7 +314,7 @@ FigureData of_indicators(Files files, const FigureOptions& options) {
 
 std::string title_of(const FigureOptions& options, const std::vector<std::string>& names) {
     const bool maps = of_maps(options), logits = options.values == MapValues::logits;
-    std::string what = maps                        ? (logits ? "Attention logits" : "Attention")
+    std::string what = maps                        ? (logits ? "Attention scores" : "Attention")
                        : options.indicator.empty() ? "Indicators"
                                                    : indicator_title(options.indicator);
     // Layer and head are named once, or on both sides.

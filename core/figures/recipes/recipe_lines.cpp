@@ -221,11 +221,11 @@ FigureData lines(Files files, const FigureOptions& options) {
             drawings.push_back(read(file, names[f], site, s, chosen));
             std::string& title = drawings.back().title;
             if (files.size() > 1) title = names[f];
-            if (sites.size() > 1) title += (title.empty() ? "" : ", ") + site_label(file, site);
+            if (sites.size() > 1) title += (title.empty() ? "" : ", ") + site_title(file, site);
         }
     }
     FigureData figure;
-    figure.title = "Attention, layer " + std::to_string(*chosen.layer);
+    figure.title = "Attention, " + chosen_title(*files.front(), chosen);
     if (options.head) figure.title += ", head " + std::to_string(*options.head);
     if (!options.head && options.heads.empty()) figure.title += ", mean over heads";
     std::size_t most = 1;

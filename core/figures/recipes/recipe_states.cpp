@@ -186,7 +186,7 @@ private:
     void name_members() {
         if (!options_.layer) {
             model_.members.emplace_back("input");
-            for (const auto site : sites_) model_.members.push_back("layer " + site_label(file_, site));
+            for (const auto site : sites_) model_.members.push_back(site_title(file_, site));
             return;
         }
         std::int64_t heads = 1;

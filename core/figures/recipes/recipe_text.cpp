@@ -367,11 +367,11 @@ std::string head_words(const FigureOptions& options, const std::string& layer) {
     return options.head ? "head " + std::to_string(*options.head) + " of " + layer : "mean over the heads of " + layer;
 }
 
-std::string heads_note(const FigureOptions& options) {
-    std::string layer = options.layer ? "layer " + std::to_string(*options.layer) : "every layer";
-    if (options.tower == Tower::encoder) layer += " of the encoder";
-    if (options.tower == Tower::decoder) layer += " of the decoder";
-    if (options.tower == Tower::cross) layer += ", cross-attention";
+std::string heads_note(const store::AnalysisFile& file, const FigureOptions& options) {
+    std::string layer = options.layer ? chosen_title(file, options) : "every layer";
+    if (!options.layer && options.tower == Tower::encoder) layer += " of the encoder";
+    if (!options.layer && options.tower == Tower::decoder) layer += " of the decoder";
+    if (!options.layer && options.tower == Tower::cross) layer += ", cross-attention";
     if (options.values == MapValues::rollout)
         return std::string("rollout through ") + (options.layer ? "the layers up to " : "") + layer;
     if (options.values == MapValues::layer_norms) return "norms of all heads together of " + layer;
@@ -379,12 +379,13 @@ std::string heads_note(const FigureOptions& options) {
     return head_words(options, layer);
 }
 
-std::string title_of(const std::vector<Coloured>& texts, const FigureOptions& options) {
+std::string title_of(const store::AnalysisFile& file, const std::vector<Coloured>& texts,
+                     const FigureOptions& options) {
     switch (colour_of(options)) {
         case TextColour::loss:
             return "Loss of each token";
         case TextColour::mass:
-            return "Which tokens are looked at, " + heads_note(options);
+            return "Which tokens are looked at, " + heads_note(file, options);
         default:
             break;
     }
@@ -392,7 +393,8 @@ std::string title_of(const std::vector<Coloured>& texts, const FigureOptions& op
     const std::string& piece = texts.front().token;
     const std::string token =
         std::to_string(chosen_token(options, colour_of(options))) + (piece.empty() ? "" : " “" + piece + "”");
-    return (looks ? "What token " + token + " looks at, " : "Who looks at token " + token + ", ") + heads_note(options);
+    return (looks ? "What token " + token + " looks at, " : "Who looks at token " + token + ", ") +
+           heads_note(file, options);
 }
 
 std::string scale_note(const ColourScale& scale, const FigureOptions& options) {
@@ -419,7 +421,7 @@ FigureData text(Files files, const FigureOptions& options) {
     const TextColour chosen = colour_of(options);
     check_one_map(options);
     if (options.values == MapValues::logits)
-        throw Error(ErrorCode::usage, "--values", "expected weights, norms, layer-norms or rollout", "found logits");
+        throw Error(ErrorCode::usage, "--values", "expected weights, norms, layer-norms or rollout", "found scores");
     if (options.values != MapValues::weights && !of_token(chosen)) {
         throw Error(ErrorCode::usage, "--values", "expected weights where no --query or --key is chosen",
                     "found " + values_word(options.values));
@@ -429,7 +431,7 @@ FigureData text(Files files, const FigureOptions& options) {
     for (std::size_t f = 0; f < files.size(); ++f) texts.push_back(read(*files[f], names[f], options));
     const ColourScale scale = scale_of(texts, options);
     FigureData figure;
-    figure.title = title_of(texts, options);
+    figure.title = title_of(*files.front(), texts, options);
     figure.notes = source_notes(files, options);
     std::vector<Row> rows;
     for (const auto& coloured : texts) {

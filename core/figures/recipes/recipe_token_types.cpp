@@ -59,12 +59,9 @@ TypedText read(const std::shared_ptr<store::AnalysisFile>& file, const std::stri
         if (here.branch != "linear") continue;
         check_head(*file, site, options);
         const auto types = file->token_types(s, site);
-        TypedText::Row row{site,
-                           here.layer,
-                           std::to_string(here.layer),
-                           here.heads,
-                           (length + header.type_chunk - 1) / header.type_chunk,
-                           {}};
+        TypedText::Row row{
+            site, here.layer, site_label(*file, site), here.heads, (length + header.type_chunk - 1) / header.type_chunk,
+            {}};
         const std::int64_t stored = types->shape.back();
         for (std::int64_t h = 0; h < row.heads; ++h) {
             for (std::int64_t c = 0; c < row.chunks; ++c) {

@@ -145,48 +145,18 @@ void check_head(const store::AnalysisFile& file, std::int64_t site, const Figure
     }
 }
 
-namespace {
-
-/// What tells a site from others: the stack where there are several, kind and branch where its layer has several.
-struct SiteName {
-    std::string stack, layer, kind, branch;
-};
-
-SiteName site_name(std::span<const Site> sites, std::int64_t site) {
-    const auto& here = sites[static_cast<std::size_t>(site)];
-    SiteName name;
-    name.layer = std::to_string(here.layer);
-    for (const auto& other : sites) {
-        if (other.stack != here.stack) name.stack = here.stack;
-        if (other.layer != here.layer || other.stack != here.stack) continue;
-        if (other.kind != here.kind) name.kind = here.kind;
-        if (other.branch != here.branch) name.branch = here.branch;
-    }
-    return name;
-}
-
-}  // namespace
-
 std::string site_label(const store::AnalysisFile& file, std::int64_t site) {
-    const SiteName name = site_name(file.header().sites, site);
-    std::string label;
-    for (const std::string* part : {&name.stack, &name.layer, &name.kind, &name.branch}) {
-        if (!part->empty()) label += (label.empty() ? "" : " ") + *part;
-    }
-    return label;
+    return site_label(file.header().sites, site);
 }
 
 std::string site_title(const store::AnalysisFile& file, std::int64_t site) {
     return site_title(file.header().sites, site);
 }
 
-std::string site_title(std::span<const Site> sites, std::int64_t site) {
-    const SiteName name = site_name(sites, site);
-    std::string title = (name.stack.empty() ? "" : name.stack + " ") + "layer " + name.layer;
-    for (const std::string* part : {&name.kind, &name.branch}) {
-        if (!part->empty()) title += ", " + *part;
-    }
-    return title;
+std::string chosen_title(const store::AnalysisFile& file, const FigureOptions& options) {
+    const auto sites = chosen_sites(file, options);
+    if (sites.size() == 1) return site_title(file, sites.front());
+    return options.layer ? "layer " + std::to_string(*options.layer) : "every layer";
 }
 
 OutputKind output_kind(const store::AnalysisHeader& header) {

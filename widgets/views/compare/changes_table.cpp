@@ -87,7 +87,7 @@ QVariant ChangesModel::data(const QModelIndex& index, int role) const {
     if (role == Qt::TextAlignmentRole)
         return static_cast<int>((index.column() == measure_column ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
     if (role == Qt::ToolTipRole)
-        return tr("Layer %1, head %2").arg(QString::fromStdString(head.site_name), QString::number(head.head));
+        return tr("%1, head %2").arg(QString::fromStdString(head.site_heading), QString::number(head.head));
     if (role != Qt::DisplayRole) return {};
     const bool known = measure != HeadChanges::kNoMeasure;
     switch (index.column()) {

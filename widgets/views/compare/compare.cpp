@@ -286,7 +286,7 @@ std::optional<FigureWish> CompareView::text_figure(const CompareSides& now) cons
     wish.options.tower = figures::tower_of(now.left.study->sites(), now.left.site);
     wish.options.colour = figures::TextColour::mass;
     wish.note =
-        tr("A figure shows both texts, each by how much its tokens are looked at; the window colours by the "
+        tr("A figure shows both texts, each by how much its tokens are looked at; the window colors by the "
            "difference of the two.");
     return wish;
 }

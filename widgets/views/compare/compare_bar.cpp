@@ -67,7 +67,7 @@ CompareBar::CompareBar(QWidget* parent)
     add_mode(CompareMode::heads, "compare_heads", tr("Heads"),
              tr("The difference of a measure for every head, the heads that differ most, the loss"));
     add_mode(CompareMode::text, "compare_text", tr("Text"),
-             tr("Both texts, coloured by the difference of how much each token is looked at"));
+             tr("Both texts, colored by the difference of how much each token is looked at"));
     modes_->button(0)->setChecked(true);
     left_->setObjectName(QStringLiteral("compare_left"));
     right_->setObjectName(QStringLiteral("compare_right"));
@@ -158,7 +158,7 @@ void CompareBar::show_choice(const Desk& desk, const CompareSides& sides, const 
     sequence_->setVisible(left.sequences() > 1 || right.sequences() > 1);
     std::vector<Item> sites{{tr("Same layer"), kSame}};
     for (int site = 0; site < static_cast<int>(right.sites().size()); ++site)
-        sites.push_back({tr("Layer %1").arg(right.site_name(site)), site});
+        sites.push_back({right.site_heading(site), site});
     fill(site_, sites, static_cast<int>(choice.site.value_or(kSame)));
     std::vector<Item> heads{{tr("Same head"), kSame}};
     for (int head = 0; head < sides.other().place().heads; ++head) heads.push_back({tr("Head %1").arg(head), head});

@@ -69,8 +69,8 @@ QString CompareHeads::switched_words() const {
         if (shown_.changes->score[row] > 0) ++changed;
     }
     if (later > 0)
-        parts << tr("What they wrote is missing behind layer %1: of the %2 heads there %3 differ.")
-                     .arg(sides_.left.study->site_name(first))
+        parts << tr("Their output is missing after %1: %3 of the %2 heads there differ.")
+                     .arg(sides_.left.study->site_title(first))
                      .arg(later)
                      .arg(changed);
     return parts.join(QLatin1Char(' '));
@@ -109,7 +109,7 @@ void CompareHeads::show_pointed(std::int64_t site, std::int64_t head) {
     const auto row = row_of(site, head);
     if (!row) return pointed_->clear();
     const workspace::HeadChanges& changes = *shown_.changes;
-    QString text = tr("Layer %1, head %2").arg(sides_.left.study->site_name(site)).arg(head);
+    QString text = tr("%1, head %2").arg(sides_.left.study->site_heading(site)).arg(head);
     const std::size_t measure = measure_index().value_or(changes.largest[*row]);
     if (!done_[static_cast<std::size_t>(site)])
         text += tr(" · not on both sides yet");

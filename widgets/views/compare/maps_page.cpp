@@ -235,10 +235,9 @@ QString CompareMaps::missing(const CompareSide& side) const {
     if (!side.place().has_matrix && !side.place().has_implicit)
         return tr("%1: this layer mixes tokens without attention weights.").arg(side.name(false));
     if (!side.done())
-        return (side.study->running() ? tr("%1: layer %2 is not computed yet; it appears as soon as the run has passed "
-                                           "it.")
-                                      : tr("%1: layer %2 was not computed, the run ended before."))
-            .arg(side.name(false), side.study->site_name(side.site));
+        return (side.study->running() ? tr("%1: %2 is not computed yet; it appears when the run has passed it.")
+                                      : tr("%1: %2 was not computed: the run ended before it."))
+            .arg(side.name(false), side.study->site_title(side.site));
     if (!side.study->has_maps(side.site) && side.place().has_implicit)
         return tr("%1: implicit matrices were not recorded (--record implicit).").arg(side.name(false));
     if (!side.study->has_maps(side.site))
@@ -272,10 +271,10 @@ void CompareMaps::show_message() {
         }
     if (implicit(left) != implicit(right))
         lines +=
-            tr("Weights and signed coefficients are subtracted: the colours of each map are its own, and the "
+            tr("Weights and signed coefficients are subtracted: the colors of each map are its own, and the "
                "scale between is the right one's.");
     if (look_.logits() && (implicit(left) || implicit(right)))
-        lines += tr("A recurrent layer has coefficients alone, no logits.");
+        lines += tr("A recurrent layer has coefficients, no scores.");
     const auto largest = differences_.largest();
     if (largest && std::isnan(*largest) && queries && queries->any() && keys->any())
         lines += tr("No pair is allowed by both masks.");

@@ -69,18 +69,17 @@ void CompareMaps::make_widgets() {
         connect(plots_[which], &MapPlot::pointed, this, [this, which](qint64 q, qint64 k) { point(which, q, k); });
         connect(plots_[which], &MapPlot::chosen, this, [this, which](qint64 q, qint64 k) { choose(which, q, k); });
     }
-    values_ = make_choice("compare_values", tr("What is shown"),
-                          tr("Weights, or logits: the scores before the normaliser, and their difference"));
+    values_ = make_choice("compare_values", tr("What is shown"), tr("Show weights, or scores before the normalizer"));
     values_->addItem(tr("Weights"), QStringLiteral("weights"));
-    values_->addItem(tr("Logits"), QStringLiteral("logits"));
+    values_->addItem(tr("Scores"), QStringLiteral("logits"));
     connect(values_, &QComboBox::currentIndexChanged, this, [this] {
         look_.values = values_->currentIndex() == 1 ? MapLook::Values::logits : MapLook::Values::weights;
         if (shown_.sides.open(*desk_)) show_sides(CompareSides(shown_.sides));
         Q_EMIT state_changed();
     });
-    scale_ = make_choice("compare_scale", tr("Colour scale"),
-                         tr("How values become colours. Automatic: weights by square root, of long texts logarithmic, "
-                            "their difference by square root; logits linear"));
+    scale_ = make_choice("compare_scale", tr("Color scale"),
+                         tr("How values become colors. Automatic: weights by square root, of long texts logarithmic; "
+                            "their difference by square root; scores linear"));
     scale_->addItem(tr("Automatic"), QStringLiteral("by_length"));
     scale_->addItem(tr("Linear"), QStringLiteral("linear"));
     scale_->addItem(tr("Logarithmic"), QStringLiteral("logarithmic"));

@@ -32,7 +32,7 @@ QString shape_of(const Study& study) {
 
 QString CompareSide::name(bool with_head) const {
     QString text = study->name();
-    if (with_head) text += tr(" · layer %1 · head %2").arg(study->site_name(site)).arg(head);
+    if (with_head) text += tr(" · %1 · head %2").arg(study->site_title(site)).arg(head);
     if (study->sequences() <= 1) return text;
     return text + (sequence ? tr(" · sequence %1").arg(*sequence) : tr(" · all sequences"));
 }
@@ -124,7 +124,7 @@ QString link_words(const TokenLink& queries, const TokenLink& keys) {
     if (!queries.any() || !keys.any())
         return tr("No token of the left is one of the right: there is nothing to subtract, and the maps move apart.");
     const By by = queries.identical() ? keys.pairs.by : queries.pairs.by;
-    QString text = by == By::place ? tr("One text, two tokenisations: tokens are paired by the characters they cover")
+    QString text = by == By::place ? tr("One text, two tokenizations: tokens are paired by the characters they cover")
                                    : tr("Two texts: equal tokens are paired in their order");
     const std::int64_t left = std::max(queries.unpaired_left, keys.unpaired_left);
     const std::int64_t right = std::max(queries.unpaired_right, keys.unpaired_right);

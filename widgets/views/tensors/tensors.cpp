@@ -68,7 +68,7 @@ void TensorsView::build() {
     models_ = new QComboBox(content());
     models_->setObjectName(QStringLiteral("models"));
     models_->setAccessibleName(tr("Checkpoint"));
-    models_->setToolTip(tr("The checkpoint whose tensors are shown"));
+    models_->setToolTip(tr("Checkpoint"));
     connect(models_, &QComboBox::activated, this, [this] {
         if (source_) source_->choose(models_->currentData().toInt());
     });
@@ -76,7 +76,7 @@ void TensorsView::build() {
     text_->setObjectName(QStringLiteral("filter"));
     text_->setAccessibleName(tr("Filter by name"));
     text_->setPlaceholderText(tr("Filter: layers.3 weight"));
-    text_->setToolTip(tr("Tensors whose names contain all of these words"));
+    text_->setToolTip(tr("Show tensors whose names contain all of these words"));
     text_->setClearButtonEnabled(true);
     text_->setMinimumWidth(200);
     connect(text_, &QLineEdit::textChanged, this, [this] {
@@ -107,7 +107,7 @@ void TensorsView::build() {
     tree_ = new QTreeView(split_);
     copy_rows_by_key(tree_);
     tree_->setObjectName(QStringLiteral("tensors"));
-    tree_->setAccessibleName(tr("Tensors by the parts of their names"));
+    tree_->setAccessibleName(tr("Tensors, grouped by the parts of their names"));
     tree_->setUniformRowHeights(true);  // else every row of a long list is asked for its height
     tree_->setAlternatingRowColors(true);
     tree_->setFrameShape(QFrame::NoFrame);
@@ -124,8 +124,8 @@ void TensorsView::build() {
             [this](const QModelIndex& index) { choose(index); });
     add_command(
         "tensors_save_table", tr("Save the list of tensors as CSV…"), {},
-        tr("Those that the filter leaves, with shape, type, bytes, file and what the model makes of them"),
-        [this] { ask_where_to_save(); }, [this] { return model_->tree() && model_->tree()->size() > 0; });
+        tr("Save the filtered tensors with shape, type, bytes, file and use"), [this] { ask_where_to_save(); },
+        [this] { return model_->tree() && model_->tree()->size() > 0; });
     for (QPushButton* button : details_->findChildren<QPushButton*>()) add_command(button);
     connect(details_, &TensorDetails::numbers_wanted, this, &TensorsView::read);
     connect(details_, &TensorDetails::stop_wanted, this, [this] {
@@ -187,9 +187,9 @@ void TensorsView::refresh() {
         table_.reset();
         asked_ = 0;
         model_->set_tree(nullptr);
-        show_notice(tr("No checkpoint is open"),
-                    tr("Tensors belong to a checkpoint: open one from the start page, or drop one onto this window. "
-                       "An analysis alone does not hold them."));
+        show_notice(
+            tr("No checkpoint is open"),
+            tr("Open a checkpoint from the start page, or drop one onto this window. An analysis holds no tensors."));
         return;
     }
     fill_models();
@@ -235,7 +235,7 @@ void TensorsView::filter() {
             if (!stop.requested()) send([this, tree] { take_tree(tree); });
         } catch (const Stopped&) {
         } catch (const std::bad_alloc&) {
-            send([this] { Q_EMIT desk().failed(tr("There is no memory for the list of tensors")); });
+            send([this] { Q_EMIT desk().failed(tr("Not enough memory for the list of tensors")); });
         }
     });
 }
