@@ -62,8 +62,7 @@ QString rows_text(const QAbstractItemView& list) {
         });
     const std::vector<int> columns = columns_of(list);
     QStringList lines, cells;
-    for (const int column : columns)
-        cells << list.model()->headerData(column, Qt::Horizontal).toString().simplified();
+    for (const int column : columns) cells << list.model()->headerData(column, Qt::Horizontal).toString().simplified();
     lines << cells.join(QLatin1Char('\t'));
     for (const QModelIndex& row : rows) {
         cells.clear();

@@ -236,7 +236,8 @@ private:
                                          [&](const model::Preset& known) { return path.native() == known.name; });
         std::error_code ignored;
         if (preset != presets.end() && !fs::exists(path, ignored))
-            return static_cast<void>(sizes_.emplace_back(preset->name, Sizes{preset->hidden, preset->heads, preset->positions}));
+            return static_cast<void>(
+                sizes_.emplace_back(preset->name, Sizes{preset->hidden, preset->heads, preset->positions}));
         const auto checkpoint = Checkpoint::open(path);
         const auto config = model::inspect(*checkpoint).config;
         sizes_.emplace_back(checkpoint->display_name(),

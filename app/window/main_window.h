@@ -149,6 +149,7 @@ private:
     void export_front();
     void export_figure(const widgets::FigureWish& wish);
     widgets::ExportDialog* export_dialog();
+    QWidget* make_figure_buttons(QWidget* parent);
     // main_window_training.cpp
     void connect_training();
     void build_training_actions();

@@ -30,8 +30,8 @@ MeasuredModel measure(model::Trainable& trainable, const MeasureOptions& options
 MeasuredModel measure_mixer(const std::string& config_json, const std::string& mixer, std::int64_t layers,
                             const MeasureOptions& options);
 
-/// Fills in what was measured at every row of a table but those of mixers that cannot have its sizes, on stacks of two layers (the second one's mixer is taken).
-/// `config_json`: a native configuration of the table's sizes.
+/// Fills in what was measured at every row of a table but those of mixers that cannot have its sizes, on stacks of two
+/// layers (the second one's mixer is taken). `config_json`: a native configuration of the table's sizes.
 void measure_table(CostTable& table, const std::string& config_json, Progress& progress,
                    const Cancellation& cancellation);
 

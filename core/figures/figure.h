@@ -342,11 +342,11 @@ struct FigureOptions {
     std::string baseline, smallest;
     /// `tensors`: names, or patterns with * and ?, for whoever makes the inputs.
     std::vector<std::string> tensors;
-    std::string words;  ///< `hash`: a text, whose words the given hashes take
-    std::vector<std::string> names;     ///< of the files, in their order; empty: file_labels() chooses them
+    std::string words;               ///< `hash`: a text, whose words the given hashes take
+    std::vector<std::string> names;  ///< of the files, in their order; empty, or an empty one: analysis_labels()
     std::optional<std::int64_t> batch, tensor_parallel, bytes;  ///< `cost`: of whoever makes the inputs
-    bool log_loss = false;              ///< `loss` of runs: both axes logarithmic
-    bool perplexity = false;            ///< `loss` of runs: exp of the loss
+    bool log_loss = false;                                      ///< `loss` of runs: both axes logarithmic
+    bool perplexity = false;                                    ///< `loss` of runs: exp of the loss
     std::optional<double> from_x, to_x;  ///< `loss` of runs: the part of the axis, in steps, tokens or seconds
 
     bool operator==(const FigureOptions&) const = default;

@@ -95,9 +95,8 @@ struct OutputKind {
 };
 OutputKind output_kind(const store::AnalysisHeader& header);
 
-/// A name for each file: options.names, or the model's. Files of one model are distinguished by the file's name, or
-/// where that is only a time by the text, the heads that are switched off, or a number. Throws Error (usage) for another
-/// number of names than files; a file given twice has one.
+/// A name for each file: options.names, or where one is empty analysis_labels(). A file that is given twice has one
+/// name. Throws Error (usage) for another number of names than files.
 std::vector<std::string> file_labels(Files files, const FigureOptions& options);
 
 /// The file's name as errors give it.

@@ -36,7 +36,8 @@ constexpr std::array kRecipes{
     Entry{"indicators", "heat map layers x heads of --indicator, or of every indicator", "indicators", indicators},
     Entry{"lines", "tokens left and right with weighted lines between them, of one head, several, or a layer's mean",
           "maps (analyze --record maps)", lines},
-    Entry{"text", "the text, colored by the weights of --query or to --key, by the weight that tokens receive, or by loss",
+    Entry{"text",
+          "the text, colored by the weights of --query or to --key, by the weight that tokens receive, or by loss",
           "column mass or loss; --query: maps (analyze --record maps)", text},
     Entry{"states", "norms and variances of queries, keys, values and hidden states by position",
           "states (analyze --record states)", states},
@@ -71,7 +72,8 @@ constexpr std::array kRecipes{
         "validation loss, raw and smoothed, several runs overlaid",
         "loss; or runs", loss, run_loss, kRuns},
     Entry{"difference",
-          "difference of two analyses (the second minus the first, the baseline), or of two sequences, layers or heads of "
+          "difference of two analyses (the second minus the first, the baseline), or of two sequences, layers or heads "
+          "of "
           "one: indicators, or the maps of --layer and --head, cells paired by their tokens",
           "indicators: models alike; maps: analyze --record maps", difference},
     Entry{
@@ -89,7 +91,8 @@ constexpr std::array kRecipes{
           "evaluations with position_perplexity", nullptr, position_perplexity, kEvaluations},
     Entry{"ruler", "RULER's retrieval tasks: a panel per task, the share of right answers against the length",
           "evaluations of RULER's tasks", nullptr, ruler, kEvaluations},
-    Entry{"tasks", "lm-eval's tasks: a panel per task, a dot per model with its error, the level of guessing, the best marked",
+    Entry{"tasks",
+          "lm-eval's tasks: a panel per task, a dot per model with its error, the level of guessing, the best marked",
           "evaluations of lm-eval's tasks", nullptr, tasks, kEvaluations},
     Entry{"latency", "time of prefill and of one decoded token, against the length", "results of cost --latency",
           nullptr, latency, kEvaluations},

@@ -148,6 +148,14 @@ bool View::possible(const Command& command) const {
     return !command.possible || command.possible();
 }
 
+FigureWish View::named(FigureWish wish) const {
+    std::vector<const Study*> studies;
+    for (const int id : wish.studies)
+        if (const Study* one = desk_->study(id)) studies.push_back(one);
+    if (wish.paths.isEmpty()) wish.options.names = given_names(studies);
+    return wish;
+}
+
 bool View::can_export() const {
     const auto wish = figure();
     return wish && std::all_of(wish->studies.begin(), wish->studies.end(), [this](int id) {

@@ -90,6 +90,8 @@ protected:
     /// What a button of the view does, while it can be pressed; `text`: if its own does not say it.
     QAction* add_command(QAbstractButton* button, const QString& text = {});
 
+    /// The wish with the names that the user gave its analyses.
+    FigureWish named(FigureWish wish) const;
     /// The end of every menu of a view: the copies, and Export.
     void add_figure_actions(QMenu* menu);
 

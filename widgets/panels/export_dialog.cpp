@@ -208,6 +208,7 @@ void ExportDialog::show_wish(const FigureWish& wish) {
     figures::FigureRequest request = form_->request();
     request.recipe = wish.recipe;
     request.options = wish.options;
+    request.options.names.clear();  // those of what is ticked, see request()
     note_->setText(wish.note);
     note_->setVisible(!wish.note.isEmpty());
     // What was drawn for another wish is not taken for this one's.
@@ -298,7 +299,18 @@ void ExportDialog::list_inputs(const QStringList& chosen) {
 }
 
 figures::FigureRequest ExportDialog::request() const {
-    return form_->request();
+    figures::FigureRequest request = form_->request();
+    if (!request.options.names.empty()) return request;
+    std::vector<const Study*> ticked;
+    for (const std::string& file : files()) {
+        const auto all = desk_->studies();
+        const auto study = std::find_if(all.begin(), all.end(), [&](const Study* one) { return one->path() == file; });
+        if (study == all.end()) return request;
+        ticked.push_back(*study);
+    }
+    if (figures::has_option(request.recipe, *figures::find_figure_option("names")))
+        request.options.names = given_names(ticked);
+    return request;
 }
 
 std::vector<std::string> ExportDialog::files() const {

@@ -29,6 +29,7 @@ public:
     void show_wish(const FigureWish& wish);
     /// Puts a figure on the clipboard, on the page that the dialog has: "png", "svg", "csv".
     void copy(const FigureWish& wish, const QString& format);
+    /// With the names that the user gave the analyses, where the form has no others.
     figures::FigureRequest request() const;
     /// The equivalent command line, as shown.
     QString command() const;

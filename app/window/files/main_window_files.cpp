@@ -4,6 +4,8 @@
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QFileInfo>
+#include <QHBoxLayout>
+#include <QToolButton>
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -272,6 +274,28 @@ void MainWindow::export_front() {
                  ? tr("There is no figure of what is shown: open a run or an evaluation first")
                  : tr("This view has no figure as it is now: runs, their timeline, costs and evaluations have"));
     }
+}
+
+/// Buttons of the two things that every view's figure can become.
+QWidget* MainWindow::make_figure_buttons(QWidget* parent) {
+    auto* buttons = new QWidget(parent);
+    auto* row = new QHBoxLayout(buttons);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(2);
+    const auto add = [&](const char* name, const QString& text) {
+        auto* button = new QToolButton(buttons);
+        QAction* action = by_name_.at(QLatin1String(name));
+        button->setObjectName(QLatin1String(name) + QStringLiteral("_button"));
+        button->setText(text);
+        button->setAccessibleName(text);
+        button->setToolTip(action->toolTip());
+        button->setAutoRaise(true);
+        connect(button, &QToolButton::clicked, action, &QAction::trigger);
+        row->addWidget(button);
+    };
+    add("copy_picture", tr("Copy"));
+    add("export", tr("Export…"));
+    return buttons;
 }
 
 widgets::ExportDialog* MainWindow::export_dialog() {

@@ -49,7 +49,7 @@ OptionValues one_or_several(const std::optional<std::int64_t>& one, const std::v
 
 constexpr char kEscape = '\\';
 
-/// "A,B" as two names; a backslash keeps the character after it.
+/// "A,B" as two names; a backslash keeps the character after it. An empty name: the usual one.
 std::vector<std::string> read_names(const std::string& list) {
     std::vector<std::string> names(1);
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -60,34 +60,36 @@ std::vector<std::string> read_names(const std::string& list) {
         else
             names.back() += list[i];
     }
-    for (const std::string& name : names)
-        if (name.empty()) refuse_value("names", "a name for each file, with commas between", list);
+    if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return name.empty(); }))
+        refuse_value("names", "a name for each file, separated by commas", list);
     return names;
 }
 
 FigureOption names_option() {
-    FigureOption option{"names",
-                        "LIST",
-                        "Names of the files in titles and legends, in order, separated by commas (\\, stands for a comma "
-                        "in a name; default: the models' names)",
-                        {},
-                        with(of_analyses(), "timeline"),
-                        false,
-                        {},
-                        {}};
+    FigureOption option{
+        "names",
+        "LIST",
+        "Names of the files in titles and legends, in order, separated by commas (\\, stands for a comma "
+        "in a name; an empty one, and the default: the model's)",
+        {},
+        with(of_analyses(), "timeline"),
+        false,
+        {},
+        {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         request.options.names = read_names(values.back());
     };
     option.get = [](const FigureRequest& request) -> OptionValues {
+        const std::vector<std::string>& names = request.options.names;
         std::string list;
-        for (const std::string& name : request.options.names) {
-            if (!list.empty()) list += ',';
-            for (const char c : name) {
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            if (i > 0) list += ',';
+            for (const char c : names[i]) {
                 if (c == ',' || c == kEscape) list += kEscape;
                 list += c;
             }
         }
-        return list.empty() ? OptionValues{} : OptionValues{list};
+        return names.empty() ? OptionValues{} : OptionValues{list};
     };
     return option;
 }
@@ -142,8 +144,14 @@ FigureOption heads_option() {
 }
 
 FigureOption sequence_option() {
-    FigureOption option{"sequence", "N|all", "Sequence, counted from 0, or all for the mean over all sequences", {}, of_analyses(), false,
-                        {},         {}};
+    FigureOption option{"sequence",
+                        "N|all",
+                        "Sequence, counted from 0, or all for the mean over all sequences",
+                        {},
+                        of_analyses(),
+                        false,
+                        {},
+                        {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         request.options.all_sequences = values.back() == "all";
         request.options.sequence.reset();
@@ -162,7 +170,8 @@ FigureOption sequence_option() {
 
 FigureOption indicator_option() {
     FigureOption option{
-        "indicator", "NAME", "One indicator (default: all)", {}, {"indicators", "difference", "timeline"}, false, {}, {}};
+        "indicator", "NAME", "One indicator (default: all)", {}, {"indicators", "difference", "timeline"}, false,
+        {},          {}};
     option.set = [](FigureRequest& request, const OptionValues& values) { request.options.indicator = values.back(); };
     option.get = [](const FigureRequest& request) -> OptionValues {
         return request.options.indicator.empty() ? OptionValues{} : OptionValues{request.options.indicator};
@@ -171,8 +180,14 @@ FigureOption indicator_option() {
 }
 
 FigureOption pixels_option() {
-    FigureOption option{"pixels", "N", "Largest number of cells along a side; longer texts are pooled", {}, {"attention", "difference"}, false,
-                        {},       {}};
+    FigureOption option{"pixels",
+                        "N",
+                        "Largest number of cells along a side; longer texts are pooled",
+                        {},
+                        {"attention", "difference"},
+                        false,
+                        {},
+                        {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         request.options.pixels = read_count("pixels", values.back(), kFewestCells, kMostCells);
     };
@@ -213,18 +228,20 @@ void add_map_options(std::vector<FigureOption>& all) {
                                   maps, {{"maximum", Pooling::maximum}, {"mean", Pooling::mean}},
                                   [](FigureRequest& r) -> Pooling& { return r.options.pooling; }));
     all.push_back(pixels_option());
-    all.push_back(optional_count("other-sequence",
-                                 "Second side: another sequence, of the same file or the second one; maps pair equal tokens",
-                                 {"difference"}, &FigureOptions::other_sequence));
-    all.push_back(optional_count("other-layer", "Second side of maps: another layer, of the same file or the second one",
+    all.push_back(optional_count(
+        "other-sequence", "Second side: another sequence, of the same file or the second one; maps pair equal tokens",
+        {"difference"}, &FigureOptions::other_sequence));
+    all.push_back(optional_count("other-layer",
+                                 "Second side of maps: another layer, of the same file or the second one",
                                  {"difference"}, &FigureOptions::other_layer));
     all.push_back(optional_count("other-head", "Second side of maps: another head, of the same file or the second one",
                                  {"difference"}, &FigureOptions::other_head));
-    all.push_back(choice<Units>("units",
-                                "Draw the tokenizer's pieces or whole words, whose rows are averaged and whose columns are "
-                                "summed; positions then count words",
-                                {"attention", "lines", "text"}, {{"pieces", Units::pieces}, {"words", Units::words}},
-                                [](FigureRequest& r) -> Units& { return r.options.units; }));
+    all.push_back(
+        choice<Units>("units",
+                      "Draw the tokenizer's pieces or whole words, whose rows are averaged and whose columns are "
+                      "summed; positions then count words",
+                      {"attention", "lines", "text"}, {{"pieces", Units::pieces}, {"words", Units::words}},
+                      [](FigureRequest& r) -> Units& { return r.options.units; }));
     all.push_back(choice<Tower>("tower",
                                 "Which attention of a model with encoder and decoder, or of a layer with two branches",
                                 {"attention", "lines", "text", "difference"},
@@ -237,17 +254,20 @@ void add_map_options(std::vector<FigureOption>& all) {
 }
 
 void add_text_options(std::vector<FigureOption>& all) {
-    all.push_back(optional_count("query", "Draw how much this token attends to the others, counted from 0", {"text"}, &FigureOptions::query));
-    all.push_back(optional_count("key", "Draw how much the others attend to this token, counted from 0", {"text"}, &FigureOptions::key));
-    all.push_back(choice<TextColour>("colour",
-                                     "Meaning of the colors: weights of --query, weights of all tokens to --key (lookers), "
-                                     "mean weight that a token receives (mass), or its loss",
-                                     {"text"},
-                                     {{"weights", TextColour::weights},
-                                      {"lookers", TextColour::lookers},
-                                      {"mass", TextColour::mass},
-                                      {"loss", TextColour::loss}},
-                                     [](FigureRequest& r) -> TextColour& { return r.options.colour; }));
+    all.push_back(optional_count("query", "Draw how much this token attends to the others, counted from 0", {"text"},
+                                 &FigureOptions::query));
+    all.push_back(optional_count("key", "Draw how much the others attend to this token, counted from 0", {"text"},
+                                 &FigureOptions::key));
+    all.push_back(
+        choice<TextColour>("colour",
+                           "Meaning of the colors: weights of --query, weights of all tokens to --key (lookers), "
+                           "mean weight that a token receives (mass), or its loss",
+                           {"text"},
+                           {{"weights", TextColour::weights},
+                            {"lookers", TextColour::lookers},
+                            {"mass", TextColour::mass},
+                            {"loss", TextColour::loss}},
+                           [](FigureRequest& r) -> TextColour& { return r.options.colour; }));
     all.push_back(choice<ColourRange>("range", "End of the color scale: the largest value, or 1", {"text"},
                                       {{"largest", ColourRange::largest}, {"one", ColourRange::one}},
                                       [](FigureRequest& r) -> ColourRange& { return r.options.range; }));
@@ -262,19 +282,21 @@ std::vector<FigureOption> all_options() {
     all.push_back(names_option());
     all.push_back(indicator_option());
     all.push_back(choice<Normalise>(
-        "normalise", "Colors by the values themselves, by their range in the figure, or by the range of each layer", {"indicators"},
-        {{"absolute", Normalise::absolute}, {"minmax", Normalise::minmax}, {"layer", Normalise::layer}},
+        "normalise", "Colors by the values themselves, by their range in the figure, or by the range of each layer",
+        {"indicators"}, {{"absolute", Normalise::absolute}, {"minmax", Normalise::minmax}, {"layer", Normalise::layer}},
         [](FigureRequest& request) -> Normalise& { return request.options.normalise; }));
-    all.push_back(choice<std::string>("statistic", "What a block of a thumbnail shows: the mean or the largest of its weights", {"thumbnails"},
-                                      {{"mean", "mean"}, {"maximum", "maximum"}},
+    all.push_back(choice<std::string>("statistic",
+                                      "What a block of a thumbnail shows: the mean or the largest of its weights",
+                                      {"thumbnails"}, {{"mean", "mean"}, {"maximum", "maximum"}},
                                       [](FigureRequest& r) -> std::string& { return r.options.statistic; }));
     all.push_back(choice<ScaleKind>("distance", "Scale of the distance axis", {"bias"},
                                     {{"logarithmic", ScaleKind::logarithmic}, {"linear", ScaleKind::linear}},
                                     [](FigureRequest& r) -> ScaleKind& { return r.options.distance; }));
-    all.push_back(flag_option("scale-per-head", "Each head has its own color scale, up to its largest value", {"thumbnails"},
-                              &FigureOptions::scale_per_head));
+    all.push_back(flag_option("scale-per-head", "Each head has its own color scale, up to its largest value",
+                              {"thumbnails"}, &FigureOptions::scale_per_head));
     all.push_back(least_option());
-    all.push_back(choice<CellScale>("scale", "Color scale (default: square root up to 256 tokens, logarithmic for longer texts)",
+    all.push_back(choice<CellScale>("scale",
+                                    "Color scale (default: square root up to 256 tokens, logarithmic for longer texts)",
                                     {"attention", "text", "difference"},
                                     {{"linear", CellScale::linear},
                                      {"logarithmic", CellScale::logarithmic},
@@ -284,8 +306,10 @@ std::vector<FigureOption> all_options() {
     add_map_options(all);
     const std::vector<std::string> square{"attention", "lines", "difference"},
         any{"attention", "lines", "text", "difference", "token-types"};
-    all.push_back(optional_count("from-query", "First query to draw, counted from 0", square, &FigureOptions::from_query));
-    all.push_back(optional_count("to-query", "Query at which the part ends; it is not drawn", square, &FigureOptions::to_query));
+    all.push_back(
+        optional_count("from-query", "First query to draw, counted from 0", square, &FigureOptions::from_query));
+    all.push_back(
+        optional_count("to-query", "Query at which the part ends; it is not drawn", square, &FigureOptions::to_query));
     all.push_back(optional_count("from-key", "First key to draw, counted from 0", any, &FigureOptions::from_key));
     all.push_back(optional_count("to-key", "Key at which the part ends; it is not drawn", any, &FigureOptions::to_key));
     add_text_options(all);

@@ -127,7 +127,7 @@ inline std::vector<std::string> with(std::vector<std::string> names, const std::
 
 /// A text of the options; empty where it was not given.
 inline FigureOption word_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
-                         std::string FigureOptions::*member) {
+                                std::string FigureOptions::*member) {
     FigureOption option{name, "NAME", help, {}, std::move(recipes), false, {}, {}};
     option.set = [member](FigureRequest& request, const OptionValues& values) {
         request.options.*member = values.back();
@@ -140,7 +140,7 @@ inline FigureOption word_option(const std::string& name, const std::string& help
 }
 
 inline FigureOption flag_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
-                         bool FigureOptions::*member) {
+                                bool FigureOptions::*member) {
     FigureOption option{name, "", help, {}, std::move(recipes), false, {}, {}};
     option.set = [member](FigureRequest& request, const OptionValues&) { request.options.*member = true; };
     option.get = [member](const FigureRequest& request) {
@@ -152,7 +152,7 @@ inline FigureOption flag_option(const std::string& name, const std::string& help
 inline constexpr double kMostReal = 1e15;  ///< tokens, steps and seconds are fewer
 
 inline FigureOption real_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
-                         std::optional<double> FigureOptions::*member) {
+                                std::optional<double> FigureOptions::*member) {
     FigureOption option{name, "X", help, {}, std::move(recipes), false, {}, {}};
     option.set = [member, name](FigureRequest& request, const OptionValues& values) {
         request.options.*member = read_real(name, values.back(), 0, kMostReal);

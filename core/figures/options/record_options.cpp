@@ -56,15 +56,16 @@ void add_record_options(std::vector<FigureOption>& all) {
     const std::vector<std::string> evaluations{"context-perplexity", "ablation", "scaling", "retention"};
     all.push_back(optional_count("step", "Adds radar and thumbnails of the last probe up to this step", {"timeline"},
                                  &FigureOptions::step));
-    all.push_back(optional_count("smooth", "Length of the running mean, in steps of a run or buckets of positions (1: none)",
+    all.push_back(optional_count("smooth",
+                                 "Length of the running mean, in steps of a run or buckets of positions (1: none)",
                                  {"loss", "position-perplexity"}, &FigureOptions::smooth));
-    all.push_back(flag_option("log-loss", "Runs: logarithmic axes", {"loss"},
-                              &FigureOptions::log_loss));
-    all.push_back(flag_option("perplexity", "Runs: draw perplexity, exp of the loss", {"loss"},
-                              &FigureOptions::perplexity));
-    all.push_back(real_option("from", "Runs: start of the axis, in steps, tokens or seconds", {"loss"},
-                              &FigureOptions::from_x));
-    all.push_back(real_option("to", "Runs: end of the axis, in steps, tokens or seconds", {"loss"}, &FigureOptions::to_x));
+    all.push_back(flag_option("log-loss", "Runs: logarithmic axes", {"loss"}, &FigureOptions::log_loss));
+    all.push_back(
+        flag_option("perplexity", "Runs: draw perplexity, exp of the loss", {"loss"}, &FigureOptions::perplexity));
+    all.push_back(
+        real_option("from", "Runs: start of the axis, in steps, tokens or seconds", {"loss"}, &FigureOptions::from_x));
+    all.push_back(
+        real_option("to", "Runs: end of the axis, in steps, tokens or seconds", {"loss"}, &FigureOptions::to_x));
     all.push_back(choice<Against>("against", "Runs: axis of the curves", {"loss", "timeline"},
                                   {{"step", Against::step}, {"tokens", Against::tokens}, {"time", Against::time}},
                                   [](FigureRequest& r) -> Against& { return r.options.against; }));
@@ -78,11 +79,11 @@ void add_record_options(std::vector<FigureOption>& all) {
     all.push_back(optional_count("length", "Tokens of context of an evaluation, or of the table of costs",
                                  {"ablation", "scaling", "tasks", "cost", "retention"}, &FigureOptions::length));
     all.push_back(tensor_option());
-    all.push_back(word_option("words", "Text whose words are hashed by md5, lsh or a model's hash embedding",
-                              {"hash"}, &FigureOptions::words));
+    all.push_back(word_option("words", "Text whose words are hashed by md5, lsh or a model's hash embedding", {"hash"},
+                              &FigureOptions::words));
     all.back().value = "TEXT";
-    all.push_back(flag_option("measure", "Also measure on this machine, which takes minutes", {"cost"},
-                              &FigureOptions::measure));
+    all.push_back(
+        flag_option("measure", "Also measure on this machine, which takes minutes", {"cost"}, &FigureOptions::measure));
     all.push_back(choice<CostOf>(
         "of",
         "Cost of mixers by length, or parameters of variants of multi-head attention: of a sublayer by its "
@@ -95,8 +96,8 @@ void add_record_options(std::vector<FigureOption>& all) {
                                  {"cost"}, &FigureOptions::tensor_parallel, 1));
     all.push_back(
         optional_count("bytes", "Bytes of a number in the formulas (default: 2)", {"cost"}, &FigureOptions::bytes, 1));
-    all.push_back(word_option("baseline", "Model to compare scores and sizes with", {"retention"},
-                              &FigureOptions::baseline));
+    all.push_back(
+        word_option("baseline", "Model to compare scores and sizes with", {"retention"}, &FigureOptions::baseline));
     all.push_back(word_option("smallest", "Smallest model, from which elasticity is computed, as SHA", {"retention"},
                               &FigureOptions::smallest));
 }

@@ -19,8 +19,8 @@ FigureOption font_family_option() {
 }
 
 FigureOption colour_map_option() {
-    FigureOption option{"colour-map", "NAME", "Color map, see list colour-maps; one of each kind may be given", {}, {}, true,
-                        {},           {}};
+    FigureOption option{
+        "colour-map", "NAME", "Color map, see list colour-maps; one of each kind may be given", {}, {}, true, {}, {}};
     std::string list;
     for (const auto& map : colour_maps()) {
         option.choices.push_back(map.name);
@@ -72,7 +72,8 @@ void add_style_options(std::vector<FigureOption>& all) {
     all.push_back(choice<bool>("theme", "Colors of the page", {}, {{"light", false}, {"dark", true}},
                                [](FigureRequest& r) -> bool& { return r.style.dark; }));
     all.push_back(colour_map_option());
-    all.push_back(choice<bool>("labels", "Label axes with tokens (on) or with positions (off)", {}, {{"on", true}, {"off", false}},
+    all.push_back(choice<bool>("labels", "Label axes with tokens (on) or with positions (off)", {},
+                               {{"on", true}, {"off", false}},
                                [](FigureRequest& r) -> bool& { return r.style.labels; }));
     all.push_back(title_option());
     all.push_back(no_title_option());

@@ -15,7 +15,7 @@ namespace headscope::figures {
 
 constexpr std::int64_t kShortText = 256;  ///< up to here a square-root scale; the weights of longer texts need decades
 
-constexpr double kSmallestShown = 1e-4;   ///< of the largest value: where a logarithmic scale begins
+constexpr double kSmallestShown = 1e-4;  ///< of the largest value: where a logarithmic scale begins
 
 struct AttentionMap {
     std::string model, site;

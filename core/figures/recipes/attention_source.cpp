@@ -69,8 +69,7 @@ void AttentionSource::fill_pieces(AttentionMap& map, const FigureOptions& option
         if (computed) {
             fill_computed(map, *computed);
             take_largest(map, *computed);
-        }
-        else if (!mean)
+        } else if (!mean)
             map.values = map.exact() ? exact_values(*recorded_, map.head, map.region, map.kind)
                                      : pooled_values(*recorded_, map.head, map.region, map.rows, map.columns, map.kind,
                                                      map.pooling);

@@ -196,8 +196,7 @@ FigureData attention(Files files, const FigureOptions& options) {
     figure.notes = source_notes(files, options);
     if (asks_for_part(options)) figure.notes.push_back(part_note(maps));
     if (std::any_of(maps.begin(), maps.end(), [](const AttentionMap& map) { return map.sequences > 1; }))
-        figure.notes.push_back(
-            "Mean over sequences at each pair of positions, over those that are long enough.");
+        figure.notes.push_back("Mean over sequences at each pair of positions, over those that are long enough.");
     if (const std::string note = definition_note(options.values); !note.empty()) figure.notes.push_back(note);
     const auto some_implicit =
         std::find_if(maps.begin(), maps.end(), [](const AttentionMap& map) { return map.implicit(); });

@@ -267,12 +267,11 @@ FigureData bias(Files files, const FigureOptions& options) {
     figure.notes.front() = "Parameters of ";
     for (std::size_t f = 0; f < names.size(); ++f) figure.notes.front() += (f > 0 ? "; " : "") + names[f];
     figure.notes.front() += ": added to a score, by the position of the query minus that of the key.";
-    figure.notes.emplace_back(logarithmic
-                                  ? "Distance: linear from 0 to 1, then logarithmic; all panels share the scale of biases."
-                                  : "Linear distance; all panels share the scale of biases.");
+    figure.notes.emplace_back(
+        logarithmic ? "Distance: linear from 0 to 1, then logarithmic; all panels share the scale of biases."
+                    : "Linear distance; all panels share the scale of biases.");
     if (slopes)
-        figure.notes.push_back("ALiBi: slope times distance, unbounded; drawn up to " + std::to_string(reach) +
-                               ".");
+        figure.notes.push_back("ALiBi: slope times distance, unbounded; drawn up to " + std::to_string(reach) + ".");
     if (shared) figure.notes.emplace_back("Layers with equal biases share a panel.");
     figure.table = [all = std::move(all)] { return bias_table(all); };
     return figure;

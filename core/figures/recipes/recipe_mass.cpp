@@ -268,7 +268,8 @@ FigureData mass(Files files, const FigureOptions& options) {
     figure.text_table = table_two(models, shown);
     figure.notes = source_notes(files, options);
     figure.notes.emplace_back(
-        "One bar per head, heads of a layer side by side: mean over queries of the weight on the first key, on other keys" +
+        "One bar per head, heads of a layer side by side: mean over queries of the weight on the first key, on other "
+        "keys" +
         std::string(shown[kVirtual] ? ", on a learned sink" : "") +
         (shown[kReleased] ? ", and the rest up to 1." : "; the sum is 1.") +
         " Zeros: unmasked pairs whose weight is below the smallest normal float32. Table: means over layers and heads; "

@@ -181,7 +181,8 @@ FigureData offsets(Files files, const FigureOptions& options) {
     for (std::size_t f = 0; f < names.size(); ++f) figure.notes.back() += (f > 0 ? "; " : "") + names[f];
     figure.notes.back() += ".";
     figure.notes.emplace_back(
-        "Violins: Gaussian kernel density of a layer's heads (Scott's bandwidth), all of the same width; line: smallest "
+        "Violins: Gaussian kernel density of a layer's heads (Scott's bandwidth), all of the same width; line: "
+        "smallest "
         "to largest offset; dot: mean.");
     figure.table = [models = std::move(models)] { return offsets_table(models); };
     return figure;

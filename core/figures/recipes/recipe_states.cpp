@@ -408,8 +408,8 @@ FigureData states(Files files, const FigureOptions& options) {
         figure.text_table = layer_table(models, *options.layer);
         std::string note =
             options.head ? "Table: the head, and the keys and values that it reads" : "Table: means over heads";
-        note += "; the last two columns describe the output of the layer. The first " +
-                std::to_string(kTableRows) + " tokens, and the sink.";
+        note += "; the last two columns describe the output of the layer. The first " + std::to_string(kTableRows) +
+                " tokens, and the sink.";
         if (models.size() > 1) note += " Left " + names[0] + ", right " + names[1] + ".";
         figure.notes.push_back(std::move(note));
     }

@@ -405,8 +405,7 @@ std::string scale_note(const ColourScale& scale, const FigureOptions& options) {
                            : "Linear color scale.";
     if (colour_of(options) == TextColour::mass)
         note += " Column mass: the mean weight that a token receives from the queries that can attend to it.";
-    if (colour_of(options) == TextColour::weights)
-        note += " Framed: the query; no color: masked for it.";
+    if (colour_of(options) == TextColour::weights) note += " Framed: the query; no color: masked for it.";
     if (colour_of(options) == TextColour::lookers)
         note += " Framed: the key; no color: the key is masked for that token.";
     if (scale.zero_apart) note += " Weights that are exactly 0 have their own color.";

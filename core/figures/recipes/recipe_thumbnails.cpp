@@ -308,7 +308,8 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
         (options.scale_per_head ? "Each head has its own logarithmic color scale, up to its largest value. "
          : signs                ? "All heads share a square-root color scale. "
                                 : "All heads share a logarithmic color scale. ") +
-        (signs ? "" : "Values below its lower end, and blocks hidden by a window or padding, have the color of that end. ") +
+        (signs ? ""
+               : "Values below its lower end, and blocks hidden by a window or padding, have the color of that end. ") +
         "Gray: future tokens of causal layers, or no value.");
     if (std::get<Mosaic>(figure.panels.front().content).colours.zero_apart)
         figure.notes.emplace_back("Blocks whose weights are all exactly 0 have their own color.");
@@ -320,7 +321,8 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
     const bool unequal = std::any_of(tiles.begin(), tiles.end(), [&](const Tile& tile) {
         return tile.rows != tiles.front().rows || tile.columns != tiles.front().columns;
     });
-    if (unequal) figure.notes.emplace_back("All maps are drawn as squares, whatever their numbers of queries and keys.");
+    if (unequal)
+        figure.notes.emplace_back("All maps are drawn as squares, whatever their numbers of queries and keys.");
     figure.table = [tiles, statistic = options.statistic] { return thumbnails_table(tiles, statistic); };
     return figure;
 }

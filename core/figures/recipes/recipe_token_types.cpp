@@ -271,9 +271,10 @@ FigureData token_types(Files files, const FigureOptions& options) {
     }
     std::string list;
     for (const auto& size : sizes) list += (list.empty() ? "" : " and ") + size;
-    figure.notes.push_back("Chunks of " + list +
-                           " tokens (the last one may be shorter). Softmax fraction: share of a head's chunks that later tokens "
-                           "attend to by softmax attention. Gray: none.");
+    figure.notes.push_back(
+        "Chunks of " + list +
+        " tokens (the last one may be shorter). Softmax fraction: share of a head's chunks that later tokens "
+        "attend to by softmax attention. Gray: none.");
     const bool types = options.layer.has_value();
     figure.table = [texts = std::move(texts), options, types] {
         return types ? types_table(texts, options) : fractions_table(texts, options);

@@ -301,7 +301,8 @@ TEST_CASE("Mixers of a native configuration are refused by their key", "[model][
             "mixers: standard: normaliser] expected softmax or sparsemax");
     refuses(with("mixers", {{"standard", {{"window", 4}}}}), ErrorCode::mismatch,
             "mixers: standard] expected only \"normaliser\"");
-    refuses(with("num_attention_heads", -4), ErrorCode::mismatch, "expected a whole number from 1 to 2^31 - 1; found -4");
+    refuses(with("num_attention_heads", -4), ErrorCode::mismatch,
+            "expected a whole number from 1 to 2^31 - 1; found -4");
 }
 
 namespace {

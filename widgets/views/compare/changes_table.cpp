@@ -112,7 +112,7 @@ QVariant ChangesModel::data(const QModelIndex& index, int role) const {
 
 QVariant ChangesModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
-    static const std::array names{tr("Rank"), tr("Head"),  tr("Differs by"),  tr("Most in"),
+    static const std::array names{tr("Rank"),     tr("Head"),     tr("Differs by"), tr("Most in"),
                                   tr("Baseline"), tr("Compared"), tr("Change")};
     static const std::array tips{tr("1: differs most"),
                                  tr("Layer and head"),

@@ -324,6 +324,7 @@ std::optional<FigureWish> CompareView::maps_figure(const CompareSides& now) cons
     const bool recurrent = now.left.place().has_implicit || now.right.place().has_implicit;
     if (maps_->look().logits() && !recurrent) wish.options.values = figures::MapValues::logits;
     wish.options.scale = maps_->linear_difference() ? figures::CellScale::linear : figures::CellScale::square_root;
+    wish.note = tr("The figure is the difference; the maps of both sides are left out.");
     const MapPlot* plot = maps_->plot(CompareMaps::left);
     const maps::Cells cells = plot->shown();
     if (cells.queries() < plot->content().queries) {
@@ -340,13 +341,16 @@ std::optional<FigureWish> CompareView::maps_figure(const CompareSides& now) cons
 std::optional<FigureWish> CompareView::figure() const {
     const auto now = sides();
     if (!now || (now->same_text() && (mode_ != CompareMode::maps || now->same_heads()))) return std::nullopt;
-    if (mode_ == CompareMode::text) return text_figure(*now);
+    if (mode_ == CompareMode::text) {
+        const auto wish = text_figure(*now);
+        return wish ? std::optional(named(*wish)) : std::nullopt;
+    }
     auto wish = mode_ == CompareMode::heads ? heads_figure(*now) : maps_figure(*now);
     if (!wish) return wish;
     wish->recipe = "difference";
     wish->studies = {now->left.study->id()};
     if (now->left.study != now->right.study) wish->studies.push_back(now->right.study->id());
-    return wish;
+    return named(*wish);
 }
 
 const ViewKind kCompare{"compare", "Compare",

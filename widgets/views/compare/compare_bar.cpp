@@ -75,7 +75,8 @@ CompareBar::CompareBar(QWidget* parent)
         label->setTextFormat(Qt::PlainText);
         label->setMinimumHeight(26);
     }
-    study_ = add_combo("compare_study", tr("Other analysis"), tr("The analysis that the selected one is compared with"));
+    study_ =
+        add_combo("compare_study", tr("Other analysis"), tr("The analysis that the selected one is compared with"));
     sequence_ = add_combo("compare_sequence", tr("Other sequence"), tr("The sequence that is compared with"));
     site_ = add_combo("compare_layer", tr("Other layer"), tr("The layer that is compared with"));
     head_ = add_combo("compare_head", tr("Other head"), tr("The head that is compared with"));
@@ -141,15 +142,18 @@ void CompareBar::show_choice(const Desk& desk, const CompareSides& sides, const 
     const Study &left = *sides.selected().study, &right = *sides.other().study;
     swapped_ = choice.swapped;
     arrange(sides.selected_right);
-    const QString name = elided_middle(font(), left.name(), kNameWidth);
+    const QString name = elided_middle(font(), sides.selected().label, kNameWidth);
     left_->setText(sides.selected_right ? tr("Baseline:") : tr("Baseline: %1").arg(name));
     right_->setText(sides.selected_right ? tr("compared: %1").arg(name) : tr("compared:"));
     (sides.selected_right ? right_ : left_)->setToolTip(tr("The selection: %1").arg(sides.selected().name()));
     (sides.selected_right ? left_ : right_)->setToolTip({});
     std::vector<Item> studies{{tr("The same analysis"), 0}};
+    std::vector<const Study*> all;
     for (const Study* study : desk.studies())
-        if (study != &left && !study->sites().empty())
-            studies.push_back({elided_middle(font(), study->name(), kNameWidth), study->id()});
+        if (!study->sites().empty()) all.push_back(study);
+    const std::vector<QString> labels = study_labels(all);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (all[i] != &left) studies.push_back({elided_middle(font(), labels[i], kNameWidth), all[i]->id()});
     fill(study_, studies, &left == &right ? 0 : right.id());
 
     std::vector<Item> sequences{{tr("Same sequence"), kSame}};

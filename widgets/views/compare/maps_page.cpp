@@ -365,8 +365,7 @@ void CompareMaps::show_chosen() {
     // What was chosen on the other side stays as long as its partners are the selected tokens.
     const Which own = selected_side();
     const auto other = chosen_.of(own == left ? right : left);
-    const bool kept =
-        (other.first || other.second) && chosen_.of(own) == std::pair(selected.query, selected.key);
+    const bool kept = (other.first || other.second) && chosen_.of(own) == std::pair(selected.query, selected.key);
     const Place before = std::exchange(chosen_, kept ? chosen_ : place(own, selected.query, selected.key));
     plots_[left]->set_chosen(chosen_.left_query, chosen_.left_key);
     plots_[difference]->set_chosen(chosen_.left_query, chosen_.left_key);

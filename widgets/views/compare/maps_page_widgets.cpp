@@ -16,8 +16,8 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kTitleGap = 16;  ///< pixels between the names of two maps
-constexpr int kMapGap = 6, kTitleSpacing = 2;  ///< pixels between left and right map, of a title above its map
+constexpr int kTitleGap = 16;                    ///< pixels between the names of two maps
+constexpr int kMapGap = 6, kTitleSpacing = 2;    ///< pixels between left and right map, of a title above its map
 constexpr double kFlattest = 0.5, kHighest = 2;  ///< height by width of maps of two texts of other lengths
 constexpr int kLeast = 60;                       ///< pixels of a map's side
 constexpr std::array kNames{"left_map", "right_map", "difference_map"};
@@ -127,7 +127,7 @@ void CompareMaps::show_titles() {
     const auto title = [this](Which which, const QString& text, const CompareSide& side) {
         titles_[which]->setToolTip(text);
         const int room = std::max(0, titles_[which]->width() - kTitleGap);
-        const QString name = side.study->name();
+        const QString& name = side.label;
         const int rest = fontMetrics().horizontalAdvance(QString(text).remove(name));
         QString shown = text;
         shown.replace(name, fontMetrics().elidedText(name, Qt::ElideMiddle, std::max(0, room - rest)));
@@ -140,7 +140,8 @@ void CompareMaps::show_titles() {
 /// Maps are as high as wide, or as their text has queries by keys, and as large as the page lets all three be.
 void CompareMaps::make_square() {
     const MapContent& content = plots_[left]->content();
-    const double wanted = content.keys > 0 ? static_cast<double>(content.queries) / static_cast<double>(content.keys) : 1;
+    const double wanted =
+        content.keys > 0 ? static_cast<double>(content.queries) / static_cast<double>(content.keys) : 1;
     const double ratio = std::clamp(wanted, kFlattest, kHighest);
     int across = 0, down = 0;  // around the maps
     for (const MapPlot* plot : plots_) {

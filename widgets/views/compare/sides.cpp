@@ -31,7 +31,7 @@ QString shape_of(const Study& study) {
 }  // namespace
 
 QString CompareSide::name(bool with_head) const {
-    QString text = study->name();
+    QString text = label;
     if (with_head) text += tr(" · %1 · head %2").arg(study->site_title(site)).arg(head);
     if (study->sequences() <= 1) return text;
     return text + (sequence ? tr(" · sequence %1").arg(*sequence) : tr(" · all sequences"));
@@ -45,7 +45,7 @@ bool CompareSides::open(const Desk& desk) const {
 
 CompareSides CompareChoice::sides(const Desk& desk) const {
     const Selection& chosen = desk.selection();
-    const CompareSide selected{desk.current(), chosen.sequence, chosen.site, chosen.head};
+    CompareSide selected{desk.current(), chosen.sequence, chosen.site, chosen.head};
     CompareSide other = selected;
     std::vector<Study*> all = desk.studies();
     std::erase_if(all, [](const Study* one) { return one->sites().empty(); });
@@ -59,6 +59,10 @@ CompareSides CompareChoice::sides(const Desk& desk) const {
     if (other.sequence) other.sequence = within(*other.sequence, other.study->sequences());
     other.site = within(site.value_or(other.site), std::ssize(other.study->sites()));
     other.head = within(head.value_or(other.head), other.place().heads);
+    const auto labels =
+        other.study == selected.study ? study_labels({selected.study}) : study_labels({selected.study, other.study});
+    selected.label = labels.front();
+    other.label = labels.back();
     const auto place = [&all](const Study* one) { return std::find(all.begin(), all.end(), one); };
     const bool later = place(other.study) < place(selected.study);
     CompareSides sides{selected, other, later != swapped};

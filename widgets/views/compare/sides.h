@@ -17,13 +17,14 @@ struct CompareSide {
     Study* study = nullptr;
     std::optional<std::int64_t> sequence = 0;  ///< empty: all
     std::int64_t site = 0, head = 0;
+    QString label = {};  ///< of the analysis, beside the other side's
 
     std::int64_t one_sequence() const { return sequence.value_or(0); }
     const Site& place() const { return study->sites()[static_cast<std::size_t>(site)]; }
     bool done() const { return study->site_done(one_sequence(), site); }
     const store::SequenceTokens& queries() const { return study->query_tokens(one_sequence(), site); }
     const store::SequenceTokens& keys() const { return study->key_tokens(one_sequence(), site); }
-    /// "sample · layer 1 · head 2"; the sequence where there are several.
+    /// "model · layer 1 · head 2"; the sequence where there are several.
     QString name(bool with_head = true) const;
     bool operator==(const CompareSide&) const = default;
 };

@@ -250,7 +250,9 @@ void CompareText::show_values() {
 void CompareText::show_chosen() {
     const auto key = desk_->selection_in_one().key;
     const std::size_t own = selected_side(), other = 1 - own;
-    const auto partner = !shown_.link ? std::nullopt : own == 0 ? shown_.link->to_right(key) : shown_.link->to_left(key);
+    const auto partner = !shown_.link ? std::nullopt
+                         : own == 0   ? shown_.link->to_right(key)
+                                      : shown_.link->to_left(key);
     areas_[own]->set_outlined(key);
     areas_[other]->set_outlined(partner);
     if (key == key_) return;

@@ -335,9 +335,8 @@ QJsonObject CostView::state() const {
 void CostView::restore(const QJsonObject& state) {
     wanted_sizes_ = state["sizes"].toString();
     if (const int at = sizes_->findData(wanted_sizes_); at >= 0) sizes_->setCurrentIndex(at);
-    for (const auto& [box, name] :
-         {std::pair{length_, "length"}, std::pair{bytes_, "bytes"}, std::pair{mixers_, "mixers"},
-          std::pair{show_, "show"}, std::pair{what_, "what"}})
+    for (const auto& [box, name] : {std::pair{length_, "length"}, std::pair{bytes_, "bytes"},
+                                    std::pair{mixers_, "mixers"}, std::pair{show_, "show"}, std::pair{what_, "what"}})
         if (const int at = box->findData(state[QLatin1String(name)].toString()); at >= 0) box->setCurrentIndex(at);
     if (state["batch"].isDouble()) batch_->setValue(state["batch"].toInt());
     if (state["parallel"].isDouble()) parallel_->setValue(state["parallel"].toInt());

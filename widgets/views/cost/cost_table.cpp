@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The table of costs.
+#include <QComboBox>
 #include <QHeaderView>
 #include <QTableWidget>
-#include <QComboBox>
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +28,8 @@ void CostView::show_table() {
             Qt::AlignVCenter);
     table_->horizontalHeaderItem(1)->setToolTip(tr("How it grows, up to a constant"));
     const bool any = measured_somewhere();
-    for (int column = kCostColumns + 1; column < table_->columnCount(); column += 2) table_->setColumnHidden(column, !any);
+    for (int column = kCostColumns + 1; column < table_->columnCount(); column += 2)
+        table_->setColumnHidden(column, !any);
     int row = 0;
     for (const std::string& mixer : table.mixers) {
         const cost::MixerCost& one = cost::mixer_cost(mixer);

@@ -519,7 +519,7 @@ std::optional<FigureWish> MapView::figure() const {
         wish.recipe = "thumbnails";
         wish.options.head = shown_.head;
         wish.options.statistic = look_.pooling == figures::Pooling::mean ? "mean" : "maximum";
-        return wish;
+        return named(wish);
     }
     wish.recipe = "attention";
     wish.options.head = shown_.head;
@@ -544,7 +544,8 @@ std::optional<FigureWish> MapView::figure() const {
         wish.options.from_key = cells.k_begin;
         wish.options.to_key = cells.k_end;
     }
-    return wish;
+    if (profiles_->shown()) wish.note = tr("Row and column beside the map are left out.");
+    return named(wish);
 }
 
 const ViewKind kMap{"map", "Map", "What one head looks at: its map, pair by pair, of any length.",

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Names of analysis files in titles, legends and notes.
+#include "core/figures/analysis_labels.h"
+
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -32,9 +34,8 @@ bool only_stamped(const std::string& stem) {
     return false;
 }
 
-std::string stem_of(const store::AnalysisFile& file) {
-    const std::string name = file_name(file);
-    return name.substr(0, name.find(".headscope.h5"));
+std::string stem_of(const std::string& file) {
+    return file.substr(0, file.find(".headscope.h5"));
 }
 
 /// The first words of the first text, in quotes.
@@ -66,7 +67,8 @@ std::string switched_off(const store::AnalysisHeader& header) {
         if (!settings.is_object() || !settings.contains("switch_off") || !settings["switch_off"].is_string()) return "";
         const auto list = settings["switch_off"].get<std::string>();
         if (list.empty()) return "";
-        return (list.find(',') == std::string::npos ? "without head " : "without heads ") + escaped(list, kMostSwitched);
+        return (list.find(',') == std::string::npos ? "without head " : "without heads ") +
+               escaped(list, kMostSwitched);
     } catch (const Error&) {  // a file from elsewhere
         return "";
     }
@@ -74,48 +76,65 @@ std::string switched_off(const store::AnalysisHeader& header) {
 
 }  // namespace
 
+std::vector<std::string> analysis_labels(std::span<const UnnamedAnalysis> analyses) {
+    struct Same {
+        std::vector<const UnnamedAnalysis*> all;
+        bool other_texts = false, other_heads = false;  ///< of each
+    };
+    std::map<std::string, Same> models;
+    for (const UnnamedAnalysis& one : analyses)
+        if (one.given.empty()) models[one.header->model_name].all.push_back(&one);
+    const auto apart = [](const Same& same, auto word) {
+        std::vector<std::string> words;
+        for (const auto* one : same.all) words.push_back(word(*one->header));
+        std::sort(words.begin(), words.end());
+        return std::adjacent_find(words.begin(), words.end()) == words.end();
+    };
+    for (auto& [model, same] : models) {
+        same.other_texts = apart(same, beginning);
+        same.other_heads = apart(same, switched_off);
+    }
+    std::vector<std::string> labels;
+    for (const UnnamedAnalysis& one : analyses) {
+        if (!one.given.empty()) {
+            labels.push_back(one.given);
+            continue;
+        }
+        const std::string& model = one.header->model_name;
+        const std::string stem = stem_of(one.file);
+        const Same& same = models.at(model);
+        if (model.empty()) {
+            labels.push_back(stem);
+        } else if (same.all.size() == 1) {
+            labels.push_back(model);
+        } else if (!only_stamped(stem)) {
+            labels.push_back(model + " (" + stem + ")");
+        } else if (same.other_texts) {
+            labels.push_back(model + ", " + beginning(*one.header));
+        } else if (same.other_heads) {
+            const std::string without = switched_off(*one.header);
+            labels.push_back(without.empty() ? model : model + " " + without);
+        } else {
+            const auto place = std::find(same.all.begin(), same.all.end(), &one) - same.all.begin();
+            labels.push_back(model + " (" + std::to_string(place + 1) + ")");
+        }
+    }
+    return labels;
+}
+
 std::vector<std::string> file_labels(Files files, const FigureOptions& options) {
     std::vector<const store::AnalysisFile*> all;
     for (const auto& file : files)
         if (std::find(all.begin(), all.end(), file.get()) == all.end()) all.push_back(file.get());
-    std::vector<std::string> names = options.names;
-    if (!names.empty() && names.size() != all.size()) {
+    if (!options.names.empty() && options.names.size() != all.size()) {
         throw Error(ErrorCode::usage, "--names",
                     "expected a name for each of the " + std::to_string(all.size()) + " files",
-                    "found " + std::to_string(names.size()));
+                    "found " + std::to_string(options.names.size()));
     }
-    const auto of_model = [&](const store::AnalysisFile* file) {
-        std::vector<const store::AnalysisFile*> same;
-        for (const auto* other : all)
-            if (other->header().model_name == file->header().model_name) same.push_back(other);
-        return same;
-    };
-    const auto apart = [](const std::vector<const store::AnalysisFile*>& same, auto word) {
-        std::vector<std::string> words;
-        for (const auto* file : same) words.push_back(word(file->header()));
-        std::sort(words.begin(), words.end());
-        return std::adjacent_find(words.begin(), words.end()) == words.end();
-    };
-    for (std::size_t f = 0; names.size() < all.size(); ++f) {
-        const std::string& model = all[f]->header().model_name;
-        const std::string stem = stem_of(*all[f]);
-        const auto same = of_model(all[f]);
-        if (model.empty()) {
-            names.push_back(stem);
-        } else if (same.size() == 1) {
-            names.push_back(model);
-        } else if (!only_stamped(stem)) {
-            names.push_back(model + " (" + stem + ")");
-        } else if (apart(same, beginning)) {
-            names.push_back(model + ", " + beginning(all[f]->header()));
-        } else if (apart(same, switched_off)) {
-            const std::string without = switched_off(all[f]->header());
-            names.push_back(without.empty() ? model : model + " " + without);
-        } else {
-            const auto place = std::find(same.begin(), same.end(), all[f]) - same.begin();
-            names.push_back(model + " (" + std::to_string(place + 1) + ")");
-        }
-    }
+    std::vector<UnnamedAnalysis> unnamed;
+    for (std::size_t f = 0; f < all.size(); ++f)
+        unnamed.push_back({&all[f]->header(), file_name(*all[f]), options.names.empty() ? "" : options.names[f]});
+    const auto names = analysis_labels(unnamed);
     std::vector<std::string> labels;
     for (const auto& file : files)
         labels.push_back(names[static_cast<std::size_t>(std::find(all.begin(), all.end(), file.get()) - all.begin())]);
