@@ -57,6 +57,7 @@ MainWindow::MainWindow(const Options& options)
     build_views();
     build_status();
     build_actions();
+    bar_->layout()->addWidget(make_figure_buttons(bar_));
     connect_engine();
     connect_desk();
     connect_training();
@@ -297,6 +298,8 @@ void MainWindow::connect_desk() {
     connect(&desk_, &widgets::Desk::failed, this, &MainWindow::problem);
     connect(&desk_, &widgets::Desk::view_wanted, this, [this](const QString& name) { show_view(name); });
     connect(&desk_, &widgets::Desk::export_wanted, this, &MainWindow::export_figure);
+    connect(&desk_, &widgets::Desk::copy_wanted, this,
+            [this](const widgets::FigureWish& wish, const QString& format) { export_dialog()->copy(wish, format); });
     connect(&desk_, &widgets::Desk::run_wanted, this, &MainWindow::run_again);
 }
 

@@ -65,8 +65,17 @@ void MainWindow::build_file_menu() {
     file->addAction(add_action("export", tr("&Export a figure…"), QKeySequence(tr("Ctrl+E")),
                                tr("The view in front as PDF, SVG, PNG or CSV, or any other figure"),
                                [this] { export_front(); }));
-    file->addAction(add_action("print", tr("&Print the figure…"), QKeySequence::Print, tr("The view in front"),
-                               [this] { print_front(); }));
+    // Without a key: in a list or a text Ctrl+C is theirs, and views have it for their picture.
+    file->addAction(add_action("copy_picture", tr("Copy the p&icture") + QStringLiteral("\tCtrl+C"), {},
+                               tr("The figure of the view in front, as Export draws it"), [this] {
+                                   if (widgets::View* view = front_view()) view->copy_picture();
+                               }));
+    file->addAction(add_action("copy_numbers", tr("Copy the &numbers as CSV"), {},
+                               tr("The numbers of the figure of the view in front"), [this] {
+                                   widgets::View* view = front_view();
+                                   if (!view || !view->copy_numbers())
+                                       tell(tr("There is no figure of what is shown, and so no numbers of it"));
+                               }));
     file->addAction(add_action("close_analysis", tr("&Close the analysis"), QKeySequence::Close, tr("Its file stays"),
                                [this] { desk_.remove(desk_.selection().study); }));
     file->addSeparator();

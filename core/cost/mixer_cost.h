@@ -61,6 +61,10 @@ const std::vector<MixerCost>& mixer_costs();
 /// Throws Error usage that names those that have one.
 const MixerCost& mixer_cost(std::string_view mixer);
 bool has_cost(std::string_view mixer);
+/// Those of "Deconstructing Attention", in its order.
+const std::vector<std::string>& paper_mixers();
+/// paper_mixers() and those of `models` that have a cost, in the order of mixer_costs(): as many as a figure can show.
+std::vector<std::string> shown_mixers(const std::vector<std::string>& models);
 
 /// One mixer's formulas at one setting, as numbers.
 struct CostNumbers {

@@ -116,6 +116,8 @@ Q_SIGNALS:
     // What views want of the window.
     void run_wanted(const headscope::widgets::RunWish& wish);
     void export_wanted(const headscope::widgets::FigureWish& wish);
+    /// On the clipboard; format: png, svg, csv.
+    void copy_wanted(const headscope::widgets::FigureWish& wish, const QString& format);
     void view_wanted(const QString& name);  ///< of a ViewKind: brings it to the front
     void told(const QString& text);         ///< a line for the status bar
     void failed(const QString& text);       ///< a line for the log

@@ -266,4 +266,10 @@ private:
     Mailbox mailbox_{this};
 };
 
+/// Names for figures and for what is compared: those that were given, else the models', as figures::analysis_labels()
+/// has them.
+std::vector<QString> study_labels(const std::vector<const Study*>& studies);
+/// The given names for FigureOptions::names; empty where no study has one.
+std::vector<std::string> given_names(const std::vector<const Study*>& studies);
+
 }  // namespace headscope::widgets

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Names of an analysis and of its sites, as lists and figures show them.
 #include "core/base/error.h"
+#include "core/base/site_name.h"
+#include "core/figures/analysis_labels.h"
 #include "widgets/desk/study.h"
 
 namespace headscope::widgets {
@@ -25,17 +27,41 @@ void Study::set_name(const QString& name) {
 }
 
 QString Study::site_name(std::int64_t site) const {
-    const Site& place = header_->sites.at(static_cast<std::size_t>(site));
-    QString name = QString::number(place.layer);
-    if (place.stack != "text") name = QString::fromStdString(place.stack) + QLatin1Char(' ') + name;
-    if (place.kind != "self") name += QLatin1Char(' ') + QString::fromStdString(place.kind);
-    if (!place.branch.empty()) name += QLatin1Char(' ') + QString::fromStdString(place.branch);
-    return name;
+    return QString::fromStdString(site_label(header_->sites, site));
+}
+
+QString Study::site_title(std::int64_t site) const {
+    return QString::fromStdString(headscope::site_title(header_->sites, site));
+}
+
+QString Study::site_heading(std::int64_t site) const {
+    return QString::fromStdString(headscope::site_heading(header_->sites, site));
 }
 
 std::string Study::mixer(std::int64_t site) const {
     const auto layer = static_cast<std::size_t>(header_->sites.at(static_cast<std::size_t>(site)).layer);
     return layer < header_->mixers.size() ? header_->mixers[layer] : std::string();
+}
+
+std::vector<QString> study_labels(const std::vector<const Study*>& studies) {
+    constexpr std::size_t longest = 120;
+    std::vector<figures::UnnamedAnalysis> unnamed;
+    for (const Study* one : studies)
+        unnamed.push_back({&one->header(), one->path().filename().string(), one->given_name().toStdString()});
+    std::vector<QString> labels;
+    for (const std::string& label : figures::analysis_labels(unnamed))
+        labels.push_back(QString::fromStdString(escaped(label, longest)));
+    return labels;
+}
+
+std::vector<std::string> given_names(const std::vector<const Study*>& studies) {
+    std::vector<std::string> names;
+    bool given = false;
+    for (const Study* one : studies) {
+        names.push_back(one->given_name().toStdString());
+        given = given || !names.back().empty();
+    }
+    return given ? names : std::vector<std::string>{};
 }
 
 }  // namespace headscope::widgets

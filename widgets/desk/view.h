@@ -13,7 +13,9 @@
 class QAbstractButton;
 class QAction;
 class QKeySequence;
+class QContextMenuEvent;
 class QLabel;
+class QMenu;
 class QPushButton;
 class QStackedLayout;
 
@@ -35,8 +37,12 @@ public:
     /// What Export draws for what is shown; empty: nothing is shown.
     virtual std::optional<FigureWish> figure() const { return std::nullopt; }
 
-    /// The least height at a width: a scroll area around the view leaves the rest to plots and lists.
-    int heightForWidth(int width) const override;
+    /// Puts the view's figure on the clipboard, as Export draws it; where there is none, a picture of the screen.
+    void copy_picture();
+    /// Puts the numbers of the figure on the clipboard, as CSV. False: there is no figure.
+    bool copy_numbers();
+    /// The figure can be made by the command line: all analyses that it is of are complete.
+    bool can_export() const;
 
     /// What can be done in this view now, by name: for the palette.
     QList<QAction*> commands() const;
@@ -84,8 +90,14 @@ protected:
     /// What a button of the view does, while it can be pressed; `text`: if its own does not say it.
     QAction* add_command(QAbstractButton* button, const QString& text = {});
 
+    /// The wish with the names that the user gave its analyses.
+    FigureWish named(FigureWish wish) const;
+    /// The end of every menu of a view: the copies, and Export.
+    void add_figure_actions(QMenu* menu);
+
+    void contextMenuEvent(QContextMenuEvent* event) override;
     void showEvent(QShowEvent* event) override;
-    /// Arrows step through layers and heads wherever a view's own widgets do not use them.
+    /// Ctrl+C copies the picture, arrows step through layers and heads, wherever a view's own widgets do not use them.
     void keyPressEvent(QKeyEvent* event) override;
 
 private:

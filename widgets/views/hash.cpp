@@ -73,7 +73,7 @@ public:
         if (!reads_text()) return std::nullopt;
         wish.options = text_options();
         wish.studies = {study()->id()};
-        return wish;
+        return named(wish);
     }
 
 private:

@@ -15,7 +15,7 @@
 #include <map>
 
 #include "core/cost/mixer_cost.h"
-#include "widgets/desk/presence.h"
+#include "widgets/table_copy.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"
 #include "widgets/training/layer_column.h"
@@ -111,6 +111,7 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     row->addLayout(right, 6);
 
     costs_->setObjectName(QStringLiteral("layout_costs"));
+    copy_rows_by_key(costs_);
     costs_->setAccessibleName(tr("Cost of the attention sublayers"));
     costs_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     costs_->setSelectionMode(QAbstractItemView::NoSelection);

@@ -613,7 +613,7 @@ std::optional<FigureWish> OnTextView::figure() const {
         wish.recipe = "token-types";
         wish.options.layer = study()->sites().at(static_cast<std::size_t>(typed->site)).layer;
         wish.options.head = typed->head;
-        return wish;
+        return named(wish);
     }
     const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
     wish.options.values = kind();
@@ -636,7 +636,7 @@ std::optional<FigureWish> OnTextView::figure() const {
         wish.options.colour = figures::TextColour::mass;
     if (experts_) wish.note = tr("The figure leaves the experts out; the figure “experts” shows their load.");
     if (!types_.empty()) wish.note = tr("The figure leaves the types out; the figure “token-types” shows them.");
-    return wish;
+    return named(wish);
 }
 
 extern const ViewKind kOnText{"on_text",

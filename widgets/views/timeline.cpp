@@ -422,9 +422,15 @@ std::optional<FigureWish> TimelineView::figure() const {
     FigureWish wish{"timeline", {}, {}};
     wish.paths << run->path;
     wish.options.indicator = indicator().toStdString();
-    const auto& sites = run->record->started->sites;
-    if (of_heads() && shelf_.site() < std::ssize(sites))
-        wish.options.layer = sites[static_cast<std::size_t>(shelf_.site())].layer;
+    if (of_heads() && run->record->started && shelf_.site() < std::ssize(run->record->started->sites))
+        wish.options.layer = run->record->started->sites[static_cast<std::size_t>(shelf_.site())].layer;
+    if (const auto at = workspace::probe_at(*run->record, shelf_.moment().step))
+        wish.options.step = run->record->probes[*at]->step;
+    QStringList left_out;
+    if (of_heads()) left_out << tr("Radar and maps of the other layers are left out.");
+    if (radar_of_->currentData().toString() != QLatin1String("mean"))
+        left_out << tr("The figure's radars are means over heads.");
+    wish.note = left_out.join(QLatin1Char(' '));
     return wish;
 }
 

@@ -4,6 +4,8 @@
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QFileInfo>
+#include <QHBoxLayout>
+#include <QToolButton>
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -276,12 +278,39 @@ void MainWindow::export_front() {
     }
 }
 
-void MainWindow::export_figure(const widgets::FigureWish& wish) {
+/// Buttons of the two things that every view's figure can become.
+QWidget* MainWindow::make_figure_buttons(QWidget* parent) {
+    auto* buttons = new QWidget(parent);
+    auto* row = new QHBoxLayout(buttons);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(2);
+    const auto add = [&](const char* name, const QString& text) {
+        auto* button = new QToolButton(buttons);
+        QAction* action = by_name_.at(QLatin1String(name));
+        button->setObjectName(QLatin1String(name) + QStringLiteral("_button"));
+        button->setText(text);
+        button->setAccessibleName(text);
+        button->setToolTip(action->toolTip());
+        button->setAutoRaise(true);
+        connect(button, &QToolButton::clicked, action, &QAction::trigger);
+        row->addWidget(button);
+    };
+    add("copy_picture", tr("Copy"));
+    add("export", tr("Export…"));
+    return buttons;
+}
+
+widgets::ExportDialog* MainWindow::export_dialog() {
     if (!export_) {
         export_ = new widgets::ExportDialog(&desk_, options_.program, this);
         connect(export_, &widgets::ExportDialog::told, this, &MainWindow::tell);
+        connect(export_, &widgets::ExportDialog::failed, this, &MainWindow::problem);
     }
-    export_->show_wish(wish);
+    return export_;
+}
+
+void MainWindow::export_figure(const widgets::FigureWish& wish) {
+    export_dialog()->show_wish(wish);
     export_->show();
     export_->raise();
     export_->activateWindow();

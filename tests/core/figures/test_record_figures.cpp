@@ -526,6 +526,40 @@ TEST_CASE("Models of one mixer and layout are called by their names", "[figures]
     CHECK(figure.legend[1].name == "gated_deltanet");
 }
 
+TEST_CASE("Runs are drawn on the part, the scale and in the unit that are asked for", "[figures][run]") {
+    const auto run = sample_record("a");
+    const auto drawn = [&](FigureOptions options) { return of_runs("loss", {run}, options); };
+    const auto curve = [](const FigureData& figure) -> const Curve& {
+        const auto& all = std::get<Curves>(figure.panels.at(0).content).curves;
+        return *std::find_if(all.begin(), all.end(), [](const Curve& one) { return !one.faint && !one.points; });
+    };
+    FigureOptions options;
+    options.smooth = 1;
+    const FigureData whole = drawn(options);
+    options.from_x = 10;
+    options.to_x = 30;
+    const FigureData part = drawn(options);
+    REQUIRE(!curve(part).x.empty());
+    CHECK(curve(part).x.front() >= 10);
+    CHECK(curve(part).x.back() <= 30);
+    CHECK(part.panels[0].x.range == std::pair(10.0, 30.0));
+    CHECK(part.panels[0].y.range != whole.panels[0].y.range);  // of what is drawn
+    options.perplexity = true;
+    const FigureData perplexity = drawn(options);
+    REQUIRE(curve(perplexity).y.size() == curve(part).y.size());
+    for (std::size_t i = 0; i < curve(part).y.size(); ++i)
+        CHECK(curve(perplexity).y[i] == Approx(std::exp(curve(part).y[i])));
+    CHECK(perplexity.panels[0].y.label == "perplexity");
+    options.log_loss = true;
+    CHECK(drawn(options).panels[0].x.scale == ScaleKind::logarithmic);
+    CHECK(drawn(options).panels[0].y.scale == ScaleKind::logarithmic);
+    options.from_x = 40;
+    CHECK_THROWS_MATCHES(drawn(options), Error, IsError(ErrorCode::usage, "--to"));
+    options.names = {"a long run"};
+    options.from_x = 10;
+    CHECK(drawn(options).title == "Loss of a long run");
+}
+
 TEST_CASE("Costs are the paper's formulas as curves and as a table", "[figures][cost]") {
     cost::CostSetting setting;
     cost::CostTable table = cost::paper_table(setting, {128, 256, 512, 1024});

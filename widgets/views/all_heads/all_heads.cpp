@@ -444,7 +444,7 @@ std::optional<FigureWish> AllHeads::figure() const {
         wish.note =
             tr("A figure shows one sequence or the mean of all: this is sequence %1.").arg(selection().one_sequence());
     wish.studies = {study()->id()};
-    return wish;
+    return named(wish);
 }
 
 const ViewKind kAllHeads{"all_heads",

@@ -15,7 +15,7 @@
 
 #include "core/figures/recipes/evaluation_groups.h"
 #include "widgets/desk/evaluation_shelf.h"
-#include "widgets/desk/presence.h"
+#include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
 #include "widgets/text/flow_layout.h"
@@ -104,6 +104,7 @@ void ItemsView::build() {
     auto* rows = new QVBoxLayout(list);
     rows->setContentsMargins(0, 0, 0, 0);
     table_ = new ItemTable(list);
+    copy_rows_by_key(table_);
     table_->setModel(model_);
     count_ = new QLabel(list);
     count_->setObjectName(QStringLiteral("items_count"));

@@ -455,7 +455,8 @@ std::optional<FigureWish> LossView::figure() const {
     wish.studies = {study()->id()};
     wish.options.all_sequences = !selection().sequence && study()->sequences() > 1;
     if (!wish.options.all_sequences) wish.options.sequence = selection().one_sequence();
-    return wish;
+    wish.note = tr("The figure is the curve; the colored text is the figure text with --colour loss.");
+    return named(wish);
 }
 
 extern const ViewKind kLoss{"loss",

@@ -372,7 +372,8 @@ std::optional<FigureWish> Overview::figure() const {
     wish.options.normalise = normalise();
     wish.options.sequence = selection().sequence;
     wish.options.all_sequences = !selection().sequence;
-    return wish;
+    if (!desk().head_filter().isEmpty()) wish.note = tr("Heads that do not match the filter are drawn as well.");
+    return named(wish);
 }
 
 const ViewKind kOverview{"overview",

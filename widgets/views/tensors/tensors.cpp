@@ -13,7 +13,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "widgets/desk/presence.h"
+#include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/views/overview/overview_files.h"
@@ -105,6 +105,7 @@ void TensorsView::build() {
     split_ = new QSplitter(content());
     split_->setChildrenCollapsible(false);
     tree_ = new QTreeView(split_);
+    copy_rows_by_key(tree_);
     tree_->setObjectName(QStringLiteral("tensors"));
     tree_->setAccessibleName(tr("Tensors, grouped by the parts of their names"));
     tree_->setUniformRowHeights(true);  // else every row of a long list is asked for its height
