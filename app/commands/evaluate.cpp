@@ -101,10 +101,7 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
     for (const char* name : {"tokenizer_config.json", "tokenizer.json"})
         if (const auto path = checkpoint.side_file(name))
             request.labelled.tokenizer.files.push_back({name, analysis::read_text_file(*path, &cancellation)});
-    model::BeamOptions& beams = request.labelled.beams;
-    beams.width = options.beams;
-    beams.length_penalty = options.length_penalty;
-    beams.end_tokens = model::end_tokens(checkpoint);
+    if (asks_translations(options)) request.labelled.beams = search_for(options, checkpoint);
     for (const std::string& name : request.tasks) {
         const evaluation::Task& task = evaluation::find_task(name);
         if (!task.on_labelled_items()) continue;
@@ -252,8 +249,11 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
     const auto on_items = [](const std::string& task) { return evaluation::find_task(task).on_labelled_items(); };
     if (std::any_of(options.tasks.begin(), options.tasks.end(), on_items)) {
         settings["data"] = options.data;
-        settings["beams"] = options.beams;
-        settings["length_penalty"] = options.length_penalty;
+    }
+    if (asks_translations(options)) {
+        std::vector<model::BeamOptions> searches;
+        for (const Prepared& one : models) searches.push_back(one.request.labelled.beams);
+        add_searches(searches, settings);
     }
     if (std::find(options.tasks.begin(), options.tasks.end(), "speed") != options.tasks.end()) {
         settings["batch"] = options.batch;
@@ -369,11 +369,10 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--task", options->tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
     add_option(
         *command, "--data", options->data,
-        "Texts to score: files, folders, patterns or corpora, a row for each, ENTRY or NAME=ENTRY (NAME defaults to "
-        "the "
-        "file's stem); else what the run held out. Of lm-eval's tasks: the folder of their data sets, "
-        "TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of classify and translation: files "
-        "of JSON lines, FILE or NAME=FILE, whose results are called NAME");
+        "Text to evaluate: files, folders, patterns or a corpus; else what the run held out. Of lm-eval's tasks: the "
+        "folder of their data sets, TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of "
+        "classify "
+        "and translation: files of JSON lines, FILE or NAME=FILE, whose results are called NAME");
     add_option(
         *command, "--length", options->lengths,
         "Context lengths in tokens: 128,256,512; of lm-eval's tasks one, the most that the model may read at once");
@@ -395,7 +394,7 @@ void add_evaluate(CLI::App& app, Context& context) {
         ->check(CLI::NonNegativeNumber);
     add_option(*command, "--prefix", options->prefix,
                "The token before a text: auto (its beginning or end token), none, or an id");
-    add_option(*command, "--tokens", options->tokens, "Score the first N tokens only")->check(CLI::NonNegativeNumber);
+    add_option(*command, "--tokens", options->tokens, "Evaluate the first N tokens only")->check(CLI::NonNegativeNumber);
     add_option(*command, "--sequences", options->sequences,
                "Sequences of a generated task (256), items of one of RULER's at each length (500)")
         ->check(in_range(1, 1 << 24));
@@ -406,10 +405,13 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--haystack", options->haystack,
                "Text that hides RULER's needles: a file, folder, pattern or corpus; kjv if nothing is said");
     add_option(*command, "--dump", options->dump, "A folder for RULER's items as they were asked, TASK/test.jsonl");
-    add_option(*command, "--beams", options->beams, "Of translation: beams of the search; 1: greedy")
+    add_option(*command, "--beams", options->beams,
+               "Of translation: beams of the search, 1: greedy; else num_beams of the model's files, or 1")
         ->check(in_range<std::int64_t>(1, 1024));
-    add_option(*command, "--length-penalty", options->length_penalty,
-               "Of translation: alpha of ((5 + length) / 6)^alpha, by which hypotheses' log-probabilities are divided");
+    auto* penalty = add_option(
+        *command, "--length-penalty", options->length_penalty,
+        "Of translation: alpha of ((5 + length) / 6)^alpha, by which hypotheses' log-probabilities are divided; else "
+        "the search that the model's files describe, or 0.6");
     add_option(*command, "--batch", options->batch, "Of speed: samples of a pass")
         ->check(in_range<std::int64_t>(1, 1 << 20));
     add_option(*command, "--skip", options->skip,
@@ -425,6 +427,7 @@ void add_evaluate(CLI::App& app, Context& context) {
     command->callback([&context, options, command, seed] {
         options->given = given_options(*command);
         options->seed_given = seed->count() > 0;
+        options->length_penalty_given = penalty->count() > 0;
         context.command = [&context, options] { run(*options, context.cancellation); };
     });
 }

@@ -2,6 +2,9 @@
 #include "app/commands/evaluation_inputs.h"
 
 #include <algorithm>
+#include <limits>
+
+#include <nlohmann/json.hpp>
 
 #include "app/commands/option_use.h"
 #include "core/analysis/input.h"
@@ -115,14 +118,44 @@ void check_evaluation_options(const EvaluationOptions& options) {
     };
     const EvaluationOptions usual;
     needs("--beams", options.beams != usual.beams, asked("translation"), "the task translation");
-    needs("--length-penalty", options.length_penalty != usual.length_penalty, asked("translation"),
-          "the task translation");
+    needs("--length-penalty", options.length_penalty_given, asked("translation"), "the task translation");
     needs("--batch", options.batch != usual.batch, asked("speed"), "the task speed");
     check_options("evaluate", options.given, option_kinds(options));
     for (const std::string& option : options.task_options) {
         const std::string task = option.substr(0, option.find('.'));
         if (!asked(task.c_str())) refuse_option("--task-option", "one of the tasks asked for", escaped(option));
     }
+}
+
+bool asks_translations(const EvaluationOptions& options) {
+    return std::find(options.tasks.begin(), options.tasks.end(), "translation") != options.tasks.end();
+}
+
+model::BeamOptions search_for(const EvaluationOptions& options, const checkpoint::Checkpoint& checkpoint) {
+    model::BeamOptions beams;
+    beams.settings = model::read_generation_settings(checkpoint);
+    beams.width = options.beams > 0 ? options.beams : beams.settings.beams.value_or(1);
+    beams.length_penalty = options.length_penalty;
+    if (!options.length_penalty_given && beams.settings.describes_beams())
+        model::use_beams_of_files(beams.settings, beams);
+    beams.end_tokens = model::end_tokens(checkpoint);
+    const auto most = options.lengths.empty() ? beams.settings.most_new(1) : std::nullopt;
+    beams.tokens = most.value_or(std::numeric_limits<std::int64_t>::max());
+    return beams;
+}
+
+void add_searches(const std::vector<model::BeamOptions>& searches, nlohmann::json& settings) {
+    const auto add = [&](const char* key, const auto& value_of) {
+        nlohmann::json values = nlohmann::json::array();
+        for (const auto& search : searches) values.push_back(value_of(search));
+        const bool same = std::equal(values.begin() + 1, values.end(), values.begin());
+        settings[key] = same ? values[0] : values;
+    };
+    add("beams", [](const auto& beams) { return beams.width; });
+    add("length_penalty", [](const auto& beams) { return beams.length_penalty; });
+    add("length_penalty_of",
+        [](const auto& beams) { return beams.plain_power ? "length^alpha" : "((5 + length) / 6)^alpha"; });
+    add("early_stopping", [](const auto& beams) { return model::early_stopping_name(beams.early_stopping); });
 }
 
 bool is_ruler_read(const EvaluationOptions& options, const data::RulerTask& task) {
@@ -182,6 +215,10 @@ void prepare_answers(const EvaluationOptions& options, const Hay& hay, const Dat
         // What an encoder reads has its special tokens always.
         if (!config.encoder) request.said.prefix = request.harness.tokens.prefix;
     }
+    const bool says = !ruler.empty() || std::any_of(sets.items.begin(), sets.items.end(), [](const auto& items) {
+        return items->task->kind == evaluation::HarnessKind::said;
+    });
+    if (says) request.said.settings = model::read_generation_settings(checkpoint);
     request.said.end_tokens = model::end_tokens(checkpoint);
     if (tokenizer)
         if (const auto last = analysis::ending_token(checkpoint, *tokenizer)) request.said.end_tokens.push_back(*last);

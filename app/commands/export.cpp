@@ -99,6 +99,7 @@ void add_export(CLI::App& app, Context& context) {
         ->required();
     add_figure_flags(*command, options->request);
     command->callback([&context, options, command] {
+        options->request.recipe = figures::current_recipe(options->request.recipe);
         check_figure_flags(*command, options->request);
         context.command = [&context, options] { run_export(*options, context.cancellation); };
     });

@@ -10,6 +10,7 @@
 #include "app/child.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/generation_description.h"
 #include "app/commands/loading.h"
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
@@ -141,6 +142,11 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
     }
     try {
         document["chat_template"] = describe_chat_template(checkpoint, notes);
+    } catch (const Error& error) {
+        problems.push_back(error.what());
+    }
+    try {
+        if (document.value("causal", true)) document["generation"] = describe_generation(checkpoint, notes);
     } catch (const Error& error) {
         problems.push_back(error.what());
     }
@@ -308,6 +314,7 @@ void print_description(const json& document) {
                                          "files",
                                          "tokenizer",
                                          "chat_template",
+                                         "generation",
                                          "sequence_lengths",
                                          "target_lengths",
                                          "pairs",
@@ -329,6 +336,7 @@ void print_description(const json& document) {
         if (label == "problems" || label == "notes") value = sentences(document[key]);
         if (label == "tokenizer" && !document[key].is_null()) value += " tokens";
         if (label == "adapter") value = adapter_text(document[key]);
+        if (label == "generation") value = generation_text(document[key]);
         if (label == "encoder" || label == "decoder") value = tower_text(document[key]);
         text += label + std::string(label.size() < 18 ? 18 - label.size() : 1, ' ') + value + "\n";
     }

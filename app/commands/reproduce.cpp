@@ -110,7 +110,7 @@ void run(const Options& options, Context& context) {
 void add_reproduce(CLI::App& app, Context& context) {
     using namespace reproduce_command;
     auto* command = app.add_subcommand(
-        "reproduce", "Replay a paper small: train, evaluate, analyse, draw its figures and report which claims held");
+        "reproduce", "Replay a paper small: train, evaluate, analyze, draw its figures and report which claims held");
     auto options = std::make_shared<Options>();
     std::vector<std::string> names;
     std::string help;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t largest_file = std::uint64_t{2} << 30U;
 constexpr std::string_view blank = " \t\r\n";
 
-/// What is left of a text, and the line that it begins in.
+/// The rest of a text, and the line at which it starts.
 struct Rest {
     std::string_view text;
     std::int64_t line = 1;

@@ -68,7 +68,7 @@ private:
     int depth_ = 0;
 };
 
-/// Where the two texts stand; several columns of one are joined by spaces.
+/// Columns of the two texts; several columns of one are joined by spaces.
 struct Columns {
     std::vector<std::string> text, other;
 };

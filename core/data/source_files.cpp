@@ -24,7 +24,7 @@ bool is_json_lines(const fs::path& path) {
     return path.extension() == ".jsonl" || path.extension() == ".ndjson";
 }
 
-/// What lies in a folder, sorted, without hidden entries.
+/// Entries of a folder, sorted, without hidden ones.
 std::vector<fs::directory_entry> entries(const fs::path& folder) {
     check_cancellation();
     std::vector<fs::directory_entry> all;

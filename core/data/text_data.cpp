@@ -120,7 +120,7 @@ public:
         summary_.validation_tokens = file_->range(Split::validation).size() / info.numbers_per_token;
         summary_.token_file = file_->path();
         summary_.reused = reused;
-        // What is too short is told before a model is made.
+        // Refuse short texts before a model is made.
         source(Split::training, 0);
         source(Split::validation, 0);
     }
@@ -155,7 +155,7 @@ public:
     std::shared_ptr<const DataSet> run() {
         const CancellationScope scope(stop_);
         find();
-        // Told before anything long begins.
+        // Fails before long work.
         ChosenTokenizer chosen = choose();
         std::optional<ObjectiveReader> objective;
         if (settings_.objective.kind != "next_token") objective.emplace(settings_, chosen);
@@ -330,7 +330,7 @@ private:
 
     static void check(const InputFile& file, const KnownSource& source) {
         if (file.stamp() == source.stamp) return;
-        throw Error(ErrorCode::mismatch, shown(source.file.path), "expected a file that nobody changes",
+        throw Error(ErrorCode::mismatch, shown(source.file.path), "expected a file that stays unchanged",
                     "found it changed while it was read");
     }
     void check_sources() const {

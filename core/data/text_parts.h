@@ -30,20 +30,20 @@ public:
     virtual void end_document() = 0;
 };
 
-/// Reads all of a source. A byte order mark at a file's begin is left out. `bytes_read` is told how far it is in the
-/// file. Error: format with file and byte (or line and column), for what is no UTF-8 or no JSON; mismatch when the
-/// file changes meanwhile.
+/// Reads all of a source, without a byte order mark at a file's start. `bytes_read` receives the position in the file.
+/// Error: format with file and byte (or line and column) for invalid UTF-8 or JSON; mismatch if the file changes
+/// meanwhile.
 void read_parts(const InputFile& file, SourceKind kind, PartSink& sink,
                 const std::function<void(std::uint64_t bytes_read)>& progress);
 
-/// Where the text may be cut: a place in (least, text.size()), as far back as the rules above find one.
+/// A place to cut the text, in (least, text.size()), as far back as the rules above allow.
 std::size_t cut_place(std::string_view text, std::size_t least);
 
 /// Hands on a document's text in parts, as it comes.
 class PartCutter {
 public:
     explicit PartCutter(PartSink& sink) : sink_(sink) {}
-    /// Any bytes: what is no UTF-8 is told to `refuse` with its place in the document.
+    /// Any bytes: `refuse` receives the place of invalid UTF-8 in the document.
     void add(std::string_view bytes, const std::function<void(std::uint64_t byte)>& refuse);
     void finish(const std::function<void(std::uint64_t byte)>& refuse);
 

@@ -239,7 +239,9 @@ std::vector<NamedValue> translate(model::Model& model, const LabelledWork& work,
         form);
     model::BeamOptions beams = work.beams;
     if (beams.end_tokens.empty()) beams.end_tokens = {form.special.last};
-    beams.tokens = length;
+    beams.tokens = std::min(length, beams.tokens);
+    beams.beyond_positions = options.beyond_positions;
+    beams.skip_layers = options.skip_layers;
     beams.cancellation = options.cancellation;
     TokenScores scores;
     BleuCounts bleu;

@@ -338,12 +338,18 @@ struct FigureOptions {
     std::optional<std::int64_t> length;  ///< of evaluations: context length; `cost`: tokens of the table
     bool measure = false;                ///< `cost`: whoever makes the inputs measures, too
     CostOf cost_of = CostOf::mixers;     ///< `cost`
-    std::vector<std::string> mixers;     ///< `cost`: whoever makes the inputs counts these; empty: all
+    /// `cost`: whoever makes the inputs counts these; "all": all that have a cost; empty: chosen_costs() of the models.
+    std::vector<std::string> mixers;
     /// `retention`: the models that scores and sizes are compared with, and that elasticity is.
     std::string baseline, smallest;
     /// `tensors`: names, or patterns with * and ?, for whoever makes the inputs.
     std::vector<std::string> tensors;
-    std::string words;  ///< `hash`: a text, whose words the given hashes take
+    std::string words;               ///< `hash`: a text, whose words the given hashes take
+    std::vector<std::string> names;  ///< of the files, in their order; empty, or an empty one: analysis_labels()
+    std::optional<std::int64_t> batch, tensor_parallel, bytes;  ///< `cost`: of whoever makes the inputs
+    bool log_loss = false;                                      ///< `loss` of runs: both axes logarithmic
+    bool perplexity = false;                                    ///< `loss` of runs: exp of the loss
+    std::optional<double> from_x, to_x;  ///< `loss` of runs: the part of the axis, in steps, tokens or seconds
 
     bool operator==(const FigureOptions&) const = default;
 };

@@ -40,7 +40,7 @@ struct ItemRow : EvaluatedItem {
     std::int64_t text_start = 0, text_bytes = 0;
 };
 
-/// Where texts are is read for one row alone.
+/// Reads text columns for one row only.
 template <class I>
 const std::vector<Column<I>>& item_columns() {
     static const std::vector<Column<I>> columns = [] {

@@ -255,7 +255,7 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
     for (int i = 0; i < 300; ++i) text += "day " + std::to_string(i * i) + " was long. ";
     write_file(folder / "a.txt", text);
 
-    // What the job's generator holds out, or files by name.
+    // The generator's held-out part, or named files.
     const std::string classifier = trained("c", "nano-mhe-encoder", "generator = { name = \"agreement\" }", "classify");
     const json own = evaluated({classifier, "--task", "classify", "--sequences", "9"});
     REQUIRE(row_of(own, "accuracy", 24) != nullptr);
@@ -404,7 +404,7 @@ TEST_CASE("evaluate makes RULER's items, dumps them, and asks them again from th
     CHECK(folder.names() == std::vector<std::string>{"essay.txt", "items"});
 }
 
-TEST_CASE("evaluate tells perplexity by position, and its figure draws it", "[app][evaluate]") {
+TEST_CASE("evaluate measures perplexity by position, and its figure draws it", "[app][evaluate]") {
     const TemporaryFolder folder;
     std::string text;
     for (int i = 0; i < 40; ++i) text += kText;

@@ -177,6 +177,11 @@ std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups)
     }
     std::vector<std::string> names;
     for (const auto& group : groups) names.push_back(custom || known[group.label] > 1 ? group.model : group.label);
+    // Models of one name are numbered.
+    std::map<std::string, int> same, number;
+    for (const auto& name : names) ++same[name];
+    for (auto& name : names)
+        if (same[name] > 1) name += " #" + std::to_string(++number[name]);
     return names;
 }
 

@@ -78,7 +78,7 @@ public:
             figure.legend.push_back({members_[i], coloured.colour, coloured.shade});
         }
         figure.notes.push_back(std::string(sizes_.size() > 1 ? "Larger dots: larger models. " : "") +
-                               (beyond_ ? "Thin lines: beyond the length of training. " : "") +
+                               (beyond_ ? "Thin lines: longer than the training length. " : "") +
                                evaluations_.error_note());
         figure.table = [table = evaluation_table(evaluations_.groups(), drawn_)] { return table; };
         return figure;

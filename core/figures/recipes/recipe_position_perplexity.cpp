@@ -46,8 +46,9 @@ public:
             colour_member(coloured, g, groups.size());
             figure.legend.push_back({names_[g], coloured.colour, coloured.shade});
         }
-        figure.notes.push_back("A place is the last position of its bucket." +
-                               std::string(smoothed_ ? " Thin: each bucket; wide: mean loss of the last ones." : ""));
+        figure.notes.push_back(
+            "Points stand at the last position of their bucket." +
+            std::string(smoothed_ ? " Thin line: each bucket; thick line: mean loss of the last ones." : ""));
         if (evaluations_.most_seeds() > 1)
             figure.notes.push_back("Means over " + std::to_string(evaluations_.most_seeds()) + " seeds.");
         figure.table = [table = table()] { return table; };

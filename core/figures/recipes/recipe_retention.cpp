@@ -203,7 +203,7 @@ private:
             return std::isfinite(value) ? fixed(unit * value, digits) : std::string("–");
         };
         TextTable table;
-        table.header = {"task",      "model",      "score", "PRR %",      "PEoP",
+        table.header = {"task",      "model",      "result", "PRR %",      "PEoP",
                         "attention", "parameters", "PCR %", "PCR emb. %", "PoEP %"};
         table.words = 2;
         Measured last;
@@ -234,15 +234,15 @@ private:
     std::vector<std::string> notes() const {
         std::vector<std::string> notes{
             "PRR: the score as a share of " + name_of(*baseline_) +
-            "'s; where lower is better, 1 less the share by which it is worse. PCR: the share of its parameters, or of "
-            "its embeddings', that is saved. PoEP: embeddings among all parameters."};
+            "'s; where lower is better, 1 minus the relative increase. PCR: share of its parameters, or of its "
+            "embeddings, that is saved. PoEP: share of embeddings in all parameters."};
         if (smallest_)
-            notes.push_back("PEoP: how many per cent the score rises beyond " + name_of(*smallest_) +
-                            "'s for each per cent of weights more in attention.");
+            notes.push_back("PEoP: increase of the score over " + name_of(*smallest_) +
+                            "'s, in percent, for each percent of additional attention weights.");
         const bool seeds = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.seeds > 1; });
-        if (seeds) notes.emplace_back("Scores: mean ± standard deviation over seeds.");
+        if (seeds) notes.emplace_back("Results: mean ± standard deviation over seeds.");
         if (std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.is_rate(); }))
-            notes.push_back("Speed-up: how often " + name_of(*baseline_) + "'s time a sample is the model's.");
+            notes.push_back("Speed-up: time per sample of " + name_of(*baseline_) + " divided by the model's.");
         return notes;
     }
 

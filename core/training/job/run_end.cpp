@@ -27,7 +27,7 @@ std::string end_text(const JobFile& job) {
                          const std::string& why) {
     throw Error(ErrorCode::mismatch, shown(run),
                 "expected the end that the run began with, " + end_text(was) + ", for " + why +
-                    "; to go on with another one: train --from SNAPSHOT",
+                    "; train --from SNAPSHOT starts another run from here",
                 "found " + end_text(job));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Where a run ends, and when a resumed one may end elsewhere. No torch here.
+// End of a run, and when a resumed one may end elsewhere. No torch here.
 
 #include <cstdint>
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace headscope::training {
 /// The updates that the job is about; 0 for one of minutes, which is planned when its pace is known.
 std::int64_t planned_updates(const JobFile& job);
 
-/// Whether the plans of a job of minutes decide its rates: those that were made must then be followed on resume.
+/// True if a job of minutes has rates that depend on its plans: a resume must then follow them.
 bool follows_plans(const JobFile& job);
 
 /// Refuses an end (steps, tokens, minutes) that a run which has done `done` updates cannot get on resume. It may be any

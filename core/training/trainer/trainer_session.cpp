@@ -43,7 +43,7 @@ void create_run(Session& session) {
 
 void open_fresh(Session& session, Progress& progress, const Cancellation& cancellation) {
     check_folder(session.run);
-    // What is wrong without data is told at once.
+    // Errors that need no data come first.
     if (session.job.model.from.empty())
         model_config(session.job, 1);
     else
@@ -186,7 +186,7 @@ JobFile stored_job(const fs::path& folder) {
         job.base.clear();
         return job;
     }
-    // Without the file the journal tells what the job was.
+    // Without the file the journal has the job.
     std::string text;
     for (const Event& event : read_journal(run.journal()))
         if (const auto* started = std::get_if<Started>(&event.what)) text = started->job;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a snapshot holds beside the weights, so that a resumed run does what an uninterrupted one does, to the bit:
-// training.json (this struct) and optimizer.safetensors (the running means, and the float32 weights of a bfloat16 job).
-// Order of data, dropout and samples are pure functions of seed and step, so no generator's state is among it.
+// A snapshot's content besides the weights, so that a resumed run equals an uninterrupted one to the bit: training.json
+// (this struct) and optimizer.safetensors (the running means, and the float32 weights of a bfloat16 job). Order of
+// data, dropout and samples are pure functions of seed and step, so no generator's state is stored.
 
 #include <cstdint>
 #include <limits>
@@ -18,7 +18,7 @@ inline constexpr const char* kOptimizerName = "optimizer.safetensors";
 
 struct TrainingState {
     std::int64_t step = 0;            ///< updates since the run's begin
-    std::int64_t optimizer_step = 0;  ///< updates that the running means know of: fewer where a fork began anew
+    std::int64_t optimizer_step = 0;  ///< updates in the running means: fewer after a fork that restarted them
     std::int64_t position = 0;        ///< sequences read: the next one's number
     std::int64_t tokens = 0;          ///< seen
     double seconds = 0;               ///< of training, without pauses

@@ -33,7 +33,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("gzip's members are unpacked, and what is broken is told", "[base][gzip]") {
+TEST_CASE("All members of gzip are unpacked, and damage is reported", "[base][gzip]") {
     CHECK(decompress_gzip(packed, 4, "x") == "one\n");
     CHECK(decompress_gzip(packed + packed + std::string(7, '\0'), 100, "x") == "one\none\n");
     CHECK_THROWS_MATCHES(decompress_gzip(packed, 3, "x"), Error, test::IsError(ErrorCode::limit, "[x]"));

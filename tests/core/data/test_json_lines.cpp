@@ -28,7 +28,7 @@ TEST_CASE("JSONL skips blank lines, a byte order mark and carriage returns", "[d
           std::vector<std::string>{"a", "", "c"});
 }
 
-TEST_CASE("a line that is no JSON, or has no text, is told with file, line and column", "[data]") {
+TEST_CASE("a line that is no JSON, or has no text, is refused with file, line and column", "[data]") {
     const std::string good = "{\"text\": \"a\"}\n";
     const auto refuses = [&](const std::string& line, const std::string& what) {
         CHECK_THROWS_MATCHES(read(good + line + "\n" + good), Error, IsError(ErrorCode::format, what));

@@ -110,7 +110,7 @@ TEST_CASE("Corruption follows from seed and index, not from what was read before
         return std::count(batch.ids.begin(), batch.ids.end(), 261);
     };
     CHECK(count(0) != count(epoch));
-    // What is held out is spoilt alike, whatever the seed.
+    // Held-out data is corrupted alike for every seed.
     CHECK(set->source(Split::validation, 5)->read(0, 4).ids == set->source(Split::validation, 6)->read(0, 4).ids);
     // Another objective reads the same token file in another way.
     settings.objective.mask = 0.25;

@@ -70,7 +70,7 @@ Asked last_words(const nlohmann::json& wanted) {
     return asked;
 }
 
-/// Sums of so many terms, in any order; null: there is none.
+/// Error bound of a sum of `terms` terms in any order; null: none.
 void check_close(double found, const nlohmann::json& wanted, std::int64_t terms) {
     if (wanted.is_null()) {
         CHECK(std::isnan(found));

@@ -32,7 +32,7 @@ test::ScriptedModel spelling() {
     return test::ScriptedModel(logits);
 }
 
-/// Log-likelihood of so many likely tokens and so many others.
+/// Log-likelihood of a number of likely tokens and a number of others.
 double sum_of(int likely, int others) {
     const double normaliser = std::log(256 + std::exp(kPeak));
     return likely * (kPeak - normaliser) - others * normaliser;

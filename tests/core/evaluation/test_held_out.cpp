@@ -114,7 +114,7 @@ TEST_CASE("Generated tasks are scored with their own targets at any length", "[e
     CHECK_THROWS_AS(evaluation::run_tasks(model, request, {}, 3, progress), Error);
 }
 
-TEST_CASE("A model whose numbers are not finite is told, not scored", "[evaluation]") {
+TEST_CASE("A model with non-finite numbers is reported, not scored", "[evaluation]") {
     test::ScriptedModel model(at::zeros({64, 64}).fill_(std::numeric_limits<double>::quiet_NaN()));
     evaluation::Request request;
     request.tasks = {"copy"};

@@ -60,7 +60,7 @@ TEST_CASE("Perplexity by position: blocks of joined text, each from its first to
         options.bucket = 2;
         options.score.batch_tokens = batch;
         const auto buckets = evaluation::score_positions(model, *documents, options);
-        CHECK(model.longest == 3);  // the last token of a block is said, not read
+        CHECK(model.longest == 3);  // the last token of a block is predicted, not read
         CHECK(model.passes == (batch == 1 ? 2 : 1));
         REQUIRE(buckets.size() == 2);
         CHECK(buckets[0].last == 2);
@@ -114,7 +114,7 @@ TEST_CASE("Rows of perplexity by position are those of its buckets", "[evaluatio
     const double perplexity = std::exp((3 * same + other) / 4);
     CHECK(rows[1].value == Approx(perplexity).epsilon(1e-6));
     CHECK(rows[1].error == Approx(perplexity * (other - same) / 4).epsilon(1e-6));
-    // A 32nd of the block if nothing is said.
+    // Default: a 32nd of the block.
     auto usual = request(4, 1);
     usual.generator_options.clear();
     CHECK(evaluation::run_tasks(model, usual, documents, 1, progress).size() == 3);

@@ -42,7 +42,7 @@ const data::RulerTask& task(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("An answer is said until the end, cut to what the model may read, and scored", "[evaluation]") {
+TEST_CASE("An answer is generated to its end, cut to the model's length, and scored", "[evaluation]") {
     auto model = counting();
     auto wish = request({"niah_single_1"});
     CHECK(evaluation::said_answer(model, wish.said, "The number is", 128, 0, {}) == " 1234567");
@@ -108,7 +108,7 @@ TEST_CASE("ruler_retrieval is the eight and their mean, each once", "[evaluation
     CHECK(rows[8].task == "ruler_retrieval");
     CHECK(rows[8].count == 24);
     CHECK(rows[8].value == 0);
-    // Nobody's chance: the answer counts up.
+    // No chance involved: the answer counts up.
     for (const auto& row : rows) CHECK(row.length == 1500);
     wish.seed = 2;
     const auto before = items.front().input;
@@ -142,7 +142,7 @@ TEST_CASE("Items that were dumped are read back as they were asked", "[evaluatio
     }
 }
 
-TEST_CASE("NVIDIA's columns are read, and what is wrong with a file is told with its line", "[evaluation]") {
+TEST_CASE("NVIDIA's columns are read, and a bad file is refused with its line", "[evaluation]") {
     const test::TemporaryFolder folder;
     std::filesystem::create_directory(folder / "niah_single_1");
     const auto file = evaluation::ruler_items_file(folder.path(), "niah_single_1");

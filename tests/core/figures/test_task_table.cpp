@@ -438,3 +438,14 @@ TEST_CASE("Baselines are in no other figure, and a task's accuracies are", "[fig
     options.metric = "chance";
     CHECK_THROWS_MATCHES(make_figure("ablation", inputs, options), Error, IsError(ErrorCode::usage, "--metric"));
 }
+
+TEST_CASE("Models of one name are numbered in legends", "[figures][tasks]") {
+    store::Evaluation two = one_task("acc", {0.5, 0.6});
+    for (std::size_t i = 0; i < two.models.size(); ++i) {
+        two.models[i].name = "same";
+        two.models[i].sha256 = std::string(64, static_cast<char>('a' + i));
+    }
+    const auto inputs = inputs_of(two);
+    const EvaluationGroups groups(inputs.evaluations, "tasks");
+    CHECK(group_names(groups.groups()) == std::vector<std::string>{"same #1", "same #2"});
+}

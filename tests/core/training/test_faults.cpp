@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What goes wrong while a run works: numbers that are not finite, disks that are full, wishes that are none.
+// Failures during a run: numbers that are not finite, full disks, invalid requests.
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ TEST_CASE("A gradient that is not finite once is computed again", "[training][fa
     CHECK(weights_of(folder / "run", 12) == weights_of(folder / "whole", 12));
 }
 
-TEST_CASE("One that stays is told, stops the run and reaches no snapshot", "[training][faults]") {
+TEST_CASE("A lasting one is reported, stops the run and reaches no snapshot", "[training][faults]") {
     const TemporaryFolder folder;
     run(fresh(small_job(folder), folder / "whole"));
     TrainRequest request = fresh(small_job(folder), folder / "run");
@@ -116,7 +116,7 @@ TEST_CASE("A run is paused, resumed, stopped and asked from outside", "[training
             }
         }
         if (const auto* state = std::get_if<StateChanged>(&event.what); state && state->state == RunState::paused) {
-            // Both before the next look at wishes: this one has its list already.
+            // Both before the next look at requests: this one has its list already.
             send_control(run_folder, ControlAction::resume);
             send_control(run_folder, ControlAction::stop);
         }
@@ -133,8 +133,7 @@ TEST_CASE("A run is paused, resumed, stopped and asked from outside", "[training
     CHECK(read_run(run_folder.path).state == "stopped");
 }
 
-TEST_CASE("Wishes to a process that died are dropped, those to the one that took its place are not",
-          "[training][control]") {
+TEST_CASE("Requests to a dead process are dropped, those to its successor are not", "[training][control]") {
     const TemporaryFolder folder;
     const RunFolder run_folder{folder / "run"};
     fs::create_directories(run_folder.path);
@@ -262,7 +261,7 @@ TEST_CASE("A fork goes on from a snapshot, with its optimiser's state or without
     REQUIRE_THROWS_MATCHES(run(request), Error, IsError(ErrorCode::usage, "training.steps"));
 }
 
-TEST_CASE("Wishes are done again in the order of their steps, the latest word counting", "[training][control]") {
+TEST_CASE("Requests are repeated in the order of their steps; the latest counts", "[training][control]") {
     const auto control = [](std::int64_t step, const char* action, const char* value, const char* id) {
         return Event{0, Control{step, action, value, "", id}};
     };

@@ -7,7 +7,7 @@
 #include <QPushButton>
 #include <QSplitter>
 
-#include "core/figures/task_averages.h"
+#include "widgets/desk/presence.h"
 #include "widgets/training/number_table.h"
 #include "widgets/views/evaluation_view.h"
 #include "widgets/views/tasks/task_grid_table.h"
@@ -21,12 +21,11 @@ public:
     TasksView(Desk* desk, QWidget* parent) : EvaluationView(desk, "tasks", true, parent) {
         lines_ = new QComboBox(bar());
         lines_->setObjectName(QStringLiteral("tasks_lines"));
-        lines_->setAccessibleName(tr("Lines of the table"));
+        lines_->setAccessibleName(tr("Rows of the table"));
         lines_->setToolTip(
-            tr("Lines of the table: a task each, with the average below; or a model each, with chance and "
-               "majority below"));
-        lines_->addItem(tr("Tasks in lines"), QStringLiteral("tasks"));
-        lines_->addItem(tr("Models in lines"), QStringLiteral("models"));
+            tr("One row per task, with the average below; or one row per model, with chance and majority below"));
+        lines_->addItem(tr("Tasks in rows"), QStringLiteral("tasks"));
+        lines_->addItem(tr("Models in rows"), QStringLiteral("models"));
         bar()->layout()->addWidget(lines_);
         average_ = new QComboBox(bar());
         average_->setObjectName(QStringLiteral("tasks_average"));
@@ -45,12 +44,13 @@ public:
         splitter()->setStretchFactor(0, 2);
         numbers()->hide();  // the same numbers, a row each
         set_shares({450, 550, 0});
-        add_copy("tasks_copy_latex", tr("Copy as LaTeX"), tr("The table as shown, for a paper: a tabular of booktabs"),
+        add_copy("tasks_copy_latex", tr("Copy as LaTeX"), tr("Copy the table as shown, as a LaTeX tabular (booktabs)"),
                  &TaskGridTable::latex);
-        add_copy("tasks_copy_csv", tr("Copy as CSV"), tr("The table as shown, numbers in full"), &TaskGridTable::csv);
+        add_copy("tasks_copy_csv", tr("Copy as CSV"), tr("Copy the table as shown, with all digits"),
+                 &TaskGridTable::csv);
         add_command(
             "tasks_sort", tr("Sort the tasks by the current column"), {},
-            tr("The highest first, and the other way when repeated; Enter in the table does it"),
+            tr("Sort the highest first; again for the lowest first (Enter in the table)"),
             [this] { table_->sort_by_current(); }, [this] { return table_->can_sort(); });
         connect(lines_, &QComboBox::currentIndexChanged, this, [this] {
             fill_table();
@@ -85,7 +85,7 @@ protected:
         shown_ = wanted;
         fill_table();
     }
-    QString first_metric() const override { return tr("As the papers print"); }
+    QString first_metric() const override { return tr("As in the papers"); }
     QString usual_length() const override { return tr("Longest length"); }
 
 private:
@@ -115,8 +115,11 @@ private:
 
 }  // namespace
 
-extern const ViewKind kTasks{
-    "tasks", "Tasks", "Which model does best at lm-eval's tasks, and by how much more than it may be off",
-    [](Desk* desk, QWidget* parent) -> View* { return new TasksView(desk, parent); }, ViewKind::Area::training};
+extern const ViewKind kTasks{"tasks",
+                             "Tasks",
+                             "Which model does best at lm-eval's tasks, and by how much more than it may be off",
+                             [](Desk* desk, QWidget* parent) -> View* { return new TasksView(desk, parent); },
+                             ViewGroup::results,
+                             [](const Desk& desk) { return with_results(desk, "tasks"); }};
 
 }  // namespace headscope::widgets
