@@ -424,7 +424,7 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->beyond_positions, "Read past the trained positions");
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback([&context, options, command, seed] {
+    command->callback([&context, options, command, seed, penalty] {
         options->given = given_options(*command);
         options->seed_given = seed->count() > 0;
         options->length_penalty_given = penalty->count() > 0;
