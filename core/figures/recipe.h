@@ -95,8 +95,9 @@ struct OutputKind {
 };
 OutputKind output_kind(const store::AnalysisHeader& header);
 
-/// A name for each file that tells them apart: the model's name, with the file's where two are alike.
-std::vector<std::string> file_labels(Files files);
+/// A name for each file: options.names, or where one is empty analysis_labels(). A file that is given twice has one
+/// name. Throws Error (usage) for another number of names than files.
+std::vector<std::string> file_labels(Files files, const FigureOptions& options);
 
 /// The file's name as errors give it.
 std::string file_name(const store::AnalysisFile& file);
@@ -129,6 +130,9 @@ std::vector<LegendEntry> member_legend(const std::vector<std::string>& names);
 
 /// Four significant digits at most, as a reader would write it; "–" for NaN.
 std::string short_number(double value, int digits = 3);
+
+/// "weights below 1e-4 are drawn as 1e-4.": of a logarithmic color scale.
+std::string smallest_note(const std::string& values, double smallest);
 
 /// 999, 12.3k, 4.5M.
 std::string short_count(double count);

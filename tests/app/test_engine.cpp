@@ -26,7 +26,7 @@ namespace {
 constexpr int kPatience = 60'000;  // ms
 
 struct Snapshots {
-    /// So many copies of the sample, each a folder of its own, all open. Their ids are in `ids`.
+    /// `count` copies of the sample, each in its own folder, all open. Their ids are in `ids`.
     explicit Snapshots(int count) {
         for (int i = 0; i < count; ++i) {
             const fs::path copy = folder / ("step-" + std::to_string(i));
@@ -85,7 +85,7 @@ TEST_CASE("The three models that ran last keep their weights, and any other gets
     snapshots.run(ids[1]);
     CHECK(second->weights != nullptr);
     CHECK(snapshots.loaded() == std::set<int>{ids[0], ids[1], ids[3]});
-    // Weights that cannot be read take nobody's place but the oldest's, however often they are asked for.
+    // Unreadable weights displace only the oldest model's, however often they are requested.
     fs::resize_file(snapshots.folder / "step-2" / "model.safetensors", 5000);
     for (int i = 0; i < 3; ++i) {
         QSignalSpy ended(&snapshots.engine, &Engine::run_ended);

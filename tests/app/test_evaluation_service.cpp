@@ -5,6 +5,7 @@
 #include <QTest>
 #include <filesystem>
 
+#include "app/window/launch.h"
 #include "app/window/training/evaluate_offer.h"
 #include "core/run/run_folder.h"
 #include "tests/catch_with_torch.h"
@@ -85,7 +86,7 @@ TEST_CASE("A process's progress is the last line of it", "[app][evaluations]") {
     CHECK(told_progress("headscope: 100 %  done\nheadscope: [a] no 3 %") == QStringLiteral("100 % done"));
 }
 
-TEST_CASE("An evaluation tells its progress, and its file when that is there", "[app][evaluations]") {
+TEST_CASE("An evaluation reports its progress, then its file", "[app][evaluations]") {
     Service at;
     QSignalSpy written(at.service.get(), &EvaluationService::written);
     QSignalSpy failed(at.service.get(), &EvaluationService::failed);
@@ -106,7 +107,7 @@ TEST_CASE("An evaluation tells its progress, and its file when that is there", "
     CHECK(shelf.progress().isEmpty());
 }
 
-TEST_CASE("What a process says is wrong is told as the line that it is", "[app][evaluations]") {
+TEST_CASE("A process's error is reported as its own line", "[app][evaluations]") {
     Service at;
     write_file(at.folder / "program.fail", "");
     write_file(at.folder / "program.go", "");
@@ -119,7 +120,7 @@ TEST_CASE("What a process says is wrong is told as the line that it is", "[app][
     CHECK(at.desk.evaluations().evaluating().isEmpty());
 }
 
-TEST_CASE("An evaluation that is stopped tells nothing more", "[app][evaluations]") {
+TEST_CASE("A stopped evaluation reports nothing more", "[app][evaluations]") {
     Service at;
     QSignalSpy written(at.service.get(), &EvaluationService::written);
     QSignalSpy failed(at.service.get(), &EvaluationService::failed);

@@ -92,34 +92,6 @@ void Study::set_path(const std::filesystem::path& path) {
     Q_EMIT renamed();
 }
 
-QString Study::model_name() const {
-    return QString::fromStdString(escaped(header_->model_name, 60));
-}
-
-QString Study::name() const {
-    QString file = QString::fromStdString(escaped(path_.filename().string(), 80));
-    for (const char* ending : {".partial", ".headscope.h5"})
-        if (file.endsWith(QLatin1String(ending))) file.chop(static_cast<int>(QLatin1String(ending).size()));
-    return file;
-}
-
-QString Study::site_name(std::int64_t site) const {
-    return QString::fromStdString(site_label(header_->sites, site));
-}
-
-QString Study::site_title(std::int64_t site) const {
-    return QString::fromStdString(headscope::site_title(header_->sites, site));
-}
-
-QString Study::site_heading(std::int64_t site) const {
-    return QString::fromStdString(headscope::site_heading(header_->sites, site));
-}
-
-std::string Study::mixer(std::int64_t site) const {
-    const auto layer = static_cast<std::size_t>(header_->sites.at(static_cast<std::size_t>(site)).layer);
-    return layer < header_->mixers.size() ? header_->mixers[layer] : std::string();
-}
-
 const store::SequenceTokens& Study::tokens(const std::string& stream, std::int64_t sequence) const {
     const auto& all = stream == "tokens" ? header_->sequences : header_->streams.at(stream);
     return all.at(static_cast<std::size_t>(sequence));

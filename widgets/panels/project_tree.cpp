@@ -193,6 +193,7 @@ void ProjectTree::open_menu(const QPoint& place) {
         const Study* study = desk_->study(id);
         if (!study) return;
         const QString folder = QString::fromStdString(study->path().parent_path().string());
+        menu->addAction(tr("Rename…"), this, [this, id] { Q_EMIT study_rename_wanted(id); });
         menu->addAction(tr("Save a copy as…"), this, [this, id] { Q_EMIT study_save_wanted(id); })
             ->setEnabled(study->complete());
         menu->addAction(tr("Show its folder"), this, [this, folder] { Q_EMIT folder_wanted(folder); });

@@ -200,8 +200,7 @@ void RunBar::refresh(const Theme& theme) {
     state_->setPalette(colours);
     progress_->setVisible(planned > 0);
     if (planned > 0)
-        progress_->setValue(
-            static_cast<int>(1000.0 * static_cast<double>(record.last_step()) / static_cast<double>(planned)));
+        progress_->setValue(static_cast<int>(1000.0 * record.share_done()));
     const bool alive = run->alive();
     pause_->setEnabled(status == RunStatus::running);
     const bool again = status == RunStatus::stopped || status == RunStatus::interrupted || status == RunStatus::failed;

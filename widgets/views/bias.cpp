@@ -2,6 +2,7 @@
 #include <QComboBox>
 #include <QStringList>
 
+#include "widgets/desk/presence.h"
 #include "widgets/views/recipe_view.h"
 #include "widgets/views/views.h"
 
@@ -94,7 +95,11 @@ private:
 
 }  // namespace
 
-extern const ViewKind kBias{"bias", "Bias", "What is added to scores by the distance of query and key",
-                            [](Desk* desk, QWidget* parent) -> View* { return new BiasView(desk, parent); }};
+extern const ViewKind kBias{"bias",
+                            "Bias",
+                            "What is added to scores by the distance of query and key",
+                            [](Desk* desk, QWidget* parent) -> View* { return new BiasView(desk, parent); },
+                            ViewGroup::layers,
+                            with_biases};
 
 }  // namespace headscope::widgets

@@ -2,6 +2,7 @@
 #include <QComboBox>
 #include <QStringList>
 
+#include "widgets/desk/presence.h"
 #include "widgets/views/recipe_view.h"
 #include "widgets/views/views.h"
 
@@ -105,7 +106,11 @@ private:
 }  // namespace
 
 extern const ViewKind kBranchWeights{
-    "branch_weights", "Branch weights", "How much NAtS-L takes of softmax and of linear attention, token by token",
-    [](Desk* desk, QWidget* parent) -> View* { return new BranchWeightsView(desk, parent); }};
+    "branch_weights",
+    "Branch weights",
+    "How much NAtS-L takes of softmax and of linear attention, token by token",
+    [](Desk* desk, QWidget* parent) -> View* { return new BranchWeightsView(desk, parent); },
+    ViewGroup::text,
+    with_branches};
 
 }  // namespace headscope::widgets

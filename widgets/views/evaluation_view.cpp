@@ -241,6 +241,7 @@ void EvaluationView::refresh() {
     wish.options.task = wanted_task_;
     wish.options.metric = wanted_metric_;
     wish.options.length = wanted_length_;
+    choose(wish.options);
     for (const OpenEvaluation& one : shelf().all())
         if (one.shown) wish.records.push_back(one.record);
     if (wish.records.empty()) {

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/tokenizer/hashed/sample_hash.h"
+#include "widgets/desk/presence.h"
 #include "widgets/mailbox.h"
 #include "widgets/plots/figure_view.h"
 #include "widgets/text/banner.h"
@@ -72,7 +73,7 @@ public:
         if (!reads_text()) return std::nullopt;
         wish.options = text_options();
         wish.studies = {study()->id()};
-        return wish;
+        return named(wish);
     }
 
 private:
@@ -249,9 +250,21 @@ private:
     Mailbox mailbox_{this};
 };
 
+/// The analysis is of hashed words, or an open model hashes words.
+Presence with_hashes(const Desk& desk) {
+    if (desk.current() && desk.current()->header().hashed()) return Presence::filled;
+    const auto models = desk.tensors() ? desk.tensors()->models() : std::vector<TensorSource::Model>();
+    return filled_if(
+        std::any_of(models.begin(), models.end(), [](const auto& model) { return model.hash != nullptr; }));
+}
+
 }  // namespace
 
-extern const ViewKind kHash{"hash", "Hash", "Bits and code words of typed words, and how alike MD5 and LSH make them",
-                            [](Desk* desk, QWidget* parent) -> View* { return new HashView(desk, parent); }};
+extern const ViewKind kHash{"hash",
+                            "Hash",
+                            "Bits and code words of typed words, and how alike MD5 and LSH make them",
+                            [](Desk* desk, QWidget* parent) -> View* { return new HashView(desk, parent); },
+                            ViewGroup::other,
+                            with_hashes};
 
 }  // namespace headscope::widgets

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QComboBox>
 
+#include "widgets/desk/presence.h"
 #include "widgets/views/recipe_view.h"
 #include "widgets/views/views.h"
 
@@ -77,7 +78,11 @@ private:
 }  // namespace
 
 extern const ViewKind kHeadEmbeddings{
-    "head_embeddings", "Head embeddings", "What the heads of multiple-head-embedding attention differ by",
-    [](Desk* desk, QWidget* parent) -> View* { return new HeadEmbeddingsView(desk, parent); }};
+    "head_embeddings",
+    "Head embeddings",
+    "What the heads of multiple-head-embedding attention differ by",
+    [](Desk* desk, QWidget* parent) -> View* { return new HeadEmbeddingsView(desk, parent); },
+    ViewGroup::heads,
+    [](const Desk& desk) { return filled_if(desk.current() && desk.current()->header().head_embedding_size > 0); }};
 
 }  // namespace headscope::widgets

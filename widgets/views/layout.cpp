@@ -15,6 +15,7 @@
 #include <map>
 
 #include "core/cost/mixer_cost.h"
+#include "widgets/table_copy.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"
 #include "widgets/training/layer_column.h"
@@ -110,6 +111,7 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     row->addLayout(right, 6);
 
     costs_->setObjectName(QStringLiteral("layout_costs"));
+    copy_rows_by_key(costs_);
     costs_->setAccessibleName(tr("Cost of the attention sublayers"));
     costs_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     costs_->setSelectionMode(QAbstractItemView::NoSelection);
@@ -412,8 +414,11 @@ void LayoutView::fit_costs() {
                            (scrolls ? costs_->horizontalScrollBar()->sizeHint().height() : 0));
 }
 
-extern const ViewKind kLayout{"layout", "Layers", "Which layer mixes how: the layout editor",
+extern const ViewKind kLayout{"layout",
+                              "Layers",
+                              "Which layer mixes how: the layout editor",
                               [](Desk* desk, QWidget* parent) -> View* { return new LayoutView(desk, parent); },
-                              ViewKind::Area::training};
+                              ViewGroup::job,
+                              always};
 
 }  // namespace headscope::widgets

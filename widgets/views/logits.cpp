@@ -4,6 +4,7 @@
 #include <QComboBox>
 #include <algorithm>
 
+#include "widgets/desk/presence.h"
 #include "widgets/text/banner.h"
 
 namespace headscope::widgets {
@@ -94,8 +95,11 @@ QString LogitsView::words(const figures::FigureData& figure) const {
     return words.join(QStringLiteral("   |   "));
 }
 
-extern const ViewKind kLogits{"logits", "Scores",
-                              "How large attention scores are, layer by layer, and what the softmax makes of them",
-                              [](Desk* desk, QWidget* parent) -> View* { return new LogitsView(desk, parent); }};
+extern const ViewKind kLogits{"logits",
+                              "Logits",
+                              "How large scores get, layer by layer, and what the softmax does",
+                              [](Desk* desk, QWidget* parent) -> View* { return new LogitsView(desk, parent); },
+                              ViewGroup::distributions,
+                              with_scores};
 
 }  // namespace headscope::widgets

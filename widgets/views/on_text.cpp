@@ -15,6 +15,7 @@
 #include "core/figures/map_values.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_types.h"
+#include "widgets/desk/presence.h"
 #include "widgets/panels/expert_cells.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/banner.h"
@@ -612,7 +613,7 @@ std::optional<FigureWish> OnTextView::figure() const {
         wish.recipe = "token-types";
         wish.options.layer = study()->sites().at(static_cast<std::size_t>(typed->site)).layer;
         wish.options.head = typed->head;
-        return wish;
+        return named(wish);
     }
     const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
     wish.options.values = kind();
@@ -635,10 +636,14 @@ std::optional<FigureWish> OnTextView::figure() const {
         wish.options.colour = figures::TextColour::mass;
     if (experts_) wish.note = tr("The figure leaves the experts out; the figure “experts” shows their load.");
     if (!types_.empty()) wish.note = tr("The figure leaves the types out; the figure “token-types” shows them.");
-    return wish;
+    return named(wish);
 }
 
-extern const ViewKind kOnText{"on_text", "On text", "What a token looks at, and who looks at it, on the text itself",
-                              [](Desk* desk, QWidget* parent) -> View* { return new OnTextView(desk, parent); }};
+extern const ViewKind kOnText{"on_text",
+                              "On text",
+                              "What a token looks at, and who looks at it, on the text itself",
+                              [](Desk* desk, QWidget* parent) -> View* { return new OnTextView(desk, parent); },
+                              ViewGroup::text,
+                              with_sites};
 
 }  // namespace headscope::widgets

@@ -146,12 +146,13 @@ void RecipeView::fill_boxes() {
         });
         boxes_.push_back(box);
     }
+    const std::vector<QString> labels = study_labels({candidates.begin(), candidates.end()});
     for (std::size_t i = 0; i < candidates.size(); ++i) {
         QCheckBox* box = boxes_[i];
         const Study& one = *candidates[i];
         const QSignalBlocker quiet(box);
         box->setProperty("study", one.id());
-        const QString name = one.name();
+        const QString& name = labels[i];
         box->setProperty("name", name);
         const bool able = can_join(one);
         box->setEnabled(able);
@@ -215,6 +216,7 @@ Reply<figures::FigureData> RecipeView::ask() {
     const auto all = shown_studies();
     FigureWish wish{recipe_, options(), {}};
     for (const Study* one : all) wish.studies.push_back(one->id());
+    wish = named(std::move(wish));
     if (last_ && (last_->studies != wish.studies || last_->options != wish.options)) {
         std::vector<Study*> earlier;
         for (const int id : last_->studies)
@@ -269,7 +271,7 @@ std::optional<FigureWish> RecipeView::figure() const {
     if (!study() || !picture_->figure()) return std::nullopt;
     FigureWish wish{recipe_, options(), {}};
     for (const Study* one : shown_studies()) wish.studies.push_back(one->id());
-    return wish;
+    return named(wish);
 }
 
 std::vector<std::int64_t> measured_sites(const Study& study) {

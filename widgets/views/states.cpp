@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/views/states.h"
+#include "widgets/desk/presence.h"
 
 #include <QComboBox>
 #include <QStringList>
@@ -92,8 +93,11 @@ QString StatesView::words(const figures::FigureData&) const {
                : tr("The selected layer's curves are bold. Click a curve to choose its layer");
 }
 
-extern const ViewKind kStates{"states", "States",
+extern const ViewKind kStates{"states",
+                              "States",
                               "Which positions have large or small queries, keys, values and hidden states",
-                              [](Desk* desk, QWidget* parent) -> View* { return new StatesView(desk, parent); }};
+                              [](Desk* desk, QWidget* parent) -> View* { return new StatesView(desk, parent); },
+                              ViewGroup::layers,
+                              with_states};
 
 }  // namespace headscope::widgets

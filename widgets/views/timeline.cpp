@@ -15,6 +15,7 @@
 #include "core/base/site_name.h"
 #include "core/workspace/measures.h"
 #include "core/workspace/probe_series.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/figure_view.h"
 #include "widgets/plots/ticks.h"
@@ -421,14 +422,23 @@ std::optional<FigureWish> TimelineView::figure() const {
     FigureWish wish{"timeline", {}, {}};
     wish.paths << run->path;
     wish.options.indicator = indicator().toStdString();
-    const auto& sites = run->record->started->sites;
-    if (of_heads() && shelf_.site() < std::ssize(sites))
-        wish.options.layer = sites[static_cast<std::size_t>(shelf_.site())].layer;
+    if (of_heads() && run->record->started && shelf_.site() < std::ssize(run->record->started->sites))
+        wish.options.layer = run->record->started->sites[static_cast<std::size_t>(shelf_.site())].layer;
+    if (const auto at = workspace::probe_at(*run->record, shelf_.moment().step))
+        wish.options.step = run->record->probes[*at]->step;
+    QStringList left_out;
+    if (of_heads()) left_out << tr("Radar and maps of the other layers are left out.");
+    if (radar_of_->currentData().toString() != QLatin1String("mean"))
+        left_out << tr("The figure's radars are means over heads.");
+    wish.note = left_out.join(QLatin1Char(' '));
     return wish;
 }
 
-extern const ViewKind kTimeline{"timeline", "Timeline", "How indicators and maps of a run change while it trains",
+extern const ViewKind kTimeline{"timeline",
+                                "Timeline",
+                                "How indicators and maps of a run change while it trains",
                                 [](Desk* desk, QWidget* parent) -> View* { return new TimelineView(desk, parent); },
-                                ViewKind::Area::training};
+                                ViewGroup::runs,
+                                with_runs};
 
 }  // namespace headscope::widgets

@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 #include <cmath>
 
+#include "widgets/desk/presence.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/training/facts.h"
@@ -171,7 +172,11 @@ void TrainView::show_summary() {
     }
     for (const auto& line : e.lines) facts.push_back({line.name, line.value, line.hint, false});
     facts_->set(facts);
-    banner_->set(e.calibration.startsWith(QLatin1Char('[')) ? e.calibration : QString());
+    QStringList said;
+    if (e.calibration.startsWith(QLatin1Char('['))) said << e.calibration;
+    // A fork begins at its snapshot's step, which the estimate does not know.
+    if (!wrong && draft_.fork().path.isEmpty()) said << e.warnings;
+    banner_->set(said.join(QLatin1Char('\n')));
 }
 
 QJsonObject TrainView::state() const {
@@ -189,8 +194,11 @@ void TrainView::restore(const QJsonObject& state) {
     refresh_later();
 }
 
-extern const ViewKind kTrain{"train", "New training", "What to train: a job as form and text, and what it will take",
+extern const ViewKind kTrain{"train",
+                             "New training",
+                             "What to train: a job as form and text, and what it will take",
                              [](Desk* desk, QWidget* parent) -> View* { return new TrainView(desk, parent); },
-                             ViewKind::Area::training};
+                             ViewGroup::job,
+                             always};
 
 }  // namespace headscope::widgets

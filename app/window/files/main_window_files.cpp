@@ -4,6 +4,8 @@
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QFileInfo>
+#include <QHBoxLayout>
+#include <QToolButton>
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -126,6 +128,7 @@ void MainWindow::show_model(int model) {
 
 void MainWindow::opened_study(widgets::Study* study) {
     const QString path = QString::fromStdString(study->path().string());
+    give_name(study);
     const bool of_run = !run_file_.isEmpty() && path == run_file_;
     if (of_run) {
         run_file_.clear();
@@ -148,6 +151,7 @@ void MainWindow::opened_study(widgets::Study* study) {
     connect(study, &widgets::Study::arrived, this, [this, study] { picture_recent(study); });
     picture_recent(study);
     settled(path);
+    if (leftovers_.contains(path)) offer_leftovers();
 }
 
 void MainWindow::remember(const widgets::Study& study) {
@@ -274,19 +278,46 @@ void MainWindow::export_front() {
     }
 }
 
-void MainWindow::export_figure(const widgets::FigureWish& wish) {
+/// Buttons of the two things that every view's figure can become.
+QWidget* MainWindow::make_figure_buttons(QWidget* parent) {
+    auto* buttons = new QWidget(parent);
+    auto* row = new QHBoxLayout(buttons);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(2);
+    const auto add = [&](const char* name, const QString& text) {
+        auto* button = new QToolButton(buttons);
+        QAction* action = by_name_.at(QLatin1String(name));
+        button->setObjectName(QLatin1String(name) + QStringLiteral("_button"));
+        button->setText(text);
+        button->setAccessibleName(text);
+        button->setToolTip(action->toolTip());
+        button->setAutoRaise(true);
+        connect(button, &QToolButton::clicked, action, &QAction::trigger);
+        row->addWidget(button);
+    };
+    add("copy_picture", tr("Copy"));
+    add("export", tr("Export…"));
+    return buttons;
+}
+
+widgets::ExportDialog* MainWindow::export_dialog() {
     if (!export_) {
         export_ = new widgets::ExportDialog(&desk_, options_.program, this);
         connect(export_, &widgets::ExportDialog::told, this, &MainWindow::tell);
+        connect(export_, &widgets::ExportDialog::failed, this, &MainWindow::problem);
     }
-    export_->show_wish(wish);
+    return export_;
+}
+
+void MainWindow::export_figure(const widgets::FigureWish& wish) {
+    export_dialog()->show_wish(wish);
     export_->show();
     export_->raise();
     export_->activateWindow();
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-    if (!ask_about_training()) {
+    if (!ask_about_work()) {
         event->ignore();
         return;
     }

@@ -3,7 +3,6 @@
 
 #include <QDateTime>
 #include <QFileInfo>
-#include <QRegularExpression>
 #include <algorithm>
 #include <csignal>
 #include <utility>
@@ -66,14 +65,6 @@ std::deque<EvaluationPlan> evaluation_plans(const std::vector<EvaluatedRun>& run
         plan->length = plan->length > 0 ? std::min(plan->length, length) : length;
     }
     return plans;
-}
-
-QString told_progress(const std::string& errors) {
-    static const QRegularExpression line(QStringLiteral("^headscope: +(\\d+ %.*)$"));
-    const QStringList lines = QString::fromStdString(errors).split(QLatin1Char('\n'));
-    for (auto one = lines.crbegin(); one != lines.crend(); ++one)
-        if (const auto found = line.match(*one); found.hasMatch()) return found.captured(1).simplified();
-    return {};
 }
 
 EvaluationService::EvaluationService(widgets::Desk* desk, std::string program, QObject* parent)

@@ -27,7 +27,7 @@ namespace {
 using widgets::Run;
 using widgets::RunShelf;
 
-constexpr int kMostStatus = 420;  ///< pixels
+constexpr int kMostStatus = 300;  ///< pixels
 
 }  // namespace
 
@@ -169,6 +169,7 @@ void MainWindow::update_training() {
     const widgets::EvaluationShelf& evaluations = desk_.evaluations();
     if (words.isEmpty() && !evaluations.evaluating().isEmpty())
         words = evaluations.progress().isEmpty() ? tr("evaluating") : tr("evaluating: %1").arg(evaluations.progress());
+    if (words.isEmpty() && tasks_.running()) words = tr("%1: %2").arg(tasks_.title(), tasks_.progress());
     training_status_->setText(fontMetrics().elidedText(words, Qt::ElideRight, kMostStatus));
 }
 
@@ -290,7 +291,22 @@ void MainWindow::show_folder(const QString& path) {
     });
 }
 
-bool MainWindow::ask_about_training() {
+/// What ends with the window, a sentence each.
+QStringList MainWindow::work_that_ends() const {
+    QStringList work;
+    if (engine_.running()) {
+        const widgets::Study* study = desk_.study(running_study_);
+        work << tr("The analysis %1 is running. It stops; the layers that are done stay in a partial file, which the "
+                   "next start offers.")
+                    .arg(study ? study->name() : tr("of the chosen text"));
+    }
+    if (!desk_.evaluations().evaluating().isEmpty())
+        work << tr("An evaluation is running. It stops, and its results are lost.");
+    if (tasks_.running()) work << tr("%1 is running. It stops.").arg(tasks_.title());
+    return work;
+}
+
+bool MainWindow::ask_about_work() {
     if (closing_) return true;
     QStringList names;
     for (const Run& run : desk_.runs().runs())
@@ -300,26 +316,31 @@ bool MainWindow::ask_about_training() {
         if (run && run->alive()) continue;
         names << tr("%1, which is starting").arg(run ? run->name : QFileInfo(folder).fileName());
     }
-    if (names.isEmpty()) return true;
-    auto* box = new QMessageBox(QMessageBox::Question, tr("Training goes on"),
-                                tr("%1\n\nA run's process does not need the window: it can be watched again later.")
-                                    .arg(names.join(QLatin1Char('\n'))),
-                                QMessageBox::NoButton, this);
+    QStringList words = work_that_ends();
+    if (words.isEmpty() && names.isEmpty()) return true;
+    if (!names.isEmpty())
+        words << names.join(QLatin1Char('\n')) +
+                     tr("\nA training process does not need the window: it can be watched again later.");
+    auto* box = new QMessageBox(QMessageBox::Question, names.isEmpty() ? tr("Quit?") : tr("Training goes on"),
+                                words.join(QStringLiteral("\n\n")), QMessageBox::NoButton, this);
     box->setObjectName(QStringLiteral("close_question"));
     box->setAttribute(Qt::WA_DeleteOnClose);
-    auto* leave = box->addButton(tr("Leave it running"), QMessageBox::AcceptRole);
-    auto* stop = box->addButton(tr("Stop it"), QMessageBox::DestructiveRole);
+    auto* leave =
+        box->addButton(names.isEmpty() ? tr("Stop it and quit") : tr("Leave it running"), QMessageBox::AcceptRole);
+    leave->setObjectName(names.isEmpty() ? QStringLiteral("close_quit") : QStringLiteral("close_leave"));
     box->addButton(QMessageBox::Cancel);
-    leave->setObjectName(QStringLiteral("close_leave"));
-    stop->setObjectName(QStringLiteral("close_stop"));
     box->setDefaultButton(leave);
     connect(leave, &QAbstractButton::clicked, this, &MainWindow::end);
-    connect(stop, &QAbstractButton::clicked, this, [this] {
-        for (const Run& run : desk_.runs().runs())
-            if (run.alive()) service_.control(run.id, QStringLiteral("stop"), {});
-        service_.stop_starting();
-        end();
-    });
+    if (!names.isEmpty()) {
+        auto* stop = box->addButton(tr("Stop it"), QMessageBox::DestructiveRole);
+        stop->setObjectName(QStringLiteral("close_stop"));
+        connect(stop, &QAbstractButton::clicked, this, [this] {
+            for (const Run& run : desk_.runs().runs())
+                if (run.alive()) service_.control(run.id, QStringLiteral("stop"), {});
+            service_.stop_starting();
+            end();
+        });
+    }
     box->open();
     return false;
 }

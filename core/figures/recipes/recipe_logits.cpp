@@ -236,7 +236,7 @@ std::string weight_note(const std::vector<ScoreModel>& models) {
 }  // namespace
 
 FigureData scores(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<ScoreModel> models;
     for (std::size_t f = 0; f < files.size(); ++f) models.push_back(read_scores(*files[f], names[f], options));
 
@@ -277,11 +277,11 @@ FigureData scores(Files files, const FigureOptions& options) {
     figure.notes = source_notes(files, options);
     if (options.stage != Stage::after)
         figure.notes.push_back(
-            std::string("Symmetric-log axis, linear within ±8; heights are shares per unit of the drawn axis") +
+            std::string("Logarithmic axis, linear within ±8; heights are shares per unit of the drawn axis") +
             (common > 0 ? ", so that equal areas are equal shares." : "; each row is scaled to its own peak.") +
-            " Line: minimum to maximum; dot: mean. At the right: how many scores are so large.");
+            " Line: minimum to maximum; dot: mean. On the right: numbers of scores above these magnitudes.");
     if (options.all_sequences)
-        figure.notes.emplace_back("All sequences are counted together; the CSV has how their means deviate.");
+        figure.notes.emplace_back("Counts over all sequences; the CSV has the deviation of their means.");
     if (options.stage != Stage::before) figure.notes.push_back(weight_note(models));
     if (options.stage == Stage::after) {
         figure.table = [models = std::move(models), options] { return spread_table(models, options); };

@@ -398,18 +398,17 @@ std::string title_of(const store::AnalysisFile& file, const std::vector<Coloured
 }
 
 std::string scale_note(const ColourScale& scale, const FigureOptions& options) {
-    std::string note = options.scale == CellScale::row_rank    ? "Coloured by rank among the tokens shown."
-                       : scale.scale == ScaleKind::square_root ? "Coloured by the square root."
+    std::string note = options.scale == CellScale::row_rank    ? "Colors show the rank among the tokens shown."
+                       : scale.scale == ScaleKind::square_root ? "Square-root color scale."
                        : scale.scale == ScaleKind::logarithmic
-                           ? "Logarithmic colour scale; smaller values than its end are drawn as its end."
-                           : "Linear colour scale.";
+                           ? "Logarithmic color scale; " + smallest_note("values", scale.minimum)
+                           : "Linear color scale.";
     if (colour_of(options) == TextColour::mass)
-        note += " Column mass: the mean weight that a token gets from the queries that see it.";
-    if (colour_of(options) == TextColour::weights)
-        note += " Framed: the token that looks; without colour: not seen by it.";
+        note += " Column mass: the mean weight that a token receives from the queries that can attend to it.";
+    if (colour_of(options) == TextColour::weights) note += " Framed: the query; no color: masked for it.";
     if (colour_of(options) == TextColour::lookers)
-        note += " Framed: the token that is looked at; without colour: does not see it.";
-    if (scale.zero_apart) note += " Weights that are exactly 0 have a colour of their own.";
+        note += " Framed: the key; no color: the key is masked for that token.";
+    if (scale.zero_apart) note += " Weights that are exactly 0 have their own color.";
     return note +
            " Outlined: tokens that are not in the text. Bytes of one character stand together, each with its "
            "own colour.";
@@ -426,7 +425,7 @@ FigureData text(Files files, const FigureOptions& options) {
         throw Error(ErrorCode::usage, "--values", "expected weights where no --query or --key is chosen",
                     "found " + values_word(options.values));
     }
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<Coloured> texts;
     for (std::size_t f = 0; f < files.size(); ++f) texts.push_back(read(*files[f], names[f], options));
     const ColourScale scale = scale_of(texts, options);
@@ -444,7 +443,7 @@ FigureData text(Files files, const FigureOptions& options) {
         if (coloured.end - coloured.first < count) {
             figure.notes.push_back((texts.size() > 1 ? coloured.model + ": t" : std::string("T")) + "okens " +
                                    std::to_string(coloured.first) + " to " + std::to_string(coloured.end - 1) + " of " +
-                                   std::to_string(count) + "; --from-key and --to-key choose others.");
+                                   std::to_string(count) + "; --from-key and --to-key select others.");
         }
         for (auto i = coloured.first; i < coloured.end; ++i) {
             const auto at = static_cast<std::size_t>(i);

@@ -24,7 +24,7 @@ struct Drawn {
 class Maker {
 public:
     Maker(Runs runs, const FigureOptions& options)
-        : runs_(runs), options_(options), names_(run_labels(runs)), axis_(runs, options.against) {}
+        : runs_(runs), options_(options), names_(run_labels(runs, options)), axis_(runs, options.against) {}
 
     FigureData make() {
         for (const auto& run : runs_) check(*run);

@@ -178,24 +178,6 @@ OutputKind output_kind(const store::AnalysisHeader& header) {
     return kind;
 }
 
-std::vector<std::string> file_labels(Files files) {
-    std::vector<std::string> labels;
-    for (const auto& file : files) {
-        const auto& name = file->header().model_name;
-        const auto same = std::count_if(files.begin(), files.end(), [&](const auto& other) {
-            return other != file && other->header().model_name == name;
-        });
-        if (name.empty() || same > 0) {
-            std::string stem = file_name(*file);
-            stem = stem.substr(0, stem.find(".headscope.h5"));
-            labels.push_back(name.empty() ? stem : name + " (" + stem + ")");
-        } else {
-            labels.push_back(name);
-        }
-    }
-    return labels;
-}
-
 std::vector<bool> heads_with_zeros(const store::AnalysisFile& file, std::int64_t site,
                                    std::span<const std::int64_t> sequences) {
     const auto zeros = file.indicator("zero_fraction");
@@ -237,7 +219,7 @@ std::string text_note(const store::AnalysisFile& file, const FigureOptions& opti
 
 std::vector<std::string> source_notes(Files files, const FigureOptions& options) {
     std::vector<std::string> notes;
-    const auto labels = file_labels(files);
+    const auto labels = file_labels(files, options);
     const FigureOptions minuend = minuend_options(options);
     const auto of = [&](std::size_t f) -> const FigureOptions& { return f == 1 ? minuend : options; };
     const auto note = [&notes](const std::string& text) {
@@ -277,6 +259,14 @@ std::string short_number(double value, int digits) {
     char buffer[32];
     std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
     return buffer;
+}
+
+std::string smallest_note(const std::string& values, double smallest) {
+    std::string number = short_number(smallest, 2);
+    // 1e-04 as readers write it.
+    if (const std::size_t zero = number.find("e-0"); zero != std::string::npos) number.erase(zero + 2, 1);
+    if (number == "0.0001") number = "1e-4";
+    return values + " below " + number + " are drawn as " + number + ".";
 }
 
 std::string short_count(double count) {

@@ -5,7 +5,7 @@
 namespace headscope::model {
 namespace {
 
-/// What a file without rotary parameters means.
+/// Rotary settings of a file without rotary parameters.
 RopeConfig published_rope(const ConfigReader& reader) {
     RopeConfig rope;
     rope.type = "yarn";

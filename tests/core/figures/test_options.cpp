@@ -59,6 +59,8 @@ std::vector<std::string> some_value(const FigureOption& option, std::mt19937& ra
     if (option.name == "sequence") return {random() % 2 == 0 ? "all" : "3"};
     if (option.name == "heads") return {"0,3,5"};
     if (option.name == "mixers") return {"standard,mlp"};
+    if (option.name == "names") return {random() % 2 == 0 ? "whole,without 3.1\\, 5.0" : ",a\\\\b"};
+    if (option.name == "from" || option.name == "to") return {"0.5"};
     if (option.name == "layer") return {random() % 2 == 0 ? "4" : "3,7,3"};
     if (option.name == "indicator" || option.name == "task" || option.name == "metric") return {"sink"};
     if (option.name == "tensor") return {"--a b", "model.layers.*.weight"};

@@ -14,6 +14,7 @@
 #include "core/figures/recipe.h"
 #include "core/workspace/head_filter.h"
 #include "widgets/desk/head_set_store.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/views/all_heads/head_wall.h"
@@ -443,10 +444,14 @@ std::optional<FigureWish> AllHeads::figure() const {
         wish.note =
             tr("A figure shows one sequence or the mean of all: this is sequence %1.").arg(selection().one_sequence());
     wish.studies = {study()->id()};
-    return wish;
+    return named(wish);
 }
 
-const ViewKind kAllHeads{"all_heads", "All heads", "A thumbnail of every head: what patterns are there?",
-                         [](Desk* desk, QWidget* parent) -> View* { return new AllHeads(desk, parent); }};
+const ViewKind kAllHeads{"all_heads",
+                         "All heads",
+                         "A thumbnail of every head: what patterns are there?",
+                         [](Desk* desk, QWidget* parent) -> View* { return new AllHeads(desk, parent); },
+                         ViewGroup::heads,
+                         with_sites};
 
 }  // namespace headscope::widgets

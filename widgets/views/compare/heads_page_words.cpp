@@ -32,13 +32,11 @@ QString CompareHeads::loss_words(const CompareSides& sides) const {
     const auto number = [](const std::optional<double>& loss) {
         return loss ? QString::number(*loss, 'f', 4) : tr("none");
     };
-    QString text = tr("Mean next-token loss: left <b>%1</b>, right <b>%2</b>").arg(number(a), number(b));
+    const QString text = tr("Mean loss: baseline <b>%1</b>, compared <b>%2</b>").arg(number(a), number(b));
     if (!a || !b) return text;
-    const double change = *b - *a;
-    return text + tr(", difference <b>%1%2</b> nats")
-                      .arg(change > 0 ? QStringLiteral("+") : QString(),
-                           change < 0 ? QStringLiteral("−") + QString::number(-change, 'f', 4)
-                                      : QString::number(change, 'f', 4));
+    const QString change = QString::number(std::abs(*b - *a), 'f', 4);
+    if (change.toDouble() == 0) return text + tr(": no change");
+    return text + (*b > *a ? tr(": costs <b>+%1</b> nats") : tr(": saves <b>−%1</b> nats")).arg(change);
 }
 
 QString CompareHeads::switched_words() const {
@@ -56,9 +54,11 @@ QString CompareHeads::switched_words() const {
         return list.join(QStringLiteral(", "));
     };
     QStringList parts;
+    if (const QString replaced = replaced_layers(*sides_.left.study, *sides_.right.study); !replaced.isEmpty())
+        parts << replaced;
     if (!off_left_.empty()) parts << tr("Switched off on the left: %1.").arg(names(off_left_));
     if (!off_right_.empty()) parts << tr("Switched off on the right: %1.").arg(names(off_right_));
-    if (parts.isEmpty()) return {};
+    if (off_left_.empty() && off_right_.empty()) return parts.join(QLatin1Char(' '));
     std::int64_t first = std::numeric_limits<std::int64_t>::max();
     for (const auto* off : {&off_left_, &off_right_})
         for (const auto& head : *off) first = std::min(first, head.site);

@@ -28,7 +28,7 @@ figures::ColourScale signed_scale(double reach, bool linear) {
     scale.scale = linear ? figures::ScaleKind::linear : figures::ScaleKind::square_root;
     scale.minimum = -reach;
     scale.maximum = reach;
-    scale.label = std::string("right − left (greatest magnitude") + (linear ? ")" : ", square root)");
+    scale.label = std::string("compared − baseline (greatest magnitude") + (linear ? ")" : ", square root)");
     return scale;
 }
 
@@ -262,6 +262,8 @@ void CompareMaps::show_message() {
         const QString words = link_words(*queries, *keys);
         if (!words.isEmpty()) lines += words;
     }
+    if (const QString replaced = replaced_layers(*sides.left.study, *sides.right.study); !replaced.isEmpty())
+        lines += replaced;
     for (const CompareSide* side : {&sides.left, &sides.right})
         if (!side->sequence && side->study->sequences() > 1) {
             lines += tr("All sequences are chosen: maps show sequence 0.");
@@ -350,18 +352,21 @@ void CompareMaps::point(Which which, qint64 query, qint64 key) {
 
 void CompareMaps::choose(Which which, qint64 query, qint64 key) {
     chosen_ = place(which, query, key);
-    if (!chosen_.left_query || !chosen_.left_key)
-        Q_EMIT desk_->told(tr("This pair of the right has no partner on the left"));
-    desk_->select_tokens(chosen_.left_query, chosen_.left_key);
+    const auto [own_query, own_key] = chosen_.of(selected_side());
+    if (!own_query || !own_key)
+        Q_EMIT desk_->told(selected_side() == left ? tr("This pair of the right has no partner on the left")
+                                                   : tr("This pair of the left has no partner on the right"));
+    desk_->select_tokens(own_query, own_key);
     show_chosen();
 }
 
 void CompareMaps::show_chosen() {
     const Selection& selected = desk_->selection_in_one();
-    // What was chosen on the right stays as long as the desk has what it is on the left.
-    const bool kept = (chosen_.right_query || chosen_.right_key) && chosen_.left_query == selected.query &&
-                      chosen_.left_key == selected.key;
-    const Place before = std::exchange(chosen_, kept ? chosen_ : place(left, selected.query, selected.key));
+    // What was chosen on the other side stays as long as its partners are the selected tokens.
+    const Which own = selected_side();
+    const auto other = chosen_.of(own == left ? right : left);
+    const bool kept = (other.first || other.second) && chosen_.of(own) == std::pair(selected.query, selected.key);
+    const Place before = std::exchange(chosen_, kept ? chosen_ : place(own, selected.query, selected.key));
     plots_[left]->set_chosen(chosen_.left_query, chosen_.left_key);
     plots_[difference]->set_chosen(chosen_.left_query, chosen_.left_key);
     plots_[right]->set_chosen(chosen_.right_query, chosen_.right_key);

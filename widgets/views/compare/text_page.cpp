@@ -209,7 +209,7 @@ void CompareText::show_sides(const CompareSides& sides) {
             areas_[i]->set_theme(theme_);
             if (shown_.texts[i]) areas_[i]->set_text(shown_.texts[i]);
             const CompareSide& side = i == 0 ? sides.left : sides.right;
-            const QString title = (i == 0 ? tr("Left: %1") : tr("Right: %1")).arg(side.name(!shown_.layer)) +
+            const QString title = (i == 0 ? tr("Baseline: %1") : tr("Compared: %1")).arg(side.name(!shown_.layer)) +
                                   (shown_.layer ? tr(" · %1").arg(side.study->site_title(side.site)) : QString());
             titles_[i]->setText(title);
             titles_[i]->setToolTip(title);
@@ -249,19 +249,26 @@ void CompareText::show_values() {
 
 void CompareText::show_chosen() {
     const auto key = desk_->selection_in_one().key;
-    const auto partner = shown_.link ? shown_.link->to_right(key) : std::nullopt;
-    areas_[0]->set_outlined(key);
-    areas_[1]->set_outlined(partner);
+    const std::size_t own = selected_side(), other = 1 - own;
+    const auto partner = !shown_.link ? std::nullopt
+                         : own == 0   ? shown_.link->to_right(key)
+                                      : shown_.link->to_left(key);
+    areas_[own]->set_outlined(key);
+    areas_[other]->set_outlined(partner);
     if (key == key_) return;
     key_ = key;
-    if (key) areas_[0]->show_token(*key);
-    if (partner) areas_[1]->show_token(*partner);
+    if (key) areas_[own]->show_token(*key);
+    if (partner) areas_[other]->show_token(*partner);
 }
 
 void CompareText::choose(std::size_t side, std::int64_t token) {
-    const auto key = side == 0 ? std::optional(token) : shown_.link ? shown_.link->to_left(token) : std::nullopt;
+    const auto key = side == selected_side() ? std::optional(token)
+                     : !shown_.link          ? std::nullopt
+                     : side == 1             ? shown_.link->to_left(token)
+                                             : shown_.link->to_right(token);
     if (!key) {
-        Q_EMIT desk_->told(tr("This token of the right has no partner on the left"));
+        Q_EMIT desk_->told(side == 1 ? tr("This token of the right has no partner on the left")
+                                     : tr("This token of the left has no partner on the right"));
         return;
     }
     desk_->select_tokens(desk_->selection_in_one().query, key);

@@ -15,6 +15,7 @@
 
 #include "core/figures/recipes/evaluation_groups.h"
 #include "widgets/desk/evaluation_shelf.h"
+#include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
 #include "widgets/text/flow_layout.h"
@@ -103,6 +104,7 @@ void ItemsView::build() {
     auto* rows = new QVBoxLayout(list);
     rows->setContentsMargins(0, 0, 0, 0);
     table_ = new ItemTable(list);
+    copy_rows_by_key(table_);
     table_->setModel(model_);
     count_ = new QLabel(list);
     count_->setObjectName(QStringLiteral("items_count"));
@@ -552,8 +554,11 @@ void ItemsView::restore(const QJsonObject& state) {
     refresh_later();
 }
 
-extern const ViewKind kItems{
-    "items", "Items", "What models answered, item by item: options with their tokens colored by log-likelihood",
-    [](Desk* desk, QWidget* parent) -> View* { return new ItemsView(desk, parent); }, ViewKind::Area::training};
+extern const ViewKind kItems{"items",
+                             "Items",
+                             "What models answered, item by item: options with their tokens coloured by log-likelihood",
+                             [](Desk* desk, QWidget* parent) -> View* { return new ItemsView(desk, parent); },
+                             ViewGroup::results,
+                             with_items};
 
 }  // namespace headscope::widgets

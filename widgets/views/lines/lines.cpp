@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "core/figures/recipe.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/views/lines/head_chips.h"
@@ -474,15 +475,19 @@ std::optional<FigureWish> LinesView::figure() const {
     if (shown.queries() > kFigureTokens || shown.keys() > kFigureTokens)
         notes << tr("A page has room for %1 tokens a side: it draws the first of those shown.").arg(kFigureTokens);
     wish.note = notes.join(QLatin1Char(' '));
-    if (queries() <= std::min(window_size(), kFigureTokens) && keys() <= kFigureTokens) return wish;
+    if (queries() <= std::min(window_size(), kFigureTokens) && keys() <= kFigureTokens) return named(wish);
     wish.options.from_query = shown.q_begin;
     wish.options.to_query = std::min(shown.q_end, shown.q_begin + kFigureTokens);
     wish.options.from_key = shown.k_begin;
     wish.options.to_key = std::min(shown.k_end, shown.k_begin + kFigureTokens);
-    return wish;
+    return named(wish);
 }
 
-extern const ViewKind kLines{"lines", "Lines", "Which tokens are linked, for one head or several in colors",
-                             [](Desk* desk, QWidget* parent) -> View* { return new LinesView(desk, parent); }};
+extern const ViewKind kLines{"lines",
+                             "Lines",
+                             "Which tokens are linked, for one head or several in colours",
+                             [](Desk* desk, QWidget* parent) -> View* { return new LinesView(desk, parent); },
+                             ViewGroup::map,
+                             with_maps};
 
 }  // namespace headscope::widgets

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/figures/recipe.h"
+#include "widgets/desk/presence.h"
 #include "widgets/panels/token_weights.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/banner.h"
@@ -454,10 +455,15 @@ std::optional<FigureWish> LossView::figure() const {
     wish.studies = {study()->id()};
     wish.options.all_sequences = !selection().sequence && study()->sequences() > 1;
     if (!wish.options.all_sequences) wish.options.sequence = selection().one_sequence();
-    return wish;
+    wish.note = tr("The figure is the curve; the colored text is the figure text with --colour loss.");
+    return named(wish);
 }
 
-extern const ViewKind kLoss{"loss", "Loss", "Which tokens surprise the model, and what it expected in their place",
-                            [](Desk* desk, QWidget* parent) -> View* { return new LossView(desk, parent); }};
+extern const ViewKind kLoss{"loss",
+                            "Loss",
+                            "Which tokens surprise the model, and what it expected in their place",
+                            [](Desk* desk, QWidget* parent) -> View* { return new LossView(desk, parent); },
+                            ViewGroup::text,
+                            with_output};
 
 }  // namespace headscope::widgets

@@ -11,6 +11,7 @@
 #include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_types.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/map_plot.h"
 #include "widgets/plots/map_profiles.h"
 #include "widgets/plots/upright_scale.h"
@@ -517,13 +518,15 @@ std::optional<FigureWish> MapView::figure() const {
     wish.options.all_sequences = !shown_.sequence;
     if (!study->has_maps(shown_.site)) {
         wish.recipe = "thumbnails";
+        wish.options.head = shown_.head;
         wish.options.statistic = look_.pooling == figures::Pooling::mean ? "mean" : "maximum";
-        return wish;
+        return named(wish);
     }
     wish.recipe = "attention";
     wish.options.head = shown_.head;
     wish.options.tower = figures::tower_of(study->sites(), shown_.site);
-    wish.options.scale = look_.scale;
+    // By the length of the whole map: a part of it keeps its colors.
+    wish.options.scale = shown_.look.scale_for(std::max(shown_.queries, shown_.keys));
     wish.options.pooling = look_.pooling;
     if (shown_.look.words)
         wish.options.units = figures::Units::words;
@@ -533,7 +536,6 @@ std::optional<FigureWish> MapView::figure() const {
     if (shown_.look.computed() && shown_.look.values != figures::MapValues::implicit)
         wish.options.values = shown_.look.values;
     if (figures::of_layer(wish.options.values)) wish.options.head.reset();
-    if (figures::of_norms(wish.options.values)) wish.note = tr("The figure's colors end at its own greatest norm.");
     const maps::Cells cells = plot_->shown();
     if (cells.queries() < shown_.queries) {
         wish.options.from_query = cells.q_begin;
@@ -543,10 +545,15 @@ std::optional<FigureWish> MapView::figure() const {
         wish.options.from_key = cells.k_begin;
         wish.options.to_key = cells.k_end;
     }
-    return wish;
+    if (profiles_->shown()) wish.note = tr("Row and column beside the map are left out.");
+    return named(wish);
 }
 
-const ViewKind kMap{"map", "Map", "What one head looks at: its map, pair by pair, of any length.",
-                    [](Desk* desk, QWidget* parent) -> View* { return new MapView(desk, parent); }};
+const ViewKind kMap{"map",
+                    "Map",
+                    "What one head looks at: its map, pair by pair, of any length.",
+                    [](Desk* desk, QWidget* parent) -> View* { return new MapView(desk, parent); },
+                    ViewGroup::map,
+                    with_weights};
 
 }  // namespace headscope::widgets

@@ -15,6 +15,7 @@
 
 #include "core/workspace/measures.h"
 #include "widgets/desk/head_set_store.h"
+#include "widgets/desk/presence.h"
 #include "widgets/views/overview/overview_grid.h"
 #include "widgets/views/overview/overview_panel.h"
 #include "widgets/views/overview/overview_scale.h"
@@ -371,10 +372,15 @@ std::optional<FigureWish> Overview::figure() const {
     wish.options.normalise = normalise();
     wish.options.sequence = selection().sequence;
     wish.options.all_sequences = !selection().sequence;
-    return wish;
+    if (!desk().head_filter().isEmpty()) wish.note = tr("Heads that do not match the filter are drawn as well.");
+    return named(wish);
 }
 
-const ViewKind kOverview{"overview", "Overview", "Every head with every measure: which ones stand out?",
-                         [](Desk* desk, QWidget* parent) -> View* { return new Overview(desk, parent); }};
+const ViewKind kOverview{"overview",
+                         "Overview",
+                         "Every head with every measure: which ones stand out?",
+                         [](Desk* desk, QWidget* parent) -> View* { return new Overview(desk, parent); },
+                         ViewGroup::heads,
+                         with_sites};
 
 }  // namespace headscope::widgets

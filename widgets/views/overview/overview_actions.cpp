@@ -150,6 +150,7 @@ void Overview::popup(const QPoint& global) {
     menu_->addSeparator();
     menu_->addAction(tr("Copy row"), this, [this] { panel_->copy(TableFormat::tabs, true); })
         ->setEnabled(!panel_->selected_rows().empty());
+    add_figure_actions(menu_);
     menu_->popup(global);
 }
 

@@ -7,6 +7,7 @@
 #include <QPushButton>
 #include <QSplitter>
 
+#include "widgets/desk/presence.h"
 #include "widgets/training/number_table.h"
 #include "widgets/views/evaluation_view.h"
 #include "widgets/views/tasks/task_grid_table.h"
@@ -26,6 +27,18 @@ public:
         lines_->addItem(tr("Tasks in rows"), QStringLiteral("tasks"));
         lines_->addItem(tr("Models in rows"), QStringLiteral("models"));
         bar()->layout()->addWidget(lines_);
+        average_ = new QComboBox(bar());
+        average_->setObjectName(QStringLiteral("tasks_average"));
+        average_->setAccessibleName(tr("The average"));
+        average_->setToolTip(
+            tr("Whose average is shown. Each paper averages tasks of its own; a model that lacks one of them has no "
+               "average"));
+        average_->addItem(tr("Average of these tasks"), QString());
+        for (const figures::TaskAverage& one : figures::task_averages())
+            average_->addItem(tr("Average of %1").arg(QString::fromUtf8(one.title.data(), std::ssize(one.title))),
+                              QString::fromUtf8(one.name.data(), std::ssize(one.name)));
+        average_->addItem(tr("Average of all accuracies"), QString::fromLatin1(figures::kAverageOfAll));
+        bar()->layout()->addWidget(average_);
         table_ = new TaskGridTable(content());
         splitter()->insertWidget(0, table_);
         splitter()->setStretchFactor(0, 2);
@@ -43,19 +56,29 @@ public:
             fill_table();
             Q_EMIT state_changed();
         });
+        connect(average_, &QComboBox::currentIndexChanged, this, [this] {
+            refresh_later();
+            Q_EMIT state_changed();
+        });
     }
 
     QJsonObject state() const override {
         QJsonObject state = EvaluationView::state();
         state["lines"] = lines_->currentData().toString();
+        state["average"] = average_->currentData().toString();
         return state;
     }
     void restore(const QJsonObject& state) override {
         EvaluationView::restore(state);
         if (const int index = lines_->findData(state["lines"].toString()); index >= 0) lines_->setCurrentIndex(index);
+        if (const int index = average_->findData(state["average"].toString()); index >= 0)
+            average_->setCurrentIndex(index);
     }
 
 protected:
+    void choose(figures::FigureOptions& options) const override {
+        options.average = average_->currentData().toString().toStdString();
+    }
     void show_made(const MadeEvaluation* made) override {
         const auto wanted = made ? made->tasks_by_model : nullptr;
         if (wanted == shown_) return;  // keeps the current cell
@@ -84,7 +107,7 @@ private:
         for (QPushButton* button : copies_) button->setEnabled(shown_ != nullptr);
     }
 
-    QComboBox* lines_;
+    QComboBox *lines_, *average_;
     TaskGridTable* table_;
     std::vector<QPushButton*> copies_;
     std::shared_ptr<const figures::TaskTable> shown_;
@@ -92,8 +115,11 @@ private:
 
 }  // namespace
 
-extern const ViewKind kTasks{
-    "tasks", "Tasks", "Which model does best at lm-eval's tasks, and by how much more than it may be off",
-    [](Desk* desk, QWidget* parent) -> View* { return new TasksView(desk, parent); }, ViewKind::Area::training};
+extern const ViewKind kTasks{"tasks",
+                             "Tasks",
+                             "Which model does best at lm-eval's tasks, and by how much more than it may be off",
+                             [](Desk* desk, QWidget* parent) -> View* { return new TasksView(desk, parent); },
+                             ViewGroup::results,
+                             [](const Desk& desk) { return with_results(desk, "tasks"); }};
 
 }  // namespace headscope::widgets

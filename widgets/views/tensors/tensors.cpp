@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/views/overview/overview_files.h"
@@ -104,6 +105,7 @@ void TensorsView::build() {
     split_ = new QSplitter(content());
     split_->setChildrenCollapsible(false);
     tree_ = new QTreeView(split_);
+    copy_rows_by_key(tree_);
     tree_->setObjectName(QStringLiteral("tensors"));
     tree_->setAccessibleName(tr("Tensors, grouped by the parts of their names"));
     tree_->setUniformRowHeights(true);  // else every row of a long list is asked for its height
@@ -356,7 +358,12 @@ void TensorsView::restore(const QJsonObject& state) {
         if (statuses_[s]) statuses_[s]->setChecked(state.value(QStringLiteral("only_%1").arg(s)).toBool());
 }
 
-extern const ViewKind kTensors{"tensors", "Tensors", "What a checkpoint's files hold, and what the model makes use of",
-                               [](Desk* desk, QWidget* parent) -> View* { return new TensorsView(desk, parent); }};
+extern const ViewKind kTensors{
+    "tensors",
+    "Tensors",
+    "What a checkpoint's files hold, and what the model makes use of",
+    [](Desk* desk, QWidget* parent) -> View* { return new TensorsView(desk, parent); },
+    ViewGroup::other,
+    [](const Desk& desk) { return filled_if(desk.tensors() && !desk.tensors()->models().empty()); }};
 
 }  // namespace headscope::widgets

@@ -5,6 +5,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "widgets/desk/presence.h"
 #include "widgets/panels/token_weights.h"
 #include "widgets/text/text_area.h"
 #include "widgets/views/token_types/type_strip.h"
@@ -216,7 +217,11 @@ QString TokenTypesView::describe(std::int64_t token) const {
 }
 
 extern const ViewKind kTokenTypes{
-    "token_types", "Token types", "Which parts of a text NAtS-L's heads give to softmax attention",
-    [](Desk* desk, QWidget* parent) -> View* { return new TokenTypesView(desk, parent); }};
+    "token_types",
+    "Token types",
+    "Which parts of a text NAtS-L's heads give to softmax attention",
+    [](Desk* desk, QWidget* parent) -> View* { return new TokenTypesView(desk, parent); },
+    ViewGroup::text,
+    [](const Desk& desk) { return filled_if(desk.current() && !typed_rows(*desk.current()).empty()); }};
 
 }  // namespace headscope::widgets
