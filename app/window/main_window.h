@@ -28,6 +28,7 @@
 #include "widgets/desk/history.h"
 #include "widgets/desk/view.h"
 #include "widgets/panels/evaluate_choice.h"
+#include "widgets/panels/export_dialog.h"
 
 class QDockWidget;
 class QLabel;
@@ -38,7 +39,6 @@ class QToolButton;
 namespace headscope::widgets {
 class EvaluateDialog;
 class ConvertDialog;
-class ExportDialog;
 class FigureHandle;
 class FigureMaker;
 class GuideWindow;
@@ -173,11 +173,7 @@ private:
     widgets::ExportDialog* export_dialog();
     QWidget* make_figure_buttons(QWidget* parent);
     // main_window_figures.cpp: the figure in front leaves the window
-    struct FrontFigure {
-        figures::FigureRequest request;
-        std::vector<std::string> files;
-    };
-    std::optional<FrontFigure> front_figure();  ///< empty: there is none, and the status bar says so
+    std::optional<widgets::ExportDialog::Drawing> front_figure();  ///< empty: there is none, and the status bar says so
     void build_figure_handles();
     void print_front();
     void print(const QImage& picture);
