@@ -212,9 +212,10 @@ void print_table(const store::Evaluation& evaluation) {
         const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
         rows.push_back({escaped(model.name) + (model.skipped.empty() ? "" : " without " + model.skipped), result.task,
                         result.metric, std::to_string(result.length), significant(result.value),
-                        significant(result.error), std::to_string(result.count), std::to_string(result.shots)});
+                        significant(result.error), std::to_string(result.count), std::to_string(result.shots),
+                        std::to_string(result.cut)});
     }
-    print(format_table({"model", "task", "metric", "length", "value", "error", "count", "shots"}, rows));
+    print(format_table({"model", "task", "metric", "length", "value", "error", "count", "shots", "cut"}, rows));
 }
 
 /// What the results' settings say.

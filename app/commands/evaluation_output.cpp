@@ -57,7 +57,8 @@ json evaluation_json(const store::Evaluation& evaluation) {
                            {"value", number(result.value)},
                            {"error", number(result.error)},
                            {"count", result.count},
-                           {"shots", result.shots}});
+                           {"shots", result.shots},
+                           {"cut", result.cut}});
     }
     return {{"models", models}, {"results", results}, {"settings", json::parse(evaluation.settings_json)}};
 }

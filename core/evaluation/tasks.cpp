@@ -133,16 +133,16 @@ void check_finite(double loss, const std::string& what) {
 
 class Rows {
 public:
-    Rows(std::int64_t model, std::string task, std::int64_t length, std::int64_t count,
+    Rows(std::int64_t model, std::string task, std::int64_t length, std::int64_t count, std::int64_t cut,
          std::vector<store::EvaluationResult>& rows)
-        : model_(model), length_(length), count_(count), task_(std::move(task)), rows_(rows) {}
+        : model_(model), length_(length), count_(count), cut_(cut), task_(std::move(task)), rows_(rows) {}
     void add(const std::string& metric, double value, double error = kNoTaskError) {
         if (std::isnan(value)) return;
-        rows_.push_back({model_, task_, metric, length_, value, error, count_, 0});
+        rows_.push_back({model_, task_, metric, length_, value, error, count_, 0, cut_});
     }
 
 private:
-    std::int64_t model_, length_, count_;
+    std::int64_t model_, length_, count_, cut_;
     std::string task_;
     std::vector<store::EvaluationResult>& rows_;
 };
@@ -395,8 +395,8 @@ private:
     void advance(double done, const std::string& what) {
         progress_.advance(done, static_cast<double>(units_.size() + request_.harness.tasks.size()), what);
     }
-    Rows rows_of(const std::string& task, std::int64_t length, std::int64_t count) {
-        return {model_index_, task, length, count, rows_};
+    Rows rows_of(const std::string& task, std::int64_t length, std::int64_t count, std::int64_t cut = 0) {
+        return {model_index_, task, length, count, cut, rows_};
     }
 
     void run_harness_tasks() {
@@ -474,7 +474,7 @@ private:
                 run(model_, request_.labelled, all[i], length, request_.score, request_.on_answer,
                     [&](double share) { tell((static_cast<double>(i) + share) / static_cast<double>(all.size())); });
             for (const NamedValue& one : values)
-                rows_of(all[i].name, length, one.count).add(one.metric, one.value, one.error);
+                rows_of(all[i].name, length, one.count, one.cut).add(one.metric, one.value, one.error);
         }
     }
 
@@ -496,6 +496,7 @@ private:
         const std::int64_t count = maker ? request_.items : std::ssize(items);
         const std::int64_t most = most_read(request_, model_.config());
         std::vector<double> scores;
+        std::int64_t cut = 0;
         for (std::int64_t i = 0; i < count; ++i) {
             if (request_.score.cancellation) request_.score.cancellation->check();
             AskedItem item;
@@ -506,14 +507,15 @@ private:
             } else {
                 item = std::move(items[static_cast<std::size_t>(i)]);
             }
-            const std::string answer =
+            const SaidAnswer answer =
                 said_answer(model_, request_.said, item.prompt, task.answer_tokens, most, request_.score);
-            scores.push_back(data::ruler_score(printable(answer), item.outputs));
-            if (request_.on_answer) hand_out(task, length, i, std::move(item), answer, scores.back());
+            cut += answer.cut ? 1 : 0;
+            scores.push_back(data::ruler_score(printable(answer.text), item.outputs));
+            if (request_.on_answer) hand_out(task, length, i, std::move(item), answer.text, scores.back());
             tell(static_cast<double>(i + 1) / static_cast<double>(count));
         }
         const SaidScore score = mean_score(scores);
-        rows_of(task.name, length, score.items).add("score", score.mean, score.error);
+        rows_of(task.name, length, score.items, cut).add("score", score.mean, score.error);
     }
 
     void hand_out(const data::RulerTask& task, std::int64_t length, std::int64_t number, AskedItem asked,
@@ -532,7 +534,7 @@ private:
     void add_retrieval() {
         struct Sum {
             double value = 0, square = 0;
-            std::int64_t tasks = 0, items = 0;
+            std::int64_t tasks = 0, items = 0, cut = 0;
         };
         std::map<std::int64_t, Sum> sums;
         for (const auto& row : rows_) {
@@ -542,13 +544,14 @@ private:
             sum.value += row.value;
             sum.square += row.error * row.error;
             sum.items += row.count;
+            sum.cut += row.cut;
             ++sum.tasks;
         }
         const std::int64_t all = std::ssize(ruler_tasks_of({kRetrieval}));
         for (const auto& [length, sum] : sums) {
             if (sum.tasks != all) continue;
             const auto n = static_cast<double>(all);
-            rows_of(kRetrieval, length, sum.items).add("score", sum.value / n, std::sqrt(sum.square) / n);
+            rows_of(kRetrieval, length, sum.items, sum.cut).add("score", sum.value / n, std::sqrt(sum.square) / n);
         }
     }
 

@@ -25,8 +25,10 @@ namespace {
 using hdf5::Type;
 
 constexpr const char* kFormat = "headscope-evaluation";
-// 1: texts of fixed length; 2: without shots and items; 3: without jobs; 4: without attention's and embedding's counts
-constexpr std::int32_t kVersion = 5;
+// 1: texts of fixed length; 2: without shots and items; 3: without jobs; 4: without attention's and embedding's counts;
+// 5: without cut items
+constexpr std::int32_t kVersion = 6;
+constexpr std::int32_t kCutSince = 6;
 /// More than anybody's tables; a file that claims more is not ours.
 constexpr std::int64_t kMostRows = 10'000'000;
 /// Bytes of what is a word of ours, as a figure writes it beside its rows.
@@ -68,14 +70,16 @@ const std::vector<Column<EvaluatedModel>>& model_columns() {
 
 const std::vector<Column<EvaluationResult>>& result_columns() {
     using R = EvaluationResult;
-    static const std::vector<Column<R>> columns{{"model", "index of the model in /models", &R::model},
-                                                {"task", "task", &R::task},
-                                                {"metric", "metric", &R::metric},
-                                                {"length", "context length in tokens", &R::length},
-                                                {"value", "value of the metric", &R::value},
-                                                {"error", "standard error of the value", &R::error},
-                                                {"count", "tokens or answers behind the value", &R::count},
-                                                {"shots", "examples in the prompt", &R::shots, 3}};
+    static const std::vector<Column<R>> columns{
+        {"model", "index of the model in /models", &R::model},
+        {"task", "task", &R::task},
+        {"metric", "metric", &R::metric},
+        {"length", "context length in tokens", &R::length},
+        {"value", "value of the metric", &R::value},
+        {"error", "standard error of the value", &R::error},
+        {"count", "tokens or answers behind the value", &R::count},
+        {"shots", "examples in the prompt", &R::shots, 3},
+        {"cut", "items that lost tokens to the length, -1: not known", &R::cut, kCutSince}};
     return columns;
 }
 
@@ -399,6 +403,8 @@ Evaluation read_evaluation(const std::filesystem::path& path) {
     evaluation.settings_json = hdf5::read_text_attribute(file.id, "settings", where);
     evaluation.models = read_table(file, "/models", model_columns(), where);
     evaluation.results = read_table(file, "/results", result_columns(), where);
+    for (EvaluationResult& result : evaluation.results)
+        if (file.version < kCutSince) result.cut = -1;
     evaluation.item_count = count_items(file, where);
     Check(where, ErrorCode::format).tables(evaluation);
     return evaluation;

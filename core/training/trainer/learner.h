@@ -33,8 +33,9 @@ private:
     double share(double part) const { return counted > 0 ? part / static_cast<double>(counted) : 0; }
 };
 
-/// What a model reads of a batch of data, with what its objective compares with.
-model::Batch batch_of(const data::DataBatch& batch);
+/// What a model of this configuration reads of a batch of data, with what its objective compares with. Token types are
+/// left out where it has no table of them.
+model::Batch batch_of(const data::DataBatch& batch, const model::ModelConfig& config);
 
 class Learner {
 public:

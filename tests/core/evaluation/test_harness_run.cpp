@@ -177,7 +177,7 @@ TEST_CASE("An answer ends at a stop's text, and each stop cuts what is left", "[
     auto model = spelling();
     const auto wish = request_of({items_of("fda", {question("1", {"3"})})});
     const auto answer = [&](const std::vector<std::string>& stops) {
-        return said_answer(model, wish.said, "The number is 1", 128, 0, {}, stops);
+        return said_answer(model, wish.said, "The number is 1", 128, 0, {}, stops).text;
     };
     CHECK(answer({}) == "234567");
     const std::int64_t before = model.passes;

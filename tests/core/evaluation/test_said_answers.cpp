@@ -45,10 +45,10 @@ const data::RulerTask& task(const std::string& name) {
 TEST_CASE("An answer is said until the end, cut to what the model may read, and scored", "[evaluation]") {
     auto model = counting();
     auto wish = request({"niah_single_1"});
-    CHECK(evaluation::said_answer(model, wish.said, "The number is", 128, 0, {}) == " 1234567");
-    CHECK(evaluation::said_answer(model, wish.said, "The number is", 4, 0, {}) == " 123");
+    CHECK(evaluation::said_answer(model, wish.said, "The number is", 128, 0, {}).text == " 1234567");
+    CHECK(evaluation::said_answer(model, wish.said, "The number is", 4, 0, {}).text == " 123");
     auto narrow = counting(200);
-    CHECK(evaluation::said_answer(narrow, wish.said, std::string(150, 'x') + " is", 128, 200, {}) == " 1234567");
+    CHECK(evaluation::said_answer(narrow, wish.said, std::string(150, 'x') + " is", 128, 200, {}).text == " 1234567");
     CHECK(narrow.longest == 200 - 128);
     CHECK_THROWS_MATCHES(evaluation::said_answer(narrow, wish.said, "x", 128, 128, {}), Error,
                          test::IsError(ErrorCode::limit, "128 tokens of an answer"));
