@@ -135,6 +135,7 @@ TEST_CASE("Training reads the ids and types that transformers does, and moves ev
         job.data.objective.kind = "classify";
         job.data.objective.classes = classes;
         job.training.dropout = 0;
+        job.optimizer.weight_decay = 0;
         training::Learner learner(std::move(trainable), job);
         const training::Loss loss = learner.gradients({batch}, 0);
         CHECK(loss.mean() == Approx(one.at("loss").get<double>()).epsilon(1e-5));
