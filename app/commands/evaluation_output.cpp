@@ -58,6 +58,9 @@ json evaluation_json(const store::Evaluation& evaluation) {
                            {"error", number(result.error)},
                            {"count", result.count},
                            {"shots", result.shots},
+                           {"text", result.text},
+                           {"subset", result.subset},
+                           {"data_sha256", result.data_sha256},
                            {"cut", result.cut}});
     }
     return {{"models", models}, {"results", results}, {"settings", json::parse(evaluation.settings_json)}};

@@ -59,7 +59,7 @@ double row_floats(const model::ModelConfig& config) {
     return feed_forward + attention;
 }
 
-/// Of one site and one batch: thumbnails while they are made, column mass, row constants, histograms.
+/// One site and one batch: thumbnails in the making, column mass, row constants, histograms.
 double statistics_bytes(const store::AnalysisHeader& header, double sequences, double length) {
     double most = 0;
     for (const Site& site : header.sites) most = std::max(most, static_cast<double>(site.heads));
@@ -67,7 +67,7 @@ double statistics_bytes(const store::AnalysisHeader& header, double sequences, d
     return sequences * most * (side * side * 8 + length * 12 + 4096);
 }
 
-/// What is copied for recording, a sequence at a time.
+/// Copies made for recording, one sequence at a time.
 double recording_bytes(const store::AnalysisHeader& header, double length) {
     double map = 0, dense = 0, products = 0;
     for (const Site& site : header.sites) {

@@ -124,7 +124,7 @@ void check_settings(const model::ModelConfig& config, const std::vector<Site>& s
     model::check_switched_off(request.switched_off, sites, false);
 }
 
-/// What the model would refuse.
+/// Throws what the model would refuse.
 void check_batches(const model::ModelConfig& config, const std::vector<WorkBatch>& plan,
                    const AnalysisRequest& request) {
     for (const WorkBatch& work : plan)
@@ -167,7 +167,7 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     return header;
 }
 
-/// Adds up the batches' costs and tells how far things are.
+/// Sums the batches' costs and reports progress.
 class Meter {
 public:
     Meter(Progress& progress, const std::vector<WorkBatch>& plan) : progress_(progress) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a tokenizer has beside the tokens of text: which they are, what is put around a text or a pair, and how the
-// tokenizers that are made here get them. Threads: any.
+// Special tokens of a tokenizer: which they are, what surrounds a text or a pair, and how the tokenizers made here get
+// them. Threads: any.
 
 #include <cstdint>
 #include <string>

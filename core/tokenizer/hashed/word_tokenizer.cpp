@@ -108,7 +108,7 @@ std::vector<FramePart> WordTokenizer::frame(bool pair) const {
 
 std::string WordTokenizer::decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const {
     std::string text;
-    if (skip_special_tokens) return text;  // nothing else is told by its id
+    if (skip_special_tokens) return text;  // other ids do not determine a text
     for (const std::int32_t id : ids) text += piece(id);
     return text;
 }
