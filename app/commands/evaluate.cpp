@@ -216,10 +216,11 @@ void print_table(const store::Evaluation& evaluation) {
         const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
         rows.push_back({escaped(model.name) + (model.skipped.empty() ? "" : " without " + model.skipped), result.task,
                         result.metric, std::to_string(result.length), significant(result.value),
-                        significant(result.error), std::to_string(result.count), std::to_string(result.shots)});
+                        significant(result.error), std::to_string(result.count), std::to_string(result.shots),
+                        std::to_string(result.cut)});
         if (texts) rows.back().push_back(escaped(result.text));
     }
-    std::vector<std::string> header{"model", "task", "metric", "length", "value", "error", "count", "shots"};
+    std::vector<std::string> header{"model", "task", "metric", "length", "value", "error", "count", "shots", "cut"};
     if (texts) header.emplace_back("text");
     print(format_table(header, rows));
 }
