@@ -14,6 +14,7 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/save.h"
 #include "core/model/model.h"
+#include "core/model/open_checkpoint.h"
 #include "core/model/swap.h"
 
 namespace headscope::app {
@@ -83,7 +84,7 @@ void add_convert(CLI::App& app, Context& context) {
     add_option(*command, "--seed", options->seed, "Of the weights that a swapped mixer has and the checkpoint lacks");
     command->callback([&context, options] {
         context.command = [&context, options] {
-            const auto source = checkpoint::Checkpoint::open(options->source, options->adapter);
+            const auto source = model::open_checkpoint(options->source, options->adapter);
             ConsoleProgress progress;
             if (!options->swaps.empty() || !options->mixer_options.empty()) {
                 const std::string made =

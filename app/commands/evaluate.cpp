@@ -33,7 +33,9 @@
 #include "core/evaluation/tasks.h"
 #include "core/model/build.h"
 #include "core/model/generate.h"
+#include "core/model/memory.h"
 #include "core/model/model.h"
+#include "core/model/open_checkpoint.h"
 #include "core/model/trainable.h"
 #include "core/store/evaluation_file.h"
 #include "core/training/trainer/job_model.h"
@@ -136,11 +138,31 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
     }
 }
 
+checkpoint::LoadAs precision_of(const Options& options) {
+    return options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+}
+
+/// Refuses a model that would not fit: weights, a batch, what its tokens leave in the cache; `speed` trains a second
+/// one.
+void check_memory(const evaluation::Request& request, const model::Inspection& inspection,
+                  checkpoint::LoadAs precision) {
+    std::int64_t rows = request.score.batch_tokens;
+    for (const std::int64_t length : request.lengths) rows = std::max(rows, length);
+    const bool trains = std::find(request.tasks.begin(), request.tasks.end(), "speed") != request.tasks.end();
+    const auto tokens = static_cast<double>(rows);
+    model::expect_memory_for(
+        [&](checkpoint::LoadAs as) {
+            return model::reading_bytes(inspection, tokens, tokens, as) +
+                   (trains ? 2 * model::weight_bytes(inspection, checkpoint::LoadAs::float32) : 0);
+        },
+        precision, {.otherwise = "lower --batch-tokens or --length"});
+}
+
 Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, const std::string& path,
                  Progress& progress, const Cancellation& cancellation) {
     Prepared prepared;
     const fs::path place = evaluation::checkpoint_in(path);
-    prepared.checkpoint = checkpoint::Checkpoint::open(place, options.adapter);
+    prepared.checkpoint = model::open_checkpoint(place, options.adapter);
     const auto inspection = model::inspect(*prepared.checkpoint);
     evaluation::Request& request = prepared.request;
     request.tasks = options.tasks;
@@ -196,6 +218,7 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
         }
     }
     evaluation::check_request(request, inspection.config, prepared.documents != nullptr);
+    check_memory(request, inspection, precision_of(options));
     return prepared;
 }
 
@@ -317,9 +340,8 @@ void run(Options options, const Cancellation& cancellation) {
             dump->add(task, item);
         };
     }
-    const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     for (Prepared& one : models) {
-        const auto model = model::Model::build(*one.checkpoint, precision, &progress, &cancellation);
+        const auto model = model::Model::build(*one.checkpoint, precision_of(options), &progress, &cancellation);
         const auto index = static_cast<std::int64_t>(evaluation.models.size());
         evaluation.models.push_back(evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers,
                                                          one.job ? &*one.job : nullptr, cancellation));

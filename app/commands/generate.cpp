@@ -15,7 +15,9 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/generate.h"
+#include "core/model/memory.h"
 #include "core/model/model.h"
+#include "core/model/open_checkpoint.h"
 #include "core/tokenizer/decode_stream.h"
 
 namespace headscope::app {
@@ -31,16 +33,22 @@ struct Options {
 
 void run(const Options& options, const Cancellation& cancellation) {
     configure_compute(options.threads, options.kernels, "cpu");
-    const auto checkpoint = checkpoint::Checkpoint::open(options.model, options.adapter);
+    const auto checkpoint = model::open_checkpoint(options.model, options.adapter);
     const auto tokenizer = load_tokenizer(checkpoint->path());
     const auto encoding = tokenizer->encode(options.prompt, true, &cancellation);
     if (options.prompt.empty() || encoding.ids.empty())
         throw Error(ErrorCode::usage, "--prompt", "expected a text of at least one token", "found none");
     const std::vector<std::int64_t> prompt(encoding.ids.begin(), encoding.ids.end());
-    model::check_prompt(model::inspect(*checkpoint), prompt, options.choice);  // before weights are read
-    const auto model = model::Model::build(
-        *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, nullptr,
-        &cancellation);
+    const model::Inspection inspection = model::inspect(*checkpoint);
+    model::check_prompt(inspection, prompt, options.choice);  // before weights are read
+    const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+    const auto rows = static_cast<double>(prompt.size());
+    model::expect_memory_for(
+        [&](checkpoint::LoadAs as) {
+            return model::reading_bytes(inspection, rows, rows + static_cast<double>(options.choice.tokens), as);
+        },
+        precision, {});
+    const auto model = model::Model::build(*checkpoint, precision, nullptr, &cancellation);
     auto choice = options.choice;
     choice.end_tokens = model::end_tokens(*checkpoint);
     if (choice.end_tokens.empty())
