@@ -52,7 +52,7 @@ void attention_backward(const AttentionInput& input, const TensorView& output, c
     check_like_output(input, output, "output");
     check_like_output(input, output_gradient, "output gradient");
     if (gradients.sinks != nullptr && input.rule->sink_logits.empty())
-        throw Error("sinks", "a rule with sink logits where their gradient is wanted", "one without");
+        throw Error("sinks", "a rule with learned sinks where their gradient is requested", "one without");
     if (gradients.distance_bias != nullptr && input.rule->bias_length == 0)
         throw Error("distance_bias", "a rule with biases by distance where their gradient is wanted", "one without");
     if (gradients.offsets != nullptr && input.rule->offsets.empty())

@@ -16,15 +16,14 @@
 
 namespace headscope::kernels {
 
-/// Where a [batch, heads, length, size] result goes; unit stride in size, the others in elements. data null: not
-/// wanted.
+/// A [batch, heads, length, size] result to fill; unit stride in size, the others in elements. Null data skips it.
 struct MutableView {
     void* data = nullptr;
     ElementType type = ElementType::float32;
     std::int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
 };
 
-/// What turns scores into weights again, [B, H, Lq] each; with t = s log2(e)
+/// Row constants of the forward pass, [B, H, Lq] each; with t = s log2(e)
 ///   softmax: A = 2^(t - shift) * factor; elastic: the same and its offset, or 0;
 ///   sparsemax: A = ln 2 * max(t - shift - factor, 0); entmax: A = (ln 2 / 2 * max(t - shift - factor, 0))^2;
 ///   Taylor:  A = (1 + s + s^2 / 2) * factor; sigmoid: A = 1 / (1 + 2^-t), whatever the two.
@@ -42,7 +41,7 @@ void attention_forward(const AttentionInput& input, const MutableView& output, c
 /// padding hides have gradients of 0.
 struct AttentionGradients {
     MutableView query, key, value;
-    // Of rules that have these; null: not wanted.
+    // Gradients of optional parts of the rule; null skips one.
     float* sinks = nullptr;          ///< [H] d loss / d sink logit
     float* distance_bias = nullptr;  ///< [H, bias_length] d loss / d distance bias
     /// [B, H, blocks] of a softmax without a soft cap: d loss / d factor, a factor before e^s of all keys of the block

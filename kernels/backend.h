@@ -26,7 +26,7 @@ public:
     Cancelled() : std::runtime_error("cancelled") {}
 };
 
-/// Throws Cancelled when the flag is set; null: a call that nobody can cancel. Threads: any.
+/// Throws Cancelled when the flag is set. A null flag never cancels. Threads: any.
 inline void check_cancelled(const std::atomic<bool>* cancel) {
     if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) throw Cancelled();
 }

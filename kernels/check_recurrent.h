@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What every operator of kernels/recurrent.h checks and counts before it works.
+// Checks and counts shared by the operators of kernels/recurrent.h.
 
 #include <algorithm>
 #include <cstdint>
@@ -18,14 +18,14 @@ inline std::int64_t recurrent_tokens(const RecurrentRule& rule, std::int64_t b, 
     return rule.length.empty() ? length : rule.length[static_cast<std::size_t>(b)];
 }
 
-/// Where the chunk of `token` ends, `end` at most; `end` without chunks.
+/// End of the chunk that holds `token`, at most `end`; `end` without chunks.
 inline std::int64_t recurrent_chunk_end(const RecurrentRule& rule, std::int64_t token, std::int64_t end) {
     if (rule.chunk_size == 0) return end;
     const std::int64_t position = rule.chunk_begin + token;
     return std::min(end, token + rule.chunk_size - position % rule.chunk_size);
 }
 
-/// Where the piece that begins at `token` ends, `end` at most.
+/// End of the piece that begins at `token`, at most `end`.
 inline std::int64_t recurrent_piece_end(const RecurrentRule& rule, std::int64_t token, std::int64_t end) {
     return std::min(recurrent_chunk_end(rule, token, end), token + kRecurrentPiece);
 }

@@ -25,7 +25,7 @@ extern std::atomic<bool> on;
 extern std::atomic<std::int64_t> flops;
 }  // namespace counting
 
-/// What a kernel calls for each tile (not for each row: a tile's work should hide the call). Free when nobody counts.
+/// Adds the operations of one tile; a call per row would cost time. Does nothing unless counting is on.
 inline void executed_flops(std::int64_t count) {
     if (counting::on.load(std::memory_order_relaxed)) counting::flops.fetch_add(count, std::memory_order_relaxed);
 }

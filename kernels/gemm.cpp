@@ -16,8 +16,8 @@
 namespace headscope::kernels {
 namespace {
 
-// Tiles of the result by its shape alone: at most so many rows, and so many tiles at least where there are rows and
-// columns for them.
+// Tiles depend on the result's shape alone: a most number of rows, and a least number of tiles if the shape has as
+// many.
 constexpr std::int64_t kMostTileRows = 192, kEnoughTiles = 16;
 constexpr std::int64_t kPackedSteps = 64;  // of a packing task
 

@@ -36,7 +36,7 @@ private:
     std::unique_ptr<Memory> memory_;
 };
 
-/// Where a product goes, [rows, columns] with unit stride in columns, and what it is added to.
+/// Target of a product, [rows, columns] with unit stride in columns, and the term added to it.
 struct ProductTarget {
     float* data = nullptr;
     std::int64_t row_stride = 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 // The one table of normalisers: what forward and backward passes, maps, the reference, files and Python know of each.
-// HACKING ("Add a normaliser") says what else a new one consists of.
+// docs/dev/add-normalizer.md lists the other parts of one.
 
 #include <array>
 #include <cstdint>

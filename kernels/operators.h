@@ -2,8 +2,8 @@
 #pragma once
 
 // The table of operators: for each, what runs it in float64 by the formula (reference), on the processor's SIMD units
-// (cpu) and on a GPU. A new operator is a row here and three functions of one signature; where one is not written, a
-// stub that throws (gpu/stubs.cpp), so that a gap fails to link and not at a user's. Row operators, matrix products and
+// (cpu) and on a GPU. A new operator is a row here and three functions of one signature; an
+// unwritten one needs a stub that throws (gpu/stubs.cpp): a gap fails to link. Row operators, matrix products and
 // the optimiser (rows.h, convolution.h, gemm.h, optimizer.h) work on plain memory of the processor and have no rows.
 
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace headscope::kernels {
 
 enum class Backend : std::uint8_t { reference, cpu, gpu };
 
-/// Of memory on the processor what force_backend, or HEADSCOPE_KERNELS at the first use, asked for; gpu of a GPU's.
+/// For CPU memory the backend of force_backend(), or of HEADSCOPE_KERNELS at first use; for GPU memory gpu.
 Backend backend_for(Device device);
 /// Remembers for last_backend() what ran on this thread, in the backend's own words.
 void note_backend(Backend backend);

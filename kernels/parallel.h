@@ -15,8 +15,8 @@ int threads();
 int startable_threads(int wanted);
 
 /// Which team runs the work: OpenMP's (shared with LibTorch: right on the one compute thread) or a pool of std::threads
-/// (right on other threads, and the only one under TSan, since libgomp is not instrumented), or nobody but the caller
-/// (right on tile workers, of which there are as many as processors). A property of the calling thread.
+/// (right on other threads, and the only one under TSan, since libgomp is not instrumented), or the calling
+/// thread alone (right on tile workers, one per processor). A property of the calling thread.
 enum class Team { openmp, pool, alone };
 void set_team(Team team);
 

@@ -64,15 +64,15 @@ struct RecurrentInput {
     const float* direct = nullptr;
 };
 
-/// What the tokens of a call follow, and what they leave; contiguous float32, all null: a text that begins and is not
-/// continued. Zeros at a text's beginning.
+/// State before and after the tokens of a call; contiguous float32, zeros at a text's beginning. All null: a whole text
+/// in one call.
 struct RecurrentState {
     float* now = nullptr;    ///< [B, H, dk, dv]
     float* start = nullptr;  ///< [B, H, dk, dv] at the start of the open chunk; null without chunks
     float* decay = nullptr;  ///< [B, H, 1 or dk] sum of g over the open chunk's tokens; null without chunks or decay
 };
 
-/// Tokens between two states that the backward pass is given; of rules with chunks the pieces begin anew with each.
+/// Tokens between two states that the backward pass reads. With chunks, each chunk starts a new piece.
 inline constexpr std::int64_t kRecurrentPiece = 64;
 /// Pieces of `length` tokens by `rule`: what the states of recurrent_forward are counted by.
 std::int64_t recurrent_pieces(const RecurrentRule& rule, std::int64_t length);
@@ -109,8 +109,8 @@ void recurrent_backward(const RecurrentInput& input, const TensorView& output_gr
 void implicit_weights(const RecurrentInput& input, std::int64_t b, std::int64_t h, std::int64_t q_begin,
                       std::int64_t q_end, std::int64_t k_begin, std::int64_t k_end, float* out);
 
-/// Of the rows of |A| over their sums; a row that sums to 0 (less than 2^-126) adds nothing and is not counted in the
-/// mean.
+/// Statistics of the rows of |A| divided by their sums. A row that sums to 0 (less than 2^-126) is left out, of means
+/// too.
 struct ImplicitStatistics {
     std::vector<double> entropy;           ///< [B, H] nats, summed over rows
     std::vector<double> entropy_row_mean;  ///< [B, H]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a training step does by row or by element, each with its backward pass, in one sweep over memory where LibTorch
+// Row and element operators of a training step, each with its backward pass, in one sweep over memory where LibTorch
 // takes several. Rows lie together in memory unless a stride is given. Types float32 or bfloat16, the same for all
 // tensors of a call; arithmetic float32. Threads: any; work is shared through kernels/parallel.h and the result has the
 // same bits for every thread count. Sizes and pointers are the caller's to check.

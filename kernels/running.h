@@ -36,8 +36,8 @@ struct RunningRows {
     float *score = nullptr, *maximum = nullptr, *denominator = nullptr;
 };
 
-/// What a text's heads remember of all its tokens: numerator [B, H, dv], denominator and maximum [B, H]. All null: a
-/// text that begins and is not continued. An empty one is 0, 0, -infinity (clear_running_state).
+/// Running sums over all tokens of a text: numerator [B, H, dv], denominator and maximum [B, H]. All null: a whole text
+/// in one call. The empty state is 0, 0, -infinity (clear_running_state).
 struct RunningState {
     float *numerator = nullptr, *denominator = nullptr, *maximum = nullptr;
 };

@@ -223,7 +223,7 @@ private:
     struct Cell {
         double sum = 0.0, maximum = 0.0;
     };
-    /// Of a block that the diagonal crosses.
+    /// Sums over a block that the diagonal crosses.
     Cell partial(std::int64_t begin, std::int64_t end, std::int64_t key, std::int64_t key_end) const {
         Cell cell;
         Exponentials seen;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Taylor weights in linear time: causal attention with the weights of Normaliser::taylor and its kin, from a state
+// Taylor weights in linear time: causal attention with the weights of the Normaliser::taylor group, from a state
 // whose size does not depend on the length (Deconstructing Attention, Eq. 14-17; Arora et al., arXiv 2402.18668).
 //
 // With x = (1, k_1, .., k_dk) every term of 1 + s + t2 is a number of the query times a product x_a x_b, so a head's
@@ -35,8 +35,7 @@ std::int64_t taylor_features(Normaliser normaliser, std::int64_t key_size);
 /// then holds them too. null: a text that begins and is not continued. Memory: a head's state and a chunk a thread.
 void taylor_forward(const TaylorInput& input, const MutableView& output, float* state);
 
-/// Whether `length` tokens from a text's beginning are read faster from a state than pair by pair, by what either
-/// multiplies.
+/// True if `length` tokens from a text's beginning cost fewer multiplications from a state than pair by pair.
 bool taylor_prefers_state(Normaliser normaliser, std::int64_t length, std::int64_t heads, std::int64_t key_heads,
                           std::int64_t key_size, std::int64_t value_size);
 

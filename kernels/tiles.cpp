@@ -187,7 +187,7 @@ void attention_map(const AttentionInput& input, std::span<const float> row_const
     std::vector<MapBand> workers(static_cast<std::size_t>(threads()),
                                  MapBand(input, row_constant, rectangle, rows, columns, mean, maximum));
     parallel_for(bands, [&](std::int64_t index, int worker) {
-        // The last bands of a causal map are the dearest, so they go first.
+        // The last bands of a causal map are the most expensive; schedule them first.
         const std::int64_t first = (bands - 1 - index) * band;
         workers[static_cast<std::size_t>(worker)].draw(first, std::min(rows, first + band));
     });

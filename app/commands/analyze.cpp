@@ -13,10 +13,12 @@
 #include "app/commands/context.h"
 #include "app/commands/layer_list.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "app/resources.h"
 #include "core/analysis/estimate.h"
 #include "core/analysis/input.h"
+#include "core/analysis/rate_book.h"
 #include "core/analysis/request.h"
 #include "core/analysis/settings.h"
 #include "core/analysis/summary.h"
@@ -240,7 +242,15 @@ Done analyse_one(const Options& options, const std::string& path,
     request.all_rows = options.all_rows;
     request.maps_int16 = options.maps_int16;
     analysis::check_request(inspection, request);  // whatever can be refused without the weights
-    expect_free_space(output, analysis::estimate(inspection, request, {}).file_bytes, "this analysis file");
+    const bool bfloat16 = options.dtype == "bfloat16";
+    const auto shape = analysis::rate_shape(inspection, request, bfloat16, compute_threads());
+    const auto known = analysis::RateBook::own().find(shape);
+    const auto expected = analysis::estimate(inspection, request, {known.value_or(analysis::Rate()), bfloat16, true});
+    expect_free_space(output, expected.file_bytes, "this analysis file");
+    constexpr double long_run = 30;  // seconds
+    if (known && expected.seconds >= long_run)
+        std::fprintf(stderr, "headscope: about %s, by earlier analyses on this machine\n",
+                     format_seconds(expected.seconds).c_str());
 
     const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     analysis::expect_memory(inspection, request, {.precision = precision});
@@ -256,7 +266,10 @@ Done analyse_one(const Options& options, const std::string& path,
         request.model_name += " + " + checkpoint->adapter()->display_name();
     request.model_sha256 = checkpoint->fingerprint(cancellation);
     request.config_json = model->config().to_json();
+    const auto begin = std::chrono::steady_clock::now();
     analysis::run(*model, request, output, inputs, progress, cancellation);
+    analysis::RateBook::keep(shape, expected.multiplications,
+                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     const auto written = store::AnalysisFile::open(output);
     done.summary = analysis::summarise(*written);
     done.problems = written->problems();
@@ -427,9 +440,15 @@ void add_analyze(CLI::App& app, Context& context) {
     add_flag(*command, "--all-rows", options->all_rows, "Histograms of every row");
     add_flag(*command, "--maps-int16", options->maps_int16, "Half the space for --record maps, coarser weights");
     add_flag(*command, "--json", options->json, "One JSON document instead of the table");
-    command->callback([&context, options] {
+    command->callback([&context, options, command] {
         if (options->texts.empty() && options->files.empty() && options->tokens.empty() && options->examples.empty())
             throw CLI::ValidationError("analyze", "a --text, --file, --tokens or --example is expected");
+        std::vector<std::string> kinds;
+        if (!options->texts.empty() || !options->files.empty() || !options->examples.empty())
+            kinds.emplace_back("texts");
+        if (!options->tokens.empty()) kinds.emplace_back("--tokens");
+        if (parse_record(options->record).maps) kinds.emplace_back("--record maps");
+        check_options("analyze", given_options(*command), kinds);
         context.command = [&context, options] { run(*options, context.cancellation); };
     });
 }

@@ -10,6 +10,7 @@
 
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/os_error.h"
@@ -78,8 +79,10 @@ void add_control(CLI::App& app, Context& context) {
     add_option(*command, "value", options->value, "Of rate: the schedule's new peak, such as 1e-4");
     add_option(*command, "--wait", options->wait, "Seconds to wait for the answer; 0: none")->check(in_range(0.0, 1e6));
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback(
-        [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
+    command->callback([&context, options, command] {
+        check_options("control", given_options(*command), {options->action == "rate" ? "rate" : "other actions"});
+        context.command = [&context, options] { run(*options, context.cancellation); };
+    });
 }
 
 }  // namespace headscope::app

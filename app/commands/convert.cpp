@@ -7,6 +7,7 @@
 #include "app/commands/console.h"
 #include "app/commands/context.h"
 #include "app/commands/layer_list.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -82,11 +83,12 @@ void add_convert(CLI::App& app, Context& context) {
     add_option(*command, "--mixer-options", options->mixer_options,
                R"(Options of mixers, as {"approximate": {"second_order": "diagonal"}})");
     add_option(*command, "--seed", options->seed, "Of the weights that a swapped mixer has and the checkpoint lacks");
-    command->callback([&context, options] {
+    command->callback([&context, options, command] {
+        check_options("convert", given_options(*command), {options->swaps.empty() ? "a change of type" : "--swap"});
         context.command = [&context, options] {
             const auto source = model::open_checkpoint(options->source, options->adapter);
             ConsoleProgress progress;
-            if (!options->swaps.empty() || !options->mixer_options.empty()) {
+            if (!options->swaps.empty()) {
                 const std::string made =
                     swap(*options, *source, type_of(options->type), progress, context.cancellation);
                 print(escaped(options->destination) + ": " + made + "\n");

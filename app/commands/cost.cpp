@@ -14,6 +14,7 @@
 #include "app/commands/evaluation_output.h"
 #include "app/commands/layer_list.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/free_memory.h"
@@ -47,6 +48,7 @@ struct Options {
     std::uint64_t seed = 1;
     int threads = 0;
     bool measure = false, latency = false, variants = false, embeddings = false, json = false;
+    std::vector<std::string> given;
 
     std::int64_t batch_or(std::int64_t usual) const { return batch > 0 ? batch : usual; }
 };
@@ -435,6 +437,12 @@ void run(const Options& options, const Cancellation& cancellation) {
         (options.measure || !options.mixers.empty() || !options.output.empty()))
         throw UsageError(
             "--variants, --embeddings: neither --measure, --mixers nor -o is expected beside them; found one");
+    check_options("cost", options.given,
+                  {options.latency      ? "--latency"
+                   : options.variants   ? "--variants"
+                   : options.embeddings ? "--embeddings"
+                   : options.measure    ? "--measure"
+                                        : "formulas"});
     if (options.latency) return run_latency(options, cancellation);
     if (options.variants) return run_variants(options);
     if (options.embeddings) return run_embeddings(options);
@@ -545,8 +553,10 @@ void add_cost(CLI::App& app, Context& context) {
                "The numbers as CSV; with --latency .evaluation.h5, .csv or .json");
     add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback(
-        [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
+    command->callback([&context, options, command] {
+        options->given = given_options(*command);
+        context.command = [&context, options] { run(*options, context.cancellation); };
+    });
 }
 
 }  // namespace headscope::app

@@ -17,6 +17,7 @@
 #include "app/commands/evaluation_output.h"
 #include "app/commands/layer_list.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/base/cancellation_scope.h"
@@ -26,6 +27,7 @@
 #include "core/base/os_error.h"
 #include "core/base/output_file.h"
 #include "core/checkpoint/adapter.h"
+#include "core/checkpoint/fingerprint.h"
 #include "core/data/catalog.h"
 #include "core/data/item_reader.h"
 #include "core/evaluation/describe.h"
@@ -83,7 +85,7 @@ std::optional<std::int64_t> prefix_of(const Options& options, const checkpoint::
 struct Prepared {
     std::shared_ptr<const checkpoint::Checkpoint> checkpoint;
     evaluation::Request request;
-    std::unique_ptr<evaluation::Documents> documents;
+    std::vector<evaluation::NamedText> texts;
     std::optional<training::JobFile> job;  ///< what trained it, where that is known
 };
 
@@ -101,10 +103,7 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
     for (const char* name : {"tokenizer_config.json", "tokenizer.json"})
         if (const auto path = checkpoint.side_file(name))
             request.labelled.tokenizer.files.push_back({name, analysis::read_text_file(*path, &cancellation)});
-    model::BeamOptions& beams = request.labelled.beams;
-    beams.width = options.beams;
-    beams.length_penalty = options.length_penalty;
-    beams.end_tokens = model::end_tokens(checkpoint);
+    if (asks_translations(options)) request.labelled.beams = search_for(options, checkpoint);
     for (const std::string& name : request.tasks) {
         const evaluation::Task& task = evaluation::find_task(name);
         if (!task.on_labelled_items()) continue;
@@ -123,9 +122,12 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
             all.push_back(std::move(items));
             const InputFile file(all.back().file, "file of items");
             const CancellationScope scope(cancellation);
+            all.back().sha256 = checkpoint::cached_sha256(file, cancellation);
+            // Lines, whatever the file's name, unless it is a .json file with an array.
+            const bool array = data::source_kind(all.back().file) == data::SourceKind::json_array;
             data::read_items(
-                file, objective, [&](const data::TextItem& item) { all.back().items.push_back(item); },
-                [](std::uint64_t) {});
+                file, array ? data::SourceKind::json_array : data::SourceKind::json_lines, objective,
+                [&](const data::TextItem& item) { all.back().items.push_back(item); }, [](std::uint64_t) {});
             if (all.back().items.empty())
                 throw Error(ErrorCode::usage, shown(all.back().file), "expected at least one item", "found none");
         }
@@ -208,13 +210,13 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
         if (!options.data.empty()) {
             if (!tokenizer)
                 throw Error(ErrorCode::usage, "--data", "expected a checkpoint with a tokenizer", "found none");
-            prepared.documents = evaluation::documents_of(options.data, tokenizer);
+            prepared.texts = evaluation::texts_of(options.data, tokenizer, cancellation);
         } else if (job) {
             const auto words = tokenizer && tokenizer->word_hash()
                                    ? training::hashed_words(*job, place, {job->base, path}, progress, cancellation)
                                    : std::nullopt;
-            prepared.documents =
-                evaluation::held_out_part(*job, path, progress, cancellation, words ? &*words : nullptr);
+            if (auto text = evaluation::held_out_part(*job, path, progress, cancellation, words ? &*words : nullptr))
+                prepared.texts.push_back(std::move(*text));
         }
     }
     evaluation::check_request(request, inspection.config, prepared.documents != nullptr);
@@ -230,21 +232,28 @@ std::string significant(double value) {
 }
 
 void print_table(const store::Evaluation& evaluation) {
+    const auto& results = evaluation.results;
+    const bool texts = std::any_of(results.begin(), results.end(), [](const auto& one) { return !one.text.empty(); });
     std::vector<std::vector<std::string>> rows;
-    for (const auto& result : evaluation.results) {
+    for (const auto& result : results) {
         const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
         rows.push_back({escaped(model.name) + (model.skipped.empty() ? "" : " without " + model.skipped), result.task,
                         result.metric, std::to_string(result.length), significant(result.value),
                         significant(result.error), std::to_string(result.count), std::to_string(result.shots)});
+        if (texts) rows.back().push_back(escaped(result.text));
     }
-    print(format_table({"model", "task", "metric", "length", "value", "error", "count", "shots"}, rows));
+    std::vector<std::string> header{"model", "task", "metric", "length", "value", "error", "count", "shots"};
+    if (texts) header.emplace_back("text");
+    print(format_table(header, rows));
 }
 
 /// What the results' settings say.
 json settings_of(const Options& options, const std::vector<Prepared>& models, const Hay& hay, const DataSets& sets) {
     const Prepared& first = models.front();
+    std::string data;
+    for (const evaluation::NamedText& text : first.texts) data += (data.empty() ? "" : ", ") + text.documents->name();
     json settings = {{"tasks", options.tasks},
-                     {"data", first.documents ? first.documents->name() : ""},
+                     {"data", data},
                      {"lengths", options.lengths},
                      {"stride", options.stride},
                      {"prefix", options.prefix},
@@ -263,8 +272,11 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
     const auto on_items = [](const std::string& task) { return evaluation::find_task(task).on_labelled_items(); };
     if (std::any_of(options.tasks.begin(), options.tasks.end(), on_items)) {
         settings["data"] = options.data;
-        settings["beams"] = options.beams;
-        settings["length_penalty"] = options.length_penalty;
+    }
+    if (asks_translations(options)) {
+        std::vector<model::BeamOptions> searches;
+        for (const Prepared& one : models) searches.push_back(one.request.labelled.beams);
+        add_searches(searches, settings);
     }
     if (std::find(options.tasks.begin(), options.tasks.end(), "speed") != options.tasks.end()) {
         settings["batch"] = options.batch;
@@ -303,9 +315,10 @@ std::vector<fs::path> inputs_of(const Options& options, const std::vector<Prepar
         const auto& files = one.checkpoint->files();
         inputs.insert(inputs.end(), files.begin(), files.end());
         if (const auto* adapter = one.checkpoint->adapter()) inputs.push_back(adapter->file().path());
-        if (!one.documents) continue;
-        const auto read = one.documents->files();
-        inputs.insert(inputs.end(), read.begin(), read.end());
+        for (const evaluation::NamedText& text : one.texts) {
+            const auto read = text.documents->files();
+            inputs.insert(inputs.end(), read.begin(), read.end());
+        }
     }
     return inputs;
 }
@@ -352,7 +365,7 @@ void run(Options options, const Cancellation& cancellation) {
                 evaluation.items.push_back(
                     evaluation::evaluated_item(answered, index, one.request.said.tokenizer->of_target()));
         };
-        const auto rows = evaluation::run_tasks(*model, one.request, one.documents.get(), index, progress);
+        const auto rows = evaluation::run_tasks(*model, one.request, one.texts, index, progress);
         evaluation.results.insert(evaluation.results.end(), rows.begin(), rows.end());
         one.request.harness = {};  // as many ids as the data sets have
     }
@@ -378,7 +391,7 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--task", options->tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
     add_option(
         *command, "--data", options->data,
-        "Text to score: files, folders, patterns or a corpus; else what the run held out. Of lm-eval's tasks: the "
+        "Text to evaluate: files, folders, patterns or a corpus; else what the run held out. Of lm-eval's tasks: the "
         "folder of their data sets, TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of "
         "classify "
         "and translation: files of JSON lines, FILE or NAME=FILE, whose results are called NAME");
@@ -403,7 +416,7 @@ void add_evaluate(CLI::App& app, Context& context) {
         ->check(CLI::NonNegativeNumber);
     add_option(*command, "--prefix", options->prefix,
                "The token before a text: auto (its beginning or end token), none, or an id");
-    add_option(*command, "--tokens", options->tokens, "Score the first N tokens only")->check(CLI::NonNegativeNumber);
+    add_option(*command, "--tokens", options->tokens, "Evaluate the first N tokens only")->check(CLI::NonNegativeNumber);
     add_option(*command, "--sequences", options->sequences,
                "Sequences of a generated task (256), items of one of RULER's at each length (500)")
         ->check(in_range(1, 1 << 24));
@@ -414,10 +427,13 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--haystack", options->haystack,
                "Text that hides RULER's needles: a file, folder, pattern or corpus; kjv if nothing is said");
     add_option(*command, "--dump", options->dump, "A folder for RULER's items as they were asked, TASK/test.jsonl");
-    add_option(*command, "--beams", options->beams, "Of translation: beams of the search; 1: greedy")
+    add_option(*command, "--beams", options->beams,
+               "Of translation: beams of the search, 1: greedy; else num_beams of the model's files, or 1")
         ->check(in_range<std::int64_t>(1, 1024));
-    add_option(*command, "--length-penalty", options->length_penalty,
-               "Of translation: alpha of ((5 + length) / 6)^alpha, by which hypotheses' log-probabilities are divided");
+    auto* penalty = add_option(
+        *command, "--length-penalty", options->length_penalty,
+        "Of translation: alpha of ((5 + length) / 6)^alpha, by which hypotheses' log-probabilities are divided; else "
+        "the search that the model's files describe, or 0.6");
     add_option(*command, "--batch", options->batch, "Of speed: samples of a pass")
         ->check(in_range<std::int64_t>(1, 1 << 20));
     add_option(*command, "--skip", options->skip,
@@ -430,8 +446,10 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->beyond_positions, "Read past the trained positions");
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback([&context, options, seed] {
+    command->callback([&context, options, command, seed] {
+        options->given = given_options(*command);
         options->seed_given = seed->count() > 0;
+        options->length_penalty_given = penalty->count() > 0;
         context.command = [&context, options] { run(*options, context.cancellation); };
     });
 }

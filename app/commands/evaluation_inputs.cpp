@@ -2,7 +2,11 @@
 #include "app/commands/evaluation_inputs.h"
 
 #include <algorithm>
+#include <limits>
 
+#include <nlohmann/json.hpp>
+
+#include "app/commands/option_use.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/base/os_error.h"
@@ -25,6 +29,50 @@ constexpr std::uint64_t kShotsSeed = 1234;  ///< lm-eval's
 
 bool on_text(const std::string& task) {
     return evaluation::find_task(task).on_text();
+}
+
+/// The kinds of the tasks, as option_use.cpp has them.
+std::vector<std::string> option_kinds(const EvaluationOptions& options) {
+    using evaluation::TaskKind;
+    std::vector<std::string> kinds;
+    for (const std::string& name : options.tasks) {
+        switch (evaluation::find_task(name).kind) {
+            case TaskKind::windows:
+                kinds.emplace_back("windows of text");
+                break;
+            case TaskKind::positions:
+                kinds.emplace_back("perplexity by position");
+                break;
+            case TaskKind::generator:
+                kinds.emplace_back("generated tasks");
+                break;
+            case TaskKind::said:
+                for (const auto* task : evaluation::ruler_tasks_of({name}))
+                    kinds.emplace_back(is_ruler_read(options, *task) ? "RULER's tasks of --data"
+                                                                     : "RULER's tasks, made");
+                break;
+            case TaskKind::harness:
+                kinds.emplace_back("lm-eval's tasks");
+                break;
+            case TaskKind::spoilt:
+                kinds.emplace_back("masked, shuffle_random");
+                break;
+            case TaskKind::classes:
+                kinds.emplace_back(options.data.empty() ? "classify of generated items" : "classify of --data");
+                break;
+            case TaskKind::translation:
+                kinds.emplace_back(options.data.empty() ? "translation of generated items" : "translation of --data");
+                break;
+            case TaskKind::speed:
+                kinds.emplace_back("speed");
+                break;
+            case TaskKind::set:
+                break;  // expanded
+        }
+    }
+    std::sort(kinds.begin(), kinds.end());
+    kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+    return kinds;
 }
 
 }  // namespace
@@ -70,9 +118,44 @@ void check_evaluation_options(const EvaluationOptions& options) {
     };
     const EvaluationOptions usual;
     needs("--beams", options.beams != usual.beams, asked("translation"), "the task translation");
-    needs("--length-penalty", options.length_penalty != usual.length_penalty, asked("translation"),
-          "the task translation");
+    needs("--length-penalty", options.length_penalty_given, asked("translation"), "the task translation");
     needs("--batch", options.batch != usual.batch, asked("speed"), "the task speed");
+    check_options("evaluate", options.given, option_kinds(options));
+    for (const std::string& option : options.task_options) {
+        const std::string task = option.substr(0, option.find('.'));
+        if (!asked(task.c_str())) refuse_option("--task-option", "one of the tasks asked for", escaped(option));
+    }
+}
+
+bool asks_translations(const EvaluationOptions& options) {
+    return std::find(options.tasks.begin(), options.tasks.end(), "translation") != options.tasks.end();
+}
+
+model::BeamOptions search_for(const EvaluationOptions& options, const checkpoint::Checkpoint& checkpoint) {
+    model::BeamOptions beams;
+    beams.settings = model::read_generation_settings(checkpoint);
+    beams.width = options.beams > 0 ? options.beams : beams.settings.beams.value_or(1);
+    beams.length_penalty = options.length_penalty;
+    if (!options.length_penalty_given && beams.settings.describes_beams())
+        model::use_beams_of_files(beams.settings, beams);
+    beams.end_tokens = model::end_tokens(checkpoint);
+    const auto most = options.lengths.empty() ? beams.settings.most_new(1) : std::nullopt;
+    beams.tokens = most.value_or(std::numeric_limits<std::int64_t>::max());
+    return beams;
+}
+
+void add_searches(const std::vector<model::BeamOptions>& searches, nlohmann::json& settings) {
+    const auto add = [&](const char* key, const auto& value_of) {
+        nlohmann::json values = nlohmann::json::array();
+        for (const auto& search : searches) values.push_back(value_of(search));
+        const bool same = std::equal(values.begin() + 1, values.end(), values.begin());
+        settings[key] = same ? values[0] : values;
+    };
+    add("beams", [](const auto& beams) { return beams.width; });
+    add("length_penalty", [](const auto& beams) { return beams.length_penalty; });
+    add("length_penalty_of",
+        [](const auto& beams) { return beams.plain_power ? "length^alpha" : "((5 + length) / 6)^alpha"; });
+    add("early_stopping", [](const auto& beams) { return model::early_stopping_name(beams.early_stopping); });
 }
 
 bool is_ruler_read(const EvaluationOptions& options, const data::RulerTask& task) {
@@ -132,6 +215,10 @@ void prepare_answers(const EvaluationOptions& options, const Hay& hay, const Dat
         // What an encoder reads has its special tokens always.
         if (!config.encoder) request.said.prefix = request.harness.tokens.prefix;
     }
+    const bool says = !ruler.empty() || std::any_of(sets.items.begin(), sets.items.end(), [](const auto& items) {
+        return items->task->kind == evaluation::HarnessKind::said;
+    });
+    if (says) request.said.settings = model::read_generation_settings(checkpoint);
     request.said.end_tokens = model::end_tokens(checkpoint);
     if (tokenizer)
         if (const auto last = analysis::ending_token(checkpoint, *tokenizer)) request.said.end_tokens.push_back(*last);

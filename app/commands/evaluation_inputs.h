@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,12 @@ bool is_ruler_read(const EvaluationOptions& options, const data::RulerTask& task
 void prepare_answers(const EvaluationOptions& options, const Hay& hay, const DataSets& sets,
                      const checkpoint::Checkpoint& checkpoint, const model::ModelConfig& config,
                      std::shared_ptr<const tokenizer::Tokenizer> tokenizer, evaluation::Request& request);
+
+bool asks_translations(const EvaluationOptions& options);
+/// The search for a model's translations: options go before the model's files, these before Wu's penalty.
+model::BeamOptions search_for(const EvaluationOptions& options, const checkpoint::Checkpoint& checkpoint);
+/// Beams, penalty and stop of each model's search, for the results' settings; one value where all models have it.
+void add_searches(const std::vector<model::BeamOptions>& searches, nlohmann::json& settings);
 
 /// RULER's items as they are asked, for another harness: FOLDER/TASK/test.jsonl. Nothing stays of one that is not
 /// published.

@@ -14,11 +14,13 @@ struct EvaluationOptions {
     std::string adapter, output, lengths, skip, prefix = "auto", dtype = "float32", kernels = "auto", haystack, dump;
     std::string shots_rule = "drawn", items, prompts;
     std::int64_t stride = 0, tokens = 0, sequences = 0, batch_tokens = 4096;
-    std::int64_t beams = 1, batch = 8;
+    std::int64_t beams = 0, batch = 8;  ///< beams 0: as the model's files say
     double length_penalty = 0.6;
+    bool length_penalty_given = false;
     std::int64_t shots = 0, limit = 0, bootstrap = 100'000;
     std::uint64_t seed = 1;
     bool seed_given = false;
+    std::vector<std::string> given;  ///< options by their names (option_use.h)
     int threads = 0;
     bool json = false, beyond_positions = false, baselines = false;
 };

@@ -57,7 +57,10 @@ json evaluation_json(const store::Evaluation& evaluation) {
                            {"value", number(result.value)},
                            {"error", number(result.error)},
                            {"count", result.count},
-                           {"shots", result.shots}});
+                           {"shots", result.shots},
+                           {"text", result.text},
+                           {"subset", result.subset},
+                           {"data_sha256", result.data_sha256}});
     }
     return {{"models", models}, {"results", results}, {"settings", json::parse(evaluation.settings_json)}};
 }

@@ -61,8 +61,8 @@ void draw(const figures::FigureData& figure, const ExportOptions& options, const
 
 void run_export(const ExportOptions& options, const Cancellation& cancellation) {
     const std::string ending = ending_of(options.output);
-    if (ending != ".pdf" && ending != ".svg" && ending != ".png" && ending != ".csv")
-        throw UsageError("-o: an output that ends in .pdf, .svg, .png or .csv is expected; found " +
+    if (ending != ".pdf" && ending != ".svg" && ending != ".png" && ending != ".csv" && ending != ".tex")
+        throw UsageError("-o: an output that ends in .pdf, .svg, .png, .csv or .tex is expected; found " +
                          (options.output.empty() ? std::string("none") : escaped(options.output)));
     const std::vector<fs::path> inputs(options.files.begin(), options.files.end());
     OutputFile::check_target(options.output, inputs);
@@ -71,8 +71,11 @@ void run_export(const ExportOptions& options, const Cancellation& cancellation) 
     const auto files = open_figure_inputs(inputs, options.request, cancellation);
     const auto figure = figures::make_figure(options.request.recipe, files, options.request.options);
     cancellation.check();
-    if (ending == ".csv")
-        write_text(options.output, figures::figure_csv(figure), inputs);
+    if (ending == ".tex" && !figure.latex)
+        throw Error(ErrorCode::usage, "-o", "expected a figure that has a LaTeX table: tasks",
+                    "found " + options.request.recipe);
+    if (ending == ".csv" || ending == ".tex")
+        write_text(options.output, ending == ".csv" ? figures::figure_csv(figure) : figure.latex(), inputs);
     else
         draw(figure, options, inputs);
 }
@@ -91,9 +94,12 @@ void add_export(CLI::App& app, Context& context) {
                "tensors: checkpoints; hash with --words: md5, lsh, checkpoints")
         ->required();
     add_option(*command, "--figure", options->request.recipe, "A recipe; see headscope list figures")->required();
-    add_option(*command, "-o,--output", options->output, "OUT.pdf, .svg, .png or .csv")->required();
+    add_option(*command, "-o,--output", options->output,
+               "OUT.pdf, .svg, .png or .csv; of tasks also .tex: a table for LaTeX")
+        ->required();
     add_figure_flags(*command, options->request);
     command->callback([&context, options, command] {
+        options->request.recipe = figures::current_recipe(options->request.recipe);
         check_figure_flags(*command, options->request);
         context.command = [&context, options] { run_export(*options, context.cancellation); };
     });

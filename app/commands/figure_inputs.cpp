@@ -55,10 +55,13 @@ std::vector<std::string> tensors_like(const Checkpoint& checkpoint, const std::s
                     (near.empty() ? ", see headscope info --tensors" : "; did you mean " + escaped(near) + "?"));
 }
 
-/// What the cost tables want to know of a configuration: ours as analyses keep it, or a config.json.
+/// Sizes and mixers of a configuration: ours as analyses keep it, or a config.json.
 struct Sizes {
     std::int64_t hidden = 0, heads = 0, positions = 0;
+    std::vector<std::string> mixers{};
 };
+
+constexpr const char* kAllMixers = "all";
 
 Sizes sizes_of(const std::string& config_json, const std::string& where) {
     const json config = parse_json(config_json, where);
@@ -114,6 +117,20 @@ public:
             inputs_.tensors.push_back(std::move(spread));
         }
         unread_.clear();
+    }
+
+    /// After all files, as a figure compares the mixers of all of them. Measuring takes minutes.
+    void count_costs() {
+        std::vector<std::string> mixers = request_.options.mixers;
+        if (mixers == std::vector<std::string>{kAllMixers}) {
+            mixers.clear();
+        } else if (mixers.empty()) {
+            std::vector<std::string> own;
+            for (const auto& [name, sizes] : sizes_) own.insert(own.end(), sizes.mixers.begin(), sizes.mixers.end());
+            mixers = cost::shown_mixers(own);
+        }
+        for (const auto& [name, sizes] : sizes_) count_costs(name, sizes, mixers);
+        sizes_.clear();
     }
 
     FigureInputs take() { return std::move(inputs_); }
@@ -194,10 +211,10 @@ private:
             inputs_.evaluations.push_back(std::make_shared<store::Evaluation>(store::read_evaluation(path)));
         } else {
             auto file = store::AnalysisFile::open(path);
-            if (wants_sizes())
-                add_model(file->header().model_name, sizes_of(file->header().config_json, path.filename().string()));
-            else
-                inputs_.analyses.push_back(std::move(file));
+            if (!wants_sizes()) return inputs_.analyses.push_back(std::move(file));
+            Sizes sizes = sizes_of(file->header().config_json, path.filename().string());
+            sizes.mixers = file->header().mixers;
+            sizes_.emplace_back(file->header().model_name, std::move(sizes));
         }
     }
 
@@ -205,7 +222,10 @@ private:
         record.title = training::job_name(record.job);
         if (wants_sizes()) {
             const std::string& name = record.title.empty() ? record.name : record.title;
-            return add_model(name, sizes_of(record.config_json, record.name));
+            Sizes sizes = sizes_of(record.config_json, record.name);
+            sizes.mixers = record.mixers;
+            sizes_.emplace_back(name, std::move(sizes));
+            return;
         }
         inputs_.runs.push_back(std::make_shared<store::RunRecord>(std::move(record)));
     }
@@ -216,36 +236,42 @@ private:
                                          [&](const model::Preset& known) { return path.native() == known.name; });
         std::error_code ignored;
         if (preset != presets.end() && !fs::exists(path, ignored))
-            return add_model(preset->name, {preset->hidden, preset->heads, preset->positions});
+            return static_cast<void>(
+                sizes_.emplace_back(preset->name, Sizes{preset->hidden, preset->heads, preset->positions}));
         const auto checkpoint = Checkpoint::open(path);
         const auto config = model::inspect(*checkpoint).config;
-        add_model(checkpoint->display_name(), {config.hidden, config.heads, config.max_positions});
+        sizes_.emplace_back(checkpoint->display_name(),
+                            Sizes{config.hidden, config.heads, config.max_positions, config.mixers});
     }
 
-    void add_model(const std::string& name, const Sizes& sizes) {
+    void count_costs(const std::string& name, const Sizes& sizes, const std::vector<std::string>& mixers) {
+        const figures::FigureOptions& options = request_.options;
         cost::CostSetting setting;
         setting.hidden = sizes.hidden;
         setting.heads = sizes.heads;
+        setting.batch = options.batch.value_or(setting.batch);
+        setting.tensor_parallel = options.tensor_parallel.value_or(setting.tensor_parallel);
+        setting.bytes = options.bytes.value_or(setting.bytes);
         std::vector<std::int64_t> lengths;
         for (std::int64_t length = 64; length <= std::max<std::int64_t>(16384, 4 * sizes.positions); length *= 2)
             lengths.push_back(length);
-        if (const auto asked = request_.options.length; asked && *asked > 0) lengths.push_back(*asked);
+        if (options.length && *options.length > 0) lengths.push_back(*options.length);
         if (sizes.positions > 0) lengths.push_back(sizes.positions);
         std::sort(lengths.begin(), lengths.end());
         lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
-        auto table = std::make_shared<cost::CostTable>(cost::paper_table(setting, lengths, request_.options.mixers));
-        if (request_.options.measure) measure(*table, sizes);
+        auto table = std::make_shared<cost::CostTable>(cost::paper_table(setting, lengths, mixers));
+        if (options.measure) measure(*table, sizes, mixers);
         inputs_.models.push_back({name, sizes.positions, std::move(table)});
     }
 
     /// At a few lengths that a laptop does in a minute, and the one asked for.
-    void measure(cost::CostTable& table, const Sizes& sizes) const {
+    void measure(cost::CostTable& table, const Sizes& sizes, const std::vector<std::string>& mixers) const {
         constexpr std::int64_t longest = 1024;
         std::vector<std::int64_t> lengths;
         for (std::int64_t length = 64; length <= longest; length *= 4) lengths.push_back(length);
         const auto asked = request_.options.length;
         if (asked && std::find(lengths.begin(), lengths.end(), *asked) == lengths.end()) lengths.push_back(*asked);
-        cost::CostTable some = cost::paper_table(table.setting, lengths, request_.options.mixers);
+        cost::CostTable some = cost::paper_table(table.setting, lengths, mixers);
         ConsoleProgress progress;
         cost::measure_table(some, native_config(sizes), progress, cancellation_);
         for (auto& row : table.rows) {
@@ -262,6 +288,7 @@ private:
     const Cancellation& cancellation_;
     FigureInputs inputs_;
     std::vector<Unread> unread_;
+    std::vector<std::pair<std::string, Sizes>> sizes_;  ///< of models by name, whose costs are not counted yet
 };
 
 }  // namespace
@@ -275,6 +302,7 @@ FigureInputs open_figure_inputs(const std::vector<fs::path>& paths, const figure
         for (const auto& path : paths) opener.add(path);
     }
     opener.read_tensors();
+    opener.count_costs();
     return opener.take();
 }
 

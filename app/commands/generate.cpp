@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -10,10 +11,12 @@
 #include "app/commands/console.h"
 #include "app/commands/context.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/model/beam_search.h"
 #include "core/model/generate.h"
 #include "core/model/memory.h"
 #include "core/model/model.h"
@@ -25,11 +28,72 @@ namespace generate_command {
 namespace {
 
 struct Options {
-    std::string model, adapter, prompt, dtype = "float32", kernels = "auto";
+    std::string model, adapter, prompt, first_token, dtype = "float32", kernels = "auto";
     model::GenerateOptions choice;
+    std::int64_t beams = 0;  ///< 0: as the model's files say
+    bool tokens_given = false, top_k_given = false, top_p_given = false;
     int threads = 0;
     bool json = false;
 };
+
+/// The id of --first-token: a number, or a token's text.
+std::int64_t first_token_of(const std::string& text, const tokenizer::Tokenizer& tokenizer) {
+    std::int64_t id = -1;
+    const char* const end = text.data() + text.size();
+    if (std::from_chars(text.data(), end, id).ptr == end && id >= 0) return id;
+    if (const auto found = tokenizer.id_of(text)) return *found;
+    throw UsageError("--first-token: a token's id or text is expected; found " + escaped(text));
+}
+
+/// The options with what the model's files say where an option is not given.
+model::GenerateOptions choice_of(const Options& options, const checkpoint::Checkpoint& checkpoint,
+                                 const tokenizer::Tokenizer& tokenizer, bool answers, std::size_t prompt) {
+    model::GenerateOptions choice = options.choice;
+    const bool sampled = choice.temperature > 0;
+    choice.settings = model::read_generation_settings(checkpoint, sampled);
+    if (!options.first_token.empty()) {
+        if (!answers) throw UsageError("--first-token: an encoder-decoder is expected");
+        choice.settings.forced_bos = first_token_of(options.first_token, tokenizer.of_target());
+    }
+    if (!options.tokens_given)
+        choice.tokens =
+            choice.settings.most_new(answers ? 1 : static_cast<std::int64_t>(prompt)).value_or(choice.tokens);
+    if (sampled) {
+        if (!options.top_k_given) choice.top_k = choice.settings.top_k.value_or(choice.top_k);
+        if (!options.top_p_given) choice.top_p = choice.settings.top_p.value_or(choice.top_p);
+        choice.min_p = choice.settings.min_p.value_or(0);
+    }
+    choice.end_tokens = model::end_tokens(checkpoint);
+    if (choice.end_tokens.empty())
+        if (const auto last = analysis::ending_token(checkpoint, tokenizer)) choice.end_tokens = {*last};
+    return choice;
+}
+
+/// Beams of the answer: --beams, else the files' num_beams; a sampled answer has one.
+std::int64_t beams_of(const Options& options, const model::GenerateOptions& choice) {
+    if (choice.temperature <= 0) return options.beams > 0 ? options.beams : choice.settings.beams.value_or(1);
+    if (options.beams > 1) throw UsageError("--beams excludes --temperature: beams are not sampled");
+    return 1;
+}
+
+std::vector<std::int64_t> best_of_beams(model::Model& model, std::span<const std::int64_t> prompt,
+                                        const model::GenerateOptions& choice, std::int64_t width) {
+    model::BeamOptions beams;
+    beams.width = width;
+    beams.tokens = choice.tokens;
+    beams.end_tokens = choice.end_tokens;
+    beams.settings = choice.settings;
+    beams.beyond_positions = choice.beyond_positions;
+    beams.cancellation = choice.cancellation;
+    model::use_beams_of_files(choice.settings, beams);
+    *choice.problems = {};
+    if (std::string problem = model::weights_problem(model.report()); !problem.empty())
+        choice.problems->push_back(std::move(problem));
+    std::vector<std::int64_t> made = model::beam_search(model, prompt, beams).tokens;
+    if (choice.on_token)
+        for (const std::int64_t token : made) choice.on_token(token);
+    return made;
+}
 
 void run(const Options& options, const Cancellation& cancellation) {
     configure_compute(options.threads, options.kernels, "cpu");
@@ -56,8 +120,6 @@ void run(const Options& options, const Cancellation& cancellation) {
     choice.cancellation = &cancellation;
     std::vector<std::string> problems;
     choice.problems = &problems;
-    // An encoder-decoder answers its prompt, others go on with it.
-    const bool answers = model->config().encoder != nullptr;
     const std::vector<std::int32_t> start{static_cast<std::int32_t>(model->config().decoder_start)};
     const tokenizer::Tokenizer& writer = answers ? tokenizer->of_target() : *tokenizer;
     tokenizer::DecodeStream stream(writer, answers ? start : encoding.ids, true);
@@ -68,7 +130,8 @@ void run(const Options& options, const Cancellation& cancellation) {
             print_made_text(stream.add(static_cast<std::int32_t>(token)));
         };
     }
-    const auto added = model::generate(*model, prompt, choice);
+    const auto added =
+        beams > 1 ? best_of_beams(*model, prompt, choice, beams) : model::generate(*model, prompt, choice);
     if (options.json) {
         const std::vector<std::int32_t> ids(added.begin(), added.end());
         print_json(
@@ -90,20 +153,32 @@ void add_generate(CLI::App& app, Context& context) {
     add_option(*command, "model", options->model, "A checkpoint")->required();
     add_option(*command, "--adapter", options->adapter, "A folder with a LoRA adapter (PEFT) to merge into the model");
     add_option(*command, "--prompt", options->prompt, "The text to continue")->required();
-    add_option(*command, "--tokens", options->choice.tokens, "At most so many new tokens")->check(in_range(1, 1 << 20));
+    auto* tokens =
+        add_option(*command, "--tokens", options->choice.tokens,
+                   "At most so many new tokens; else max_new_tokens or max_length of the model's files, or 100");
+    tokens->check(in_range(1, 1 << 20));
+    add_option(*command, "--first-token", options->first_token,
+               "The first token of an encoder-decoder's answer, by its id or text: a target language such as fra_Latn");
+    add_option(*command, "--beams", options->beams, "Beams of the search; else num_beams of the model's files, or 1")
+        ->check(in_range<std::int64_t>(1, 1024));
     add_option(*command, "--temperature", options->choice.temperature, "0: greedy")->check(in_range(0.0, 100.0));
-    add_option(*command, "--top-k", options->choice.top_k, "Sample from the k likeliest; 0: all")
-        ->check(CLI::NonNegativeNumber);
-    add_option(*command, "--top-p", options->choice.top_p, "Sample from the likeliest that reach p")
-        ->check(in_range(1e-9, 1.0));
+    auto* top_k = add_option(*command, "--top-k", options->choice.top_k,
+                             "Sample from the k likeliest, 0: all; else top_k of the model's files");
+    top_k->check(CLI::NonNegativeNumber);
+    auto* top_p = add_option(*command, "--top-p", options->choice.top_p,
+                             "Sample from the likeliest that reach p; else top_p of the model's files");
+    top_p->check(in_range(1e-9, 1.0));
     add_option(*command, "--seed", options->choice.seed, "Of the sampling");
     add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->choice.beyond_positions, "Go on past the trained positions");
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback(
-        [&context, options] { context.command = [&context, options] { run(*options, context.cancellation); }; });
+    command->callback([&context, options, command] {
+        const bool sampled = options->choice.temperature > 0;
+        check_options("generate", given_options(*command), {sampled ? "a --temperature above 0" : "greedy decoding"});
+        context.command = [&context, options] { run(*options, context.cancellation); };
+    });
 }
 
 }  // namespace headscope::app

@@ -10,7 +10,9 @@
 #include "app/child.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/generation_description.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "app/commands/run_description.h"
 #include "app/commands/tensor_list.h"
@@ -167,6 +169,11 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
     }
     try {
         document["chat_template"] = describe_chat_template(checkpoint, notes);
+    } catch (const Error& error) {
+        problems.push_back(error.what());
+    }
+    try {
+        if (document.value("causal", true)) document["generation"] = describe_generation(checkpoint, notes);
     } catch (const Error& error) {
         problems.push_back(error.what());
     }
@@ -335,6 +342,7 @@ void print_description(const json& document) {
                                          "files",
                                          "tokenizer",
                                          "chat_template",
+                                         "generation",
                                          "sequence_lengths",
                                          "target_lengths",
                                          "pairs",
@@ -357,6 +365,7 @@ void print_description(const json& document) {
         if (label == "problems" || label == "notes") value = sentences(document[key]);
         if (label == "tokenizer" && !document[key].is_null()) value += " tokens";
         if (label == "adapter") value = adapter_text(document[key]);
+        if (label == "generation") value = generation_text(document[key]);
         if (label == "encoder" || label == "decoder") value = tower_text(document[key]);
         text += label + std::string(label.size() < 18 ? 18 - label.size() : 1, ' ') + value + "\n";
     }
@@ -421,8 +430,12 @@ void add_info(CLI::App& app, Context& context) {
                "A folder with a LoRA adapter (PEFT) to merge into a checkpoint");
     add_flag(*command, "--json", options->json, "One JSON document for each path");
     add_flag(*command, "--tensors", options->tensors, "List every tensor");
-    command->callback([&context, options] {
-        context.command = [&context, options] {
+    command->callback([&context, options, command] {
+        context.command = [&context, options, given = given_options(*command)] {
+            const bool models = std::any_of(options->paths.begin(), options->paths.end(), [](const std::string& path) {
+                return !looks_like_analysis(path) && !training::is_run_folder(path);
+            });
+            check_options("info", given, {models ? "checkpoints" : "other files"});
             if (!options->adapter.empty() && options->paths.size() > 1)
                 throw UsageError("--adapter: one checkpoint is expected beside it; found " +
                                  std::to_string(options->paths.size()));

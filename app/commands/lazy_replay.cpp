@@ -130,7 +130,10 @@ void LazyReplay::make_plan() {
     std::error_code ignored;
     fs::remove_all(options_.folder / "calibration", ignored);
     options_.settings.workers = reproduce::side_by_side(options_.settings.workers, largest_, memory_room());
-    plan_ = lazy::make_plan(options_.settings, size, calibration, spent());
+    const double took = spent();
+    plan_ = lazy::make_plan(options_.settings, size, calibration, took);
+    announce("lazy",
+             {size, 1, 1, took, calibration.end, calibration.step_seconds, {{"run", calibration.run_overhead}}});
     plan_.mask_id = mask;
     plan_.run_bytes = largest_;
     write_file(plan_file(), lazy::to_json(plan_));

@@ -114,7 +114,10 @@ void NatslReplay::make_plan() {
     fs::remove_all(options_.folder / "calibration", ignored);
     const double room = memory_room();
     options_.settings.workers = reproduce::side_by_side(options_.settings.workers, largest_, room);
-    plan_ = natsl::make_plan(options_.settings, size, calibration, spent());
+    const double took = spent();
+    plan_ = natsl::make_plan(options_.settings, size, calibration, took);
+    announce("natsl",
+             {size, 1, 1, took, calibration.end, calibration.step_seconds, {{"run", calibration.run_overhead}}});
     plan_.run_bytes = largest_;
     write_file(plan_file(), natsl::to_json(plan_));
     keep_time();

@@ -2,11 +2,14 @@
 #include "app/commands/replay.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 
 #include <nlohmann/json.hpp>
 
+#include "app/commands/console.h"
+#include "app/commands/replay_pace.h"
 #include "app/commands/reproduction_parts.h"
 #include "app/own_program.h"
 #include "app/version.h"
@@ -45,6 +48,17 @@ void Replay::tell(const std::string& what) {
 
 void Replay::note(const std::string& line) const {
     std::ofstream(options_.folder / "log.txt", std::ios::app) << "\n" + line + "\n";
+}
+
+void Replay::announce(const std::string& paper, reproduce::Pace pace) {
+    pace.threads = options_.settings.threads;
+    pace.workers = options_.settings.workers;
+    keep_replay_pace(paper, pace);
+    const std::string warning = reproduce::outlook(paper, options_.settings, pace).text();
+    if (warning.empty()) return;
+    note("warning: " + warning);
+    finish_progress_line();
+    std::fprintf(stderr, "headscope: warning: %s\n", warning.c_str());
 }
 
 std::int64_t Replay::workers_now(std::int64_t wanted) const {

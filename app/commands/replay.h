@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/reproduce/outlook.h"
 #include "core/reproduce/replay_plan.h"
 #include "core/store/evaluation_file.h"
 #include "core/training/job/job.h"
@@ -70,6 +71,8 @@ protected:
     void keep_time() const;
     void tell(const std::string& what);
     void note(const std::string& line) const;
+    /// Keeps the pace of the calibration that the plan was made of, and warns where the minutes decide no claims.
+    void announce(const std::string& paper, reproduce::Pace pace);
     /// Runs this program; throws with its last line where it fails.
     void own(const std::vector<std::string>& arguments, const std::vector<std::string>& before = {});
     /// How many runs go side by side in the memory that is free now.

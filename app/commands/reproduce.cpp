@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -11,10 +12,16 @@
 #include "app/commands/context.h"
 #include "app/commands/lazy_replay.h"
 #include "app/commands/natsl_replay.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
+#include "app/commands/replay_pace.h"
 #include "app/commands/reproduction.h"
+#include "app/commands/reproduction_parts.h"
 #include "app/commands/thesis_replay.h"
+#include "core/base/error.h"
+#include "core/base/json.h"
 #include "core/base/machine/processors.h"
+#include "core/base/os_error.h"
 #include "core/figures/options/figure_arguments.h"
 #include "core/reproduce/papers.h"
 
@@ -26,21 +33,47 @@ struct Options {
     std::string paper, output, launch;
     reproduce::Settings settings;
     bool resume = false, json = false;
+    std::vector<std::string> given;
 };
 
+/// A plan is followed whatever is said again: what is said otherwise is refused.
+void check_plan(const std::filesystem::path& plan, const Options& options, const reproduce::Settings& settings) {
+    const nlohmann::json document = read_json_file(plan, kLargestPlan, "plan");
+    const JsonView view(document, shown(plan));
+    const auto given = [&](const char* option) {
+        return std::find(options.given.begin(), options.given.end(), option) != options.given.end();
+    };
+    const auto compare = [&](const char* option, const char* key, const nlohmann::json& wanted) {
+        if (given(option) && view.at(key).value() != wanted)
+            throw Error(ErrorCode::usage, option,
+                        "expected what the plan in " + shown(plan) + " follows, " + view.at(key).value().dump(),
+                        "found " + wanted.dump());
+    };
+    compare("--minutes", "minutes", settings.minutes);
+    compare("--data", "data", settings.data);
+    compare("--threads", "threads", settings.threads);
+    if (settings.seeds > 0) compare("--seeds", "seeds", settings.seeds);
+}
+
 void run(const Options& options, Context& context) {
+    check_options("reproduce", options.given, {options.paper});
     ReproduceOptions wanted;
     wanted.folder = options.output;
     wanted.settings = options.settings;
     // Jobs lie in the folder of the reproduction: what is meant from here must not be looked for there.
     for (std::string& path : wanted.settings.data) path = std::filesystem::absolute(path).string();
     wanted.resume = options.resume;
+    const std::filesystem::path plan = wanted.folder / "plan.json";
+    if (options.resume && std::filesystem::exists(plan)) check_plan(plan, options, wanted.settings);
     std::istringstream words(options.launch);
     for (std::string word; words >> word;) wanted.launch.push_back(word);
     // Small models train faster side by side with a thread each than one after the other with all threads.
     const std::int64_t processors = usable_processors();
     wanted.settings.workers =
         wanted.launch.empty() ? std::max<std::int64_t>(1, processors / wanted.settings.threads) : 1;
+    if (!std::filesystem::exists(plan))
+        if (const std::string warning = minutes_warning(options.paper, wanted.settings); !warning.empty())
+            std::fprintf(stderr, "headscope: warning: %s (by an earlier replay on this machine)\n", warning.c_str());
     ConsoleProgress progress;
     try {
         std::unique_ptr<Replay> replay;
@@ -77,7 +110,7 @@ void run(const Options& options, Context& context) {
 void add_reproduce(CLI::App& app, Context& context) {
     using namespace reproduce_command;
     auto* command = app.add_subcommand(
-        "reproduce", "Replay a paper small: train, evaluate, analyse, draw its figures and report which claims held");
+        "reproduce", "Replay a paper small: train, evaluate, analyze, draw its figures and report which claims held");
     auto options = std::make_shared<Options>();
     std::vector<std::string> names;
     std::string help;
@@ -90,7 +123,8 @@ void add_reproduce(CLI::App& app, Context& context) {
         ->required();
     add_option(*command, "--minutes", options->settings.minutes, "Time for all of it, earlier sessions included")
         ->check(in_range(0.2, 100000.0));
-    add_option(*command, "--seeds", options->settings.seeds, "Of each configuration; 0: as the minutes allow")
+    add_option(*command, "--seeds", options->settings.seeds,
+               "Of each configuration, where the paper's replay has several; 0: as the minutes allow")
         ->check(in_range(0, 100));
     add_option(*command, "--data", options->settings.data,
                "Text instead of the King James Bible: files, folders, patterns");
@@ -100,7 +134,10 @@ void add_reproduce(CLI::App& app, Context& context) {
     add_option(*command, "--launch", options->launch, "Words before the training program: \"mpirun -n 2\"");
     add_flag(*command, "--resume", options->resume, "Go on where an earlier session ended, by its plan");
     add_flag(*command, "--json", options->json, "One JSON document at the end");
-    command->callback([&context, options] { context.command = [&context, options] { run(*options, context); }; });
+    command->callback([&context, options, command] {
+        options->given = given_options(*command);
+        context.command = [&context, options] { run(*options, context); };
+    });
 }
 
 }  // namespace headscope::app

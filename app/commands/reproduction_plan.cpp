@@ -90,7 +90,10 @@ void Reproduction::make_plan() {
     calibration.run_overhead += 1.6 * evaluation + 1.1 * analysis;
     const double room = memory_room();
     options_.settings.workers = reproduce::side_by_side(options_.settings.workers, largest_, room);
-    plan_ = reproduce::make_plan(options_.settings, size, calibration, spent());
+    const double took = spent();
+    plan_ = reproduce::make_plan(options_.settings, size, calibration, took);
+    announce("deconattn",
+             {size.name, 1, 1, took, calibration.end, calibration.step_seconds, {{"run", calibration.run_overhead}}});
     plan_.workers_wanted = wanted;
     plan_.run_bytes = largest_;
     plan_.room_bytes = room;

@@ -101,7 +101,7 @@ void Reproduction::draw() {
             hybrid_radar, "radar");
     if (logits_random.size() > 1)
         add("logits-rnd-emb-qk", "Scores before softmax, RndEmbQK uniform beside hybrid, seed 1 (Fig. 2 and 6)",
-            logits_random, "logits");
+            logits_random, "scores");
     if (logits_running.size() > 1)
         add("logits-non-approximate",
             "Scores before softmax, Non-approximate uniform beside hybrid, seed 1 (Fig. 2 and 6)", logits_running,

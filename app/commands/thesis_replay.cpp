@@ -193,7 +193,13 @@ void ThesisReplay::make_plan() {
     std::error_code ignored;
     fs::remove_all(options_.folder / "calibration", ignored);
     options_.settings.workers = reproduce::side_by_side(options_.settings.workers, largest_, memory_room());
-    plan_ = thesis::make_plan(chapter_, options_.settings, size, calibration, spent());
+    const double took = spent();
+    plan_ = thesis::make_plan(chapter_, options_.settings, size, calibration, took);
+    reproduce::Pace pace{size, 1, 1, took, calibration.end, {}, {}};
+    for (const auto& [key, seconds] : calibration.step_seconds)
+        pace.step_seconds[key.first + "/" + thesis::stage_name(key.second)] = seconds;
+    for (const auto& [stage, seconds] : calibration.overhead) pace.overhead[thesis::stage_name(stage)] = seconds;
+    announce(thesis::chapter_name(chapter_), std::move(pace));
     plan_.run_bytes = largest_;
     write_file(plan_file(), thesis::to_json(plan_));
     keep_time();

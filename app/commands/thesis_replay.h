@@ -13,8 +13,8 @@
 namespace headscope::app {
 
 /// `headscope reproduce thesis-mhe` and `thesis-hash`: trains a chapter's models, tunes its encoders to tell passages
-/// apart, asks them what they learned, times steps, draws and reports. Folder: plan.json, text.txt, held-out.txt, passages/, jobs/,
-/// runs/, models/, analyses/, figures/, timing.json, STACK.evaluation.h5, log.txt, report.md.
+/// apart, asks them what they learned, times steps, draws and reports. Folder: plan.json, text.txt, held-out.txt,
+/// passages/, jobs/, runs/, models/, analyses/, figures/, timing.json, STACK.evaluation.h5, log.txt, report.md.
 class ThesisReplay final : public Replay {
 public:
     ThesisReplay(reproduce::thesis::Chapter chapter, ReproduceOptions options, Progress& progress,

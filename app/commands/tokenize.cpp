@@ -9,6 +9,7 @@
 #include "app/commands/console.h"
 #include "app/commands/context.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
@@ -163,7 +164,8 @@ void add_tokenize(CLI::App& app, Context& context) {
         ->excludes(decode);
     add_flag(*command, "--json", options->json,
              "One JSON document: ids, pieces, offsets in bytes, hashes where words have some");
-    command->callback([&context, options, text, file, decode] {
+    command->callback([&context, options, command, text, file, decode] {
+        check_options("tokenize", given_options(*command), {decode->count() > 0 ? "--decode" : "a text"});
         if (text->count() + file->count() + decode->count() == 0)
             throw CLI::ValidationError("tokenize", "a TEXT, --file or --decode is expected");
         if (file->count() > 0 && options->file.empty())

@@ -14,6 +14,7 @@
 #include "app/commands/console.h"
 #include "app/commands/context.h"
 #include "app/commands/loading.h"
+#include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "app/version.h"
 #include "core/base/error.h"
@@ -50,7 +51,9 @@ std::string number(double value, const char* format = "%.4g") {
 /// What a run tells, on standard error: a bar on a terminal, otherwise a line where something is worth one.
 class Teller {
 public:
-    explicit Teller(ConsoleProgress& progress) : progress_(progress), terminal_(isatty(STDERR_FILENO) == 1) {}
+    /// `fork`: the run begins at a snapshot's step, from which its share is counted.
+    Teller(ConsoleProgress& progress, bool fork)
+        : progress_(progress), terminal_(isatty(STDERR_FILENO) == 1), fork_(fork) {}
 
     void tell(const training::Event& event) {
         std::visit([&](const auto& what) { tell(what); }, event.what);
@@ -60,8 +63,9 @@ private:
     /// As ConsoleProgress writes where there is no terminal.
     void line(const std::string& text) const {
         finish_progress_line();
-        const double share = steps_ > 0 ? 100.0 * static_cast<double>(last_.step) / static_cast<double>(steps_) : 0;
-        std::fprintf(stderr, "headscope: %3.0f %%  %s\n", share, text.c_str());
+        const double share =
+            steps_ > begin_ ? static_cast<double>(last_.step - begin_) / static_cast<double>(steps_ - begin_) : 0;
+        std::fprintf(stderr, "headscope: %3.0f %%  %s\n", 100 * share, text.c_str());
     }
     std::string place(std::int64_t step) const {
         return "step " + std::to_string(step) + (steps_ > 0 ? " of " + std::to_string(steps_) : "");
@@ -75,6 +79,7 @@ private:
     void tell(const training::Started& started) {
         steps_ = started.steps;
         last_.step = started.step;
+        if (fork_) begin_ = started.step;
         loss_ = training::loss_words(training::read_job(started.job, "job").data.objective).name;
         std::string mixers;
         for (const auto& mixer : started.mixers)
@@ -86,7 +91,7 @@ private:
     void tell(const training::Step& step) {
         last_ = step;
         if (!terminal_) return;
-        progress_.advance(static_cast<double>(step.step), static_cast<double>(steps_),
+        progress_.advance(static_cast<double>(step.step - begin_), static_cast<double>(steps_ - begin_),
                           place(step.step) + ", " + loss_ + " " + number(step.loss) + right(step.accuracy) + ", " +
                               number(step.tokens_per_second, "%.0f") + " tokens/s");
     }
@@ -117,7 +122,8 @@ private:
 
     ConsoleProgress& progress_;
     bool terminal_;
-    std::int64_t steps_ = 0;
+    bool fork_;
+    std::int64_t steps_ = 0, begin_ = 0;
     std::string loss_ = "loss";
     training::Step last_;
 };
@@ -190,7 +196,7 @@ void run(const TrainOptions& options, Context& context) {
     configure_compute(threads_for(plain.job, processes.get()), "auto", "cpu");
     ConsoleProgress progress;
     if (processes && processes->rank() > 0) return follow_leader(*processes, progress);
-    Teller teller(progress);
+    Teller teller(progress, plain.start == TrainRequest::Start::fork);
     TrainRequest request = plain;
     request.processes = processes.get();
     request.on_event = [&](const training::Event& event) { teller.tell(event); };
@@ -221,7 +227,11 @@ void add_train(CLI::App& app, Context& context) {
         ->take_all();
     add_option(*command, "--nice", options->nice, "A lower priority: 0 to 19")->check(in_range(0, 19));
     add_flag(*command, "--json", options->json, "One JSON document at the end");
-    command->callback([&context, options] {
+    command->callback([&context, options, command] {
+        check_options("train", given_options(*command),
+                      {options->resume         ? "--resume"
+                       : options->from.empty() ? "a new run"
+                                               : "--from"});
         if (options->job.empty() && !options->resume && options->from.empty())
             throw CLI::ValidationError("train", "a JOB.toml, --resume or --from is expected");
         context.command = [&context, options] { run(*options, context); };

@@ -11,6 +11,7 @@
 #include "app/resources.h"
 #include "app/window/text_job.h"
 #include "app/window/training/calibration.h"
+#include "core/analysis/rate_book.h"
 #include "core/base/error.h"
 #include "core/workspace/token_display.h"
 #include "kernels/parallel.h"
@@ -192,7 +193,7 @@ void Engine::preview(const TextChoice& choice) {
     const bool loaded = std::any_of(cards_.begin(), cards_.end(),
                                     [&](const auto& card) { return card.id == choice.model && card.loaded; });
     const double rate = rate_ > 0 ? rate_ : analysis::Rate::by_threads(threads_).multiplications_per_second;
-    files_.post(&previews, [this, model, choice, rate, loaded, resources = resources_,
+    files_.post(&previews, [this, model, choice, rate, loaded, threads = threads_, resources = resources_,
                             send = mailbox_.sender()](const Cancellation& cancellation) {
         widgets::TokenPreview preview;
         try {
@@ -200,6 +201,7 @@ void Engine::preview(const TextChoice& choice) {
             const std::string first = input.first_token;
             const auto request = make_request(*model, choice, input, cancellation);
             preview = make_preview(*model, choice, request, first, analysis::Rate{rate}, loaded);
+            preview.uncut = uncut_tokens(*model, choice, request, resources, cancellation);
         } catch (const Stopped&) {
             return;
         } catch (...) {
@@ -223,7 +225,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
     progress_ = {};
     progress_turn_.start();
     compute_.cancel(&kCalibration);
-    compute_.post(this, [this, model, choice, folder, resources = resources_,
+    compute_.post(this, [this, model, choice, folder, threads = threads_, resources = resources_,
                          send = mailbox_.sender()](const Cancellation& cancellation) {
         QString output, message;
         double rate = 0;
@@ -252,9 +254,12 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             request.config_json = model->weights->config().to_json();
             request.keep_partial_on_stop = true;
             const double work = analysis::estimate(model->inspection, request, {}).multiplications;
-            request.created = [this, work, tokens = token_count(request), send](const std::filesystem::path& partial) {
-                send([this, path = QString::fromStdString(partial.string()), work, tokens, now = Clock::now()] {
-                    progress_.begin(work, tokens, rate_, now);
+            const auto shape = analysis::rate_shape(model->inspection, request, false, threads);
+            const auto known = analysis::RateBook::own().find(shape);
+            request.created = [this, work, known, tokens = token_count(request),
+                               send](const std::filesystem::path& partial) {
+                send([this, path = QString::fromStdString(partial.string()), work, known, tokens, now = Clock::now()] {
+                    progress_.begin(work, tokens, known ? known->multiplications_per_second : rate_, now);
                     Q_EMIT run_began(path);
                     tell_progress();
                 });
@@ -270,6 +275,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             analysis::run(*model->weights, request, path, inputs, reporter, cancellation);
             const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
             rate = analysis::Rate::measured(work, seconds, {}).multiplications_per_second;
+            analysis::RateBook::keep(shape, work, seconds);
             output = QString::fromStdString(path.string());
         } catch (const Stopped&) {
         } catch (...) {

@@ -5,6 +5,7 @@
 
 #include <QDateTime>
 #include <QFile>
+#include <QRegularExpression>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -153,6 +154,14 @@ SpawnOptions patient(const std::string& program, const QStringList& arguments) {
     for (const QString& word : arguments) options.arguments.push_back(word.toStdString());
     options.nice = kPriority;
     return options;
+}
+
+QString told_progress(const std::string& errors) {
+    static const QRegularExpression line(QStringLiteral("^headscope: +(\\d+ %.*)$"));
+    const QStringList lines = QString::fromStdString(errors).split(QLatin1Char('\n'));
+    for (auto one = lines.crbegin(); one != lines.crend(); ++one)
+        if (const auto found = line.match(*one); found.hasMatch()) return found.captured(1).simplified();
+    return {};
 }
 
 void begin_training(Launch& launch, const std::string& program) {

@@ -37,6 +37,8 @@ struct Launch {
 /// A process of ours that computes beside the window and others, at a low priority. That its threads which wait sleep
 /// soon it sees to itself (app/patience.h).
 SpawnOptions patient(const std::string& program, const QStringList& arguments);
+/// The progress of a command as the last line of it that it printed, "40 %  copa"; empty: none yet.
+QString told_progress(const std::string& errors);
 
 /// Starts the process, in a session of its own and at a low priority: it outlives the window. Writes files. Throws
 /// Error.

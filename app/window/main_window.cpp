@@ -16,7 +16,9 @@
 #include "core/base/error.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/desk/palette.h"
+#include "widgets/frame/view_area.h"
 #include "widgets/panels/export_dialog.h"
+#include "widgets/panels/figure_maker.h"
 #include "widgets/panels/log_panel.h"
 #include "widgets/panels/project_tree.h"
 #include "widgets/panels/selection_bar.h"
@@ -43,6 +45,7 @@ MainWindow::MainWindow(const Options& options)
       service_(&desk_.runs(), options.program),
       costs_(&desk_.runs(), options.program),
       evaluations_(&desk_, options.program),
+      tasks_(options.program),
       watchdog_(options.watch) {
     setObjectName(QStringLiteral("main_window"));
     setWindowTitle(QStringLiteral("Headscope"));
@@ -54,16 +57,15 @@ MainWindow::MainWindow(const Options& options)
     build_views();
     build_status();
     build_actions();
+    bar_->layout()->addWidget(make_figure_buttons(bar_));
     connect_engine();
     connect_desk();
     connect_training();
     connect_evaluations();
+    build_figure_handles();
     history_ = std::make_unique<widgets::History>([this] { return looks(); },
                                                   [this](const QJsonObject& looks) { restore_looks(looks); });
     connect(history_.get(), &widgets::History::moved, this, &MainWindow::update_actions);
-    titles_timer_.setSingleShot(true);
-    titles_timer_.setInterval(0);
-    connect(&titles_timer_, &QTimer::timeout, this, &MainWindow::show_titles);
     save_timer_.setSingleShot(true);
     connect(&save_timer_, &QTimer::timeout, this, [this] { save_now(false); });
     restoring_timer_.setSingleShot(true);
@@ -80,6 +82,8 @@ MainWindow::~MainWindow() {
     mailbox_.close();
     // Views and panels use the desk until they go: before it, not after as children would.
     delete export_;
+    delete printed_;
+    delete dragged_;
     delete takeCentralWidget();
     for (QDockWidget* dock : {tree_dock_, text_dock_, log_dock_}) delete dock;
 }
@@ -92,17 +96,13 @@ void MainWindow::build_panels() {
     bar_ = new widgets::SelectionBar(&desk_, central);
     pages_ = new QStackedWidget(central);
     start_ = new widgets::StartPage(pages_);
-    const auto make_area = [this](const char* name) {
-        auto* area = new QMainWindow(pages_);
-        area->setWindowFlags(Qt::Widget);  // its constructor makes it a window
+    const auto make_area = [this](const char* name, widgets::ViewKind::Area which) {
+        auto* area = new widgets::ViewArea(&desk_, which, pages_);
         area->setObjectName(QLatin1String(name));
-        area->setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks | GroupedDragging);
-        area->setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
-        area->setDocumentMode(true);
         return area;
     };
-    area_ = make_area("views");
-    training_area_ = make_area("training_views");
+    area_ = make_area("views", widgets::ViewKind::Area::analysis);
+    training_area_ = make_area("training_views", widgets::ViewKind::Area::training);
     pages_->addWidget(start_);
     pages_->addWidget(area_);
     pages_->addWidget(training_area_);
@@ -125,10 +125,12 @@ void MainWindow::build_panels() {
     resizeDocks({tree_dock_}, {left_width_}, Qt::Horizontal);
 
     looker_.post(this, [this, folder = engine_.resources(), send = mailbox_.sender()](const Cancellation&) {
-        QStringList examples;
+        std::vector<widgets::TextExample> examples;
         QString message;
         try {
-            for (const auto& name : analysis::bundled_texts(folder)) examples << QString::fromStdString(name);
+            for (const auto& name : analysis::bundled_texts(folder))
+                examples.push_back(
+                    {QString::fromStdString(name), QString::fromStdString(analysis::bundled_text(folder, name))});
         } catch (const Error& error) {
             message = QString::fromUtf8(error.what());
         }
@@ -145,6 +147,7 @@ void MainWindow::build_panels() {
     connect(start_, &widgets::StartPage::path_wanted, this, &MainWindow::open_path);
     connect(start_, &widgets::StartPage::session_wanted, this, [this] { settle_lost_session(true); });
     connect(start_, &widgets::StartPage::session_declined, this, [this] { settle_lost_session(false); });
+    connect(start_, &widgets::StartPage::removal_wanted, this, &MainWindow::remove_leftover);
     connect(start_, &widgets::StartPage::forget_wanted, this, [this](const QString& path) {
         std::erase_if(recent_, [&](const Recent& item) { return item.path == path; });
         show_recent();
@@ -163,43 +166,27 @@ void MainWindow::build_panels() {
         text_dock_->show();
         text_->choose_source(row);
     });
-    connect(tree_, &widgets::ProjectTree::model_chosen, text_, &widgets::TextPanel::choose_model);
+    connect(tree_, &widgets::ProjectTree::model_chosen, text_, &widgets::TextPanel::begin_with_model);
     connect(tree_, &widgets::ProjectTree::tensors_wanted, this, &MainWindow::show_tensors);
     connect(tree_, &widgets::ProjectTree::model_close_wanted, &engine_, &Engine::close_model);
     connect(tree_, &widgets::ProjectTree::study_close_wanted, this, [this](int id) { desk_.remove(id); });
+    connect(tree_, &widgets::ProjectTree::study_rename_wanted, this, &MainWindow::ask_name);
     connect(tree_, &widgets::ProjectTree::study_save_wanted, this, &MainWindow::save_copy);
     connect(tree_, &widgets::ProjectTree::folder_wanted, this, &MainWindow::show_folder);
     connect(log_, &widgets::LogPanel::problem_noted, this, [this](const QString& text) { show_message(text, 12000); });
 }
 
 void MainWindow::build_views() {
-    std::map<QMainWindow*, QDockWidget*> firsts;
-    for (const widgets::ViewKind* kind : widgets::view_kinds()) {
-        QMainWindow* area = kind->area == widgets::ViewKind::Area::training ? training_area_ : area_;
-        widgets::View* view = kind->make(&desk_, area);
-        const QString name = QString::fromLatin1(kind->name);
-        view->setAccessibleName(tr(kind->title));
-        view->setWhatsThis(tr(kind->hint));
-        QDockWidget* dock = make_dock(area, ("view_" + std::string(kind->name)).c_str(), tr(kind->title), view);
-        dock->setToolTip(tr(kind->hint));
-        dock->setFeatures(QDockWidget::DockWidgetClosable | QDockWidget::DockWidgetMovable |
-                          QDockWidget::DockWidgetFloatable);
-        area->addDockWidget(Qt::TopDockWidgetArea, dock);
-        QDockWidget*& first = firsts[area];
-        if (first)
-            area->tabifyDockWidget(first, dock);
-        else
-            first = dock;
-        docks_[name] = dock;
-        views_[name] = view;
-        connect(dock, &QDockWidget::visibilityChanged, this, [this] { titles_timer_.start(); });
-        connect(dock, &QDockWidget::topLevelChanged, this, [this] { titles_timer_.start(); });
+    for (widgets::ViewArea* area : {area_, training_area_}) {
+        views_.insert(area->views().begin(), area->views().end());
+        connect(area, &widgets::ViewArea::changed, this, &MainWindow::save_soon);
+    }
+    for (const auto& [name, view] : views_) {
         connect(view, &widgets::View::state_changed, this, [this] {
             if (history_) history_->note();
             save_soon();
         });
     }
-    for (const auto& [area, first] : firsts) first->raise();
 }
 
 void MainWindow::build_status() {
@@ -240,7 +227,7 @@ void MainWindow::connect_engine() {
         for (const auto& card : engine_.models()) {
             if (card.id != id) continue;
             tell(card.tensors_only ? tr("Opened %1. %2").arg(card.name, card.note)
-                                   : tr("Opened %1: type a text and press Run").arg(card.name));
+                                   : tr("Opened %1. Ctrl+Enter runs the text").arg(card.name));
             back = brought_back(card.path);
             remember({card.path,
                       card.name,
@@ -311,6 +298,8 @@ void MainWindow::connect_desk() {
     connect(&desk_, &widgets::Desk::failed, this, &MainWindow::problem);
     connect(&desk_, &widgets::Desk::view_wanted, this, [this](const QString& name) { show_view(name); });
     connect(&desk_, &widgets::Desk::export_wanted, this, &MainWindow::export_figure);
+    connect(&desk_, &widgets::Desk::copy_wanted, this,
+            [this](const widgets::FigureWish& wish, const QString& format) { export_dialog()->copy(wish, format); });
     connect(&desk_, &widgets::Desk::run_wanted, this, &MainWindow::run_again);
 }
 

@@ -3,6 +3,7 @@
 
 #include <QActionGroup>
 #include <QMainWindow>
+#include <QTemporaryDir>
 #include <QTimer>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include "app/window/files/opener.h"
 #include "app/window/files/path_states.h"
 #include "app/window/pages/cost_service.h"
+#include "app/window/pages/task_service.h"
 #include "app/window/pages/tensor_service.h"
 #include "app/window/session/session.h"
 #include "app/window/session/session_keeper.h"
@@ -35,12 +37,19 @@ class QToolButton;
 
 namespace headscope::widgets {
 class EvaluateDialog;
+class ConvertDialog;
 class ExportDialog;
+class FigureHandle;
+class FigureMaker;
+class GuideWindow;
 class LogPanel;
 class ProjectTree;
+class ReproduceDialog;
 class SelectionBar;
 class StartPage;
+class TaskDialog;
 class TextPanel;
+class ViewArea;
 }  // namespace headscope::widgets
 
 namespace headscope::app {
@@ -91,6 +100,11 @@ private:
     void connect_desk();
     // main_window_actions.cpp
     void build_actions();
+    void build_file_menu();
+    void build_edit_and_run_menus();
+    void build_go_menu();
+    void build_view_menu();
+    void build_help_menu();
     QAction* add_action(const char* name, const QString& text, const QKeySequence& keys, const QString& tip,
                         std::function<void()> act);
     void update_actions();
@@ -110,6 +124,14 @@ private:
     void remember(const Recent& item);
     void remember(const widgets::Study& study);
     void show_recent();
+    // main_window_recent.cpp: names and leftovers
+    void fill_recent_menu();
+    void ask_name(int study);  ///< renames it
+    void give_name(widgets::Study* study);
+    QJsonObject given_names() const;  ///< by path, of what is open and of what was
+    void look_for_leftovers(const QStringList& of_session);
+    void offer_leftovers();
+    void remove_leftover(const QString& path);
     void picture_recent(widgets::Study* study);
     void save_copy(int study);
     /// What is on the disk when the window opens; read on a worker.
@@ -148,6 +170,8 @@ private:
     void leave_session_to_another();
     void export_front();
     void export_figure(const widgets::FigureWish& wish);
+    widgets::ExportDialog* export_dialog();
+    QWidget* make_figure_buttons(QWidget* parent);
     // main_window_training.cpp
     void connect_training();
     void build_training_actions();
@@ -160,7 +184,8 @@ private:
     void analyse_snapshot(int run, const QString& snapshot);
     void run_snapshot(int model);
     void offer_interrupted();
-    bool ask_about_training();  ///< true: the window may close now
+    bool ask_about_work();  ///< true: the window may close now
+    QStringList work_that_ends() const;
     // main_window_evaluations.cpp
     void connect_evaluations();
     void build_evaluation_actions(QMenu* menu);
@@ -188,7 +213,6 @@ private:
     void show_message(const QString& text, int milliseconds);
     void take_text(const QString& path);
     void show_folder(const QString& path);
-    void show_titles();
     widgets::View* front_view() const;
     enum class Page { start, analysis, training };
     void show_page(Page page);
@@ -209,6 +233,7 @@ private:
     RunService service_;
     CostService costs_;
     EvaluationService evaluations_;
+    TaskService tasks_;
     Watchdog watchdog_;
     // One thread each, so that a disk that does not answer holds up its own kind alone:
     Worker saver_;                 ///< what is ours and small: the session, recent items, this machine's speed
@@ -219,8 +244,7 @@ private:
     widgets::Mailbox mailbox_{this};
 
     QStackedWidget* pages_ = nullptr;
-    QMainWindow* area_ = nullptr;           ///< docks of the views of analyses
-    QMainWindow* training_area_ = nullptr;  ///< and of those of training
+    widgets::ViewArea *area_ = nullptr, *training_area_ = nullptr;  ///< views of analyses, and of training
     QToolButton *analysis_switch_ = nullptr, *training_switch_ = nullptr;
     widgets::StartPage* start_ = nullptr;
     widgets::SelectionBar* bar_ = nullptr;
@@ -228,8 +252,7 @@ private:
     widgets::TextPanel* text_ = nullptr;
     widgets::LogPanel* log_ = nullptr;
     QDockWidget *tree_dock_ = nullptr, *text_dock_ = nullptr, *log_dock_ = nullptr;
-    std::map<QString, QDockWidget*> docks_;
-    std::map<QString, widgets::View*> views_;
+    std::map<QString, widgets::View*> views_;  ///< of both
     QLabel *model_status_ = nullptr, *training_status_ = nullptr, *compute_status_ = nullptr, *memory_status_ = nullptr;
     QList<QAction*> actions_;
     std::map<QString, QAction*> by_name_;
@@ -237,6 +260,17 @@ private:
     std::unique_ptr<widgets::History> history_;
 
     widgets::ExportDialog* export_ = nullptr;
+    widgets::FigureMaker *printed_ = nullptr, *dragged_ = nullptr;
+    widgets::FigureHandle* dragging_ = nullptr;  ///< that waits for its file
+    QTemporaryDir drag_folder_;
+    int drags_ = 0;
+    widgets::GuideWindow* guide_ = nullptr;
+    widgets::ReproduceDialog* reproduce_ = nullptr;
+    widgets::ConvertDialog *convert_ = nullptr, *swap_ = nullptr;
+    widgets::TaskDialog* task_ = nullptr;  ///< whose command runs
+    QMenu* recent_menu_ = nullptr;
+    QJsonObject names_;      ///< that the user gave to analyses, by path
+    QStringList leftovers_;  ///< partial files of analyses that did not end
     widgets::EvaluateDialog* evaluate_ = nullptr;
     QJsonObject evaluate_kept_;                                      ///< what was chosen in it
     std::map<QString, widgets::EvaluateOffer::Model> offered_runs_;  ///< by folder
@@ -260,7 +294,6 @@ private:
     QJsonObject states_before_;                  ///< of the views, then
     QStringList given_, given_texts_;            ///< by the user meanwhile; texts and jobs, which wait for the session
     std::vector<std::string> unread_head_sets_;  ///< of another version: kept as they are
-    QTimer titles_timer_;                        ///< show_titles() is on its way: Qt tells of docks while it moves them
     QTimer save_timer_;
     int save_pause_ = 0;      ///< ms from a save that failed to the next one; 0: the last one did not
     bool recording_ = false;  ///< the session may be written: the one before was read

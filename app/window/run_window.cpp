@@ -29,6 +29,7 @@
 #include "widgets/desk/style.h"
 #include "widgets/plots/painting_thread.h"
 #include "widgets/quiet_qt.h"
+#include "widgets/wheel_filter.h"
 
 namespace headscope::app {
 namespace {
@@ -202,6 +203,7 @@ int run_window(int argc, char** argv) {
         widgets::paint_on_this_thread_alone();
         std::setlocale(LC_NUMERIC, "C");
         QApplication::setStyle(new widgets::Style);
+        widgets::WheelFilter::install(&application);
         QApplication::setWindowIcon(QIcon(QStringLiteral(":/icons/headscope.svg")));
         for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
         std::signal(SIGPIPE, SIG_IGN);

@@ -30,6 +30,12 @@ const char* name_of(TextChoice::First first) {
     return first == TextChoice::First::yes ? "yes" : first == TextChoice::First::no ? "no" : "auto";
 }
 
+/// The length that a text is cut to; 0: none.
+std::int64_t length_of(const OpenModel& model, const TextChoice& choice) {
+    if (choice.length > 0 || choice.whole || choice.beyond_positions) return choice.length;
+    return model.inspection.config.max_positions;
+}
+
 std::string settings_of(const OpenModel& model, const TextChoice& choice, const analysis::Input& input) {
     analysis::Settings settings;
     settings.model = model.file->path().string();
@@ -53,7 +59,7 @@ std::string settings_of(const OpenModel& model, const TextChoice& choice, const 
     if (choice.branches) settings.record.emplace_back("branch-weights");
     settings.threads = compute_threads();
     settings.bos = name_of(choice.first);
-    settings.length = choice.length;
+    settings.length = choice.tokens ? choice.length : length_of(model, choice);
     settings.windows = choice.windows;
     settings.chat = choice.chat;
     settings.switch_off = choice.switch_off.toStdString();
@@ -82,13 +88,13 @@ widgets::TokenPreview::Sequence chips_of(const store::SequenceTokens& tokens, st
                              .arg(token.part)
                              .arg(token.parts)
                              .arg(QString::fromStdString(token.label));
-        if (token.special) chip.hint += QObject::tr(", stands for no text");
+        if (token.special) chip.hint += QObject::tr(", special: no text of its own");
         sequence.chips.push_back(std::move(chip));
     }
     if (shown < display.size()) {
         widgets::TokenPreview::Chip more;
         more.text = QStringLiteral("…");
-        more.hint = QObject::tr("%1 more tokens, which are run and not shown here").arg(display.size() - shown);
+        more.hint = QObject::tr("%1 more tokens are analyzed, but not shown here").arg(display.size() - shown);
         sequence.chips.push_back(std::move(more));
     }
     return sequence;
@@ -176,8 +182,9 @@ std::shared_ptr<OpenModel> open_checkpoint(const QString& text) {
             special ? QString::fromStdString("[" + special->where + "] " + special->expected + "; " + special->found) +
                           QLatin1Char('\n')
                     : QString();
-        open_as_tensors(*open, why + QObject::tr("No config.json is beside it, so nothing says what model this is: it "
-                                                 "cannot be run. Its tensors can be looked at."));
+        open_as_tensors(
+            *open,
+            why + QObject::tr("The checkpoint has no config.json, so it cannot be run. You can look at its tensors."));
         return open;
     }
     try {
@@ -189,7 +196,7 @@ std::shared_ptr<OpenModel> open_checkpoint(const QString& text) {
         bare.name = open->card.name;
         open->card = bare;
         open->inspection = {};
-        open_as_tensors(*open, QObject::tr("This model cannot be run: %1. Its tensors can be looked at.").arg(what));
+        open_as_tensors(*open, QObject::tr("This model cannot be run: %1. You can look at its tensors.").arg(what));
         return open;
     }
     open_texts(*open);
@@ -221,7 +228,7 @@ analysis::Input read_choice(const OpenModel& model, const TextChoice& choice, co
     options.first_token = choice.first == TextChoice::First::yes  ? analysis::FirstToken::yes
                           : choice.first == TextChoice::First::no ? analysis::FirstToken::no
                                                                   : analysis::FirstToken::automatic;
-    options.length = choice.length;
+    options.length = length_of(model, choice);
     options.windows = choice.windows;
     options.repeat_token = choice.repeat_token;
     options.vocabulary = model.inspection.config.source_vocabulary();
@@ -253,7 +260,7 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
         if (!choice.target.isEmpty()) target.texts.push_back(choice.target.toStdString());
         target.start = static_cast<std::int32_t>(config.decoder_start);
         target.vocabulary = config.ids();
-        target.length = choice.windows ? 0 : choice.length;
+        target.length = choice.windows ? 0 : length_of(model, choice);
         target.repeat_token = choice.repeat_token;
         request.targets =
             analysis::read_targets(target, request.sequences.size(), model.tokenizer.get(), &cancellation);
@@ -271,6 +278,21 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
         choice.switch_off.toStdString(), choice.mean ? model::SwitchedOff::How::mean : model::SwitchedOff::How::zero,
         model.inspection.sites);
     return request;
+}
+
+std::int64_t uncut_tokens(const OpenModel& model, const TextChoice& choice, const analysis::AnalysisRequest& request,
+                          const std::filesystem::path& resources, const Cancellation& cancellation) {
+    const std::int64_t most = model.inspection.config.max_positions;
+    const bool cut = choice.length == 0 && length_of(model, choice) > 0 &&
+                     std::any_of(request.sequences.begin(), request.sequences.end(),
+                                 [most](const auto& one) { return std::ssize(one.ids) == most; });
+    if (!cut) return 0;
+    TextChoice whole = choice;
+    whole.whole = true;
+    std::int64_t longest = 0;
+    for (const auto& sequence : read_choice(model, whole, resources, cancellation).sequences)
+        longest = std::max<std::int64_t>(longest, std::ssize(sequence.ids));
+    return longest > most ? longest : 0;
 }
 
 widgets::TokenPreview make_preview(const OpenModel& model, const TextChoice& choice,
@@ -292,10 +314,10 @@ widgets::TokenPreview make_preview(const OpenModel& model, const TextChoice& cho
     } catch (const Error& error) {
         preview.failure = QString::fromUtf8(error.what());
         if (preview.beyond && !choice.beyond_positions)
-            preview.failure =
-                QObject::tr("%1. Shorten it by Length, cut it into windows%2.")
-                    .arg(preview.failure,
-                         config.positions_are_a_table ? QString() : QObject::tr(", or tick Beyond trained positions"));
+            preview.failure = QObject::tr("%1. Set Length, tick “as windows”%2.")
+                                  .arg(preview.failure, config.positions_are_a_table
+                                                            ? QString()
+                                                            : QObject::tr(", or tick “Beyond trained positions”"));
     }
     analysis::EstimateOptions options;
     options.rate = rate;

@@ -44,6 +44,12 @@ analysis::Input read_choice(const OpenModel& model, const widgets::TextChoice& c
 analysis::AnalysisRequest make_request(const OpenModel& model, const widgets::TextChoice& choice,
                                        analysis::Input& input, const Cancellation& cancellation);
 
+/// Tokens of the longest text that was cut because the model has no positions for more; 0: none was. Reads the texts
+/// again. Throws Stopped.
+std::int64_t uncut_tokens(const OpenModel& model, const widgets::TextChoice& choice,
+                          const analysis::AnalysisRequest& request, const std::filesystem::path& resources,
+                          const Cancellation& cancellation);
+
 /// What the panel shows of it. `rate` is this machine's, `loaded`: the weights are in memory.
 widgets::TokenPreview make_preview(const OpenModel& model, const widgets::TextChoice& choice,
                                    const analysis::AnalysisRequest& request, const std::string& first_token,

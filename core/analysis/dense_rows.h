@@ -17,8 +17,8 @@ using RowBlock = std::function<void(std::int64_t head, std::int64_t first, std::
 void for_dense_rows(const model::AttentionRecord& record, std::int64_t b, const Cancellation& cancellation,
                     const RowBlock& take);
 
-/// Of a pair's self-attention: [heads, 3, 3], the weight that a query of a region gives to the keys of a region, in the
-/// mean over those that see a key (store::region_indicators()). `regions`: 0, 1 or 2 for each token. NaN: no query.
+/// A pair's self-attention: [heads, 3, 3], the weight that a query of a region gives to the keys of a region, averaged
+/// over queries that see a key (store::region_indicators()). `regions`: 0, 1 or 2 for each token. NaN: no query.
 std::vector<double> region_means(const model::AttentionRecord& record, std::int64_t b,
                                  std::span<const std::int32_t> regions, const Cancellation& cancellation);
 

@@ -52,7 +52,7 @@ double statistics_bytes(const store::AnalysisHeader& header, double sequences, d
     return sequences * most * (side * side * 8 + length * 12 + 4096);
 }
 
-/// What is copied for recording, a sequence at a time.
+/// Copies made for recording, one sequence at a time.
 double recording_bytes(const store::AnalysisHeader& header, double length) {
     double map = 0, dense = 0, products = 0;
     for (const Site& site : header.sites) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What an analysis will take, told before it runs, from the checkpoint's description alone.
+// Estimates of an analysis before it runs, from the checkpoint's description alone.
 //
 // The file is summed over its schema (store::expected_file_bytes): within 3 % of a file of 7 tokens, 0.5 % of larger
 // ones. Memory is a model of what was measured: the program with its libraries, the weights, and what a batch's rows
@@ -27,8 +27,8 @@ struct Rate {
 
     /// Before anything was measured: 2e10 for each thread, as processors with AVX2 have it.
     static Rate by_threads(int threads);
-    /// Of a run that was done: Estimate::multiplications (or the part of it that progress counted) and seconds.
-    /// Nothing sensible for less than a tenth of a second: then `before`.
+    /// From a finished run: Estimate::multiplications (or the part that progress counted) and seconds. Below a tenth of
+    /// a second it returns `before`.
     static Rate measured(double multiplications, double seconds, Rate before);
 };
 

@@ -33,7 +33,7 @@ struct Tokenized {
 /// ends in the line that says how many tokens the model takes.
 class FirstTokens final : public tokenizer::TokenSink {
 public:
-    /// `words`: a tokenizer whose pieces are words that no id tells, or null.
+    /// `words`: a tokenizer whose ids do not determine its pieces, or null.
     FirstTokens(std::size_t most, const tokenizer::Tokenizer* words) : most_(most), words_(words) {}
     void add(const tokenizer::FoundToken& token) override {
         any_of_text = any_of_text || (!token.special && token.region == 1);
@@ -216,7 +216,7 @@ private:
         };
         if (text.empty()) refuse("found an empty text");
         const std::size_t room = most_tokens - std::min(kept_, most_tokens);
-        // Two more than are wanted: the first may go, and whether there are more tells whether the text is cut.
+        // Reads two more than needed: the first may be removed, and a surplus shows that the text is cut.
         const std::size_t wanted =
             options_.length > 0 && !options_.windows ? static_cast<std::size_t>(options_.length) + 2 : most_tokens + 1;
         FirstTokens tokens(std::min(wanted, room + 1), hash_ ? tokenizer_ : nullptr);
@@ -240,7 +240,7 @@ private:
                         "expected a tokenizer whose ids lie below the model's " + std::to_string(limit),
                         "found " + std::to_string(id));
         }
-        // What the model cannot take is told first.
+        // Refuse texts beyond the model's limit first.
         const std::size_t used =
             options_.length > 0 ? std::min(tokens.count, static_cast<std::size_t>(options_.length)) : tokens.count;
         if (options_.check_length) options_.check_length(static_cast<std::int64_t>(used));

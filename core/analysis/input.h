@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What the user gives to analyse, turned into token sequences: texts, files, bundled examples, lists of ids.
-// Errors: headscope::Error. Threads: plain functions.
+// Turns the user's input into token sequences: texts, files, bundled examples, lists of ids. Errors: headscope::Error.
+// Threads: plain functions.
 
 #include <cstdint>
 #include <filesystem>
@@ -45,14 +45,14 @@ struct InputOptions {
     bool windows = false;                            ///< --windows: cut into windows of `length` instead
     bool repeat_token = false;                       ///< --repeat-token
     std::int64_t vocabulary = 0;                     ///< ids must be below it; 0: not checked
-    /// Called with each sequence's tokens before more is made of them; throws where the model cannot take so many.
+    /// Called with each sequence's tokens before further work; throws if the model cannot take that many.
     std::function<void(std::int64_t tokens)> check_length;
 };
 
 struct Input {
     std::vector<store::SequenceTokens> sequences;  ///< texts, files, examples, token lists, in this order
     std::vector<std::filesystem::path> paths;      ///< files that were read: no output may replace one
-    /// What was done about the first token, for the settings and for people: "added by the tokenizer", "left out", ...
+    /// Treatment of the first token, for settings and messages: "added by the tokenizer", "left out", ...
     std::string first_token;
 };
 
@@ -72,6 +72,9 @@ std::string read_text_file(const std::filesystem::path& path, const Cancellation
 
 /// Names of the bundled texts, resources/texts/NAME.txt, sorted.
 std::vector<std::string> bundled_texts(const std::filesystem::path& resources);
+
+/// One of them, whole. Throws usage for an unknown name.
+std::string bundled_text(const std::filesystem::path& resources, const std::string& name);
 
 /// The id of the token that begins a text: config.json's bos_token_id, or tokenizer_config.json's bos_token.
 std::optional<std::int32_t> beginning_token(const checkpoint::Checkpoint& checkpoint,

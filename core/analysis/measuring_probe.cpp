@@ -20,7 +20,7 @@ namespace {
 constexpr std::array<std::pair<std::string_view, const char*>, 3> state_names{
     {{"query", "q"}, {"key", "k"}, {"value", "v"}}};
 
-/// Of a mixture of experts: what took each token.
+/// A mixture of experts: the experts of each token.
 bool is_routing(std::string_view name) {
     return name == "expert_index" || name == "expert_weight";
 }
@@ -76,12 +76,12 @@ bool MeasuringProbe::wants(std::string_view name, LayerIndex layer) const {
     return model::is_residual(name) || recorded(name, layer);
 }
 
-/// Whether something of it goes into the file.
+/// True if the file stores any part of it.
 bool MeasuringProbe::recorded(std::string_view name, LayerIndex layer) const {
     if (!header_.record.states) return false;
     // A boundary belongs to the layers on both its sides.
     if (name == first_boundary_) {
-        // What the first layer reads, which is not layer 0 where that is left out.
+        // Input of the first layer, which is not layer 0 if that is skipped.
         std::int64_t first = 0;
         while (request_.skip_layers.count(static_cast<int>(first)) != 0) ++first;
         return layer_measured(first);
@@ -93,7 +93,7 @@ bool MeasuringProbe::recorded(std::string_view name, LayerIndex layer) const {
 void MeasuringProbe::announce(std::string_view name, LayerIndex layer, const at::Tensor& value) {
     if (model::is_residual(name)) problems_.activations(name, layer, value, sequences_);
     if (is_routing(name) && wants(name, layer)) {
-        // Of this layer alone: nobody overwrites it before its weights come.
+        // One layer's: complete before the next layer's arrives.
         if (name == "expert_index")
             experts_ = value;
         else

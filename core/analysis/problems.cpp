@@ -38,7 +38,7 @@ void Problems::scores(const model::AttentionRecord& record, std::int64_t b, std:
     for (std::int64_t h = 0; h < found.heads; ++h) {
         const auto at = static_cast<std::size_t>(b * found.heads + h);
         if (std::isfinite(found.score_minimum[at]) && std::isfinite(found.score_maximum.at(at))) continue;
-        // Where no query sees a key there are no scores.
+        // Without a query that sees a key there are no scores.
         const auto rows =
             std::span(found.row_constant)
                 .subspan(at * static_cast<std::size_t>(found.queries), static_cast<std::size_t>(found.queries));

@@ -13,9 +13,9 @@
 
 namespace headscope::analysis {
 
-/// What of a run is NaN or infinite and should be a number: weights, the residual stream after each layer, scores and
-/// the loss; of each kind the first place, and how many follow: places between layers, heads and losses, each counted
-/// in every sequence or batch. One thread.
+/// NaN and infinite values of a run: weights, the residual stream after each layer, scores and the loss; of each kind
+/// the first place, and the number of further ones: places between layers, heads and losses, each counted in every
+/// sequence or batch. One thread.
 class Problems {
 public:
     explicit Problems(const model::Model& model) : weights_(model::weights_problem(model.report())) {}
@@ -35,7 +35,7 @@ public:
 
 private:
     struct Kind {
-        std::string first;  ///< where; empty: nowhere
+        std::string first;  ///< place; empty: none
         std::int64_t more = 0;
 
         void add(const std::string& place);

@@ -23,12 +23,13 @@ namespace headscope::analysis {
 
 constexpr std::int64_t no_label = -100;
 
-/// What to run and what to keep. `sequences` are tokens already: reading and cutting texts is input.h's.
+/// What to run and to keep. `sequences` are tokens already: input.h reads and cuts texts.
 struct AnalysisRequest {
     std::vector<store::SequenceTokens> sequences;
-    /// Of an encoder-decoder: what its decoder reads beside each of them, the start token first; "target" in the file.
+    /// For an encoder-decoder: the decoder's input for each of them, the start token first; "target" in the file.
     std::vector<store::SequenceTokens> targets;
-    /// Of an encoder with a token-wise head: a class or token of each token of each sequence, or no_label. Empty: none.
+    /// For an encoder with a token-wise head: a class or token of each token of each sequence, or no_label. Empty:
+    /// none.
     std::vector<std::vector<std::int64_t>> labels;
     store::RecordLevels record;
     std::set<int> layers;       ///< measured layers; empty: all
@@ -39,7 +40,7 @@ struct AnalysisRequest {
     bool beyond_positions = false;
     bool all_rows = false;  ///< histograms of every row
     bool maps_int16 = false;
-    std::int64_t batch_tokens = 8192;  ///< sequences of equal length run together up to so many tokens
+    std::int64_t batch_tokens = 8192;  ///< sequences of equal length run together up to this many tokens
     std::string model_name;            ///< in the file; empty: the checkpoint's folder or file
     std::string model_sha256;
     std::string settings_json;  ///< what the user asked for, stored with the results
@@ -50,16 +51,16 @@ struct AnalysisRequest {
     /// A run that is stopped or fails leaves its partial file where it is, marked as not complete.
     bool keep_partial_on_stop = false;
 
-    /// Who follows the run is told, on the compute thread, which goes on when they return; they may be empty and do not
-    /// throw. What they tell of can be read from the partial file by then (store::AnalysisFile, on any thread).
+    /// Callbacks on the compute thread, which may be empty and must not throw. Their subject can be read from the
+    /// partial file by then (store::AnalysisFile, on any thread).
     std::function<void(const std::filesystem::path& partial)> created;  ///< it is there, with all its datasets
     /// Everything of this sequence at this site: indicators, map, dense weights, states of query, key and value.
     std::function<void(std::int64_t sequence, std::int64_t site)> site_done;
     std::function<void(std::int64_t sequence)> loss_done;
 };
 
-/// What run() would refuse by itself or for the model's sake - layers, positions, ids, logits without a head - found
-/// from the checkpoint's description, so that it is told before gigabytes of weights are read. Throws Error.
+/// Throws what run() would refuse for the request's or the model's sake - layers, positions, ids, logits without a head
+/// - from the checkpoint's description, before gigabytes of weights are read. Throws Error.
 void check_request(const model::Inspection& inspection, const AnalysisRequest& request);
 
 /// Runs the model over all sequences and writes the analysis file, site by site as they come; publishes it at the end.

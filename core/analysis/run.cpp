@@ -123,12 +123,12 @@ void check_settings(const model::ModelConfig& config, const std::vector<Site>& s
     model::check_switched_off(request.switched_off, sites, false);
 }
 
-/// Whether what reads the sequences has a table of token types; others never hear of types, as in transformers.
+/// True if the model that reads the sequences has a table of token types; others get none, as in transformers.
 bool reads_types(const model::ModelConfig& config) {
     return (config.encoder ? *config.encoder : config).token_types > 0;
 }
 
-/// What the model would refuse.
+/// Throws what the model would refuse.
 void check_batches(const model::ModelConfig& config, const std::vector<WorkBatch>& plan,
                    const AnalysisRequest& request) {
     for (const WorkBatch& work : plan)
@@ -171,7 +171,7 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     return header;
 }
 
-/// Adds up the batches' costs and tells how far things are.
+/// Sums the batches' costs and reports progress.
 class Meter {
 public:
     Meter(Progress& progress, const std::vector<WorkBatch>& plan) : progress_(progress) {

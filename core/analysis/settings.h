@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What an analysis was asked for, as its file keeps it (root attribute "settings"): one list for the command line and
-// the window. docs/file-formats.md names the keys.
+// Options of an analysis, as its file stores them (root attribute "settings"): one list for command line and window.
+// docs/file-formats.md names the keys.
 
 #include <cstdint>
 #include <string>

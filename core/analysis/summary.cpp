@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "core/base/site_name.h"
 #include "core/store/analysis_file.h"
 
 namespace headscope::analysis {
@@ -26,17 +27,6 @@ private:
     double count_ = 0;
 };
 
-std::string site_name(const std::vector<Site>& sites, std::size_t index) {
-    const Site& site = sites[index];
-    const auto same = [&](const Site& other) { return other.layer == site.layer && other.stack == site.stack; };
-    const bool several_stacks =
-        std::any_of(sites.begin(), sites.end(), [&](const Site& s) { return s.stack != site.stack; });
-    std::string name = (several_stacks ? site.stack + " " : "") + std::to_string(site.layer);
-    if (std::count_if(sites.begin(), sites.end(), same) > 1)
-        name += " " + (site.branch.empty() ? site.kind : site.branch);
-    return name;
-}
-
 std::string cell(double value) {
     if (std::isnan(value)) return "-";
     char buffer[32];
@@ -56,7 +46,8 @@ Summary summarise(const store::AnalysisFile& file) {
     const std::size_t sequences = header.sequences.size(), sites = header.sites.size();
     Summary summary;
     for (std::size_t i = 0; i < sites; ++i) {
-        summary.rows.push_back({header.sites[i].layer, site_name(header.sites, i), header.sites[i].heads, {}});
+        summary.rows.push_back(
+            {header.sites[i].layer, site_label(header.sites, static_cast<std::int64_t>(i)), header.sites[i].heads, {}});
     }
     // `values` is [sequence, site, cells]; column `offset` of each row of `columns` cells.
     const auto add = [&](const std::string& name, const store::Values& values, std::size_t columns,

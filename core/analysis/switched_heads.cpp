@@ -10,7 +10,7 @@
 namespace headscope::analysis {
 namespace {
 
-/// What tells a site from the others of its layer.
+/// Name that distinguishes a site within its layer.
 const std::string& name_in_layer(const Site& site) {
     return site.branch.empty() ? site.kind : site.branch;
 }

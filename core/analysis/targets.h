@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What the decoder of an encoder-decoder reads while its encoder reads a sequence: its start token, then a text's
-// tokens or a list of ids. Errors: headscope::Error. Threads: plain functions.
+// Decoder input of an encoder-decoder for a sequence: its start token, then a text's tokens or a list of ids. Errors:
+// headscope::Error. Threads: plain functions.
 
 #include <cstdint>
 #include <filesystem>

@@ -179,6 +179,10 @@ fs::path bundled_text_path(const fs::path& resources, const std::string& name) {
     return resources / "texts" / (name + ".txt");
 }
 
+std::string bundled_text(const fs::path& resources, const std::string& name) {
+    return read_text_file(bundled_text_path(resources, name));
+}
+
 std::vector<std::vector<std::int32_t>> read_token_file(const fs::path& path, std::int64_t vocabulary) {
     const std::string text = read_small_file(path, largest_token_file, "token file");
     TokenLists lists(shown(path), vocabulary > 0 ? vocabulary - 1 : std::numeric_limits<std::int32_t>::max());

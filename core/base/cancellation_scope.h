@@ -5,9 +5,8 @@
 
 namespace headscope {
 
-/// While it lives, whatever reads files on this thread (InputFile, the JSON reader, analysis files) tests
-/// `cancellation` every few megabytes and throws Stopped: so opening can be stopped without every reader of every
-/// format handing the flag on. The innermost scope counts. Set by whoever starts a job on a thread; destroyed there.
+/// While it exists, readers on this thread (InputFile, the JSON reader, analysis files) test `cancellation` every few
+/// megabytes and throw Stopped. The innermost scope counts. Created and destroyed on the thread that runs the job.
 class CancellationScope {
 public:
     explicit CancellationScope(const Cancellation& cancellation);

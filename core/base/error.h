@@ -7,7 +7,7 @@
 
 namespace headscope {
 
-/// What kind of refusal an Error is; the edge (command line, window) decides what to do by it.
+/// Kind of an Error; the edge (command line, window) acts on it.
 enum class ErrorCode {
     io,           ///< the operating system said no: open, read, write, rename, no space
     format,       ///< a file is not what its format demands

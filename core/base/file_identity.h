@@ -7,8 +7,8 @@
 
 namespace headscope {
 
-/// Which file a path ends at, and as of when: two paths with the same one hold the same bytes, as long as nobody
-/// forges times or writes in place twice within a turn of the clock.
+/// Identity of the file that a path resolves to, at one time. Equal identities mean equal bytes, unless times are
+/// forged or the file is rewritten in place twice within one clock tick.
 struct FileIdentity {
     std::uint64_t device = 0, number = 0;
     std::int64_t modified = 0;  ///< nanoseconds since 1970
@@ -16,7 +16,7 @@ struct FileIdentity {
     bool operator==(const FileIdentity&) const = default;
 };
 
-/// Empty where nothing is there or it cannot be told. Asks the disk.
+/// Empty if nothing exists there or the disk cannot report it. Queries the disk.
 std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 
 }  // namespace headscope

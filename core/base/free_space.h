@@ -6,8 +6,8 @@
 
 namespace headscope {
 
-/// Throws Error(io) when the disk that `place` lies on, or would lie on, has less than `bytes` left: before long work
-/// whose output's size is known. `what` names that: "this analysis file". Says nothing where the disk does not tell.
+/// Throws Error(io) if the disk of `place` has less than `bytes` free: call it before long work of known output size.
+/// `what` names the output: "this analysis file". Does nothing if the disk reports no free space.
 void expect_free_space(const std::filesystem::path& place, double bytes, const std::string& what);
 
 }  // namespace headscope

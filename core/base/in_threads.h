@@ -7,9 +7,9 @@
 
 namespace headscope {
 
-/// Calls `work` in `count` threads at once and waits for all: in fewer where the system refuses more, at the least in
-/// the calling one, so `work` takes what is to be done from where all take it. The first exception that leaves one of
-/// them is thrown here, when all have ended; `failed` tells the others of it, which may then end early.
+/// Calls `work` in `count` threads at once and waits for all; in fewer if the system refuses more, at least in the
+/// calling one, so `work` takes its items from a shared place. Rethrows the first exception when all have ended;
+/// `failed` lets the others end early.
 void in_threads(std::int64_t count, const std::function<void(const std::atomic<bool>& failed)>& work);
 
 }  // namespace headscope

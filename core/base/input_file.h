@@ -39,7 +39,7 @@ public:
     /// together.
     void check_unchanged() const;
 
-    /// Names the content as long as nobody rewrites it: size, modification and change time. For caches.
+    /// Size, modification and change time: names the content unless the file is rewritten in place. For caches.
     std::string stamp() const;
 
 private:

@@ -22,10 +22,9 @@ nlohmann::json parse_json(std::string_view text, const std::string& where);
 /// The same from a file of at most `limit` bytes. `kind` names it in errors: "configuration".
 nlohmann::json read_json_file(const std::filesystem::path& path, std::uint64_t limit, const std::string& kind);
 
-/// The same of a configuration that Python may have written: the bare words Infinity, -Infinity and NaN, which are no
-/// JSON, become {"__float__": "Infinity"} and so on, as transformers 5 writes them. No reader takes that for a number
-/// but one of a range without an end: who else asks for it is told its key. Bytes in errors count in the text with
-/// these objects in it.
+/// As parse_json(), for configurations written by Python: the bare words Infinity, -Infinity and NaN become
+/// {"__float__": "Infinity"} and so on, as transformers 5 writes them. Only range readers accept these objects; any
+/// other reader reports the key. Byte offsets in errors count the text with these objects.
 nlohmann::json parse_python_json(std::string_view text, const std::string& where);
 nlohmann::json read_python_json_file(const std::filesystem::path& path, std::uint64_t limit, const std::string& kind);
 
@@ -42,8 +41,8 @@ struct IntegerRange {
     std::int64_t highest = std::numeric_limits<std::int64_t>::max();
 };
 
-/// A value inside a document together with its place, so that whatever is wrong with it is told as
-/// [config.json: rope_scaling.factor] expected a number above 0; found "8". Views do not own: the document must live.
+/// A value inside a document, with its place: errors read [config.json: rope_scaling.factor] expected a number above 0;
+/// found "8". Views do not own: the document must outlive them.
 ///
 /// Getters with a key want this value to be an object. Those that take a fallback return it where the key is absent or
 /// null; the others throw then. All throw Error: format for a wrong type, limit for a number out of its range.

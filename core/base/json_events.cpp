@@ -10,7 +10,7 @@
 namespace headscope {
 namespace {
 
-/// Characters of the text; each step is told to the driver, so that events know where they are.
+/// Characters of the text; reports each step to the driver, so that events have positions.
 class Cursor {
 public:
     using iterator_category = std::input_iterator_tag;
@@ -145,7 +145,7 @@ namespace {
 
 void read(std::string_view text, const JsonEventDriver::Place& place, JsonEvents& events, std::size_t first_byte) {
     JsonEventDriver driver(text, place, events, first_byte);
-    // What the parser would pass over in silence: a byte order mark, and a NUL, which it takes for the end.
+    // The parser would skip a byte order mark and take a NUL for the end.
     if (text.substr(0, 3) == "\xEF\xBB\xBF") driver.refuse(0, "expected JSON", "found a byte order mark");
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
         driver.refuse(nul, "expected JSON", "found a NUL byte");

@@ -11,8 +11,8 @@
 
 namespace headscope {
 
-/// What a strict JSON text is made of, in order; for readers that need no document tree, however long the text.
-/// Handlers throw to refuse. Duplicate keys are the handler's to refuse (parse_json does).
+/// Events of a strict JSON text, in order, for readers that need no document tree. Handlers throw to refuse; they also
+/// refuse duplicate keys (parse_json does).
 class JsonEvents {
 public:
     virtual ~JsonEvents() = default;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t largest_file = std::uint64_t{2} << 30U;
 constexpr std::string_view blank = " \t\r\n";
 
-/// What is left of a text, and the line that it begins in.
+/// The rest of a text, and the line at which it starts.
 struct Rest {
     std::string_view text;
     std::int64_t line = 1;
@@ -70,11 +70,7 @@ public:
     void array(std::string_view text) {
         Rest rest{text};
         rest.skip_blank();
-        if (rest.text.empty()) return;
-        if (rest.text.front() != '[')
-            refuse(rest.line, "expected an array of objects (a file with an object a line is named .jsonl)",
-                   "found another beginning");
-        rest.skip(1);
+        rest.skip(1);  // [
         rest.skip_blank();
         bool ended = rest.text.starts_with(']');
         while (!ended) {
@@ -123,7 +119,8 @@ std::string read_json_records(const std::filesystem::path& path, const std::stri
     }
     const std::string_view text = std::string_view(bytes).substr(bytes.starts_with(mark) ? mark.size() : 0);
     Reader reader(shown(path), take);
-    if (name.extension() == ".json")
+    if (name.extension() == ".json" &&
+        text.substr(std::min(text.find_first_not_of(blank), text.size())).starts_with('['))
         reader.array(text);
     else
         reader.lines(text);

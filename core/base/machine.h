@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What the system says of this process and of the machine that it runs on. Linux. Threads: any.
+// Facts about this process and its machine, from the system. Linux. Threads: any.
 
 #include <string>
 

@@ -8,8 +8,8 @@
 
 namespace headscope {
 
-/// What the operating system's error number means, in words of ours where its own mislead: "found no space left on the
-/// device", "found that permission is denied", else "found: " and the system's text.
+/// Text of an operating system error: ours where the system's misleads ("found no space left on the device", "found
+/// that permission is denied"), else "found: " and the system's.
 std::string os_error_text(int number);
 
 /// An Error about `path` made from errno's value: [path] expected; found ... Code io (memory for ENOMEM).
@@ -19,7 +19,7 @@ Error os_error(int number, const std::filesystem::path& path, std::string expect
 /// A path as shown in errors: escaped, and long enough for any that the system takes; "" for an empty one.
 std::string shown(const std::filesystem::path& path);
 
-/// What kind of thing a mode of stat(2) says: "a folder", "a named pipe", "a character device", ...
+/// Kind of file of a mode of stat(2): "a folder", "a named pipe", "a character device", ...
 std::string file_kind(unsigned mode);
 
 }  // namespace headscope

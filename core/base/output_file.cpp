@@ -70,7 +70,7 @@ void OutputFile::check_target(const fs::path& target, std::span<const fs::path> 
         throw os_error(errno, target, wanted);
     } else if (::lstat(target.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
         // Anything else appeared between the two calls: another process just finished the same output.
-        throw Error(ErrorCode::usage, shown(target), wanted, "found a symbolic link that leads nowhere");
+        throw Error(ErrorCode::usage, shown(target), wanted, "found a symbolic link to a missing file");
     }
     const fs::path folder = folder_of(target);
     const auto parent = status_of(folder);

@@ -36,7 +36,7 @@ public:
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
 
-    /// Where a writer that works by path writes. It may truncate or replace the file, and must have closed it before
+    /// Path for writers that open it themselves. They may truncate or replace the file, and must close it before
     /// publish().
     const std::filesystem::path& partial_path() const noexcept { return partial_; }
     /// The file that publish() makes, with links resolved.
@@ -69,7 +69,7 @@ private:
     std::string kind_;
     int descriptor_ = -1;
     std::uint64_t appended_ = 0;
-    std::uint64_t handed_on_ = 0;  ///< the disk was told to write what is before
+    std::uint64_t handed_on_ = 0;  ///< bytes handed to the disk
     std::uint64_t flushed_ = 0;    ///< the disk has written what is before
     bool keep_ = false;
     bool published_ = false;
@@ -78,7 +78,7 @@ private:
 /// Syncs a folder's entries to the disk, where the file system can. Throws io.
 void sync_folder(const std::filesystem::path& folder);
 
-/// Removes `path` if it is a symbolic link, whatever it leads to. Nothing is thrown: who opens the path next is told.
+/// Removes `path` if it is a symbolic link, to any target. Throws nothing: the next open reports the problem.
 void remove_link(const std::filesystem::path& path) noexcept;
 
 }  // namespace headscope

@@ -55,7 +55,7 @@ void OutputFolder::check_target(const fs::path& destination, std::span<const fs:
     if (::lstat(destination.c_str(), &status) == 0) {
         // A folder that appeared between the two calls, made by another process, is judged as one.
         if (!S_ISLNK(status.st_mode)) return check_target(destination, inputs);
-        throw Error(ErrorCode::usage, shown(destination), wanted, "found a symbolic link that leads nowhere");
+        throw Error(ErrorCode::usage, shown(destination), wanted, "found a symbolic link to a missing file");
     }
     const fs::path parent = resolved(destination).parent_path();
     if (::stat(parent.c_str(), &status) != 0) throw os_error(errno, parent, "expected a folder for the output");

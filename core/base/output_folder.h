@@ -20,7 +20,7 @@ public:
     OutputFolder(const OutputFolder&) = delete;
     OutputFolder& operator=(const OutputFolder&) = delete;
 
-    /// Where to write. Files in it must be synced by their writers, as OutputFile does.
+    /// Folder for the output. Writers sync their files in it, as OutputFile does.
     const std::filesystem::path& partial_path() const noexcept { return partial_; }
     const std::filesystem::path& target() const noexcept { return target_; }
 

@@ -17,14 +17,14 @@ public:
     void check() const {
         if (requested()) throw Stopped();
     }
-    /// What kernels take: they know no core.
+    /// For kernels, which do not include core.
     const std::atomic<bool>* flag() const noexcept { return &flag_; }
 
 private:
     std::atomic<bool> flag_{false};
 };
 
-/// How a worker tells how far it is. Called on the worker's thread; implementations hand it on.
+/// Reports progress. Called on the worker's thread; implementations pass it on.
 class Progress {
 public:
     virtual ~Progress() = default;

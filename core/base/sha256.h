@@ -31,7 +31,8 @@ private:
 
 std::string sha256_hex(std::string_view bytes);
 
-/// Of a whole file, in pieces. Tests `cancellation` between pieces (Stopped) and refuses a file that changes meanwhile.
+/// Hash of a whole file, in pieces. Tests `cancellation` between pieces (Stopped) and refuses a file that changes
+/// meanwhile.
 std::string sha256_hex(const InputFile& file, const Cancellation& cancellation);
 
 /// 64 digits 0-9a-f?

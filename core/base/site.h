@@ -22,9 +22,8 @@ struct Site {
     bool has_matrix = true;       ///< false: a layer without token mixing weights; its values are NaN
     bool has_implicit = false;    ///< of a recurrent one: its outputs are a signed matrix times its values
     std::int32_t type_chunk = 0;  ///< of NAtS-L's linear branch: tokens of a chunk that has a type; 0: none
-    /// What is added to a score by distance, query - key: a table of the distances from the first on, or a slope of
-    /// each head; whether a head's weights have an offset, and whether heads differ by an embedding each. None: 0 and
-    /// false.
+    /// Terms added to a score by distance, query - key: a table from distance bias_first on, or a slope per head. Then:
+    /// weights have an offset per head; heads differ by an embedding. None: 0 and false.
     std::int32_t bias_first = 0, bias_length = 0;
     bool has_slopes = false, has_offsets = false, has_head_embeddings = false;
     std::string query_stream = "tokens";

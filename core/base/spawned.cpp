@@ -114,7 +114,7 @@ pid_t Spawned::begin(const SpawnOptions& options) {
     else
         ::posix_spawn_file_actions_addopen(&plan.files, STDERR_FILENO, options.error_file.c_str(),
                                            O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    // What this process ignores or holds back is nothing to a program that knows nothing of it.
+    // The child must not inherit ignored and blocked signals.
     sigset_t all, none;
     ::sigfillset(&all);
     ::sigemptyset(&none);
@@ -133,7 +133,7 @@ pid_t Spawned::begin(const SpawnOptions& options) {
     return process;
 }
 
-/// What was wanted of it before it was there; false: nothing but its end, and it was not begun.
+/// Applies requests made before the child existed. Returns false if it should only end and was not started.
 bool Spawned::take(pid_t process) {
     const std::lock_guard lock(mutex_);
     process_ = process;

@@ -17,15 +17,14 @@ namespace headscope {
 struct SpawnOptions {
     std::string program;                 ///< a path
     std::vector<std::string> arguments;  ///< without the program's name
-    bool keep_output = false;            ///< for output(); else nobody hears it
-    std::filesystem::path error_file;    ///< made anew for what it says; empty: errors() has it
+    bool keep_output = false;            ///< kept for output(); else discarded
+    std::filesystem::path error_file;    ///< receives its error text, replaced; empty: kept for errors()
     bool own_session = false;            ///< Ctrl-C in this process's terminal does not reach it
     int nice = 0;  ///< as nice(1) counts; less than that of this process, or of its new threads: that one
 };
 
-/// A program that runs beside this process, with nothing to read. It is begun by posix_spawn: fork() copies the map of
-/// memory, and of a window of 900 MB that takes 50 ms, in which whoever wants a page waits. It goes on when this
-/// process ends. All of it from any thread.
+/// A child program without input. Started by posix_spawn: fork() copies the page tables, 50 ms for a window of 900 MB,
+/// during which every page fault waits. Survives this process. Threads: any.
 class Spawned {
 public:
     static constexpr int kNotBegun = 127;  ///< a status, as a shell says it
@@ -39,7 +38,7 @@ public:
     Spawned(const Spawned&) = delete;
     Spawned& operator=(const Spawned&) = delete;
 
-    /// Of one that start() gave.
+    /// Of a child started by start().
     pid_t process() const { return process_; }
     bool running() const;
     /// Nothing, where it has ended; one that is not begun yet will not be.
@@ -48,9 +47,9 @@ public:
     bool wait_until_begun(std::chrono::milliseconds most) const;
     /// Waits for the end; false: it goes on.
     bool wait(std::chrono::milliseconds most) const;
-    /// Of one that has ended: its exit status, or 128 and the number of the signal that ended it.
+    /// After its end: exit status, or 128 plus the number of the signal.
     int status() const;
-    /// What it wrote so far, the first 64 MiB.
+    /// Its output so far, the first 64 MiB.
     std::string output() const;
     std::string errors() const;
 

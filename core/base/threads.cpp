@@ -26,7 +26,7 @@ namespace {
 constexpr int kLowest = 19;
 constexpr int kTries = 10;
 constexpr std::chrono::milliseconds kPause{20};
-std::atomic<int> niceness_of_new{-1};  // negative: as whoever starts them
+std::atomic<int> niceness_of_new{-1};  // negative: as the starting thread
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void make_nice(pid_t process, int niceness) {
     const bool known = ::read(file, words.data(), words.size() - 1) > 0;
     const char* number = std::strstr(words.data(), " nice ");
     const std::string wish = std::to_string(niceness) + "\n";
-    // Linux takes ten such wishes a second from all of them together.
+    // Linux grants ten such requests a second, over all processes.
     if (known && number && niceness > std::atoi(number + 6))
         for (int tries = 0; ::write(file, wish.data(), wish.size()) < 0 && errno == EAGAIN && tries < kTries; ++tries)
             std::this_thread::sleep_for(kPause);

@@ -20,7 +20,7 @@ std::thread start_thread(std::function<void()> work, bool gives_way = true);
 /// nice(1) counts, and so do those that they start themselves. For a window, whose workers compute on all processors.
 /// Linux: threads have priorities of their own.
 void set_new_threads_nice(int niceness);
-/// What their priority is, as nice(1) counts; negative: that of whoever starts them.
+/// Their niceness, as nice(1) counts; negative: that of the starting thread.
 int niceness_of_new_threads();
 
 /// Lowers the priority of a process that has one thread so far, as nice(1) counts; never raises it. One that leads a

@@ -17,7 +17,7 @@ namespace headscope {
 /// All functions may be called from any thread but its own.
 class Worker {
 public:
-    /// Gets the flag to test; everything that it throws is swallowed, so catch what should be told.
+    /// Receives the flag to test. Exceptions that leave it are dropped: catch the ones to report.
     using Task = std::function<void(const Cancellation&)>;
     enum class Order { oldest_first, newest_first };
 

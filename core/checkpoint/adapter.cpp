@@ -52,7 +52,7 @@ fs::path adapter_weights(const fs::path& folder) {
 }
 
 struct Adapter::Impl {
-    /// Of one tensor of the base.
+    /// Adapter parts of one tensor of the base.
     struct Change {
         std::string module;
         const TensorInfo* a = nullptr;  ///< or what takes the tensor's place

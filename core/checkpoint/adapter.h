@@ -23,7 +23,7 @@ namespace headscope::checkpoint {
 
 inline constexpr std::string_view adapter_config_name = "adapter_config.json";
 
-/// What lies in an adapter's folder, for people: 'a LoRA adapter of "base"'. Never throws for what cannot be read.
+/// Content of an adapter's folder in words: 'a LoRA adapter of "base"'. Never throws for unreadable files.
 std::string adapter_text(const std::filesystem::path& folder);
 
 /// base_model_name_or_path of an adapter's folder; empty where it has none or cannot be read.

@@ -70,8 +70,8 @@ struct TensorInfo {
     /// In elements, one a dimension, none below 0; empty where the elements follow each other in the file. Tensors of
     /// PyTorch files may be views: transposed, a part of another, or with elements that repeat (stride 0).
     std::vector<std::int64_t> strides;
-    /// Of the bytes that lie around the tensor, if the file tells it: a tensor that is all of them is checked on
-    /// reading.
+    /// Checksum over the bytes around the tensor, if the file has one. A tensor that is all of these bytes is checked
+    /// on reading.
     struct Checksum {
         std::uint64_t begin = 0;
         std::uint64_t bytes = 0;
@@ -94,12 +94,11 @@ enum class LoadAs { stored, float32, bfloat16, float64, float16 };
 
 class Checkpoint {
 public:
-    /// `path`: a folder, a weight file (safetensors, or PyTorch's: told apart by their bytes, not their
-    /// names), or an index of shards. A lone weight file without a config.json beside it opens with an empty
-    /// configuration (has_config() is false). In a folder the first of these is taken: model.safetensors,
-    /// model.safetensors.index.json (as in transformers), the only .safetensors file there, pytorch_model.bin,
-    /// pytorch_model.bin.index.json, the only .bin, .pt, .pth or .ckpt file that is not named like a trainer's state.
-    /// The files stay open, so that a checkpoint that is replaced on disk is still read whole.
+    /// `path`: a folder, a weight file (safetensors or PyTorch's, distinguished by content), or an index of shards. A
+    /// single weight file without a config.json next to it opens with an empty configuration (has_config() is false).
+    /// In a folder the first match wins: model.safetensors, model.safetensors.index.json (as in transformers), the only
+    /// .safetensors file, pytorch_model.bin, pytorch_model.bin.index.json, the only .bin, .pt, .pth or .ckpt file not
+    /// named like a trainer's state. The files stay open, so a checkpoint that is replaced on disk is still read whole.
     static std::shared_ptr<const Checkpoint> open(const std::filesystem::path& path);
     /// The same with a LoRA adapter of PEFT's (adapter.h) merged into it: load() gives the merged weights, everything
     /// else is the base's. An empty `adapter`: none. The adapter may untie and resize `vocabulary`: tensors() and
@@ -116,8 +115,8 @@ public:
     const std::map<std::string, TensorInfo>& tensors() const;
     const std::vector<std::filesystem::path>& files() const;  ///< the base's; an adapter has its own
     const Adapter* adapter() const;                           ///< null: none
-    /// What a user should know about how the weights were found: what else the files hold that is not read (epoch,
-    /// optimizer), which other weights lie in the folder, prefixes taken off. One line each, escaped.
+    /// Notes for the user about the weights: unread content of the files (epoch, optimizer), other weights in the
+    /// folder, removed prefixes. One line each, escaped.
     const std::vector<std::string>& notes() const;
     /// "tokenizer.json" beside the weights if it is there: a plain base name that ends at a regular file.
     std::optional<std::filesystem::path> side_file(std::string_view name) const;

@@ -15,7 +15,7 @@
 namespace headscope::checkpoint {
 namespace {
 
-/// What belongs to a model beside its weights and its configuration.
+/// Files of a model besides weights and configuration.
 constexpr const char* side_file_names[] = {
     "tokenizer.json",
     "tokenizer_config.json",

@@ -9,7 +9,7 @@
 
 namespace headscope::checkpoint {
 
-/// What convert() is to do otherwise than the source is.
+/// Changes that convert() makes.
 struct ConvertChanges {
     const nlohmann::json* config = nullptr;  ///< in place of the source's
     std::set<std::string> left_out;          ///< tensors that are not written

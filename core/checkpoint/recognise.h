@@ -26,7 +26,7 @@ struct OtherKind {
 /// Recognises by its first bytes what else a file is; empty if it is or may be safetensors or PyTorch's.
 std::optional<OtherKind> recognise_other(std::string_view first_bytes, std::uint64_t file_size);
 
-/// The same of a file, whatever it is; what cannot be read at all is not told.
+/// The same for any file; empty for one that cannot be read.
 std::optional<OtherKind> recognise_other(const std::filesystem::path& path);
 
 /// Which of the formats a file has, by its first bytes; safetensors when nothing else is recognised. Throws

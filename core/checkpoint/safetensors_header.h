@@ -12,7 +12,7 @@ namespace headscope::checkpoint {
 /// The largest header that the format allows.
 constexpr std::uint64_t largest_header = 100'000'000;
 
-/// What a safetensors file says about itself, found to be true of the file's size.
+/// Header of a safetensors file, checked against the file's size.
 struct SafetensorsHeader {
     std::map<std::string, TensorInfo> tensors;    ///< `begin` counts from the file's start; `file` is 0
     std::map<std::string, std::string> metadata;  ///< `__metadata__`

@@ -63,7 +63,7 @@ public:
 private:
     using Shard = std::vector<const OutputTensor*>;
 
-    /// So that a long conversion fails at its start; that the space is still there later is nobody's promise.
+    /// Makes a long conversion fail at its start; the space may still run out later.
     void check_space() const { expect_free_space(folder_.target(), total_, "the weights"); }
 
     std::vector<Shard> shards() const {

@@ -42,7 +42,7 @@ public:
     void null() override { count(); }
 
 private:
-    static constexpr std::size_t most_others = 1000;  // the document, its lists and what is told of the model
+    static constexpr std::size_t most_others = 1000;  // the document, its lists and notes on the model
 
     void count() {
         if (++values_ <= most_tensors + most_others) return;
@@ -179,7 +179,7 @@ std::vector<std::string> require_as_mapped(const InputFile& file, const std::vec
     return extra;
 }
 
-/// Adds a shard's tensors to all. What lies in two shards may be two things, and nobody says which one is meant.
+/// Adds a shard's tensors to all. Refuses a tensor in two shards: either may be meant.
 void add_once(Contents& shard, const InputFile& file, Weights& weights) {
     const auto refuse = [&file](const std::string& tensor) {
         throw Error(ErrorCode::mismatch, shown(file.path()), "expected each tensor in one shard",

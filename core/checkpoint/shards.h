@@ -23,12 +23,11 @@ struct Weights {
 /// read.
 Weights open_single(const std::filesystem::path& path);
 
-/// An index of shards (NAME.safetensors.index.json, pytorch_model.bin.index.json): a JSON object whose weight_map says
-/// in which file beside the index each tensor lies. File names must be plain base names (links that end at regular
-/// files are followed). Each shard must be there and hold every tensor that the map gives it; what is missing is told
-/// all at once. What a shard holds beyond the map is read too, and told in a note; no tensor may be in two shards.
-/// `metadata` is not read: total_size is wrong in many files that work.
-/// Errors: format, limit, io, mismatch.
+/// An index of shards (NAME.safetensors.index.json, pytorch_model.bin.index.json): a JSON object whose weight_map gives
+/// the file of each tensor, next to the index. File names must be plain base names; links to regular files are
+/// followed. Each shard must exist and hold every tensor mapped to it; all missing ones are reported at once. Tensors
+/// beyond the map are read too, with a note; no tensor may be in two shards. `metadata` is not read: total_size is
+/// wrong in many working files. Errors: format, limit, io, mismatch.
 Weights open_sharded(const std::filesystem::path& index);
 
 /// True for a name that stays in its folder: not empty, not "." or "..", without slash, backslash or NUL.

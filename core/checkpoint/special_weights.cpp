@@ -21,7 +21,7 @@ bool is_set(const Json& object, const char* key) {
     return value != object.end() && value->is_boolean() && value->get<bool>();
 }
 
-/// "4 bits" where one of the keys that writers use for it says so.
+/// "4 bits", from the keys that writers use for it.
 std::string bits_text(const Json& quantisation) {
     for (const char* key : {"bits", "w_bit", "nbits"}) {
         const auto value = quantisation.find(key);
@@ -45,7 +45,7 @@ std::string method_text(const std::string& method) {
     return escaped(method, 60);
 }
 
-/// What a quantization_config names; empty for experts in MXFP4.
+/// Method named by a quantization_config; empty for experts in MXFP4.
 std::optional<std::string> quantised_as(const std::string& key, const Json& quantisation) {
     std::string method;
     if (quantisation.is_object()) {

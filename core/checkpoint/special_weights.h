@@ -8,13 +8,13 @@
 
 namespace headscope::checkpoint {
 
-/// What weights are that are no plain model's: where it shows, what was expected, what was found.
+/// Weights that are no plain model's: place, expectation, finding.
 struct SpecialWeights {
     std::string where, expected, found;
 };
 
-/// Quantised weights (bitsandbytes, AWQ, GPTQ, compressed-tensors, MLX, fp8 and what else config.json names), adapters
-/// and models with adapters in them (PEFT), nanoGPT's own names: told by config.json, then by names and types of
+/// Quantized weights (bitsandbytes, AWQ, GPTQ, compressed-tensors, MLX, fp8 and other methods of config.json), adapters
+/// and models with adapters in them (PEFT), nanoGPT's own names: found by config.json, then by names and types of
 /// tensors. Empty for all others, and for experts in MXFP4, which are read.
 std::optional<SpecialWeights> special_weights(const Checkpoint& checkpoint);
 

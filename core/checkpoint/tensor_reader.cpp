@@ -65,7 +65,7 @@ at::Tensor allocate(const InputFile& file, const TensorInfo& info, c10::ScalarTy
     return {};
 }
 
-/// Other bytes than 0 and 1 in a bool are undefined behaviour for whoever reads them.
+/// A bool with bytes other than 0 and 1 is undefined behavior for its readers.
 void normalise_booleans(unsigned char* bytes, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
 }

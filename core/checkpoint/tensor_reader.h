@@ -12,10 +12,9 @@
 namespace headscope::checkpoint {
 
 /// A tensor's values in memory as `type`, contiguous, on the CPU: read straight into its storage, or through a buffer
-/// of a few megabytes where they are converted or do not follow each other in the file. `info` must come from the
-/// checked header of `file`. Where the file tells a checksum of just these bytes, it must fit.
-/// `not_finite`, if given, gets how many numbers are NaN or infinite in memory, counted piece by piece while these are
-/// at hand: 5 % of the time of a load out of the system's memory.
+/// of a few megabytes if they are converted or not adjacent in the file. `info` must come from the checked header of
+/// `file`. Checks the file's checksum of just these bytes, if it has one. `not_finite`, if given, receives the count of
+/// NaN and infinite numbers, taken piece by piece: 5 % of the time of a cached load.
 /// Errors: io; mismatch if the file changed; format for a checksum; unsupported for types that LibTorch lacks; memory.
 at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation,
                        std::int64_t* not_finite = nullptr);

@@ -12,8 +12,8 @@
 
 namespace headscope::checkpoint {
 
-/// What the numbers of one tensor are like. Extremes, mean, deviation, norm and histogram are of the finite values, NaN
-/// where there are none; booleans are 0 and 1. Everything is computed in float64: integers beyond 2^53 are rounded.
+/// Statistics of one tensor's numbers. Extremes, mean, deviation, norm and histogram cover finite values, NaN without
+/// any; booleans are 0 and 1. Computed in float64: integers beyond 2^53 are rounded.
 struct TensorSummary {
     std::int64_t elements = 0, finite = 0, zeros = 0, nans = 0, positive_infinities = 0, negative_infinities = 0;
     double minimum = std::numeric_limits<double>::quiet_NaN(), maximum = minimum, mean = minimum;
@@ -24,7 +24,7 @@ struct TensorSummary {
     std::vector<std::int64_t> counts;  ///< finite values only
 };
 
-/// Of the histograms that the window and figures show.
+/// Bins of the histograms in window and figures.
 inline constexpr std::size_t kUsualBins = 100;
 
 /// Reads the tensor twice, in pieces of a few megabytes, views with strides too: memory does not grow with its size.

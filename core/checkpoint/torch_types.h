@@ -15,7 +15,7 @@ std::optional<c10::ScalarType> torch_type(DataType type);
 /// The reverse; empty for types that safetensors lacks.
 std::optional<DataType> data_type(c10::ScalarType type);
 
-/// What a tensor stored as `stored` becomes under `as`: itself unless it is a floating-point type.
+/// Type of a tensor stored as `stored` and loaded under `as`: unchanged unless it is a floating-point type.
 DataType loaded_type(DataType stored, LoadAs as);
 
 }  // namespace headscope::checkpoint

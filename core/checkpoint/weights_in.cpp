@@ -33,7 +33,7 @@ bool is_pytorch(const std::string& name) {
     return ends_with_one_of(name, {".bin", ".pt", ".pth", ".ckpt"});
 }
 
-/// What training loops leave beside the weights.
+/// Files that training loops leave next to the weights.
 bool is_training_state(const std::string& name) {
     constexpr std::string_view begins[] = {"training_args", "optimizer", "scheduler", "scaler",       "rng_state",
                                            "random_states", "zero_",     "adapter_",  "trainer_state"};
@@ -76,7 +76,7 @@ std::vector<std::string> chosen(const std::vector<std::string>& names, const Tes
     return some;
 }
 
-/// ': "x.gguf" is a GGUF file ...' of the first that its bytes, or its name, tell; empty where none is told.
+/// ': "x.gguf" is a GGUF file ...' for the first file recognized by bytes or name; empty without one.
 std::string told_kind(const fs::path& folder, const std::vector<std::string>& names) {
     for (std::size_t i = 0; i < names.size() && i < most_looked_into; ++i) {
         std::string kind;
@@ -142,7 +142,7 @@ std::vector<fs::path> models_below(const fs::path& folder) {
     return found;
 }
 
-/// What else lies in a folder that people take for a checkpoint, for the message that says that it is none.
+/// Other files in a folder that looks like a checkpoint, for the message that it is none.
 std::string other_weights(const fs::path& folder, const std::vector<std::string>& names) {
     const auto others = chosen(names, [](const std::string& name) {
         return ends_with_one_of(name, {".gguf", ".ggml", ".h5", ".msgpack", ".onnx", ".tar", ".npz", ".zip"}) ||

@@ -7,9 +7,8 @@
 
 namespace headscope::checkpoint {
 
-/// The weights of a folder, the file or index to open, in the order of Checkpoint::open. Other weights that lie there
-/// too and would have been taken are told in `notes`. Errors: format when there are none; usage when it is not clear
-/// which; io.
+/// The weights of a folder (the file or index to open), in the order of Checkpoint::open. `notes` lists other weights
+/// there that would also match. Errors: format without any; usage if ambiguous; io.
 std::filesystem::path weights_in(const std::filesystem::path& folder, std::vector<std::string>& notes);
 
 /// True for a folder with an adapter of PEFT's and no weights of a model. Throws nothing.

@@ -43,7 +43,7 @@ at::Tensor random_tokens(std::int64_t batch, std::int64_t length, std::int64_t v
     return ids;
 }
 
-/// Tokens that still have a position behind so many.
+/// Tokens that still have a position after `length` tokens.
 std::int64_t room_behind(const model::ModelConfig& config, std::int64_t length) {
     const bool endless = config.max_positions == 0 || !config.positions_are_a_table;
     return endless ? std::numeric_limits<std::int64_t>::max() : config.max_positions - length;
@@ -148,7 +148,7 @@ Latency measure_latency(std::span<const std::shared_ptr<model::Model>> models, c
         std::vector<std::int64_t> lengths = options.lengths;
         std::sort(lengths.begin(), lengths.end());
         lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
-        /// What a model took at the last length, a byte a token.
+        /// Memory of each model at the last length, in bytes per token.
         std::vector<double> bytes_per_token(models.size(), 0);
         double done = 0;
         for (const std::int64_t length : lengths) {

@@ -26,7 +26,7 @@ struct LatencyOptions {
     const Cancellation* cancellation = nullptr;
 };
 
-/// Of values in seconds; NaN without any.
+/// Percentiles of values in seconds; NaN without values.
 struct Percentiles {
     double median = 0, p10 = 0, p90 = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a model costs here, beside what the papers say (mixer_cost.h): operations counted from the operators that ran,
-// tensors' memory, cache bytes really held. Threads: the compute thread. Errors: Error, Stopped.
+// Measured costs of a model, next to the papers' formulas (mixer_cost.h): operations of the operators that ran, memory
+// of tensors, bytes of caches. Threads: the compute thread. Errors: Error, Stopped.
 
 #include <cstdint>
 #include <string>
@@ -30,8 +30,8 @@ MeasuredModel measure(model::Trainable& trainable, const MeasureOptions& options
 MeasuredModel measure_mixer(const std::string& config_json, const std::string& mixer, std::int64_t layers,
                             const MeasureOptions& options);
 
-/// Fills in what was measured at every row of a table but those of mixers that cannot have its sizes, on stacks of two layers (the second one's mixer is taken).
-/// `config_json`: a native configuration of the table's sizes.
+/// Fills in what was measured at every row of a table but those of mixers that cannot have its sizes, on stacks of two
+/// layers (the second one's mixer is taken). `config_json`: a native configuration of the table's sizes.
 void measure_table(CostTable& table, const std::string& config_json, Progress& progress,
                    const Cancellation& cancellation);
 

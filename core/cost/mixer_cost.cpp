@@ -83,6 +83,22 @@ const std::vector<MixerCost>& mixer_costs() {
     return costs;
 }
 
+const std::vector<std::string>& paper_mixers() {
+    static const std::vector<std::string> mixers{"standard",   "mlp",          "approximate",  "non_approximate",
+                                                 "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"};
+    return mixers;
+}
+
+std::vector<std::string> shown_mixers(const std::vector<std::string>& models) {
+    const auto holds = [](const std::vector<std::string>& all, const std::string& mixer) {
+        return std::find(all.begin(), all.end(), mixer) != all.end();
+    };
+    std::vector<std::string> shown;
+    for (const MixerCost& cost : mixer_costs())
+        if (holds(paper_mixers(), cost.mixer) || holds(models, cost.mixer)) shown.push_back(cost.mixer);
+    return shown;
+}
+
 bool has_cost(std::string_view mixer) {
     const auto& all = mixer_costs();
     return std::any_of(all.begin(), all.end(), [&](const MixerCost& cost) { return cost.mixer == mixer; });

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What the papers say that a token mixer costs: Tables 5-8 of "Deconstructing Attention" (its appendices E to H). They
-// count the attention sublayer of one layer without its output projection, matrix products only, and give bytes for
-// half precision. Letters: B sequences, L tokens, d hidden size, h heads (d = h d_h), t tensor-parallel size.
-// Other papers' mixers have rows of ours, counted as the program counts what it runs, all pairs of tokens as the paper
-// does, with letters of their own (kOwnLetters), which their options say; states as wide as other numbers, though they
-// are float32 here.
-// Knows no tensor: the window and figures use it. Threads: any. Errors: Error usage for a mixer that has no entry.
+// The papers' cost of a token mixer: Tables 5-8 of "Deconstructing Attention" (appendices E to H). They count the
+// attention sublayer of one layer without its output projection, matrix products only, in bytes of half precision.
+// Letters: B sequences, L tokens, d hidden size, h heads (d = h d_h), t tensor-parallel size. Rows of other papers'
+// mixers are ours: operations as the program runs them, all pairs of tokens as the paper counts, letters of their own
+// (kOwnLetters); states count in half precision although they are float32 here.
+// Includes no tensor: the window and figures use it. Threads: any. Errors: Error usage for a mixer without an entry.
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +19,7 @@
 
 namespace headscope::cost {
 
-/// What is asked for. The defaults are the paper's 500M model at its training length.
+/// Sizes to compute costs for. Defaults: the paper's 500M model at its training length.
 struct CostSetting {
     std::int64_t batch = 1;
     std::int64_t length = 2048;
@@ -37,7 +36,7 @@ struct CostSetting {
     bool operator==(const CostSetting&) const = default;
 };
 
-/// What the letters of those mixers mean.
+/// Meaning of those mixers' letters.
 inline constexpr const char* kOwnLetters =
     "n heads with a state, of k numbers a key and v a value; g heads of keys; u 1 with a gate, w 1 with a map of how "
     "much is written, else 0; c taps of the convolution, p tokens that it looks back; C tokens a chunk or mini-batch; "
@@ -62,6 +61,10 @@ const std::vector<MixerCost>& mixer_costs();
 /// Throws Error usage that names those that have one.
 const MixerCost& mixer_cost(std::string_view mixer);
 bool has_cost(std::string_view mixer);
+/// Those of "Deconstructing Attention", in its order.
+const std::vector<std::string>& paper_mixers();
+/// paper_mixers() and those of `models` that have a cost, in the order of mixer_costs(): as many as a figure can show.
+std::vector<std::string> shown_mixers(const std::vector<std::string>& models);
 
 /// One mixer's formulas at one setting, as numbers.
 struct CostNumbers {

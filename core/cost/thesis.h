@@ -13,7 +13,7 @@
 
 namespace headscope::cost {
 
-/// Of one attention sublayer without its output projection; n heads of size d, hidden size n d (Table 3.4).
+/// One attention sublayer without its output projection; n heads of size d, hidden size n d (Table 3.4).
 struct HeadVariant {
     std::string name;   ///< as files call the mixer
     std::string label;  ///< "EL-att"

@@ -16,7 +16,7 @@
 namespace headscope::cost {
 namespace {
 
-/// Told of every allocation and release that follows; what was there before is not known to it.
+/// Receives every allocation and release from now on; earlier ones are unknown to it.
 class Memory final : public c10::MemoryReportingInfoBase {
 public:
     void reportMemoryUsage(void*, std::int64_t size, std::size_t, std::size_t, c10::Device) override {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a computation really did: floating-point operations counted from the operators that ran, and memory of tensors.
-// LibTorch's operators are seen through its recorder, ours count for themselves (kernels/flop_counter.h). Matrix
-// products only, a multiply-add being two, so that numbers stand beside the papers' formulas.
+// Work that a computation really did: floating-point operations of the operators that ran, and memory of tensors.
+// LibTorch's operators are counted by its recorder, ours by themselves (kernels/flop_counter.h). Matrix products only,
+// a multiply-add being two, as in the papers' formulas.
 
 #include <cstdint>
 #include <memory>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Where a model's inputs and targets come from: an endless row of sequences, of which sequence number i is a pure
-// function of the seed and of i. So there is no state to save: step s of a job with batches of B sequences (all
-// processes and accumulated parts together) reads the sequences [s B, (s + 1) B), each process and part its share of
-// them, and reads the same ones after a restart, with another number of data workers or of processes.
+// A model's inputs and targets: an endless row of sequences, of which sequence i is a pure function of the seed and i.
+// So there is no state to save: step s of a job with batches of B sequences (all processes and accumulated parts
+// together) reads the sequences [s B, (s + 1) B), each process and part its share, and the same ones after a restart,
+// with another number of data workers or processes.
 
 #include <cstdint>
 #include <memory>
@@ -28,12 +28,12 @@ struct DataBatch {
     std::vector<float> values;  ///< [B] in place of classes: the number that is to be said of each text
     std::int64_t counted = 0;   ///< targets, or values, that count
 
-    /// Of an encoder-decoder: what its decoder reads, the start token first.
+    /// For an encoder-decoder: the decoder's input, the start token first.
     std::int64_t target_length = 0;            ///< Lt
     std::vector<std::int64_t> target_ids;      ///< [B, Lt]
     std::vector<std::int64_t> target_lengths;  ///< [B] or empty
 
-    /// Of a hash embedding (model::Batch::features): one of the two, or none.
+    /// For a hash embedding (model::Batch::features): one of the two, or none.
     std::int64_t bits_per_token = 0;
     std::vector<std::uint8_t> bits;    ///< [B, L, bits_per_token]
     std::vector<std::int64_t> points;  ///< [B, L] code points

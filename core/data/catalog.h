@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What data there are by name: datasets/*.json, compiled in. One file a corpus or a generator.
+// Data sets by name: datasets/*.json, compiled in. One file per corpus or generator.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@ namespace headscope::data {
 struct DatasetOption {
     std::string name;
     std::string description;
-    double standard = 0;  ///< what it is if nothing is said
+    double standard = 0;  ///< default
     double lowest = 0;
     double highest = 0;
     bool whole = true;  ///< a whole number
@@ -41,8 +41,7 @@ const std::vector<Dataset>& datasets();
 /// Error usage with the names that there are, nearest first.
 const Dataset& find_dataset(const std::string& name);
 
-/// In a line for lists: a generator's options and what they are if nothing is said; the package of a corpus, and
-/// whether it is there.
+/// One line for lists: a generator's options and defaults; a corpus's package, and whether it is installed.
 std::string options_text(const Dataset& set);
 
 /// A generator's facts and sequences, without a DataSet: for evaluation. `settings.options` are checked: Error usage
@@ -53,8 +52,8 @@ struct Generator {
     bool bytes = false;               ///< ids are those of the tokenizer "bytes"; else each has a piece of its own
     std::vector<double> entropies;    ///< Markov text only, see DataSummary
     std::string settings;             ///< all options as JSON, in order: what names the data
-    /// Of those that make items too, for the objectives translation (classes 0) and classify: a pure function of split,
-    /// seed and index; words of `pieces` with spaces between them. Else empty.
+    /// For generators that make items too, for the objectives translation (classes 0) and classify: a pure function of
+    /// split, seed and index; words of `pieces` with spaces between them. Else empty.
     std::function<TextItem(Split split, std::uint64_t seed, std::int64_t index)> item;
     std::int64_t classes = 0;
     std::unique_ptr<const BatchSource> source(Split split, std::uint64_t seed) const { return make(split, seed); }

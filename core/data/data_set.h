@@ -43,7 +43,7 @@ struct DataSummary {
     std::vector<double> entropies;
 };
 
-/// What a model with a hash embedding reads, in place of a tokenizer that the settings name.
+/// Input of a model with a hash embedding, instead of a tokenizer that the settings name.
 struct HashedWords {
     std::shared_ptr<const tokenizer::WordTokenizer> tokenizer;
     std::vector<TokenizerFile> files;  ///< ngrams.json of lsh; of pieces ("words": "tokenizer") their tokenizer's
@@ -68,14 +68,14 @@ public:
 
     const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }
     std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer() const { return tokenizer_; }
-    /// What a snapshot's folder needs beside its weights so that analyze, generate and transformers read text.
+    /// Files that a snapshot's folder needs next to its weights so that analyze, generate and transformers read text.
     const std::vector<TokenizerFile>& tokenizer_files() const { return tokenizer_files_; }
     /// Number of ids: the least vocab_size that a model of these data may have.
     std::int64_t vocabulary() const { return vocabulary_; }
     /// The id that ends each document, or what a decoder says of a translation; -1: none does.
     std::int64_t separator() const { return separator_; }
-    /// Of objectives other than next_token: the tokens beside those of text. `first` is also what a translation's
-    /// decoder reads first: <s> or [CLS] of its tokenizer, or <pad> where there is neither.
+    /// For objectives other than next_token: the tokens besides those of text. `first` also starts a translation's
+    /// decoder: <s> or [CLS] of its tokenizer, or <pad> without either.
     const SpecialIds& special() const { return special_; }
     /// Names the data and the order they come in (but for the seed): SHA-256. A resumed job must find the same one.
     const std::string& hash() const { return hash_; }

@@ -23,7 +23,7 @@ struct TextRows {
 /// without a token behind them. Error usage when the part is shorter than one.
 TextRows window_rows(std::shared_ptr<const TokenFile> file, Split split, std::int64_t tokens, std::uint64_t seed);
 
-/// What encoders read: <s>, N - 2 tokens, </s>, spoilt by Random(seed, index): another time each epoch.
+/// Input of encoders: <s>, N - 2 tokens, </s>, corrupted by Random(seed, index): differently each epoch.
 class EncoderSource final : public BatchSource {
 public:
     /// `length`: N, at least 3.

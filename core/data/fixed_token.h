@@ -13,9 +13,8 @@
 
 namespace headscope::data {
 
-/// Which token it is: the id that is said, else the tokenizer's mask token, else its token for what it does not know
-/// (mask_token and unk_token of tokenizer_config.json, or the first known of [MASK], <mask>, [UNK], <unk>). Error usage
-/// where there is none.
+/// The given id, else the tokenizer's mask token, else its unknown token (mask_token and unk_token of
+/// tokenizer_config.json, or the first known of [MASK], <mask>, [UNK], <unk>). Error usage without one.
 std::int64_t fixed_id(const FixedToken& token, const tokenizer::Tokenizer& tokenizer,
                       const std::vector<TokenizerFile>& files);
 

@@ -9,7 +9,7 @@
 namespace headscope::data {
 namespace {
 
-/// Beyond so many different n-grams (some 400 MB) the rare ones are forgotten: far more than are asked for.
+/// Above this many different n-grams (some 400 MB) the rare ones are dropped: far more than are requested.
 constexpr std::size_t kMostNgrams = 4'000'000;
 
 class CountingSink final : public PartSink {

@@ -12,7 +12,7 @@
 #include "core/base/json_events.h"
 #include "core/base/os_error.h"
 #include "core/base/text.h"
-#include "core/data/text_parts.h"
+#include "core/data/json_objects.h"
 
 namespace headscope::data {
 namespace {
@@ -68,7 +68,7 @@ private:
     int depth_ = 0;
 };
 
-/// Where the two texts stand; several columns of one are joined by spaces.
+/// Columns of the two texts; several columns of one are joined by spaces.
 struct Columns {
     std::vector<std::string> text, other;
 };
@@ -182,10 +182,10 @@ bool reads_items(const ObjectiveSettings& objective) {
     return objective.kind == "translation" || objective.kind == "classify";
 }
 
-void read_items(const InputFile& file, const ObjectiveSettings& objective,
+void read_items(const InputFile& file, SourceKind kind, const ObjectiveSettings& objective,
                 const std::function<void(const TextItem&)>& take, const std::function<void(std::uint64_t)>& progress) {
-    read_lines(
-        file,
+    read_records(
+        file, kind,
         [&](std::string_view line, std::uint64_t number) {
             take(LineReader(shown(file.path()) + ":" + std::to_string(number), objective, line).item());
         },

@@ -7,14 +7,13 @@
 #include "core/base/json_events.h"
 #include "core/base/os_error.h"
 #include "core/base/text.h"
+#include "core/data/json_objects.h"
 #include "core/data/text_parts.h"
 
 namespace headscope::data {
 namespace {
 
 constexpr std::size_t piece = std::size_t{256} << 10U;
-// As long as the longest text that is analysed; reading one takes some five times its length.
-constexpr std::size_t longest_line = std::size_t{64} << 20U;
 
 /// The "text" of an object.
 class TextField final : public JsonEvents {
@@ -126,15 +125,19 @@ void read_lines(const InputFile& file, const std::function<void(std::string_view
     if (!waiting.empty()) hand_on(waiting);
 }
 
-void read_json_lines(const InputFile& file, PartSink& sink, const std::function<void(std::uint64_t)>& progress) {
-    read_lines(
-        file,
-        [&](std::string_view text, std::uint64_t line) {
-            // Columns count characters, as editors do.
+void read_json_texts(const InputFile& file, SourceKind kind, PartSink& sink,
+                     const std::function<void(std::uint64_t)>& progress) {
+    read_records(
+        file, kind,
+        [&](std::string_view text, std::uint64_t first) {
+            // Columns count characters, as editors do. An object of an array may have several lines.
             take_line(
                 text,
                 [&](std::size_t byte) {
-                    const std::string_view before = text.substr(0, byte);
+                    std::string_view before = text.substr(0, byte);
+                    const auto line =
+                        first + static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
+                    before.remove_prefix(before.rfind('\n') + 1);  // npos + 1 is 0
                     const auto characters = std::count_if(before.begin(), before.end(), [](char c) {
                         return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
                     });

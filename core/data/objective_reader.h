@@ -22,7 +22,7 @@ public:
     const TokenCode& code() const noexcept { return form_.code; }
     /// Tokens of text in a sequence of encoders.
     std::int64_t row_tokens() const noexcept { return form_.length - 2; }
-    /// The id that ends what is said; -1: nothing is.
+    /// The id that ends a target; -1: none.
     std::int64_t separator() const { return form_.objective.kind == "translation" ? special().last : -1; }
     /// All of the objective that sequences follow from.
     std::string key() const;

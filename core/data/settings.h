@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a job file's [data] says, as plain values. Nothing here reads anything.
+// Values of a job's [data]. Nothing here reads a file.
 
 #include <cstdint>
 #include <filesystem>
@@ -24,7 +24,7 @@ struct FixedToken {
     std::optional<std::int64_t> id;  ///< without one the tokenizer's mask token, else its unk token
 };
 
-/// What a model is trained for: [objective] of a job. The sequences that it reads follow from it.
+/// Training objective: [objective] of a job. It determines the sequences that the model reads.
 struct ObjectiveSettings {
     std::string kind = "next_token";  ///< masked, shuffle_random, translation, classify
     double mask = 0.15;               ///< masked: share of tokens that are drawn; of these 80 % masked, 10 % random

@@ -9,6 +9,7 @@
 #include "core/base/cancellation_scope.h"
 #include "core/base/input_file.h"
 #include "core/base/os_error.h"
+#include "core/data/json_objects.h"
 
 namespace headscope::data {
 namespace {
@@ -23,7 +24,7 @@ bool is_json_lines(const fs::path& path) {
     return path.extension() == ".jsonl" || path.extension() == ".ndjson";
 }
 
-/// What lies in a folder, sorted, without hidden entries.
+/// Entries of a folder, sorted, without hidden ones.
 std::vector<fs::directory_entry> entries(const fs::path& folder) {
     check_cancellation();
     std::vector<fs::directory_entry> all;
@@ -106,6 +107,12 @@ std::vector<fs::path> files_of(const std::string& wanted, const fs::path& base, 
 
 }  // namespace
 
+SourceKind source_kind(const fs::path& path) {
+    if (is_json_lines(path)) return SourceKind::json_lines;
+    if (path.extension() == ".json") return json_kind(InputFile(path, "text file"));
+    return SourceKind::text;
+}
+
 std::vector<SourceFile> find_sources(const std::vector<std::string>& wanted, const fs::path& base,
                                      const std::string& key) {
     std::vector<SourceFile> sources;
@@ -116,8 +123,7 @@ std::vector<SourceFile> find_sources(const std::vector<std::string>& wanted, con
             fs::path real = fs::canonical(path, error);
             if (error) throw os_error(error.value(), path, "expected a text file");
             if (!seen.insert(std::move(real)).second) continue;
-            const SourceKind kind = is_json_lines(path) ? SourceKind::json_lines : SourceKind::text;
-            sources.push_back({path.lexically_normal(), kind});
+            sources.push_back({path.lexically_normal(), source_kind(path)});
         }
     }
     return sources;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a tokenizer has beside the tokens of text: which they are, what is put around a text or a pair, and how the
-// tokenizers that are made here get them. Threads: any.
+// Special tokens of a tokenizer: which they are, what surrounds a text or a pair, and how the tokenizers made here get
+// them. Threads: any.
 
 #include <cstdint>
 #include <string>
@@ -23,7 +23,7 @@ struct Frame {
     std::vector<std::int64_t> before, after;                     ///< of one text
     std::vector<std::int64_t> pair_before, between, pair_after;  ///< of two
 };
-/// What `tokenizer` puts around texts by itself.
+/// Tokens that `tokenizer` puts around texts by itself.
 Frame frame_of(const tokenizer::Tokenizer& tokenizer);
 
 /// A tokenizer.json of ours with <s> <pad> </s> <unk> <mask> behind its other tokens, which puts <s> and </s> around

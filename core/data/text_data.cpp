@@ -44,7 +44,8 @@ constexpr int token_file_version = 1;  // of how tokens are made of text: raise 
 void check_kinds(const std::vector<SourceFile>& files, const ObjectiveSettings& objective, const std::string& key) {
     if (!reads_items(objective)) return;
     for (const SourceFile& file : files)
-        if (file.kind != SourceKind::json_lines) refuse_text(key, objective, shown(file.path));
+        if (file.kind != SourceKind::json_lines && file.kind != SourceKind::json_array)
+            refuse_text(key, objective, shown(file.path));
 }
 
 struct FoundFiles {
@@ -119,7 +120,7 @@ public:
         summary_.validation_tokens = file_->range(Split::validation).size() / info.numbers_per_token;
         summary_.token_file = file_->path();
         summary_.reused = reused;
-        // What is too short is told before a model is made.
+        // Refuse short texts before a model is made.
         source(Split::training, 0);
         source(Split::validation, 0);
     }
@@ -154,7 +155,7 @@ public:
     std::shared_ptr<const DataSet> run() {
         const CancellationScope scope(stop_);
         find();
-        // Told before anything long begins.
+        // Fails before long work.
         ChosenTokenizer chosen = choose();
         std::optional<ObjectiveReader> objective;
         if (settings_.objective.kind != "next_token") objective.emplace(settings_, chosen);
@@ -324,12 +325,12 @@ private:
             to.label(item.has_other ? 1 : 0);
             feed(item.other, to);
         };
-        read_items(file, settings_.objective, take, told);
+        read_items(file, kind, settings_.objective, take, told);
     }
 
     static void check(const InputFile& file, const KnownSource& source) {
         if (file.stamp() == source.stamp) return;
-        throw Error(ErrorCode::mismatch, shown(source.file.path), "expected a file that nobody changes",
+        throw Error(ErrorCode::mismatch, shown(source.file.path), "expected a file that stays unchanged",
                     "found it changed while it was read");
     }
     void check_sources() const {
@@ -368,7 +369,7 @@ void read_texts(const std::vector<SourceFile>& sources, const ObjectiveSettings&
                 feed(item.text, sink);
                 feed(item.other, sink);
             };
-            read_items(file, objective, take, told);
+            read_items(file, source.kind, objective, take, told);
         } else {
             read_parts(file, source.kind, sink, told);
         }

@@ -92,7 +92,8 @@ void read_parts(const InputFile& file, SourceKind kind, PartSink& sink,
             read_text(file, sink, progress);
             break;
         case SourceKind::json_lines:
-            read_json_lines(file, sink, progress);
+        case SourceKind::json_array:
+            read_json_texts(file, kind, sink, progress);
             break;
         case SourceKind::bible:
             read_bible(file, sink);

@@ -30,20 +30,20 @@ public:
     virtual void end_document() = 0;
 };
 
-/// Reads all of a source. A byte order mark at a file's begin is left out. `bytes_read` is told how far it is in the
-/// file. Error: format with file and byte (or line and column), for what is no UTF-8 or no JSON; mismatch when the
-/// file changes meanwhile.
+/// Reads all of a source, without a byte order mark at a file's start. `bytes_read` receives the position in the file.
+/// Error: format with file and byte (or line and column) for invalid UTF-8 or JSON; mismatch if the file changes
+/// meanwhile.
 void read_parts(const InputFile& file, SourceKind kind, PartSink& sink,
                 const std::function<void(std::uint64_t bytes_read)>& progress);
 
-/// Where the text may be cut: a place in (least, text.size()), as far back as the rules above find one.
+/// A place to cut the text, in (least, text.size()), as far back as the rules above allow.
 std::size_t cut_place(std::string_view text, std::size_t least);
 
 /// Hands on a document's text in parts, as it comes.
 class PartCutter {
 public:
     explicit PartCutter(PartSink& sink) : sink_(sink) {}
-    /// Any bytes: what is no UTF-8 is told to `refuse` with its place in the document.
+    /// Any bytes: `refuse` receives the place of invalid UTF-8 in the document.
     void add(std::string_view bytes, const std::function<void(std::uint64_t byte)>& refuse);
     void finish(const std::function<void(std::uint64_t byte)>& refuse);
 
@@ -55,13 +55,16 @@ private:
     std::uint64_t handed_on_ = 0;
 };
 
+/// As long as the longest text that is analysed; reading one takes some five times its length.
+constexpr std::size_t longest_line = std::size_t{64} << 20U;
+
 /// The lines of a file that are not blank, with their numbers from 1 on; they end at \n, a byte order mark is left out.
 /// Error limit for one beyond 64 MiB.
 void read_lines(const InputFile& file, const std::function<void(std::string_view line, std::uint64_t number)>& take,
                 const std::function<void(std::uint64_t bytes_read)>& progress);
 
 // The kinds.
-void read_json_lines(const InputFile& file, PartSink& sink,
+void read_json_texts(const InputFile& file, SourceKind kind, PartSink& sink,
                      const std::function<void(std::uint64_t bytes_read)>& progress);
 void read_bible(const InputFile& file, PartSink& sink);
 

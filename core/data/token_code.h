@@ -24,7 +24,7 @@ namespace headscope::data {
 
 class TokenCode {
 public:
-    /// Hash embeddings are told by tokenizer->word_hash().
+    /// tokenizer->word_hash() indicates a hash embedding.
     explicit TokenCode(std::shared_ptr<const tokenizer::Tokenizer> tokenizer);
 
     std::int64_t width() const noexcept { return width_; }            ///< numbers a token

@@ -54,7 +54,7 @@ std::shared_ptr<const TokenFile> TokenFile::open(const std::filesystem::path& pa
     // It may have been replaced since it was read: by a whole one, perhaps shorter.
     if (::fstat(descriptor, &status) != 0 || static_cast<std::uint64_t>(status.st_size) < end) {
         ::close(descriptor);
-        throw Error(ErrorCode::mismatch, shown(path), "expected a file that nobody changes", "found it changed");
+        throw Error(ErrorCode::mismatch, shown(path), "expected a file that stays unchanged", "found it changed");
     }
     void* mapped = ::mmap(nullptr, end, PROT_READ, MAP_SHARED, descriptor, 0);
     const int number = errno;

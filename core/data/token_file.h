@@ -41,11 +41,11 @@ public:
     TokenRange range(Split split) const noexcept;
     /// Copies tokens [begin, begin + count); Error format for an id that is not below the vocabulary.
     void copy(std::int64_t begin, std::int64_t count, std::int64_t* to) const;
-    /// Where document `index` lies.
+    /// Range of document `index`.
     TokenRange document(std::int64_t index) const;
-    /// Of a file of items: the label of document `index`.
+    /// In a file of items: the label of document `index`.
     float label(std::int64_t index) const;
-    /// Of a file of items: numbers of those of one part.
+    /// In a file of items: the documents of one split.
     TokenRange items(Split split) const;
     /// Throws Error format unless the tokens are those that were written: reads all of them.
     void verify(Progress& progress, const Cancellation& cancellation) const;

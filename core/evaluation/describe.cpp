@@ -72,7 +72,10 @@ std::string evaluated_name(const checkpoint::Checkpoint& checkpoint) {
     const fs::path folder = checkpoint.path();
     const bool snapshot = folder.parent_path().filename() == "snapshots";
     if (!snapshot) return checkpoint.display_name();
-    const std::string run = fs::absolute(folder).parent_path().parent_path().filename().string();
+    // The folder of a run from the window ends in a time stamp; the job's name is the model's.
+    const auto job = job_of(folder);
+    const std::string run =
+        job && !job->name.empty() ? job->name : fs::absolute(folder).parent_path().parent_path().filename().string();
     return checkpoint.adapter() ? run + " + " + checkpoint.adapter()->display_name() : run;
 }
 

@@ -53,6 +53,13 @@ public:
     virtual std::vector<std::filesystem::path> files() const = 0;  ///< no output may replace one
 };
 
+/// A text by the name that its results have.
+struct NamedText {
+    std::string name;
+    std::string sha256;  ///< of what it is made of
+    std::unique_ptr<Documents> documents;
+};
+
 /// Files as they are: each text file is a document, each line of JSON, each book of the bible.
 std::unique_ptr<Documents> file_documents(std::vector<data::SourceFile> files,
                                           std::shared_ptr<const tokenizer::Tokenizer> tokenizer, std::string name);

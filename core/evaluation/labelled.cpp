@@ -15,6 +15,7 @@
 #include "core/evaluation/metrics/bleu.h"
 #include "core/evaluation/metrics/classification.h"
 #include "core/evaluation/said_answers.h"
+#include "core/evaluation/sources.h"
 #include "core/model/objectives/objective.h"
 #include "core/training/trainer/learner.h"
 
@@ -129,10 +130,9 @@ std::string short_number(double value) {
 }  // namespace
 
 LabelledItems labelled_file(const std::string& data, const std::string& task) {
-    std::error_code ignored;
-    const std::size_t equals = data.find('=');
-    if (equals == 0 || equals == std::string::npos || std::filesystem::exists(data, ignored)) return {task, data, {}};
-    return {data.substr(0, equals), data.substr(equals + 1), {}};
+    const NamedData named = named_data(data);
+    const std::filesystem::path file = named.data;
+    return {named.data == data ? task : named.name, file, {}, file.stem().string()};
 }
 
 std::string objective_of(const std::string& task) {
@@ -239,7 +239,9 @@ std::vector<NamedValue> translate(model::Model& model, const LabelledWork& work,
         form);
     model::BeamOptions beams = work.beams;
     if (beams.end_tokens.empty()) beams.end_tokens = {form.special.last};
-    beams.tokens = length;
+    beams.tokens = std::min(length, beams.tokens);
+    beams.beyond_positions = options.beyond_positions;
+    beams.skip_layers = options.skip_layers;
     beams.cancellation = options.cancellation;
     TokenScores scores;
     BleuCounts bleu;

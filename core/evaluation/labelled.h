@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct LabelledItems {
     std::string name;
     std::filesystem::path file;
     std::vector<data::TextItem> items;
+    std::string text{};    ///< the file's stem; empty: the items are generated
+    std::string sha256{};  ///< of the file
 };
 
 /// "NAME=FILE", or a file, whose results are called `task`.
@@ -35,7 +38,8 @@ LabelledItems labelled_file(const std::string& data, const std::string& task);
 struct LabelledWork {
     data::ChosenTokenizer tokenizer;  ///< with tokenizer_config.json; tokenizer null: the checkpoint has none
     std::vector<LabelledItems> classes, translations;
-    model::BeamOptions beams;  ///< of translations; tokens and cancellation are set
+    /// Of translations, which have at most `length` tokens; cancellation, positions and skipped layers are set.
+    model::BeamOptions beams{.tokens = std::numeric_limits<std::int64_t>::max()};
 };
 
 /// The kind of objective that a task asks about; empty: another task.

@@ -64,6 +64,7 @@ std::string said_answer(model::Model& model, const SaidAnswers& said, const std:
     model::GenerateOptions generate;
     generate.tokens = tokens;
     generate.end_tokens = said.end_tokens;
+    generate.settings = said.settings;
     generate.beyond_positions = options.beyond_positions;
     generate.skip_layers = options.skip_layers;
     generate.cancellation = options.cancellation;

@@ -15,6 +15,7 @@
 
 #include "core/data/ruler/ruler.h"
 #include "core/evaluation/score.h"
+#include "core/model/generate/settings.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::evaluation {
@@ -29,6 +30,7 @@ struct AskedItem {
 struct SaidAnswers {
     std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
     std::vector<std::int64_t> end_tokens;        ///< each ends an answer
+    model::GenerationSettings settings;          ///< what the model's files do to logits
     std::optional<std::int64_t> prefix;          ///< a text that begins with this token's gets no special ones added
     std::shared_ptr<const data::Essays> essays;  ///< hay of items that are made; null where no task has such
     std::map<std::string, std::vector<AskedItem>> files;  ///< items of tasks that are read and not made

@@ -3,10 +3,18 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/error.h"
+#include "core/base/input_file.h"
+#include "core/base/sha256.h"
+#include "core/checkpoint/fingerprint.h"
 #include "core/data/catalog.h"
 #include "core/data/fixed_token.h"
 #include "core/data/text_data.h"
+#include "core/data/token_file.h"
+#include "core/store/evaluation_texts.h"
+#include "core/store/utf8.h"
 
 namespace headscope::evaluation {
 namespace {
@@ -23,27 +31,53 @@ std::vector<data::SourceFile> source_files(const std::string& entry, const std::
     return is_corpus(entry) ? data::corpus_files(entry) : data::find_sources({entry}, {}, key);
 }
 
-std::unique_ptr<Documents> documents_of(const std::vector<std::string>& data,
-                                        std::shared_ptr<const tokenizer::Tokenizer> tokenizer) {
-    std::vector<data::SourceFile> files;
-    std::string name;
-    for (const std::string& entry : data) {
-        const auto found = source_files(entry, "--data");
-        files.insert(files.end(), found.begin(), found.end());
-        name += (name.empty() ? "" : ", ") + entry;
-    }
-    return file_documents(std::move(files), std::move(tokenizer), name);
+NamedData named_data(const std::string& entry) {
+    std::error_code ignored;
+    const std::size_t equals = entry.find('=');
+    if (equals != 0 && equals != std::string::npos && !std::filesystem::exists(entry, ignored))
+        return {entry.substr(0, equals), entry.substr(equals + 1)};
+    std::filesystem::path path = std::filesystem::path(entry).lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();  // "books/"
+    const std::string name =
+        std::filesystem::is_regular_file(entry, ignored) ? path.stem().string() : path.filename().string();
+    return {name.empty() || name == "." || name == ".." ? entry : name, entry};
 }
 
-std::unique_ptr<Documents> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
-                                         Progress& progress, const Cancellation& cancellation,
-                                         const data::HashedWords* words) {
+std::vector<NamedText> texts_of(const std::vector<std::string>& data,
+                                const std::shared_ptr<const tokenizer::Tokenizer>& tokenizer,
+                                const Cancellation& cancellation) {
+    std::vector<NamedText> texts;
+    for (const std::string& entry : data) {
+        NamedData named = named_data(entry);
+        named.name = store::short_word(store::readable_utf8(named.name));
+        if (std::any_of(texts.begin(), texts.end(), [&](const NamedText& text) { return text.name == named.name; }))
+            throw Error(ErrorCode::usage, "--data", "expected a name of its own for each text (NAME=FILE)",
+                        "found " + escaped(named.name) + " twice");
+        auto files = source_files(named.data, "--data");
+        std::string digests;
+        for (const data::SourceFile& file : files)
+            digests += checkpoint::cached_sha256(InputFile(file.path, "text file"), cancellation) + "\n";
+        // One file keeps its own digest, which sha256sum prints.
+        const std::string digest = files.size() == 1 ? digests.substr(0, digests.size() - 1) : sha256_hex(digests);
+        texts.push_back({named.name, digest, file_documents(std::move(files), tokenizer, entry)});
+    }
+    return texts;
+}
+
+std::optional<NamedText> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
+                                       Progress& progress, const Cancellation& cancellation,
+                                       const data::HashedWords* words) {
     const std::string& kind = job.data.objective.kind;
-    if (job.data.generator || kind == "classify" || kind == "translation") return nullptr;  // items are no text
+    if (job.data.generator || kind == "classify" || kind == "translation") return std::nullopt;  // items are no text
     const auto set = data::DataSet::prepare(job.data, {job.base, run}, progress, cancellation, words);
-    if (set->summary().validation_tokens == 0) return nullptr;
-    return held_out_documents(data::TokenFile::open(set->summary().token_file), set->shared_tokenizer(),
-                              "held-out part of " + set->summary().name);
+    if (set->summary().validation_tokens == 0) return std::nullopt;
+    const std::string name = "held-out part of " + set->summary().name;
+    auto tokens = data::TokenFile::open(set->summary().token_file);
+    // The same for every tokenizer: the sources, and which part of them is held out.
+    std::string content = nlohmann::json(job.data.validation_files.empty() ? job.data.validation : 0).dump() + "\n";
+    for (const data::TokenSource& source : tokens->info().sources) content += source.sha256 + "\n";
+    return NamedText{store::short_word(store::readable_utf8(name)), sha256_hex(content),
+                     held_out_documents(std::move(tokens), set->shared_tokenizer(), name)};
 }
 
 data::FixedToken trained_token(data::FixedToken token, const std::filesystem::path& checkpoint,

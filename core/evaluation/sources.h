@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,23 @@ namespace headscope::evaluation {
 /// one that is none of them.
 std::vector<data::SourceFile> source_files(const std::string& entry, const std::string& key);
 
-/// Text files, folders, patterns and ready corpora by name, to be scored with a model's tokenizer. Error usage for an
-/// entry that is none of them.
-std::unique_ptr<Documents> documents_of(const std::vector<std::string>& data,
-                                        std::shared_ptr<const tokenizer::Tokenizer> tokenizer);
+/// "NAME=FILE", or FILE, whose name is its stem; of a folder, a pattern or a corpus the name is the entry's last part.
+struct NamedData {
+    std::string name, data;
+};
+NamedData named_data(const std::string& entry);
 
-/// The held-out part of what a job trains on; null for generators and for jobs that hold nothing out. Tokens are taken
+/// A text for each entry: a file, folder, pattern or ready corpus, with or without a name, to be scored with a model's
+/// tokenizer. Error usage for an entry that is none of them, or two texts of one name.
+std::vector<NamedText> texts_of(const std::vector<std::string>& data,
+                                const std::shared_ptr<const tokenizer::Tokenizer>& tokenizer,
+                                const Cancellation& cancellation);
+
+/// The held-out part of what a job trains on; empty for generators and for jobs that hold nothing out. Tokens are taken
 /// from the token file that training made, or made again. `words`: of a model with a hash embedding.
-std::unique_ptr<Documents> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
-                                         Progress& progress, const Cancellation& cancellation,
-                                         const data::HashedWords* words = nullptr);
+std::optional<NamedText> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
+                                       Progress& progress, const Cancellation& cancellation,
+                                       const data::HashedWords* words = nullptr);
 
 /// The fixed token of a job as the checkpoint that it made has it: with its id, by the tokenizer beside the weights
 /// where the job says none. Error usage where there is none; limit for one beyond the model's vocabulary.

@@ -133,17 +133,29 @@ void check_finite(double loss, const std::string& what) {
 
 class Rows {
 public:
-    Rows(std::int64_t model, std::string task, std::int64_t length, std::int64_t count,
+    Rows(std::int64_t model, const std::string& task, std::int64_t length, std::int64_t count,
          std::vector<store::EvaluationResult>& rows)
-        : model_(model), length_(length), count_(count), task_(std::move(task)), rows_(rows) {}
+        : rows_(rows) {
+        row_.model = model;
+        row_.task = task;
+        row_.length = length;
+        row_.count = count;
+    }
+    Rows& of_text(const std::string& name, const std::string& sha256) {
+        row_.text = name;
+        row_.data_sha256 = sha256;
+        return *this;
+    }
     void add(const std::string& metric, double value, double error = kNoTaskError) {
         if (std::isnan(value)) return;
-        rows_.push_back({model_, task_, metric, length_, value, error, count_, 0});
+        row_.metric = metric;
+        row_.value = value;
+        row_.error = error;
+        rows_.push_back(row_);
     }
 
 private:
-    std::int64_t model_, length_, count_;
-    std::string task_;
+    store::EvaluationResult row_;
     std::vector<store::EvaluationResult>& rows_;
 };
 
@@ -319,20 +331,25 @@ void check_request(const Request& request, const model::ModelConfig& config, boo
 
 namespace {
 
-/// A task at a length.
+/// A task at a length, on one text where it is on text.
 struct Unit {
     std::string task;
     std::int64_t length;
+    const NamedText* text = nullptr;
 };
 
 /// Runs units one after the other.
 class TaskRun {
 public:
-    TaskRun(model::Model& model, const Request& request, const Documents* documents, std::int64_t model_index,
+    TaskRun(model::Model& model, const Request& request, std::span<const NamedText> texts, std::int64_t model_index,
             Progress& progress)
-        : model_(model), request_(request), documents_(documents), model_index_(model_index), progress_(progress) {
+        : model_(model), request_(request), model_index_(model_index), progress_(progress) {
         const auto add = [&](const std::string& name, const std::vector<std::int64_t>& lengths) {
-            for (const std::int64_t length : lengths) units_.push_back({name, length});
+            for (const std::int64_t length : lengths) {
+                if (!find_task(name).on_text()) units_.push_back({name, length});
+                if (find_task(name).on_text())
+                    for (const NamedText& text : texts) units_.push_back({name, length, &text});
+            }
         };
         const auto usual = [&](const std::string& name) {
             return lengths_of(request, find_task(name), model.config());
@@ -353,14 +370,14 @@ public:
     std::vector<store::EvaluationResult> run() {
         if (!request_.harness.tasks.empty()) run_harness_tasks();
         for (unit_ = 0; unit_ < units_.size(); ++unit_) {
-            const auto& [task, length] = units_[unit_];
+            const auto& [task, length, text] = units_[unit_];
             tell(0);
             switch (find_task(task).kind) {
                 case TaskKind::windows:
-                    run_windows(length);
+                    run_windows(length, *text);
                     break;
                 case TaskKind::positions:
-                    run_positions(task, length);
+                    run_positions(task, length, *text);
                     break;
                 case TaskKind::generator:
                     run_generator(task, length);
@@ -369,7 +386,7 @@ public:
                     run_said(*data::find_ruler_task(task), length);
                     break;
                 case TaskKind::spoilt:
-                    run_spoilt(task, length);
+                    run_spoilt(task, length, *text);
                     break;
                 case TaskKind::classes:
                 case TaskKind::translation:
@@ -390,13 +407,18 @@ public:
     }
 
 private:
-    std::string what() const { return units_[unit_].task + " at " + std::to_string(units_[unit_].length); }
+    std::string what() const {
+        const Unit& unit = units_[unit_];
+        return unit.task + " at " + std::to_string(unit.length) + (unit.text ? " on " + escaped(unit.text->name) : "");
+    }
     void tell(double share) { advance(static_cast<double>(unit_ + request_.harness.tasks.size()) + share, what()); }
     void advance(double done, const std::string& what) {
         progress_.advance(done, static_cast<double>(units_.size() + request_.harness.tasks.size()), what);
     }
-    Rows rows_of(const std::string& task, std::int64_t length, std::int64_t count) {
-        return {model_index_, task, length, count, rows_};
+    Rows rows_of(const std::string& task, std::int64_t length, std::int64_t count, const NamedText* text = nullptr) {
+        Rows rows(model_index_, task, length, count, rows_);
+        if (text) rows.of_text(text->name, text->sha256);
+        return rows;
     }
 
     void run_harness_tasks() {
@@ -415,32 +437,34 @@ private:
         for (const auto& row : run_harness(model_, run)) rows_.push_back(row);
     }
 
-    void run_windows(std::int64_t length) {
+    void run_windows(std::int64_t length, const NamedText& text) {
         TextOptions options;
         options.length = length;
         options.stride = std::min(request_.stride, length);
         options.prefix = request_.prefix;
         options.most_tokens = request_.most_tokens;
         options.score = request_.score;
-        const TextScore score = score_text(model_, *documents_, options, [this](double share) { tell(share); });
+        const TextScore score = score_text(model_, *text.documents, options, [this](double share) { tell(share); });
         if (score.tokens.targets() == 0)
-            throw Error(ErrorCode::usage, documents_->name(), "expected at least two tokens of text", "found fewer");
+            throw Error(ErrorCode::usage, text.documents->name(), "expected at least two tokens of text",
+                        "found fewer");
         check_finite(score.tokens.loss(), what());
         for (const std::string& name : windows_)
-            add_text_rows(name, score, rows_of(name, length, score.tokens.targets()));
+            add_text_rows(name, score, rows_of(name, length, score.tokens.targets(), &text));
     }
 
-    void run_positions(const std::string& task, std::int64_t length) {
+    void run_positions(const std::string& task, std::int64_t length, const NamedText& text) {
         PositionOptions options;
         options.length = length;
         options.bucket = bucket_of(request_, length);
         options.most_tokens = request_.most_tokens;
         options.score = request_.score;
-        const auto buckets = score_positions(model_, *documents_, options, [this](double share) { tell(share); });
+        const auto buckets = score_positions(model_, *text.documents, options, [this](double share) { tell(share); });
         for (const PositionBucket& bucket : buckets) {
             check_finite(bucket.loss, what());
             const double perplexity = std::exp(bucket.loss);
-            rows_of(task, bucket.last, bucket.tokens).add("token_perplexity", perplexity, perplexity * bucket.error);
+            rows_of(task, bucket.last, bucket.tokens, &text)
+                .add("token_perplexity", perplexity, perplexity * bucket.error);
         }
     }
 
@@ -456,12 +480,12 @@ private:
         out.add("loss", scores.loss(), scores.loss_error());
     }
 
-    void run_spoilt(const std::string& task, std::int64_t length) {
+    void run_spoilt(const std::string& task, std::int64_t length, const NamedText& text) {
         const TokenScores scores =
-            score_spoilt(model_, task, *documents_, request_.labelled, length, request_.seed, request_.most_tokens,
+            score_spoilt(model_, task, *text.documents, request_.labelled, length, request_.seed, request_.most_tokens,
                          request_.score, [this](double share) { tell(share); });
         if (scores.targets() > 0) check_finite(scores.loss(), what());
-        Rows out = rows_of(task, length, scores.targets());
+        Rows out = rows_of(task, length, scores.targets(), &text);
         out.add("loss", scores.loss(), scores.loss_error());
         out.add("accuracy", scores.accuracy(), scores.accuracy_error());
     }
@@ -474,7 +498,9 @@ private:
                 run(model_, request_.labelled, all[i], length, request_.score, request_.on_answer,
                     [&](double share) { tell((static_cast<double>(i) + share) / static_cast<double>(all.size())); });
             for (const NamedValue& one : values)
-                rows_of(all[i].name, length, one.count).add(one.metric, one.value, one.error);
+                rows_of(all[i].name, length, one.count)
+                    .of_text(all[i].text, all[i].sha256)
+                    .add(one.metric, one.value, one.error);
         }
     }
 
@@ -513,7 +539,10 @@ private:
             tell(static_cast<double>(i + 1) / static_cast<double>(count));
         }
         const SaidScore score = mean_score(scores);
-        rows_of(task.name, length, score.items).add("score", score.mean, score.error);
+        const bool hidden = maker && task.essays && request_.said.essays;
+        rows_of(task.name, length, score.items)
+            .of_text(hidden ? store::short_word(request_.said.essays->name) : "", "")
+            .add("score", score.mean, score.error);
     }
 
     void hand_out(const data::RulerTask& task, std::int64_t length, std::int64_t number, AskedItem asked,
@@ -554,7 +583,6 @@ private:
 
     model::Model& model_;
     const Request& request_;
-    const Documents* documents_;
     std::int64_t model_index_;
     Progress& progress_;
     std::vector<std::string> windows_;
@@ -565,10 +593,11 @@ private:
 
 }  // namespace
 
-std::vector<store::EvaluationResult> run_tasks(model::Model& model, const Request& request, const Documents* documents,
-                                               std::int64_t model_index, Progress& progress) {
-    check_request(request, model.config(), documents != nullptr);
-    return TaskRun(model, request, documents, model_index, progress).run();
+std::vector<store::EvaluationResult> run_tasks(model::Model& model, const Request& request,
+                                               std::span<const NamedText> texts, std::int64_t model_index,
+                                               Progress& progress) {
+    check_request(request, model.config(), !texts.empty());
+    return TaskRun(model, request, texts, model_index, progress).run();
 }
 
 }  // namespace headscope::evaluation

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,9 +81,10 @@ std::int64_t most_read(const Request& request, const model::ModelConfig& config)
 /// without items.
 void check_request(const Request& request, const model::ModelConfig& config, bool has_documents);
 
-/// Runs every task at every length, lm-eval's first; rows are for model number `model_index`. `documents` may be null
-/// when no task is on text. Progress counts tasks and lengths.
-std::vector<store::EvaluationResult> run_tasks(model::Model& model, const Request& request, const Documents* documents,
-                                               std::int64_t model_index, Progress& progress);
+/// Runs every task at every length, lm-eval's first; rows are for model number `model_index`. Tasks on text score each
+/// of `texts`, a row of its own for each. Progress counts tasks, lengths and texts.
+std::vector<store::EvaluationResult> run_tasks(model::Model& model, const Request& request,
+                                               std::span<const NamedText> texts, std::int64_t model_index,
+                                               Progress& progress);
 
 }  // namespace headscope::evaluation

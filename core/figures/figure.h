@@ -231,6 +231,7 @@ struct FigureData {
     double widest_mm = 0;                    ///< of one panel; 0: as the page allows
     std::optional<TextTable> text_table;     ///< below the panels, as wide as the page
     std::function<Table()> table;            ///< the numbers, made when they are asked for
+    std::function<std::string()> latex;      ///< a table for papers, where the recipe has one
 };
 
 /// A model as the cost tables know it: formulas at its sizes, and beside them what was measured.
@@ -331,17 +332,24 @@ struct FigureOptions {
     std::optional<std::int64_t> step;             ///< `timeline`: radar and thumbnails at the last probe up to it
     /// Of the running mean, 1: none. `loss` of runs: steps; `position-perplexity`: buckets.
     std::optional<std::int64_t> smooth;
-    Against against = Against::step;     ///< `loss` of runs, `timeline`
-    std::string task, metric;            ///< of evaluations; empty: the first that there is
+    Against against = Against::step;  ///< `loss` of runs, `timeline`
+    std::string task, metric;         ///< of evaluations; empty: the first that there is
+    std::string average;              ///< `tasks`: a name of task_averages.h; empty: the paper's whose tasks these are
     std::optional<std::int64_t> length;  ///< of evaluations: context length; `cost`: tokens of the table
     bool measure = false;                ///< `cost`: whoever makes the inputs measures, too
     CostOf cost_of = CostOf::mixers;     ///< `cost`
-    std::vector<std::string> mixers;     ///< `cost`: whoever makes the inputs counts these; empty: all
+    /// `cost`: whoever makes the inputs counts these; "all": all that have a cost; empty: chosen_costs() of the models.
+    std::vector<std::string> mixers;
     /// `retention`: the models that scores and sizes are compared with, and that elasticity is.
     std::string baseline, smallest;
     /// `tensors`: names, or patterns with * and ?, for whoever makes the inputs.
     std::vector<std::string> tensors;
-    std::string words;  ///< `hash`: a text, whose words the given hashes take
+    std::string words;               ///< `hash`: a text, whose words the given hashes take
+    std::vector<std::string> names;  ///< of the files, in their order; empty, or an empty one: analysis_labels()
+    std::optional<std::int64_t> batch, tensor_parallel, bytes;  ///< `cost`: of whoever makes the inputs
+    bool log_loss = false;                                      ///< `loss` of runs: both axes logarithmic
+    bool perplexity = false;                                    ///< `loss` of runs: exp of the loss
+    std::optional<double> from_x, to_x;  ///< `loss` of runs: the part of the axis, in steps, tokens or seconds
 
     bool operator==(const FigureOptions&) const = default;
 };

@@ -69,7 +69,7 @@ std::int64_t first_layer_with_matrix(const store::AnalysisFile& file, const Figu
 }
 
 void check_recorded(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, const std::string& recipe) {
-    const std::string where = "figure " + recipe + ", layer " + site_label(file, site);
+    const std::string where = "figure " + recipe + ", " + site_title(file, site);
     const Site& about = file.header().sites[static_cast<std::size_t>(site)];
     if (about.has_implicit) {
         if (!file.header().record.implicit) {
@@ -95,8 +95,7 @@ store::AnalysisFile::Map recorded_map(const store::AnalysisFile& file, std::int6
     check_recorded(file, s, site, recipe);
     auto map = file.map(s, site);
     if (!map) {
-        throw Error(ErrorCode::usage,
-                    "figure " + recipe + ", layer " + site_label(file, site) + " of " + file_name(file),
+        throw Error(ErrorCode::usage, "figure " + recipe + ", " + site_title(file, site) + " of " + file_name(file),
                     "expected a layer whose map was recorded", "found none");
     }
     return std::move(*map);

@@ -95,8 +95,9 @@ Pairs anchors(List a, List b) {
     std::vector<std::size_t> ends;
     std::vector<std::ptrdiff_t> before(rare.size(), -1);
     for (std::size_t i = 0; i < rare.size(); ++i) {
-        const auto place = std::lower_bound(ends.begin(), ends.end(), rare[i].second,
-                                            [&](std::size_t end, std::int64_t value) { return rare[end].second < value; });
+        const auto place =
+            std::lower_bound(ends.begin(), ends.end(), rare[i].second,
+                             [&](std::size_t end, std::int64_t value) { return rare[end].second < value; });
         if (place != ends.begin()) before[i] = static_cast<std::ptrdiff_t>(*(place - 1));
         place == ends.end() ? ends.push_back(i) : void(*place = i);
     }

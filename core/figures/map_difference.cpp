@@ -22,6 +22,7 @@ struct MapDifference {
     std::int64_t other_layer = 0, other_head = 0;
     Region region;
     std::vector<float> values;  ///< [rows, columns]
+    double largest = 0;         ///< magnitude of all differences of the maps, also of those that are not drawn
     std::vector<std::string> query_tokens, key_tokens;
     MapPairs pairs;
     MapValues first = MapValues::weights, second = MapValues::weights;  ///< what is subtracted from what
@@ -30,14 +31,20 @@ struct MapDifference {
 
 /// In each cell the mean difference, or the one that is farthest from 0, so that a diagonal one key wide never
 /// vanishes.
-std::vector<float> pooled_difference(const MapSide& a, const MapSide& b, const MapDifference& map,
-                                     const FigureOptions& options) {
-    return pooled_bands(map.region, map.rows, map.columns, options.pooling == Pooling::mean, [&](const Region& band) {
+std::vector<float> pooled_difference(const MapSide& a, const MapSide& b, const MapDifference& map, bool mean) {
+    return pooled_bands(map.region, map.rows, map.columns, mean, [&](const Region& band) {
         const auto first = a.read(band);
         auto second = paired_values(b, band, map.pairs);
         for (std::size_t i = 0; i < second.size(); ++i) second[i] -= first[i];
         return second;
     });
+}
+
+double largest_of(const std::vector<float>& values) {
+    double largest = 0;
+    for (const float value : values)
+        if (std::isfinite(value)) largest = std::max(largest, std::abs(static_cast<double>(value)));
+    return largest;
 }
 
 /// A token and its partner: once where they agree, alone where it has none.
@@ -75,7 +82,17 @@ MapDifference read_difference(Files files, std::int64_t site, std::int64_t other
     map.region = chosen_region(options, a.queries, a.keys);
     map.rows = std::min(map.region.queries(), options.pixels);
     map.columns = std::min(map.region.keys(), options.pixels);
-    map.values = pooled_difference(a, b, map, options);
+    map.values = pooled_difference(a, b, map, options.pooling == Pooling::mean);
+    const bool whole = map.region.queries() == a.queries && map.region.keys() == a.keys;
+    if (whole || options.pooling == Pooling::mean) {
+        map.largest = largest_of(map.values);
+    } else {  // a part has the colors of the whole
+        MapDifference all;
+        all.pairs = map.pairs;
+        all.region = chosen_region({}, a.queries, a.keys);
+        all.rows = all.columns = 1;
+        map.largest = largest_of(pooled_difference(a, b, all, false));
+    }
     const auto pieces = [](const MapPlace& place, const std::string& stream) {
         return stream_pieces(place.file.header(), place.sequence, stream);
     };
@@ -169,9 +186,7 @@ std::string difference_label(const std::vector<MapDifference>& maps) {
 std::string subtraction(const std::vector<MapDifference>& maps) {
     const MapDifference& map = maps.front();
     if (!of_one_kind(maps)) return "The second minus the first: weights, and coefficients of recurrent layers";
-    if (map.first == MapValues::logits)
-        return "Logits (scores before the normaliser) of the second minus those of the "
-               "first";
+    if (map.first == MapValues::logits) return "Scores before the normalizer of the second minus those of the first";
     std::string second = plural(map.second);
     second[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(second[0])));
     return second + " of the second minus " + (map.first == map.second ? "those" : plural(map.first)) + " of the first";
@@ -179,12 +194,12 @@ std::string subtraction(const std::vector<MapDifference>& maps) {
 
 std::string scale_note(const std::vector<MapDifference>& maps, const FigureOptions& options, bool pooled, bool whole) {
     std::string note = subtraction(maps);
-    note += options.scale == CellScale::square_root ? ", coloured by square root, symmetric around 0."
+    note += options.scale == CellScale::square_root ? ", square-root color scale, symmetric around 0."
                                                     : ", on a linear scale symmetric around 0.";
-    note += whole ? " Grey: not allowed by the mask." : " Grey: not allowed by the mask, or a token without a partner.";
+    note += whole ? " Gray: masked." : " Gray: masked, or a token without a partner.";
     if (pooled)
         note += options.pooling == Pooling::mean ? " Each cell shows the mean difference of the pairs under it."
-                                                 : " Each cell shows the difference under it that is farthest from 0.";
+                                                 : " Each cell shows its difference farthest from 0.";
     return note;
 }
 
@@ -210,10 +225,8 @@ FigureData map_difference(Files files, const FigureOptions& options) {
                   "found " + std::to_string(sites.size()) + " and " + std::to_string(others.size()) + " attentions");
     for (std::size_t i = 0; i < sites.size(); ++i) maps.push_back(read_difference(files, sites[i], others[i], options));
     FigureData figure;
-    float most = 0;
-    for (const auto& map : maps)
-        for (const float value : map.values)
-            if (std::isfinite(value)) most = std::max(most, std::abs(value));
+    double most = 0;
+    for (const auto& map : maps) most = std::max(most, map.largest);
     bool pooled = false, whole = true;
     for (const auto& map : maps) {
         Panel panel;

@@ -100,7 +100,7 @@ std::shared_ptr<const maps::ValueMap> computed_map(const store::AnalysisFile& fi
     else
         map = maps::read_norm_map(file, s, site, of_layer(values) ? std::nullopt : std::optional(head));
     if (map) return map;
-    throw Error(ErrorCode::usage, "figure " + recipe + ", layer " + site_label(file, site) + " of " + file_name(file),
+    throw Error(ErrorCode::usage, "figure " + recipe + ", " + site_title(file, site) + " of " + file_name(file),
                 "expected a layer whose map was recorded", "found none");
 }
 
@@ -137,7 +137,7 @@ std::vector<float> pooled_values(const maps::ValueMap& map, const Region& region
 MapValues values_of_site(const store::AnalysisFile& file, std::int64_t site, MapValues asked,
                          const std::string& recipe) {
     if (!file.header().sites[static_cast<std::size_t>(site)].has_implicit) return asked;
-    const std::string where = "figure " + recipe + ", layer " + site_label(file, site);
+    const std::string where = "figure " + recipe + ", " + site_title(file, site);
     if (asked != MapValues::weights) {
         throw Error(ErrorCode::usage, where,
                     "expected --values weights: of a recurrent layer there is the implicit matrix alone",
@@ -187,17 +187,18 @@ std::string values_label(MapValues values) {
     if (values == MapValues::rollout) return "rollout";
     if (values == MapValues::implicit) return "coefficient of a value";
     if (of_norms(values)) return of_layer(values) ? "norm of what all heads give" : "norm of what the head gives";
-    return values == MapValues::logits ? "logit before the normaliser" : "attention weight";
+    return values == MapValues::logits ? "score before the normalizer" : "attention weight";
 }
 
 std::string values_word(MapValues values) {
     if (values == MapValues::rollout) return "rollout";
     if (values == MapValues::implicit) return "coefficient";
-    return values == MapValues::logits ? "logit" : of_norms(values) ? "norm" : "weight";
+    return values == MapValues::logits ? "score" : of_norms(values) ? "norm" : "weight";
 }
 
 std::string values_column(MapValues values, Pooling pooling, bool pooled) {
-    const std::string name = values_word(values);
+    // CSV keeps the column name of its first version.
+    const std::string name = values == MapValues::logits ? "logit" : values_word(values);
     if (!pooled) return name;
     const bool of_signs = values == MapValues::logits || values == MapValues::implicit;
     return (pooling == Pooling::mean ? "mean_" : of_signs ? "extreme_" : "largest_") + name;

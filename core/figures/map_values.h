@@ -52,16 +52,16 @@ std::vector<float> pooled_values(const maps::ValueMap& map, const Region& region
 MapValues values_of_site(const store::AnalysisFile& file, std::int64_t site, MapValues asked,
                          const std::string& recipe);
 
-/// What norms and rollout are, in a sentence, with where they come from; empty for weights and logits.
+/// What norms and rollout are, in a sentence, with where they come from; empty for weights and scores.
 std::string definition_note(MapValues values);
 
 /// Throws Error (usage) where a head was chosen of what is of all heads, a mean over sequences of what is of one, or
 /// words of other numbers than weights.
 void check_one_map(const FigureOptions& options);
 
-/// "attention weight", "logit before the normaliser": what a scale's label calls them.
+/// Label of a color scale: "attention weight", "score before the normalizer".
 std::string values_label(MapValues values);
-/// "weight", "logit", "norm", "rollout".
+/// "weight", "score", "norm", "rollout".
 std::string values_word(MapValues values);
 /// A column of CSV: "weight", "largest_weight", "mean_weight", "logit", ...
 std::string values_column(MapValues values, Pooling pooling, bool pooled);

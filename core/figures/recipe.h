@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/site_name.h"
 #include "core/figures/figure.h"
 #include "core/store/analysis_file.h"
 
@@ -18,7 +19,7 @@ namespace headscope::figures {
 using Files = std::span<const std::shared_ptr<store::AnalysisFile>>;
 
 FigureData radar(Files files, const FigureOptions& options);
-FigureData logits(Files files, const FigureOptions& options);
+FigureData scores(Files files, const FigureOptions& options);
 FigureData attention(Files files, const FigureOptions& options);
 FigureData indicators(Files files, const FigureOptions& options);
 FigureData thumbnails(Files files, const FigureOptions& options);
@@ -79,12 +80,12 @@ Tower tower_of(std::span<const Site> sites, std::int64_t site);
 /// Throws Error (usage) when `options` names a head that `site` lacks.
 void check_head(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options);
 
-/// "3", or where that is not enough "decoder 3 cross", "3 linear".
+/// Names of a file's site (core/base/site_name.h): "decoder 3 cross"; "decoder layer 3, cross-attention".
+using headscope::site_label, headscope::site_title;
 std::string site_label(const store::AnalysisFile& file, std::int64_t site);
-
-/// The same as a title: "layer 3", "decoder layer 3, cross".
 std::string site_title(const store::AnalysisFile& file, std::int64_t site);
-std::string site_title(std::span<const Site> sites, std::int64_t site);
+/// The title of the site that --layer and --tower leave alone; "layer 3" or "every layer" where they leave several.
+std::string chosen_title(const store::AnalysisFile& file, const FigureOptions& options);
 
 /// What the losses and logits of an analysis are about. Threads: any.
 struct OutputKind {
@@ -94,8 +95,9 @@ struct OutputKind {
 };
 OutputKind output_kind(const store::AnalysisHeader& header);
 
-/// A name for each file that tells them apart: the model's name, with the file's where two are alike.
-std::vector<std::string> file_labels(Files files);
+/// A name for each file: options.names, or where one is empty analysis_labels(). A file that is given twice has one
+/// name. Throws Error (usage) for another number of names than files.
+std::vector<std::string> file_labels(Files files, const FigureOptions& options);
 
 /// The file's name as errors give it.
 std::string file_name(const store::AnalysisFile& file);
@@ -128,6 +130,9 @@ std::vector<LegendEntry> member_legend(const std::vector<std::string>& names);
 
 /// Four significant digits at most, as a reader would write it; "–" for NaN.
 std::string short_number(double value, int digits = 3);
+
+/// "weights below 1e-4 are drawn as 1e-4.": of a logarithmic color scale.
+std::string smallest_note(const std::string& values, double smallest);
 
 /// 999, 12.3k, 4.5M.
 std::string short_count(double count);

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/figures/options/figure_options.h"
 #include "core/figures/recipe.h"
 
 namespace headscope::figures {
@@ -24,9 +25,9 @@ constexpr unsigned kRuns = 1, kEvaluations = 2, kModels = 4, kTensors = 8, kHash
 // One line a recipe. A name here is what the command line's --figure takes.
 constexpr std::array kRecipes{
     Entry{"radar", "one polar plot per layer of the paper's indicators; models in columns", "indicators", radar},
-    Entry{"logits",
+    Entry{"scores",
           "distribution of the scores per layer, or per head of --layer, and of the weights; models side by side",
-          "logit histograms; --stage after: maps (analyze --record maps)", logits},
+          "score histograms; --stage after: maps (analyze --record maps)", scores},
     Entry{
         "attention",
         "attention map of one head, of the mean of a layer's, or of all heads of --layer; several models and texts in "
@@ -35,7 +36,8 @@ constexpr std::array kRecipes{
     Entry{"indicators", "heat map layers x heads of --indicator, or of every indicator", "indicators", indicators},
     Entry{"lines", "tokens left and right with weighted lines between them, of one head, several, or a layer's mean",
           "maps (analyze --record maps)", lines},
-    Entry{"text", "the text, coloured by what --query looks at, by who is looked at, or by loss",
+    Entry{"text",
+          "the text, colored by the weights of --query or to --key, by the weight that tokens receive, or by loss",
           "column mass or loss; --query: maps (analyze --record maps)", text},
     Entry{"states", "norms and variances of queries, keys, values and hidden states by position",
           "states (analyze --record states)", states},
@@ -43,7 +45,7 @@ constexpr std::array kRecipes{
           "load of a mixture's experts by layer, with an even load marked; --layer: shares of tokens and of weight",
           "experts (analyze --record experts)", experts},
     Entry{"branch-weights",
-          "what NAtS-L multiplies each token's softmax and linear output by, by layer, or by head of --layer",
+          "weights of NAtS-L's softmax and linear branches for each token, by layer, or by head of --layer",
           "weights of branches (analyze --record branch-weights)", branch_weights},
     Entry{"token-types",
           "softmax fraction of NAtS-L's layers and heads, texts side by side; --layer: the type of every chunk; with "
@@ -61,9 +63,8 @@ constexpr std::array kRecipes{
           "beside them how far the heads' weights differ; --layer: the cosines of one layer",
           "a model with mhe_add or mhe_mul layers", head_embeddings},
     Entry{"mass",
-          "where the weight of a row goes, a stacked bar a head: first key, other keys, learned sink, released; the "
-          "share "
-          "of exact zeros; a table of loss, density and sink",
+          "how a row's weight is divided, a stacked bar per head: first key, other keys, learned sink, released; the "
+          "share of exact zeros; a table of loss, density and sink",
           "indicators", mass},
     Entry{
         "loss",
@@ -71,8 +72,9 @@ constexpr std::array kRecipes{
         "validation loss, raw and smoothed, several runs overlaid",
         "loss; or runs", loss, run_loss, kRuns},
     Entry{"difference",
-          "what differs between two analyses, or two sequences, layers or heads of one: indicators, or the maps of "
-          "--layer and --head, cells paired by their tokens",
+          "difference of two analyses (the second minus the first, the baseline), or of two sequences, layers or heads "
+          "of "
+          "one: indicators, or the maps of --layer and --head, cells paired by their tokens",
           "indicators: models alike; maps: analyze --record maps", difference},
     Entry{
         "hash",
@@ -85,25 +87,26 @@ constexpr std::array kRecipes{
           "runs with a probe", nullptr, timeline, kRuns},
     Entry{"context-perplexity", "perplexity, or another metric, against the length of the context",
           "evaluations at several lengths", nullptr, context_perplexity, kEvaluations},
-    Entry{"position-perplexity", "perplexity at each distance from the begin of a long text, several models",
+    Entry{"position-perplexity", "perplexity by position in a long text, several models",
           "evaluations with position_perplexity", nullptr, position_perplexity, kEvaluations},
-    Entry{"ruler", "RULER's retrieval tasks: a panel a task, the share of right answers against the length",
+    Entry{"ruler", "RULER's retrieval tasks: a panel per task, the share of right answers against the length",
           "evaluations of RULER's tasks", nullptr, ruler, kEvaluations},
-    Entry{"tasks", "lm-eval's tasks: a panel a task, a dot a model with its error, who guesses, the best marked",
+    Entry{"tasks",
+          "lm-eval's tasks: a panel per task, a dot per model with its error, the level of guessing, the best marked",
           "evaluations of lm-eval's tasks", nullptr, tasks, kEvaluations},
-    Entry{"latency", "time to read a text and to say one more token, against its length", "results of cost --latency",
+    Entry{"latency", "time of prefill and of one decoded token, against the length", "results of cost --latency",
           nullptr, latency, kEvaluations},
-    Entry{"ablation", "a metric by layout, a line where Standard is", "evaluations of several layouts", nullptr,
+    Entry{"ablation", "a metric by layout, with a line at Standard's value", "evaluations of several layouts", nullptr,
           ablation, kEvaluations},
     Entry{"scaling", "a metric against the number of parameters, dots by size", "evaluations of several sizes", nullptr,
           scaling, kEvaluations},
     Entry{"retention",
-          "what is left of --baseline's scores, against the parameters; a table with elasticity and compression",
+          "scores relative to --baseline's, against the parameters; a table with elasticity and compression",
           "evaluations, and --baseline NAME", nullptr, retention, kEvaluations},
     Entry{"cost",
-          "operations and bytes of every mixer against length by the papers' formulas, a table, and what was measured",
+          "operations and bytes of mixers against length by the papers' formulas, with a table and measured values",
           "a model's configuration: a checkpoint, an analysis or a run", nullptr, cost, kModels},
-    Entry{"tensors", "histograms of the values of a checkpoint's tensors, and their numbers",
+    Entry{"tensors", "histograms of the values of a checkpoint's tensors, with their statistics",
           "checkpoints, and --tensor NAME", nullptr, tensors, kTensors},
 };
 
@@ -121,7 +124,8 @@ std::vector<RecipeInfo> recipes() {
 
 namespace {
 
-const Entry& entry_of(const std::string& recipe) {
+const Entry& entry_of(const std::string& given) {
+    const std::string recipe = current_recipe(given);
     const auto* entry = std::find_if(kRecipes.begin(), kRecipes.end(), [&](const auto& e) { return recipe == e.name; });
     if (entry != kRecipes.end()) return *entry;
     std::string known;

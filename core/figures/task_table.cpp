@@ -7,10 +7,12 @@
 #include <cstdio>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "core/figures/recipe.h"
+#include "core/figures/task_averages.h"
 
 namespace headscope::figures {
 namespace {
@@ -59,6 +61,17 @@ std::optional<TaskValue> value_of(const EvaluationGroup& group, const Measured& 
     const auto at = options.length ? measured->second.find(*options.length) : std::prev(measured->second.end());
     if (at == measured->second.end()) return std::nullopt;
     return TaskValue{at->second.mean, at->second.error, at->first, std::ssize(at->second.each)};
+}
+
+TaskResults results_of(const EvaluationGroups& evaluations, const Measured& what, const FigureOptions& options) {
+    TaskResults results;
+    results.what = what;
+    results.title = evaluations.title(what);
+    results.share = is_accuracy(what.metric) || what.metric == "contains";
+    results.lower = lower_is_better(what.metric);
+    results.baselines = evaluations.baselines(what);
+    for (const auto& group : evaluations.groups()) results.values.push_back(value_of(group, what, options));
+    return results;
 }
 
 void rank(TaskResults& results) {
@@ -146,56 +159,84 @@ TaskTable::TaskTable(const EvaluationGroups& evaluations, const FigureOptions& o
     for (const Measured& what : evaluations.measured()) {
         if (!choice.shows(what)) continue;
         if (!first) first = what;
-        TaskResults results;
-        results.what = what;
-        results.title = measured_title(what);
-        results.share = is_accuracy(what.metric) || what.metric == "contains";
-        results.lower = lower_is_better(what.metric);
-        results.baselines = evaluations.baselines(what);
-        bool some = false;
-        for (const auto& group : evaluations.groups()) {
-            results.values.push_back(value_of(group, what, options));
-            some = some || results.values.back();
-        }
-        if (!some) continue;
+        TaskResults results = results_of(evaluations, what, options);
+        if (!results.some()) continue;
         rank(results);
         tasks_.push_back(std::move(results));
     }
     if (tasks_.empty()) evaluations.chosen_length(*first, options);  // says at which there are any
-    add_average();
+    add_average(evaluations, options);
 }
 
-void TaskTable::add_average() {
-    TaskResults sum;
-    double count = 0;
-    for (const TaskResults& task : tasks_) {
-        if (!is_accuracy(task.what.metric)) continue;
-        const auto add = [](std::optional<double>& to, const std::optional<double>& value) {
-            to = to && value ? std::optional(*to + *value) : std::nullopt;
-        };
-        if (count == 0) {
-            sum.values.assign(models_.size(), TaskValue());
-            sum.baselines = {0.0, 0.0};
-        }
-        for (std::size_t m = 0; m < models_.size(); ++m) {
-            if (sum.values[m] && task.values[m])
-                sum.values[m]->value += task.values[m]->value;
-            else
-                sum.values[m].reset();
-        }
-        add(sum.baselines.chance, task.baselines.chance);
-        add(sum.baselines.majority, task.baselines.majority);
-        ++count;
+void TaskTable::add_average(const EvaluationGroups& evaluations, const FigureOptions& options) {
+    const TaskAverage* paper = find_task_average(options.average);
+    if (options.average.empty() && options.task.empty()) {
+        std::vector<std::string> tasks;
+        for (const TaskResults& task : tasks_) tasks.push_back(task.what.task);
+        paper = average_of(tasks);
     }
-    if (count < 2) return;
-    for (auto& value : sum.values)
-        if (value) value->value /= count;
-    for (auto* baseline : {&sum.baselines.chance, &sum.baselines.majority})
-        if (*baseline) **baseline /= count;
-    sum.title = "average of " + std::to_string(static_cast<int>(count)) + " accuracies";
-    sum.share = sum.average = true;
-    rank(sum);
-    average_ = std::move(sum);
+    if (paper == nullptr) {
+        std::vector<TaskResults> accuracies;
+        for (const TaskResults& task : tasks_)
+            if (is_accuracy(task.what.metric)) accuracies.push_back(task);
+        if (accuracies.size() < 2) return;
+        average_over(accuracies);
+        average_->title = "average of " + std::to_string(accuracies.size()) + " accuracies";
+        average_name_ = kAverageOfAll;
+        return;
+    }
+    // With as many examples in the prompt as all of them were asked with: the fewest.
+    std::set<std::int64_t> all_shots;
+    for (const Measured& what : evaluations.measured()) all_shots.insert(what.shots);
+    for (const std::int64_t shots : all_shots) {
+        std::vector<TaskResults> entries;
+        for (const AverageEntry& entry : paper->entries) {
+            const auto& all = evaluations.measured();
+            const auto what = std::find_if(all.begin(), all.end(), [&](const Measured& one) {
+                return one.task == entry.task && one.metric == entry.metric && one.shots == shots;
+            });
+            if (what == all.end()) break;
+            entries.push_back(results_of(evaluations, *what, options));
+        }
+        if (entries.size() < paper->entries.size()) continue;
+        average_over(entries);
+        average_->title = "average of " + std::to_string(entries.size()) + ", " + std::string(paper->title);
+        if (shots > 0) average_->title += ", " + shots_text(shots);
+        average_->what.shots = shots;
+        average_name_ = paper->name;
+        return;
+    }
+    if (options.average.empty()) return;
+    // Asked for, and a task of it was asked of no model: an empty average.
+    average_.emplace();
+    average_->values.resize(models_.size());
+    average_->share = average_->average = true;
+    average_->title = "average of " + std::to_string(paper->entries.size()) + ", " + std::string(paper->title);
+    average_name_ = paper->name;
+}
+
+/// A model or guesser that lacks one of them has no average.
+void TaskTable::average_over(const std::vector<TaskResults>& tasks) {
+    TaskResults mean;
+    mean.values.assign(models_.size(), TaskValue());
+    mean.baselines = {0.0, 0.0};
+    const auto add = [&](std::optional<double>& to, const std::optional<double>& value) {
+        to = to && value ? std::optional(*to + *value / static_cast<double>(tasks.size())) : std::nullopt;
+    };
+    for (const TaskResults& task : tasks) {
+        for (std::size_t m = 0; m < models_.size(); ++m) {
+            auto& value = mean.values[m];
+            if (value && task.values[m])
+                value->value += task.values[m]->value / static_cast<double>(tasks.size());
+            else
+                value.reset();
+        }
+        add(mean.baselines.chance, task.baselines.chance);
+        add(mean.baselines.majority, task.baselines.majority);
+    }
+    mean.share = mean.average = true;
+    rank(mean);
+    average_ = std::move(mean);
 }
 
 TaskGrid::TaskGrid(const TaskTable& table, bool models_in_lines)

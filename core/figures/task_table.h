@@ -4,6 +4,7 @@
 // Results of lm-eval's tasks as the papers print them: tasks x models, values with their errors, the best and the
 // second best marked, who guesses beside them. The figure `tasks` draws it, the window shows it. Threads: any.
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -34,26 +35,34 @@ struct TaskResults {
     bool average = false;
     std::vector<std::optional<TaskValue>> values;  ///< one a model
     Baselines baselines;
+
+    bool some() const {
+        return std::any_of(values.begin(), values.end(), [](const auto& value) { return value.has_value(); });
+    }
 };
 
 class TaskTable {
 public:
     /// options.metric: acc or acc_norm where a task has it; another one: tasks that have it alone; empty: what the
-    /// papers print of each task. options.length: at that length; else at the longest that a model was asked at. Throws
-    /// Error usage that lists what there is.
+    /// papers print of each task. options.length: at that length; else at the longest that a model was asked at.
+    /// options.average: see task_averages.h. Throws Error usage that lists what there is.
     TaskTable(const EvaluationGroups& evaluations, const FigureOptions& options);
 
     const std::vector<std::string>& models() const noexcept { return models_; }
     const std::vector<TaskResults>& tasks() const noexcept { return tasks_; }
-    /// Mean of all accuracies, of the models that have all; none of fewer than two.
+    /// Mean over the tasks of a paper's average, or over all accuracies, of the models that have them all. None where
+    /// no model was asked all of them, nor of fewer than two.
     const std::optional<TaskResults>& average() const noexcept { return average_; }
+    const std::string& average_name() const noexcept { return average_name_; }  ///< of task_averages.h
 
 private:
-    void add_average();
+    void add_average(const EvaluationGroups& evaluations, const FigureOptions& options);
+    void average_over(const std::vector<TaskResults>& tasks);
 
     std::vector<std::string> models_;
     std::vector<TaskResults> tasks_;
     std::optional<TaskResults> average_;
+    std::string average_name_;
 };
 
 /// The table as it is shown: lines of cells under columns.

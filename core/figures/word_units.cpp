@@ -146,7 +146,7 @@ std::shared_ptr<const maps::WordMap> SiteWords::map(std::int64_t head) const {
     else
         pieces = maps::read_head_map(file_, s_, site_, head);
     if (!pieces) {
-        throw Error(ErrorCode::usage, "layer " + site_label(file_, site_) + " of " + file_name(file_),
+        throw Error(ErrorCode::usage, site_title(file_, site_) + " of " + file_name(file_),
                     "expected a layer whose map was recorded", "found none");
     }
     return std::make_shared<const maps::WordMap>(std::move(pieces), queries.begins, keys.begins);

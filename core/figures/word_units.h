@@ -43,6 +43,6 @@ private:
 std::vector<double> sums_of_words(const std::vector<double>& pieces, const std::vector<std::int64_t>& begins);
 
 /// What figures of words say below.
-inline constexpr const char* kWordsNote = "Words in place of pieces: rows averaged, columns summed.";
+inline constexpr const char* kWordsNote = "Whole words: rows of their pieces averaged, columns summed.";
 
 }  // namespace headscope::figures

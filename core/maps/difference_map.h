@@ -8,10 +8,9 @@
 
 namespace headscope::maps {
 
-/// What a map has more than another: the second minus the first, cell by cell, laid out as the first one. Its cells are
-/// paired with those of the second by partners of queries and of keys; a cell without one, or that either map does not
-/// allow, is NaN. Pooled: the mean over the pairs that there are, and the difference of greatest magnitude, whatever
-/// its sign, so that a single cell that differs is seen at every level.
+/// The second map minus the first, cell by cell, laid out as the first. Partners of queries and of keys pair the cells;
+/// a cell without one, or not allowed in either map, is NaN. Pooled: the mean over existing pairs, and the difference
+/// of greatest magnitude, with its sign, so that a single different cell shows at every level.
 class DifferenceMap final : public TileSource {
 public:
     /// query_partners[i]: the second map's query for query i of the first, -1: none; key_partners likewise. Throws

@@ -14,8 +14,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kRows = 128, kKeys = 512;  ///< cells that are computed at once
 
-/// What rows of up to kKeys cells add up to, key by key. All kKeys are gone through whatever there is, so that the
-/// compiler can use vectors; the rest of a short row is -inf.
+/// Sums of rows of up to kKeys cells, key by key. Loops over all kKeys so that the compiler can vectorize; the rest of
+/// a short row is -inf.
 struct Columns {
     std::array<float, kKeys> sum, count, high, low;
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
-/// What of `cells` a map has; may be empty.
+/// The part of `cells` inside a map; may be empty.
 Cells within(const Cells& cells, const TileSource& map) {
     return {cells.q_begin, std::min(cells.q_end, map.queries()), cells.k_begin, std::min(cells.k_end, map.keys())};
 }

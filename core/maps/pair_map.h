@@ -48,7 +48,7 @@ public:
     virtual RegionMass mass(const Cells& cells, const std::atomic<bool>& cancel) const = 0;
     virtual std::int64_t bytes() const = 0;
     virtual std::int64_t sequences() const = 0;
-    /// Of norms, and of implicit matrices with their means and words: no magnitude is above. NaN: of weights.
+    /// Upper bound of magnitudes, for norms and for implicit matrices. NaN for weights.
     virtual float most() const { return std::numeric_limits<float>::quiet_NaN(); }
 
     // For other sources of tiles over the same pairs. Row-major, not checked for what is not allowed.

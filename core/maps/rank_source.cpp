@@ -15,7 +15,7 @@ constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kKeys = 2048;  ///< that are computed at once
 constexpr std::int64_t kSampled = 8;
 
-/// Of numbers >= 0 a float's bits rise with its value and are below 2^31: three passes of eleven bits.
+/// The bits of floats >= 0 rise with their value and are below 2^31: three passes of eleven bits.
 void sort_weights(std::vector<std::uint32_t>& bits, std::vector<std::uint32_t>& other) {
     constexpr int kBits = 11, kPasses = 3;
     std::array<std::array<std::uint32_t, 1 << kBits>, kPasses> counts{};

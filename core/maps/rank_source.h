@@ -37,7 +37,7 @@ private:
         bool made = false;
         std::array<Row, kRows> rows;
     };
-    /// The table of rows [index * kRows, ...), made by whoever comes first.
+    /// The table of rows [index * kRows, ...), made by the first caller.
     const Block& block(std::int64_t index, const std::atomic<bool>& cancel) const;
     void make(Block& block, std::int64_t q_begin, const std::atomic<bool>& cancel) const;
 

@@ -19,7 +19,7 @@ constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kBand = 64;    ///< queries whose weights are in memory at once
 constexpr std::int64_t kBlock = 256;  ///< rows that are made together: a tile's
 constexpr std::size_t kKept = 6;      ///< blocks; 32 MB each at 32 768 tokens
-constexpr std::int64_t kFewKeys = 8;  ///< so many columns are dearer by rows
+constexpr std::int64_t kFewKeys = 8;  ///< from this many columns on, rows are cheaper
 const std::atomic<bool> kGoOn{false};
 
 }  // namespace

@@ -20,10 +20,10 @@ namespace headscope::maps {
 /// how much of token i behind layer l comes from token j's embedding, if weights and residual were all there is. A
 /// layer that mixes no tokens is the identity; a row whose query sees no key, too.
 ///
-/// Exact without a matrix of each layer: a row of R is that row of the identity times one layer after the other, from
-/// the top, a column the same from the bottom; weights are recomputed a few rows at a time. Up to kWhole tokens all of
-/// R is kept. Beyond, rows are made in blocks of 256, and a pixel that pools several queries is made from the mean of
-/// their rows, which is as dear as a single one: means are exact, and the extreme is the greatest of that mean row.
+/// Exact without a matrix per layer: a row of R is that row of the identity times one layer after the other, from the
+/// top; a column the same from the bottom. Weights are recomputed a few rows at a time. Up to kWhole tokens all of R is
+/// kept. Beyond, rows are made in blocks of 256. A pixel that pools several queries is made from the mean of their
+/// rows, at the cost of one row: means are exact, and the extreme is the greatest of that mean row.
 class Rollout final : public ValueMap {
 public:
     /// From the bottom; nothing: the identity. All [tokens] x [tokens]. Throws Error (internal) where they are not.
@@ -53,7 +53,7 @@ private:
     struct Band;
 
     Band band(const store::AnalysisFile::Map& layer, std::int64_t first, std::int64_t end) const;
-    /// Mean rows of pixels [index * 256, ...) at a level, made by whoever comes first; at level 0 of short texts all.
+    /// Mean rows of pixels [index * 256, ...) at a level, made by the first caller; at level 0 of short texts all.
     Rows block(int level, std::int64_t index, const std::atomic<bool>& cancel) const;
     std::int64_t block_rows() const;
 

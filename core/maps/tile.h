@@ -42,7 +42,7 @@ int top_level(std::int64_t queries, std::int64_t keys);
 /// Pixels for `cells` cells at a level: the last one may pool fewer.
 std::int64_t pixels(std::int64_t cells, int level);
 
-/// What tiles are made from. Immutable; all functions may be called by many threads at once.
+/// Source of tiles. Immutable; many threads may call all functions at once.
 class TileSource {
 public:
     virtual ~TileSource() = default;

@@ -51,7 +51,7 @@ std::vector<Cells> split(const Cells& cells, int level) {
     if (level < kSharedLevel) return {cells};
     const std::int64_t side = kPart << level;
     std::vector<Cells> parts;
-    // From below: the last rows of a causal map are the dearest.
+    // From below: the last rows of a causal map are the most expensive.
     for (std::int64_t q = cells.q_begin + (cells.queries() - 1) / side * side; q >= cells.q_begin; q -= side) {
         for (std::int64_t k = cells.k_begin; k < cells.k_end; k += side)
             parts.push_back({q, std::min(q + side, cells.q_end), k, std::min(k + side, cells.k_end)});
@@ -95,7 +95,7 @@ struct TileServer::Impl {
         }
     }
 
-    /// A tile with parts to hand out: one that is begun, or the first wanted one that nobody makes. Locked.
+    /// A tile with parts to hand out: a started one, or the first requested one that no worker makes. Locked.
     std::shared_ptr<Making> next_job() {
         for (const auto& making : in_work) {
             if (!making->cancel && !making->failed && making->next < making->parts.size()) return making;
@@ -177,7 +177,7 @@ struct TileServer::Impl {
         count.held_bytes += tile->bytes();
         recent.push_front({key, std::move(tile)});
         cached[key] = recent.begin();
-        // What was just asked for stays, however small the cache is.
+        // Tiles of the last request stay, however small the cache is.
         for (auto last = std::prev(recent.end()); count.held_bytes > options.cache_bytes && last != recent.begin();) {
             const auto before = std::prev(last);
             if (needed.count(last->key) == 0) drop(last);
@@ -203,7 +203,7 @@ struct TileServer::Impl {
     std::uint64_t last_map = 0;
     std::map<std::uint64_t, std::shared_ptr<const TileSource>> sources;
     std::deque<TileKey> wanted;
-    std::set<TileKey> needed;  ///< all of the last wish, made or not
+    std::set<TileKey> needed;  ///< all tiles of the last request, made or not
     std::list<std::shared_ptr<Making>> in_work;
     std::list<Held> recent;  ///< front: used last
     std::map<TileKey, std::list<Held>::iterator> cached;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Makes the tiles that a view shows, on threads of its own. The latest wish wins: tiles that are no longer wanted are
-// not begun, and given up when they are being made. Coarse tiles, which pool many cells, are shared out over all
-// workers. Finished tiles stay in a cache of limited size, least recently used first to go.
+// Makes the tiles that a view shows, on its own threads. The latest request wins: tiles that are no longer requested
+// are not started, or given up. Coarse tiles, which pool many cells, are shared by all workers. Finished tiles stay in
+// a cache of limited size, least recently used first to go.
 
 #include <cstdint>
 #include <functional>
@@ -32,14 +32,14 @@ public:
     /// Forgets a map, its tiles and whatever is wanted of it.
     void remove(std::uint64_t map);
 
-    /// What is wanted from now on, most urgent first, in place of all earlier wishes. Throws Error (internal) for an
-    /// unknown map or a tile that lies outside its map.
+    /// Replaces all earlier requests; most urgent first. Throws Error (internal) for an unknown map or a tile outside
+    /// its map.
     void want(const std::vector<TileKey>& keys);
     /// A finished tile, or null.
     std::shared_ptr<const Tile> find(const TileKey& key);
 
-    /// Why the last tile that failed did; empty: none did since the last call. A failed tile is not tried again until
-    /// it is wanted anew.
+    /// Reason of the last failed tile; empty if none failed since the last call. A failed tile is retried on the next
+    /// request.
     std::string take_failure();
     /// Waits until nothing wanted is missing. For tests and for writing a file.
     void wait();

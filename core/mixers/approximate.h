@@ -23,7 +23,7 @@ public:
     std::unique_ptr<MixerCache> new_cache() const override;
 
 private:
-    /// Whether attend() is the way: something is measured or recorded, or the text is short.
+    /// True if attend() applies: a probe or autograd records, or the text is short.
     bool by_pairs(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const StackContext& context) const;
 

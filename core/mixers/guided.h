@@ -7,9 +7,9 @@
 
 namespace headscope::mixers {
 
-/// What RndEmbQK and FixedSeqQK share: softmax attention whose queries and keys are a guide stream's, the same for
-/// every text, and whose values are the text's own. The stack runs the guide (StackContext::guide); a text that is
-/// generated computes no query and no key, and only its values are cached.
+/// Shared by RndEmbQK and FixedSeqQK: softmax attention whose queries and keys come from a guide stream, the same for
+/// every text, and whose values come from the text. The stack runs the guide (StackContext::guide). Generation computes
+/// no query and no key, and caches only values.
 class GuidedMixer final : public Mixer {
 public:
     GuidedMixer(const MixerType& type, const model::ModelConfig& config);

@@ -164,7 +164,7 @@ at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContex
     if (const auto* keys = is_cross() ? context.memory_lengths : context.lengths) rule.key_length = *keys;
     if (query_heads_ == heads_)
         return attend(swapped(query), swapped(key), swapped(value), rule, context.site, context);
-    // What all copies of the one head's output are multiplied by.
+    // Factors on all copies of the one head's output.
     StackContext own = context;
     at::Tensor folded;
     if (context.probe && context.output_projection) {

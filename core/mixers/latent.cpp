@@ -76,7 +76,7 @@ at::Tensor LatentMixer::forward(const at::Tensor& normed, const StackContext& co
     const at::Tensor all_queries = queries(normed, context.cancellation);
     const at::Tensor down = key_value_down_(normed, context.cancellation);
     const at::Tensor turning = down.narrow(2, rank_, turning_size_).unsqueeze(2);
-    // Of the queries' heads and of the one that all keys share. Without positions (Kimi Linear) none turns.
+    // The queries' heads and the one that all keys share. Without positions (Kimi Linear) none is rotated.
     at::Tensor turned = at::cat({all_queries.narrow(3, still_size_, turning_size_), turning}, 2);
     if (context.rotary) turned = context.rotary->rotate(turned, *context.rotation);
     at::Tensor shared = turned.narrow(2, heads_, 1).transpose(1, 2);

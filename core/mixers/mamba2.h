@@ -29,7 +29,7 @@ private:
     at::Tensor projected(const at::Tensor& normed, const Cancellation* cancellation) const;
     /// dt [B, L, H], float32 at least.
     at::Tensor step(const at::Tensor& logits) const;
-    /// What the state gave y and the gate z, both [B, L, inner], together.
+    /// The state's output y combined with the gate z, both [B, L, inner].
     at::Tensor gated(const at::Tensor& y, const at::Tensor& z) const;
     at::Tensor normal(const at::Tensor& x) const;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What mixes tokens: the part of a block between its input norm and its output projection. The block, its norms, its
-// output projection and its feed-forward are the stack's; everything that a mixer remembers is in a cache of its own,
-// which nobody else looks into. Threads: the compute thread.
+// Token mixers: the part of a block between its input norm and its output projection. The stack owns the block, its
+// norms, output projection and feed-forward. A mixer keeps earlier tokens in an opaque cache of its own. Threads: the
+// compute thread.
 
 #include <cstdint>
 #include <memory>
@@ -31,13 +31,13 @@ struct TrainingForward;
 
 namespace headscope::mixers {
 
-/// What one layer's mixer remembers of earlier tokens.
+/// One layer's memory of earlier tokens.
 class MixerCache {
 public:
     virtual ~MixerCache() = default;
     virtual std::int64_t bytes() const = 0;
     virtual std::unique_ptr<MixerCache> clone() const = 0;
-    /// What it holds of the sequences [n] int64 of its batch, in this order; one may come several times.
+    /// The cache of sequences [n] int64 of its batch, in this order; one may repeat.
     virtual std::unique_ptr<MixerCache> chosen(const at::Tensor& sequences) const = 0;
 };
 
@@ -95,7 +95,8 @@ public:
     virtual at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const = 0;
     virtual std::unique_ptr<MixerCache> new_cache() const = 0;
 
-    /// Of mixers that read a guide stream: its maps, from what it is at this layer after the input norm, [1, Lg, d].
+    /// For mixers that read a guide stream: its maps, from the guide's state at this layer after the input norm, [1,
+    /// Lg, d].
     virtual GuideMaps guide_maps(const at::Tensor& normed, const StackContext& context) const;
 };
 

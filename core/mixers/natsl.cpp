@@ -301,7 +301,7 @@ at::Tensor NatslMixer::forward(const at::Tensor& normed, const StackContext& con
     const Read both = read(normed, own, held ? &held->linear.before : nullptr);
     const at::Tensor inputs = held && held->inputs.defined() ? at::cat({held->inputs, normed}, 1) : normed;
     const at::Tensor chosen = types(inputs, own);
-    // Told before the branches' own numbers: a site is done when those are.
+    // Announced before the branches' own values: those complete a site.
     at::Tensor shares;
     if (weights_ != "none") {
         const at::Tensor source = weights_ == "query" ? both.linear.query.transpose(1, 2).flatten(2) : normed;

@@ -34,7 +34,7 @@ public:
     std::unique_ptr<MixerCache> new_cache() const override;
 
 private:
-    /// What both branches read.
+    /// Inputs of both branches.
     struct Read {
         DeltaParts::Heads linear;
         at::Tensor query, key, value;  ///< [B, softmax heads, L, size] as they enter the scores

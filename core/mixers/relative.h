@@ -13,12 +13,12 @@ namespace headscope::mixers {
 ///   s_ij = ((q_i + u) . k_j + (q_i + v) . W R_{i - j}) / sqrt(head size)
 ///
 /// u and v of each head, W its rows of the map of positions, R_x the sines and then the cosines of x 10000^(-2c / d).
-/// With p = W^T (q_i + v), sin((i - j) w) and cos((i - j) w) by their sums' formulas make the second term a product of
-/// numbers of i and numbers of j: p turned by i, and sines and cosines of j. So a head's keys are k_j and d numbers
-/// more (one more still where distances are clamped, ScoreRule::far_distance), every kernel and every file computes
-/// with them, and memory is linear in the text's length: L (head size + d) numbers a head.
+/// With p = W^T (q_i + v), the sum formulas of sin((i - j) w) and cos((i - j) w) turn the second term into a product of
+/// numbers of i and numbers of j: p rotated by i, and sines and cosines of j. So a head's keys are k_j and d more
+/// numbers (one more still if distances are clamped, ScoreRule::far_distance). Every kernel and file works with them,
+/// and memory is linear in the text's length: L (head size + d) numbers a head.
 ///
-/// Segments (StackContext::segments) are which keys are seen: those of its segment and so many before it.
+/// Segments (StackContext::segments) limit the visible keys: those of its segment and a number before it.
 class RelativeMixer final : public Mixer {
 public:
     explicit RelativeMixer(const model::ModelConfig& config);

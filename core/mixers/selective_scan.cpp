@@ -63,7 +63,7 @@ at::Tensor SelectiveScanMixer::forward(const at::Tensor& normed, const StackCont
     const at::Tensor key = key_norm_(b).unsqueeze(1), query = query_norm_(c).unsqueeze(1);
     const at::Tensor rate = -at_least_float(rate_log_).exp();
 
-    // No head is there to be told of; what lies beyond a text's end comes after all that matters.
+    // Mamba has no heads to probe. Padding comes last, so a causal scan may ignore it.
     StackContext own = context;
     own.probe = nullptr;
     own.lengths = nullptr;

@@ -20,7 +20,7 @@ at::Tensor StaticEmbeddingMixer::forward(const at::Tensor& normed, const StackCo
     at::Tensor key = maps_.key_of(rotated);
     if (cache) {
         auto& held = dynamic_cast<KeyValueCache&>(*cache);
-        // Angles that depend on the text's length are applied to the whole history anew.
+        // Angles that depend on the text's length are reapplied to the whole history.
         held.append(context.history_rotation ? maps_.key_of(query_key) : key, value);
         key = held.key();
         if (context.history_rotation)

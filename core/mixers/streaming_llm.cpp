@@ -16,7 +16,7 @@
 namespace headscope::mixers {
 namespace {
 
-/// Of this call's tokens, none beyond position `most`.
+/// Rotary table of this call's tokens, positions clamped at `most`.
 model::RotaryTable bounded(const StackContext& context, std::int64_t most) {
     const model::RotaryTable& own = *context.rotation;
     const std::int64_t first = context.first_position;
@@ -62,7 +62,7 @@ at::Tensor StreamingMixer::forward(const at::Tensor& normed, const StackContext&
     auto* held = dynamic_cast<KeyValueCache*>(cache);
     if (held) {
         join_cache(maps_, query_key, key, value, context, *held);
-        // What is forgotten lies between the first keys and the window: all others come closer by as much.
+        // Evicted keys lie between the first keys and the window; all others move closer by their number.
         rule.query_offset -= held->forgotten();
     }
     if (by_cache_) {

@@ -164,7 +164,7 @@ at::Tensor TestTimeMixer::learn_titans(const Tokens& in, Memory& memory) const {
     const std::int64_t count = in.key.size(2), last = count - 1;
     const at::Tensor kept = in.log_kept.cumsum(2), momentum = in.log_momentum.cumsum(2);
     const at::Tensor error = this->error(in, memory.start) * -2.0;
-    // What is left after token i of S as token j made it, and of W as S has changed it since.
+    // Remainder after token i of S as token j made it, and of W as S has changed it since.
     const at::Tensor of_momentum = between(momentum) * in.rate.unsqueeze(2);
     const at::Tensor of_kept = between(kept), of_map = of_kept.matmul(of_momentum);
     const at::Tensor all_kept = kept.exp().unsqueeze(3), all_momentum = momentum.exp().unsqueeze(3);
@@ -208,7 +208,7 @@ at::Tensor TestTimeMixer::forward(const at::Tensor& normed, const StackContext& 
     context.announce("value", heads.value);
     const Tokens in = tokens(heads, normed);
     Memory own = held && held->memory.start.defined() ? held->memory : fresh(normed.size(0), in.key.scalar_type());
-    // What lies beyond a text's end comes after all that matters.
+    // Padding comes last, so the causal scan may ignore it.
     const at::Tensor by_head = learn(in, own, context.cancellation).to(normed.scalar_type());
     if (held) held->memory = own;
     context.announce("head_output", by_head);

@@ -27,7 +27,7 @@ std::vector<double> numbers(const at::Tensor& x) {
     return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
 }
 
-/// Of |A| [B, L, L] over the sums of its rows, in float64.
+/// Statistics of |A| [B, L, L] divided by row sums, in float64.
 kernels::ImplicitStatistics statistics_of(const at::Tensor& matrices) {
     const at::Tensor sizes = matrices.to(at::kDouble).abs(), sums = sizes.sum(2, true);
     const at::Tensor counted = sums.ge(kNothing);

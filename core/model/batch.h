@@ -8,24 +8,24 @@
 
 namespace headscope::model {
 
-/// What a model reads. Equal lengths within a batch is the fast way; shorter sequences are padded at the end and say so
-/// in `lengths`.
+/// Input of a model. Batches of equal lengths are fastest; shorter sequences are padded at the end, with their sizes in
+/// `lengths`.
 struct Batch {
     at::Tensor ids;                     ///< [B, L] int64
     std::vector<std::int64_t> lengths;  ///< [B] or empty: all L
     at::Tensor token_types;             ///< [B, L] int64 or undefined: zeros (BERT)
 
-    /// Of an encoder-decoder, whose encoder reads `ids`: what its decoder reads, [B, Lt] int64, the start token first.
-    /// With a cache that holds tokens already, `ids` are left out.
+    /// For an encoder-decoder, whose encoder reads `ids`: the decoder's input, [B, Lt] int64, the start token first.
+    /// Omit `ids` with a cache that holds tokens already.
     at::Tensor target{};
     std::vector<std::int64_t> target_lengths{};  ///< [B] or empty: all Lt
 
-    /// Of a hash embedding whose words' ids do not tell it what they are (hash_features.h): [B, L, T] uint8, the bits
-    /// of each word, 0 or 1; or of characters [B, L, 1] int64, code points. What stands at special tokens is not read.
+    /// For a hash embedding whose ids do not determine words (hash_features.h): [B, L, T] uint8, the bits of each word,
+    /// 0 or 1; or for characters [B, L, 1] int64, code points. Values at special tokens are not read.
     at::Tensor features{};
 
-    /// What an objective compares with (objective.h): for each of predicted() a token or class, [B] a class of each
-    /// text, or -1: not counted.
+    /// Targets of an objective (objective.h): a token or class for each of predicted(), [B] a class of each text, or
+    /// -1: not counted.
     at::Tensor labels{};
     at::Tensor values{};  ///< [B] float32 in place of labels: the number that is to be said of each text
 

@@ -391,7 +391,7 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
     if (plan.has(weight) && !shared_head) {
         plan.want(&vocabulary.weight, {weight}, {entries, entry});
     } else {
-        // Of two towers, what they share is meant, which the decoder may have a copy of.
+        // With two towers this is the shared table, of which the decoder may have a copy.
         const std::string shared = names.prefix + names.shared_embedding + ".weight";
         if (!names.shared_embedding.empty() && plan.from_file() && plan.has(shared))
             plan.want(&vocabulary.weight, {shared}, {entries, entry});

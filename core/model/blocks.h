@@ -72,7 +72,7 @@ private:
     void declare_plain(TensorPlan& plan, const TensorNames& names, const LayerNames& parts, const Dimension& inner);
 };
 
-/// What the first layer reads, of a Batch.
+/// Input of the first layer, from a Batch.
 struct Embedding {
     at::Tensor tokens;  ///< [vocabulary, e], or of hashed words; undefined: in clusters, or `hashed`
     AdaptiveTables clusters;
@@ -117,7 +117,7 @@ struct Head {
     at::Tensor operator()(const at::Tensor& rows) const;
     /// The loss of the same logits, without all of them in memory (head_loss.h).
     LossSum loss(const at::Tensor& rows, const at::Tensor& targets, const HeadLossOptions& options) const;
-    /// Of a head of one class, against a number for each row.
+    /// For a head of one class, against a number for each row.
     LossSum squared_error(const at::Tensor& rows, const at::Tensor& values) const;
     /// Declares what the file has; a head that is absent is reported as missing and leaves `there` false.
     void declare(TensorPlan& plan, const TensorNames& names);

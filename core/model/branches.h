@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a layer with two branches announces (probe.h), told by sites.
+// Announcements of a layer with two branches (probe.h), by site.
 
 #include <cstdint>
 #include <string_view>
@@ -17,8 +17,8 @@ namespace headscope::model {
 /// The site of a layer's branch, "softmax" or "linear". Throws Error (internal) where there is none.
 std::int64_t branch_site(const std::vector<Site>& sites, LayerIndex layer, std::string_view branch);
 
-/// Of "token_types" [B, heads, chunks], where -1 is no type: the share of softmax chunks among those that have one,
-/// [B, heads] float64, contiguous.
+/// Share of softmax chunks among those with a type (-1: none), from "token_types" [B, heads, chunks]: [B, heads]
+/// float64, contiguous.
 at::Tensor softmax_fraction(const at::Tensor& types);
 
 }  // namespace headscope::model

@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/special_weights.h"
+#include "core/model/generate/settings.h"
 #include "core/model/model.h"
 #include "core/model/native_config.h"
 #include "core/model/presets.h"
@@ -17,8 +18,6 @@
 
 namespace headscope::model {
 namespace {
-
-constexpr std::uint64_t kLargestGenerationConfig = std::uint64_t{1} << 20U;
 
 /// Layers are made before tensors are checked one by one: their number must be one that the file's tensors justify.
 void check_layers(const checkpoint::Checkpoint& file, const ConfigReader& reader, const ModelConfig& config,
@@ -143,19 +142,16 @@ bool encoder_alone(const ConfigReader& reader) {
     });
 }
 
-/// The start token stands in config.json, or since transformers 5 in generation_config.json.
-void find_decoder_start(const checkpoint::Checkpoint& file, const ConfigReader& reader, ModelConfig& config) {
-    const auto path = file.side_file("generation_config.json");
-    if (!path || reader.has("decoder_start_token_id")) return;
-    const nlohmann::json document = read_python_json_file(*path, kLargestGenerationConfig, "generation configuration");
-    if (!document.is_object()) return;
-    const ConfigReader generation(document, "generation_config.json");
-    if (generation.has("decoder_start_token_id")) config.decoder_start = generation.count("decoder_start_token_id", 0);
+/// The files' start token takes the place of the one that the family read: of config.json, or its class's.
+void find_decoder_start(const checkpoint::Checkpoint& file, ModelConfig& config) {
+    if (const auto start = decoder_start_token(file)) config.decoder_start = *start;
 }
 
-void check_decoder_start(const ConfigReader& reader, const ModelConfig& config) {
-    if (config.decoder_start >= config.vocabulary)
-        reader.refuse("decoder_start_token_id", "a token below " + std::to_string(config.vocabulary));
+void check_decoder_start(const std::string& where, const ModelConfig& config) {
+    if (config.decoder_start < config.vocabulary) return;
+    throw Error(ErrorCode::mismatch, where + ": decoder_start_token_id",
+                "expected a token below " + std::to_string(config.vocabulary),
+                "found " + std::to_string(config.decoder_start));
 }
 
 /// `is_causal`, which transformers' masks obey for every decoder: embedding models are made of decoders so. A null is
@@ -310,8 +306,8 @@ Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkp
             made.names = *std::exchange(made.encoder_names, std::nullopt);
             made.notes.push_back("the file holds an encoder alone");
         } else {
-            if (file) find_decoder_start(*file, reader, made.config);
-            check_decoder_start(reader, made.config);
+            if (file) find_decoder_start(*file, made.config);
+            check_decoder_start(file ? generation_keys_of(*file).file : "config.json", made.config);
         }
     }
     if (reader.has("auto_map")) made.notes.push_back("config.json names code of its own (auto_map): none is run");

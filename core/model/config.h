@@ -16,8 +16,8 @@ namespace headscope::model {
 
 enum class NormKind { layer, rms };
 enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh, xielu };
-/// What a model says of its hidden states: rows of the vocabulary (next or masked tokens), classes of each token or of
-/// the text (by its first token), or nothing.
+/// Output of a model's hidden states: rows of the vocabulary (next or masked tokens), classes of each token or of the
+/// text (by its first token), or nothing.
 enum class HeadKind { vocabulary, token_classes, sequence_classes, none };
 enum class PositionKind { none, learned, sinusoidal, rotary, alibi, bucketed, relative };
 
@@ -47,15 +47,15 @@ struct RopeConfig {
 struct ExpertRouting {
     bool sigmoid = false;      ///< of each logit for itself, not the softmax of all
     bool choice_bias = false;  ///< a number of each expert counts in the choice, not in its weight (DeepSeek-V3)
-    /// Experts lie in so many groups, one after the other; a token's are of its best groups alone, and a group is as
-    /// good as the sum of so many of its best experts.
+    /// Consecutive experts form `groups` groups. A token's experts come from its best groups, and a group's score is
+    /// the sum of its `best_of_group` best experts.
     std::int64_t groups = 1, groups_per_token = 1, best_of_group = 1;
     double scale = 1;           ///< of the weights
     bool wide = false;          ///< float32, whatever the model's type
     bool weighs_input = false;  ///< weights multiply what an expert reads, not what it returns (Llama 4)
 };
 
-/// What families have of Mamba2 otherwise than the native format, which these are.
+/// Families' deviations of Mamba2 from the native format; defaults are the native ones.
 struct StateSpaceConfig {
     bool projection_bias = false, taps_bias = true;
     bool normed = true;             ///< false: y * SiLU(z) as it is
@@ -68,13 +68,13 @@ struct StateSpaceConfig {
     bool operator==(const StateSpaceConfig&) const = default;
 };
 
-/// Of a layer with softmax attention and Mamba2 side by side (Falcon-H1): what each one's input and output is times.
+/// A layer with softmax attention and Mamba2 side by side (Falcon-H1): factors on each one's input and output.
 struct BranchFactors {
     double attention_in = 1, attention_out = 1, state_in = 1, state_out = 1;
     bool state_bias = false;  ///< of Mamba2's output projection; ModelConfig::output_bias is the attention's
 };
 
-/// Of layers with Mamba (Jamba): channels, the numbers of each one's state, and those that its step comes out of.
+/// Layers with Mamba (Jamba): channels, numbers of each one's state, and rank of its step.
 struct SelectiveScanConfig {
     std::int64_t channels = 0, state_size = 0, rank = 0, taps = 0;
     bool input_bias = false, taps_bias = true;
@@ -115,7 +115,7 @@ struct LayerHeads {
 /// In ModelConfig::mixers a layer that is its feed-forward alone, without a site (Nemotron-H).
 inline constexpr const char* kNoMixer = "none";
 
-/// A sum of the residual stream: so many times what was there, and so many times what a part of a block returns.
+/// Factors of a sum of the residual stream: on the stream, and on the result of a part of a block.
 struct SumFactors {
     double kept = 1, added = 1;
     bool operator==(const SumFactors&) const = default;
@@ -133,8 +133,8 @@ struct ModelConfig {
     std::int64_t heads = 0;
     std::int64_t key_value_heads = 0;
     std::int64_t head_size = 0;
-    /// Latent attention (DeepSeek): keys and values come out of so many numbers of each token; 0: no such thing. The
-    /// last `rope.size` numbers of a head turn, and those of a key are the same in all heads.
+    /// Latent attention (DeepSeek): keys and values come from this many numbers of each token; 0: none. The last
+    /// `rope.size` numbers of a head are rotated, and those of a key are the same in all heads.
     std::int64_t key_value_rank = 0;
     std::int64_t query_rank = 0;  ///< the same of queries, which may be without
     std::int64_t value_size = 0;  ///< of a value head there, head_size being a query's and key's
@@ -142,7 +142,7 @@ struct ModelConfig {
     bool differential = false;
     std::int64_t token_types = 0;        ///< 0: no such embedding
     std::int64_t max_positions = 0;      ///< 0: no limit
-    bool positions_are_a_table = false;  ///< which has so many rows: --beyond-positions cannot work
+    bool positions_are_a_table = false;  ///< of `positions` rows: --beyond-positions cannot work
     bool causal = true;
     bool pre_norm = true;  ///< false: x = norm(x + f(x)), the original Transformer's
     /// x + f(norm x) + g(norm' x), from one input; g shares f's norm where the family has no name for another (GPT-J).
@@ -201,12 +201,12 @@ struct ModelConfig {
     std::int64_t clamped_distance = 0;
     bool own_position_biases = true;  ///< of each layer; false: all share u and v
     std::int64_t memory_length = 0;   ///< tokens before its segment that a token sees (Transformer-XL)
-    bool memory_is_a_window = false;  ///< a token sees so many in all, itself among them, in every segment
+    bool memory_is_a_window = false;  ///< a token sees `memory` tokens in all, itself included, in every segment
     std::optional<AdaptiveConfig> adaptive;
-    /// What is read in place of a table of the vocabulary, which is then 0: hashes of words.
+    /// Input instead of a table of the vocabulary, which is then 0: hashes of words.
     tokenizer::HashSettings hashed;
     std::int64_t embedding_size = 0;  ///< of the table, projected to `hidden`; 0: hidden itself
-    /// What is projected: the sum of all embeddings after its norm, with a bias (ALBERT); else the token's alone (OPT).
+    /// Projects the sum of all embeddings after its norm, with a bias (ALBERT); else the token's alone (OPT).
     bool embedding_sum_projected = false;
     double embedding_scale = 1.0;  ///< of the token's embedding, before anything is added to it
     /// Tokens with this id have no embedding, and those of the others are scaled up for it (ESM's token_dropout); -1:
@@ -219,8 +219,8 @@ struct ModelConfig {
     std::vector<std::int64_t> shared_layers;
     std::int64_t group_layers = 1;      ///< how many of those the file numbers together
     std::vector<std::int64_t> windows;  ///< per layer, keys with |i - j| < W; 0: none. Empty: none anywhere
-    /// Per layer: the text is cut into pieces of so many tokens, and a token sees its own piece alone; 0: it is not.
-    /// Empty: nowhere.
+    /// Per layer: the text is cut into pieces of this many tokens, and a token sees its own piece alone; 0: not cut.
+    /// Empty: none is.
     std::vector<std::int64_t> chunks;
     BranchFactors branch_factors;
     SelectiveScanConfig selective_scan;
@@ -232,7 +232,7 @@ struct ModelConfig {
     std::int64_t experts = 0, experts_per_token = 0;  ///< of each feed-forward; 0: a plain one
     std::int64_t expert_feed_forward = 0;             ///< hidden units of an expert; 0: feed_forward
     std::vector<std::int64_t> expert_layers;          ///< per layer, 0: it has a plain one. Empty: all have experts
-    /// What a token's experts are weighted by: the softmax over these; false: their part of the one over all experts.
+    /// Weights of a token's experts: the softmax over these; false: their part of the softmax over all experts.
     bool expert_shares_of_chosen = true;
     ExpertRouting routing;
     /// Hidden units of one more expert, which every token has; 0: none. Gated: times the sigmoid of a logit of its own.
@@ -259,12 +259,13 @@ struct ModelConfig {
     std::int64_t bucket_rows =
         0;                    ///< of that table, where it has further ones, which nothing reads; 0: distance_buckets
     double head_scale = 1.0;  ///< of the hidden states that the head reads
-    /// Of an encoder-decoder: this is the decoder, and what it looks at by cross-attention is
+    /// For an encoder-decoder: this is the decoder, and the encoder that it attends to is
     std::shared_ptr<const ModelConfig> encoder;
     bool own_embedding = false;       ///< each tower's tokens have a table of their own, perhaps of another vocabulary
     std::int64_t decoder_start = -1;  ///< the token that every text of such a decoder begins with; -1: not known
     std::string original_json;        ///< config.json as it was read
-    /// Of a native stack that transformers knows: whose names its tensors have (bert, gpt2, bart). Empty: its own.
+    /// For a native stack that transformers has: the model type whose tensor names it uses (bert, gpt2, bart). Empty:
+    /// its own.
     std::string layout;
 
     /// Layers that a file may have after these, which predict further tokens and are not run.

@@ -57,7 +57,7 @@ private:
     std::string where_;
 };
 
-/// hidden_act and its kin by transformers' names.
+/// hidden_act and the like, by transformers' names.
 Activation read_activation(const ConfigReader& reader, const std::string& key, const std::string& otherwise);
 /// One by its name, which was read under `key`.
 Activation activation_named(const std::string& name, const ConfigReader& reader, const std::string& key);
@@ -68,11 +68,11 @@ mixers::MixerOptions read_mixer_options(const ConfigReader& reader);
 /// object when none has.
 nlohmann::json mixer_options_json(const mixers::MixerOptions& options, const std::vector<std::string>& mixers);
 
-/// What a family calls the two numbers beside rope_scaling, and what they are where the file has none.
+/// A family's names of the two numbers next to rope_scaling, and their defaults.
 struct RopeDefaults {
     std::string layer_type;  ///< which one's numbers, where there are several sets by layer_types
     bool scaled = true;      ///< whether rope_scaling, which knows no sets, is for this one too
-    /// Of the text before positions were stretched: read beside rope_scaling alone, else this (Phi-3). 0: in it, too.
+    /// Trained positions before stretching: read next to rope_scaling alone, else this (Phi-3). 0: in it, too.
     std::int64_t original_positions = 0;
     std::string theta_key = "rope_theta";  ///< empty: no such key
     std::string partial_key = "partial_rotary_factor";

@@ -25,7 +25,7 @@ struct Routing {
 struct Experts {
     at::Tensor router, router_bias;  ///< [E, d], [E] or undefined
     at::Tensor choice_bias;          ///< [E] or undefined
-    /// Of experts without a gate the rows of up alone, [E, f, d] or [E f, d].
+    /// For experts without a gate the rows of up alone, [E, f, d] or [E f, d].
     at::Tensor gate_up, gate_up_bias;  ///< [E, 2 f, d] or [E 2 f, d]; gpt-oss: [E, d, 2 f], [E, 2 f]
     at::Tensor down, down_bias;        ///< [E, d, f] or [E d, f]; gpt-oss: [E, f, d], [E, d]
     std::int64_t per_token = 0;        ///< 0: there are no experts

@@ -14,7 +14,7 @@ namespace headscope::model {
 /// or int64 for ids. A pure function of the seed and the tensor's name and shape.
 void fill_fresh(const TensorPlan::Want& want, const ModelConfig& config, std::uint64_t seed, const at::Tensor& value);
 
-/// What a fresh model with an LSH of so many n-grams has as model.hash_normal: whoever prepares its data hashes by it.
+/// model.hash_normal of a fresh model with an LSH of this many n-grams; preparing its data hashes by it.
 std::vector<float> fresh_hash_normal(std::uint64_t seed, std::int64_t ngrams);
 
 }  // namespace headscope::model

@@ -5,10 +5,9 @@
 #include <cmath>
 
 #include <ATen/ops/tensor.h>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/model/generate/processors.h"
 #include "core/model/model.h"
 #include "core/model/residual.h"
 #include "core/model/sampling.h"
@@ -100,14 +99,12 @@ private:
     ResidualProbe probe_;
 };
 
-std::vector<std::int64_t> read_end_tokens(const nlohmann::json& config) {
-    const auto it = config.is_object() ? config.find("eos_token_id") : config.end();
-    std::vector<std::int64_t> tokens;
-    if (!config.is_object() || it == config.end()) return tokens;
-    for (const auto& item : it->is_array() ? *it : nlohmann::json::array({*it})) {
-        if (item.is_number_integer()) tokens.push_back(item.get<std::int64_t>());
-    }
-    return tokens;
+/// The float32 logits that a token is chosen from.
+std::vector<float> processed(const LogitsProcessors& processors, std::span<const std::int64_t> text,
+                             std::span<const float> logits) {
+    std::vector<double> scores(logits.begin(), logits.end());
+    processors.apply(text, scores);
+    return {scores.begin(), scores.end()};
 }
 
 }  // namespace
@@ -143,15 +140,22 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
         std::min(options.tokens, room_for_tokens(config, batch.predicted().size(1), options.beyond_positions));
     // The last token that is made is read by nobody.
     const ExpectedLength expected(model, std::ssize(prompt) + limit - 1);
-    std::vector<std::int64_t> made;
+    std::vector<std::int64_t> text(prompt.begin(), prompt.end()), made;
+    if (config.encoder) text = {config.decoder_start};
+    const LogitsProcessors processors(
+        options.settings, {prompt, options.end_tokens, std::ssize(text), std::ssize(text) + limit, config.vocabulary});
     while (static_cast<std::int64_t>(made.size()) < limit) {
         if (options.cancellation) options.cancellation->check();
         const at::Tensor hidden = model.forward(batch, forward);
         const at::Tensor row = model.logits(hidden.select(0, 0).narrow(0, hidden.size(1) - 1, 1)).contiguous();
         const std::span<const float> logits(row.const_data_ptr<float>(), static_cast<std::size_t>(row.numel()));
         numbers.see(logits, made.size());
-        const std::int64_t token = choose_token(logits, options.temperature, options.top_k, options.top_p, random);
+        const std::vector<float> changed =
+            processors.empty() ? std::vector<float>{} : processed(processors, text, logits);
+        const std::int64_t token = choose_token(processors.empty() ? logits : changed, options.temperature,
+                                                options.top_k, options.top_p, random, options.min_p);
         made.push_back(token);
+        text.push_back(token);
         if (options.on_token) options.on_token(token);
         if (std::find(options.end_tokens.begin(), options.end_tokens.end(), token) != options.end_tokens.end()) break;
         if (options.enough && options.enough(token)) break;
@@ -159,14 +163,6 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
     }
     if (options.problems) *options.problems = numbers.sentences();
     return made;
-}
-
-std::vector<std::int64_t> end_tokens(const checkpoint::Checkpoint& checkpoint) {
-    if (const auto path = checkpoint.side_file("generation_config.json")) {
-        const nlohmann::json config = read_python_json_file(*path, std::uint64_t{1} << 20U, "generation configuration");
-        if (std::vector<std::int64_t> tokens = read_end_tokens(config); !tokens.empty()) return tokens;
-    }
-    return checkpoint.has_config() ? read_end_tokens(checkpoint.config()) : std::vector<std::int64_t>{};
 }
 
 }  // namespace headscope::model

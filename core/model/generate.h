@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/checkpoint/checkpoint.h"
+#include "core/model/generate/settings.h"
 
 namespace headscope::model {
 
@@ -26,8 +26,10 @@ struct GenerateOptions {
     double temperature = 0;     ///< 0: greedy, the largest logit (the first of equal ones)
     std::int64_t top_k = 0;     ///< 0: all; else only the k largest
     double top_p = 1;           ///< the smallest set of tokens whose probabilities reach p
+    double min_p = 0;           ///< only tokens with at least this share of the largest probability
     std::uint64_t seed = 0;
     std::vector<std::int64_t> end_tokens;  ///< generation stops after one of them (it is part of the result)
+    GenerationSettings settings;           ///< of the checkpoint's files: what they do to logits applies
     bool beyond_positions = false;
     std::set<int> skip_layers;  ///< whole blocks left out
     const Cancellation* cancellation = nullptr;
@@ -50,10 +52,7 @@ void check_prompt(const Inspection& inspection, std::span<const std::int64_t> pr
 /// The same of a model that is there.
 void check_prompt(const Model& model, std::span<const std::int64_t> prompt, const GenerateOptions& options);
 
-/// How many tokens may follow `tokens` of them: one more than there are positions left, as nobody reads the last.
+/// How many tokens may follow `tokens` of them: one more than there are positions left, as the last is not read.
 std::int64_t room_for_tokens(const ModelConfig& config, std::int64_t tokens, bool beyond_positions);
-
-/// eos_token_id of generation_config.json, else of config.json: none, one or several.
-std::vector<std::int64_t> end_tokens(const checkpoint::Checkpoint& checkpoint);
 
 }  // namespace headscope::model

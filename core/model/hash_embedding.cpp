@@ -109,7 +109,7 @@ at::Tensor HashEmbedding::pooled(const at::Tensor& words, const TrainingForward*
         for (std::int64_t bit = here; bit-- > 0;) values.push_back(std::ldexp(1.0, static_cast<int>(bit)));
         const at::Tensor code =
             at::matmul(words.narrow(-1, first, here).to(at::kDouble), at::tensor(values, at::kDouble)).to(at::kLong);
-        // Of many words the table is weighted once, not each word's row of it.
+        // With many words the table is weighted once, instead of each word's row.
         const at::Tensor weight = weights.select(0, group);
         const at::Tensor rows = count > table.size(0) ? rows_of(table * weight, code) : rows_of(table, code) * weight;
         sum = sum.defined() ? sum + rows : rows;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a model with a hash embedding reads in place of rows of a vocabulary's table (core/tokenizer/hashed/settings.h
-// has the kinds and their sources). `emb` is a table, which Embedding has; the others are here. Autograd records all of
-// it. Threads: the compute thread.
+// Input of a model with a hash embedding instead of rows of a vocabulary's table (core/tokenizer/hashed/settings.h has
+// the kinds and their sources). `emb` is a table, in Embedding; the others are here. Autograd records all of it.
+// Threads: the compute thread.
 
 #include <ATen/core/Tensor.h>
 
@@ -22,7 +22,7 @@ struct HashEmbedding {
     at::Tensor bits;     ///< add: [T, 2, d]
     at::Tensor axes;     ///< proj, linear: [d, T]
     at::Tensor buckets;  ///< characters: [functions, buckets, d / functions]
-    at::Tensor normal;   ///< [n-grams] of lsh, for whoever hashes; a model reads bits. emb has it too
+    at::Tensor normal;   ///< [n-grams] lsh, for hashing; a model reads bits. emb has it too
 
     bool there() const { return special.defined(); }
     /// Vectors [B, L, d] of a batch that check_batch has passed. In training a share of the numbers of code words

@@ -75,7 +75,7 @@ nlohmann::json mixer_options_json(const mixers::MixerOptions& options, const std
     for (const mixers::MixerType* type : mixers::known_types()) {
         const bool used = std::find(mixers.begin(), mixers.end(), type->name) != mixers.end();
         if (!used || type->options.empty()) continue;
-        // What transformers has a class for stays as it is without options.
+        // Mixers that transformers has a class for stay unnamed without options.
         if (type->in_transformers && options.are_standard(*type)) continue;
         nlohmann::json& own = json[type->name];
         for (const MixerOption& option : type->options)

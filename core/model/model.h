@@ -29,17 +29,17 @@ class Cache;             // core/model/towers/cache.h: one opaque mixer cache pe
 /// A tensor with numbers that are NaN or infinite.
 struct NotFinite {
     std::string tensor;
-    std::int64_t numbers = 0;   ///< so many of them
-    std::int64_t elements = 0;  ///< of so many
+    std::int64_t numbers = 0;   ///< count
+    std::int64_t elements = 0;  ///< out of this many
 };
 
-/// What matched between the family's recipe and the file.
+/// Matches between the family's recipe and the file.
 struct LoadReport {
     std::size_t matched = 0;
     std::vector<std::string> missing;    ///< wanted by the recipe, not in the file (optional heads only: else an error)
     std::vector<std::string> left_over;  ///< in the file, not wanted; buffers of old files are among them
     std::vector<std::string> notes;      ///< choices that were filled in
-    /// Of what was read, in the order of the model: no weights, where a tensor holds some.
+    /// Non-finite numbers that were read, in the order of the model; none without weights.
     std::vector<NotFinite> not_finite;
 };
 
@@ -71,9 +71,9 @@ public:
     virtual std::vector<std::string> mixers() const = 0;  ///< the mixer's name, per layer
     virtual const LoadReport& report() const = 0;
     virtual std::int64_t parameters() const = 0;
-    /// Of these the weights, without biases and gains, of all attention sublayers (token mixers of any kind, with their
-    /// output projections), and of what words are read by: tables of tokens, of hash embeddings without the rows of
-    /// special tokens but of emb, whose table counts as a whole. -1: not known.
+    /// Weights, without biases and gains, of all attention sublayers (token mixers of any kind, with their output
+    /// projections), and of word inputs: tables of tokens, of hash embeddings without the rows of special tokens except
+    /// for emb, whose table counts as a whole. -1: unknown.
     virtual std::int64_t attention_parameters() const { return -1; }
     virtual std::int64_t embedding_parameters() const { return -1; }
     virtual bool causal() const = 0;
@@ -88,7 +88,7 @@ public:
     /// of the text's classes reads the rows of first tokens); call it in chunks of rows (16 384 x 50 304 logits would
     /// be 3.3 GB). With a probe they are announced as "logits", layer -1. Throws usage without a head.
     virtual at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe = nullptr) = 0;
-    /// So many rows make logits of at most 64 MB: the chunk that callers should use.
+    /// Rows whose logits take at most 64 MB: the chunk for callers.
     std::int64_t logit_rows() const;
 
     /// Next-token loss in nats for each position, [B, L] float32 with NaN at each sequence's last position; computed in
@@ -100,7 +100,7 @@ public:
     virtual std::unique_ptr<Cache> new_cache() const = 0;
 };
 
-/// What a checkpoint would be as a model: all checks of Model::build, and no weight read.
+/// A checkpoint as a model without reading weights: all checks of Model::build.
 struct Inspection {
     ModelConfig config;
     std::vector<Site> sites;

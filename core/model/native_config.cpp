@@ -14,7 +14,7 @@
 namespace headscope::model {
 namespace {
 
-/// Whether transformers has a class for every layer's mixer.
+/// True if transformers has a class for every layer's mixer.
 bool in_transformers(const ModelConfig& config) {
     return std::all_of(config.mixers.begin(), config.mixers.end(), [&config](const std::string& mixer) {
         const mixers::MixerType* type = mixers::find_type(mixer);
@@ -44,7 +44,7 @@ std::string activation_name(Activation activation) {
     return "";
 }
 
-/// What of a model the native format has no key for; empty: nothing.
+/// Settings of a model that the native format has no key for; empty: none.
 std::string unsaid(const ModelConfig& config) {
     if (config.family == kNativeFamily) return "";
     const std::pair<bool, const char*> all[] = {
@@ -192,7 +192,7 @@ void write_stack(nlohmann::json& json, const ModelConfig& config) {
     if (head_name(config) == "language") json["head_bias"] = config.head_bias;
 }
 
-/// What BERT's, GPT-2's and BART's configurations share.
+/// Shared by BERT's, GPT-2's and BART's configurations.
 nlohmann::json layout_json(const ModelConfig& config) {
     nlohmann::json json = nlohmann::json::object();
     const nlohmann::json before = original(config);
@@ -330,7 +330,7 @@ std::string transformers_type(const ModelConfig& config) {
 nlohmann::json native_json(const ModelConfig& config) {
     if (const std::string what = unsaid(config); !what.empty()) {
         throw Error(ErrorCode::unsupported, escaped(config.name),
-                    "expected a model that the native format can say (Llama's and Qwen's kin)", "found " + what);
+                    "expected a model that the native format can express (Llama, Qwen and the like)", "found " + what);
     }
     nlohmann::json json = shared_json(config);
     for (const char* key : {"auto_map", "use_sliding_window", "sliding_window", "max_window_layers", "layer_types"})
@@ -353,7 +353,7 @@ nlohmann::json saved_json(const ModelConfig& config, at::ScalarType type) {
     nlohmann::json json;
     if (config.family != kNativeFamily) {
         json = original(config);
-        // Of two towers the key says more than that (T5 scales by it), and they are trained as they are.
+        // With two towers the key means more (T5 scales by it), and these are trained as they are.
         if (!config.encoder) json["tie_word_embeddings"] = config.tied_head;
         json.erase("quantization_config");  // packed experts are written unpacked
     } else if (!config.layout.empty()) {

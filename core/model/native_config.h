@@ -16,8 +16,8 @@ namespace headscope::model {
 /// stack lies that is written under transformers' names.
 inline constexpr const char *kNativeFamily = "headscope", *kNativeInside = "headscope";
 
-/// Of a native stack that a class of transformers computes, whose tensors have other names than the native ones: that
-/// class's model_type (bert, gpt2, bart); else empty.
+/// model_type of the transformers class (bert, gpt2, bart) that computes this native stack under other tensor names;
+/// else empty.
 std::string foreign_layout(const ModelConfig& config);
 /// Gives both towers that layout, with what it has otherwise (BART's two rows of positions before the first).
 void set_layout(ModelConfig& config, const std::string& layout);
@@ -28,14 +28,14 @@ void set_layout(ModelConfig& config, const std::string& layout);
 /// other native stacks.
 std::string transformers_type(const ModelConfig& config);
 
-/// The native format with every choice written out. Keys of `config.original_json` that mean nothing to the stack
-/// (bos_token_id and its kin) are kept. Throws unsupported for a model that the format cannot say: another norm,
-/// windows, a parallel residual, ...
+/// The native format with every choice written out. Keeps keys of `config.original_json` that the stack does not read
+/// (bos_token_id and the like). Throws unsupported for a model that the format cannot express: another norm, windows, a
+/// parallel residual, ...
 nlohmann::json native_json(const ModelConfig& config);
 
-/// What a checkpoint of the model holds: that of a family of transformers as it was read, else native_json() or, where
-/// transformers_type() names one, that family's configuration; of a stack with a layout that class's, with the native
-/// one inside (kNativeInside). With dtype and architectures filled in.
+/// config.json of a saved model: that of a transformers family as it was read; else native_json() or, if
+/// transformers_type() names a family, that one's; for a stack with a layout that class's, with the native one inside
+/// (kNativeInside). With dtype and architectures filled in.
 nlohmann::json saved_json(const ModelConfig& config, at::ScalarType type);
 
 }  // namespace headscope::model

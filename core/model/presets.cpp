@@ -21,7 +21,7 @@ constexpr std::int64_t kByteVocabulary = 257;
     throw Error(ErrorCode::usage, what, "expected one of " + list_text(known, 30), "found " + escaped(found));
 }
 
-/// Whether layer `layer` of `count`, both from 1, is standard.
+/// True if layer `layer` of `count`, both from 1, is standard.
 bool is_standard(std::string_view layout, std::int64_t layer, std::int64_t count) {
     if (layout == "uniform") return false;
     if (layout == "even") return layer % 2 == 0;
@@ -293,7 +293,7 @@ void add_thesis(std::vector<Preset>& list) {
     add_hashed("tiny-", 128, 4, 4, kByteVocabulary, 8179, 1033, 2039);
 }
 
-/// What a manner of the thesis's says beside the sizes.
+/// Settings of the thesis's variants besides sizes.
 nlohmann::json manner_json(const Preset& preset) {
     nlohmann::json json{{"norm", "layer"},        {"layer_norm_eps", 1e-5},  {"norm_place", "post"},
                         {"positions", "learned"}, {"feed_forward", "plain"}, {"attention_bias", true},

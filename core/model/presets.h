@@ -42,15 +42,14 @@ struct Layout {
 /// The layouts of Table 11; `custom` (any list) is not among them.
 const std::vector<Layout>& layouts();
 
-/// The mixers of `layers` layers, first to last: "standard" where the layout says so, `mixer` elsewhere. Halves and
+/// The mixers of `layers` layers, first to last: "standard" where the layout has it, `mixer` elsewhere. Halves and
 /// quarters are rounded down. Throws usage for an unknown layout.
 std::vector<std::string> layout_mixers(const std::string& layout, const std::string& mixer, std::int64_t layers);
 
 /// The layout that makes `mixers` out of standard layers and one other mixer; "custom" when none does.
 std::string layout_of(const std::vector<std::string>& mixers);
 
-/// What a configuration (text of a config.json) would be as a model, fresh: sizes, sites, parameters. No weight is
-/// made.
+/// A configuration (text of a config.json) as a fresh model: sizes, sites, parameters. Makes no weights.
 Inspection inspect_config(const std::string& config_json);
 
 }  // namespace headscope::model

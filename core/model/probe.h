@@ -16,7 +16,7 @@ struct ImplicitStatistics;  // kernels/recurrent.h
 
 namespace headscope::model {
 
-/// What one attention site just did. Tensors are [B, heads, L, size] views that live as long as the call.
+/// One measured attention site. Tensors are [B, heads, L, size] views that live as long as the call.
 struct AttentionRecord {
     SiteIndex site;
     const Site& description;
@@ -55,26 +55,27 @@ struct ImplicitRecord {
 /// its ends being "encoder_embedding" and "encoder_final_norm". A decoder's layer with cross-attention announces
 /// "cross_input_norm", that site's "query", "key", "value" and "head_output", and "cross_output" after what its own
 /// tokens' site did. A layer of NAtS-L announces "token_types" [B, linear heads, chunks] (int8, 0 softmax, 1 linear,
-/// -1 past a sequence's end) and "branch_weights" [B, softmax heads, L, 2] (linear, softmax). A site whose heads differ by
-/// embeddings alone announces "head_embeddings" [3, heads, size] (of queries, keys, values) before its "query". A layer with softmax
-/// attention and a state side by side announces what both have twice, the softmax's first; its "mixer_output" is behind
-/// their output projections. A layer that is its feed-forward alone announces no mixer's. One whose site has slopes
-/// that its score rule has not (Falcon's, which queries and keys bear) announces "slopes" [heads] float32.
+/// -1 past a sequence's end) and "branch_weights" [B, softmax heads, L, 2] (linear, softmax). A site whose heads differ
+/// by embeddings alone announces "head_embeddings" [3, heads, size] (of queries, keys, values) before its "query". A
+/// layer with softmax attention and a state side by side announces what both have twice, the softmax's first; its
+/// "mixer_output" is behind their output projections. A layer that is its feed-forward alone announces no mixer's. One
+/// whose site has slopes that its score rule has not (Falcon's, which queries and keys bear) announces "slopes" [heads]
+/// float32.
 ///
 /// Values of padded positions (beyond a sequence's length) are finite and mean nothing.
 class Probe {
 public:
     virtual ~Probe() = default;
 
-    /// Whether `announce` is wanted; what nobody wants may be left uncomputed or fused away.
+    /// True if `announce` should be called; unrequested values may be skipped or fused away.
     virtual bool wants(std::string_view name, LayerIndex layer) const = 0;
     virtual void announce(std::string_view name, LayerIndex layer, const at::Tensor& value) = 0;
 
-    /// What to measure at a site; nullptr: nothing, and LibTorch's fused attention may run instead of ours.
+    /// Statistics to measure at a site; nullptr: none, and LibTorch's fused attention may run instead of ours.
     virtual const kernels::StatisticsRequest* request(SiteIndex site) = 0;
     virtual void measured(const AttentionRecord& record) = 0;
 
-    /// What to measure of a recurrent site's implicit matrix.
+    /// Measurements of a recurrent site's implicit matrix.
     enum class Implicit : std::uint8_t { nothing, statistics, weights };
     virtual Implicit implicit_request(SiteIndex) { return Implicit::nothing; }
     virtual void implicit(const ImplicitRecord&) {}

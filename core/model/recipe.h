@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a family of models is to Headscope: a recipe of two functions, one that turns config.json into a ModelConfig
-// with every choice filled in, and one that says what the file calls each part. The stack computes from these alone.
+// A family of models: a recipe of two functions, one that turns config.json into a ModelConfig with every choice filled
+// in, and one that returns the file's name of each part. The stack computes from these alone.
 
 #include <functional>
 #include <map>
@@ -19,7 +19,7 @@ class Checkpoint;
 
 namespace headscope::model {
 
-/// What config.json calls the sizes, for reading them and for naming them in errors.
+/// config.json's keys of the sizes, for reading and for errors.
 struct SizeKeys {
     std::string vocabulary = "vocab_size";
     std::string hidden = "hidden_size";
@@ -69,14 +69,14 @@ struct RecurrentNames {
     std::string rate_log = "A_log", step_bias = "dt_bias";  ///< whole names
     std::string norm = "o_norm";                            ///< of the output, or
     std::string other_norm;                                 ///< where the file lacks that
-    /// Of a decay that goes through a few numbers (GLA): to these, and from them.
+    /// A decay of low rank (GLA): the maps to the rank, and from it.
     std::string decay_rank = "gk_proj.0", decay_of_rank = "gk_proj.1";
-    /// Of a decay and a gate that do (Kimi delta attention).
+    /// A decay and a gate of low rank (Kimi delta attention).
     std::string few_of_decay = "f_a_proj", decay_of_few = "f_b_proj";
     std::string few_of_gate = "g_a_proj", gate_of_few = "g_b_proj";
-    /// Of Mamba2: the map to z, x, B, C and dt, the convolution of x, B and C, D (a whole name), the norm.
+    /// Mamba2: the map to z, x, B, C and dt, the convolution of x, B and C, D (a whole name), the norm.
     std::string input = "in_proj", input_taps = "conv1d", direct = "D", gated_norm = "norm";
-    /// What config.json calls the sizes, for errors.
+    /// config.json's keys of the sizes, for errors.
     struct Keys {
         std::string key_rows = "num_heads * head_dim", value_rows = "num_heads * head_dim * expand_v";
         std::string heads = "num_heads", value_size = "head_dim * expand_v", taps = "conv_size", key_size = "head_dim";
@@ -121,7 +121,7 @@ struct LayerNames {
 
 struct TensorNames {
     SizeKeys keys;
-    /// What may stand before every name of the backbone; the first one under which the token embedding is found.
+    /// Possible prefixes of every name of the backbone; the first one under which the token embedding is found.
     std::vector<std::string> prefixes{""};
     std::string token_embedding, position_embedding, token_type_embedding, embedding_norm;
     std::string shared_embedding;  ///< both towers' tokens, where `token_embedding` is not in the file; empty: none
@@ -135,7 +135,7 @@ struct TensorNames {
     std::string layer;                 ///< "layers.{}.", {} being the layer's number
     /// Instead, each of the file's layers by its own name: what ModelConfig::shared_layers counts.
     std::vector<std::string> listed_layers;
-    /// Where they are numbered: the file may have no more than `count` after `begin`.
+    /// Numbered layers: the file may have no more than `count` after `begin`.
     struct Numbered {
         std::string begin;
         std::int64_t count = 0;
@@ -160,7 +160,7 @@ struct TensorNames {
     /// The same of files that call their layers otherwise: the first whose layers the file has, unless it has these.
     std::vector<TensorNames> others;
 
-    /// Ends of names that old files carry and nobody needs: mask buffers, position ids, rotary frequencies.
+    /// Suffixes of unused tensors in old files: mask buffers, position ids, rotary frequencies.
     std::vector<std::string> buffers;
 
     // What the stack adds while it declares its tensors:
@@ -177,9 +177,9 @@ struct Family {
     std::string summary;                   ///< a line for people
     ModelConfig (*read)(const ConfigReader& reader);
     TensorNames (*names)(const ModelConfig& config);
-    /// Of an encoder-decoder, whose `names` are the decoder's and the head's.
+    /// For an encoder-decoder, whose `names` are the decoder's and the head's.
     TensorNames (*encoder_names)(const ModelConfig& encoder) = nullptr;
-    /// Writes into a configuration what it leaves out and the file's tensors tell, before it is read.
+    /// Completes a configuration from the file's tensors, before it is read.
     void (*fill_in)(nlohmann::json& config, const checkpoint::Checkpoint& file) = nullptr;
 };
 
@@ -197,7 +197,7 @@ std::string present_key(const ConfigReader& reader, const std::vector<std::strin
 void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys,
                 std::int64_t feed_forward_default = 0);
 
-/// What a family's configuration means where it leaves a size out; 0: what read_sizes says.
+/// A family's defaults of sizes; 0: those of read_sizes.
 struct SizeDefaults {
     std::int64_t key_value_heads = 0, head_size = 0;
     std::int64_t vocabulary = 0, hidden = 0, layers = 0, heads = 0, feed_forward = 0;  ///< 0: the file must have it
@@ -211,10 +211,10 @@ void read_experts(ModelConfig& config, const ConfigReader& reader, const std::st
                   std::int64_t per_token);
 
 /// A file of transformers' class "...ForSequenceClassification" or "...ForTokenClassification" (by `architectures`):
-/// its head of so many classes as it has labels, in place of the vocabulary's. Of a text it is BERT's: a map, tanh, the
-/// classes, of the first token.
+/// its head with one class per label, instead of the vocabulary's. For a text it is BERT's: a map, tanh, the classes,
+/// of the first token.
 void read_class_head(ModelConfig& config, const ConfigReader& reader);
-/// What that is called: "classifier", and for texts the map before it.
+/// Its names: "classifier", and for texts the map before it.
 void name_class_head(TensorNames& names, const ModelConfig& config, const std::string& pooler);
 
 /// `pattern` with the number in the place of {}.

@@ -17,7 +17,7 @@ namespace headscope::model {
 /// True for the announced names (probe.h) of what runs from layer to layer: embedding, hidden, final norm.
 bool is_residual(std::string_view name);
 
-/// Where numbers of the residual stream [B, L, d] are NaN or infinite.
+/// First NaN or infinite number of the residual stream [B, L, d].
 struct NotFinitePlace {
     std::string name;  ///< for people: "hidden" of layer 3
     std::int64_t row = 0, token = 0;

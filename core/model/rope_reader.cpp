@@ -18,7 +18,7 @@ std::int64_t original_length(const ConfigReader& reader, const ConfigReader* sca
                              const RopeDefaults& defaults) {
     const std::string key = "original_max_position_embeddings";
     if (defaults.original_positions > 0) return reader.size(key, defaults.original_positions);
-    // Phi-3 and its kin have it beside the rope object, and transformers gives that place priority over one set.
+    // Phi-3 and relatives have it next to the rope object, and transformers prefers that place over one inside.
     if (reader.has(key) && defaults.layer_type.empty()) return reader.size(key);
     return scaling ? scaling->size(key, max_positions) : max_positions;
 }

@@ -89,7 +89,7 @@ double yarn_magnitude(double factor, double scale) {
     return factor <= 1 ? 1.0 : 0.1 * scale * std::log(factor) + 1.0;
 }
 
-/// What multiplies cosines and sines, and so, squared, the scores.
+/// Factor of cosines and sines, and so, squared, of the scores.
 double magnitude(const RopeConfig& config) {
     if (config.type != "yarn" && config.type != "longrope") return 1.0;
     if (config.attention_factor) return *config.attention_factor;

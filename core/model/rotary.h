@@ -33,7 +33,7 @@ public:
     /// frequencies by it.
     RotaryTable table(std::int64_t first, std::int64_t count, at::ScalarType type) const;
 
-    /// Whether the angle of a position depends on the text's length. Caches then keep keys unrotated.
+    /// True if the angle of a position depends on the text's length. Caches then keep keys unrotated.
     bool depends_on_length() const;
 
     /// `heads` [B, L, N, size] -> new tensor of that shape. The first half of the rotated part pairs with the second,

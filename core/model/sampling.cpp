@@ -43,7 +43,7 @@ double Random::uniform() {
 }
 
 std::int64_t choose_token(std::span<const float> logits, double temperature, std::int64_t top_k, double top_p,
-                          Random& random) {
+                          Random& random, double min_p) {
     const auto less = [&](std::size_t a, std::size_t b) { return value_of(logits[a]) < value_of(logits[b]); };
     std::vector<std::size_t> order(logits.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -64,7 +64,8 @@ std::int64_t choose_token(std::span<const float> logits, double temperature, std
     }
     double reached = 0;
     std::size_t count = 0;
-    while (count < kept && (count == 0 || reached < top_p * total)) reached += mass[count++];
+    while (count < kept && (count == 0 || (reached < top_p * total && mass[count] >= min_p * mass[0])))
+        reached += mass[count++];
 
     const double draw = random.uniform() * reached;
     double passed = 0;

@@ -21,9 +21,9 @@ private:
 };
 
 /// temperature 0: the index of the largest logit, the first of equal ones. Otherwise a draw from softmax(logits /
-/// temperature), from the top_k largest (0: all) and of these from the smallest set that reaches top_p of the
-/// probability. NaN counts as -inf. `logits` is not empty.
+/// temperature), from the top_k largest (0: all), of these from the smallest set that reaches top_p of the probability,
+/// and of these from those with at least min_p of the largest probability. NaN counts as -inf. `logits` is not empty.
 std::int64_t choose_token(std::span<const float> logits, double temperature, std::int64_t top_k, double top_p,
-                          Random& random);
+                          Random& random, double min_p = 0);
 
 }  // namespace headscope::model

@@ -49,7 +49,7 @@ std::vector<std::string> all_mixers(const ModelConfig& config) {
     return all;
 }
 
-/// What every name of a mixer's tensors in this layer, of the whole model, begins with.
+/// Prefixes of a mixer's tensors in this layer, of the whole model.
 std::vector<std::string> mixer_stems(const Blueprint& made, int layer) {
     const std::int64_t before = made.config.encoder ? made.config.encoder->layers : 0;
     const bool in_encoder = layer < before;
@@ -58,13 +58,13 @@ std::vector<std::string> mixer_stems(const Blueprint& made, int layer) {
     return {stem + "self_attn.", stem + "cross_attn."};
 }
 
-/// What the names of any head's tensors begin with.
+/// Prefixes of any head's tensors.
 const std::vector<std::string>& head_stems() {
     static const std::vector<std::string> stems{"head.", "classifier.", "lm_head.", "cls.", "bert.pooler."};
     return stems;
 }
 
-/// Whether `config`, of a native stack, gets another head.
+/// True if `config`, of a native stack, gets another head.
 bool replace_head(nlohmann::json& config, const std::string& head) {
     if (head.empty()) return false;
     const nlohmann::json before = std::exchange(config["head"], parse_json(head, "head"));
@@ -127,7 +127,7 @@ Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap) {
         config = std::move(outside);
     }
     Swapped swapped{make_blueprint(config, &file), TensorPlan()};
-    // What both say of the file is said once.
+    // A note that both have appears once.
     std::vector<std::string>& notes = swapped.blueprint.notes;
     for (const std::string& note : own.notes) notes.erase(std::remove(notes.begin(), notes.end(), note), notes.end());
     notes.insert(notes.begin(), own.notes.begin(), own.notes.end());

@@ -330,7 +330,7 @@ void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Ca
         if (cancellation) cancellation->check();
         if (progress)
             progress->advance(static_cast<double>(done), static_cast<double>(all), "load " + escaped(want.tensor));
-        // What two towers share is read once and lies in memory once.
+        // Shared tensors of two towers are read once and stored once.
         const bool whole = want.row < 0 && want.heads == 0;
         const auto [first, is_new] = read.emplace(want.tensor, &want);
         if (!is_new && whole && first->second->row < 0 && first->second->heads == 0 &&

@@ -29,7 +29,7 @@ struct Dimension {
     std::string keys;
 };
 
-/// What a tensor begins with where no file has it.
+/// Initial value of a tensor that no file has.
 enum class Initial {
     usual,       ///< normal for matrices and embeddings, zeros for vectors
     gain,        ///< of a norm: 1 in effect (ModelConfig::norm_gain_offset)
@@ -49,13 +49,13 @@ enum class Initial {
 class TensorPlan {
 public:
     explicit TensorPlan(const checkpoint::Checkpoint& file) : file_(&file) {}
-    /// Without a file everything is fresh (Want::fresh). With one, what it lacks, or has in another shape, may be where
-    /// `may_be_fresh` says so of a name.
+    /// Without a file everything is fresh (Want::fresh). With one, a tensor that it lacks, or has in another shape, may
+    /// be fresh where `may_be_fresh` returns true for its name.
     TensorPlan() = default;
     TensorPlan(const checkpoint::Checkpoint& file, std::function<bool(const std::string& tensor)> may_be_fresh)
         : file_(&file), may_be_fresh_(std::move(may_be_fresh)) {}
 
-    /// What a tensor is counted as: token mixers with their output projections, what words are read by.
+    /// Category of a tensor's parameters: token mixers with their output projections, word inputs.
     enum class Part { other, attention, embedding };
 
     struct Want {
@@ -70,10 +70,10 @@ public:
         bool exact = false;                 ///< float32 at least, whatever the weights are read as
         Initial initial = Initial::usual;
         double number = 0;   ///< Initial::number, fixed
-        bool fresh = false;  ///< not read from the file; check() says so
+        bool fresh = false;  ///< not read from the file; set by check()
         Part part = Part::other;
 
-        /// Where the weights are read as `weights`.
+        /// Precision for weights read as `weights`.
         checkpoint::LoadAs precision(checkpoint::LoadAs weights) const {
             const bool half = weights == checkpoint::LoadAs::bfloat16 || weights == checkpoint::LoadAs::float16;
             return exact && half ? checkpoint::LoadAs::float32 : weights;
@@ -84,12 +84,12 @@ public:
                    initial == Initial::hyperplane;
         }
         std::vector<std::int64_t> sizes() const;
-        // Of packed experts as they are once unpacked, [experts, in, out]; of everything else its own.
+        // Packed experts' name once unpacked, [experts, in, out]; everything else's own.
         std::string unpacked_name() const;
         std::vector<std::int64_t> unpacked_sizes() const;
     };
 
-    /// What is declared from here on belongs to a tower with this configuration, which must outlive the plan.
+    /// Later declarations belong to a tower with this configuration, which must outlive the plan.
     void begin_tower(const ModelConfig& config, const TensorNames& names);
 
     const ModelConfig& config() const { return *config_; }
@@ -104,7 +104,7 @@ public:
     void share_tied_head() { shares_tied_head_ = true; }
     bool shares_tied_head() const { return shares_tied_head_ || !file_; }
 
-    /// What is wanted as `copy` is `original`, whose numbers are the same: one tensor for all who want either.
+    /// Wants of `copy` take the tensor of `original`, whose numbers are the same: one tensor for both.
     void share(const std::string& copy, const std::string& original) { shared_[copy] = original; }
 
     /// The tensor under the first of `names` that the file has goes into `into`, which must stay where it is until
@@ -138,7 +138,7 @@ public:
     void note_missing(const std::string& tensor) { report_.missing.push_back(tensor); }
     void note(const std::string& text) { report_.notes.push_back(text); }
 
-    /// What is wanted by a name that begins so is fresh, whatever the file has.
+    /// Wants of names with these prefixes are fresh, whatever the file has.
     void renew(std::vector<std::string> begins) { renewed_ = std::move(begins); }
 
     /// Everything wanted is there with its shape and a type of weights; nothing of the file belongs to a layer that the
@@ -146,7 +146,7 @@ public:
     LoadReport check();
     /// Elements of all tensors that are wanted and not given (guides), each counted once: the model's parameters.
     std::int64_t elements() const;
-    /// What is wanted from number `first` of wants() on is of this part.
+    /// Assigns wants() from number `first` on to this part.
     void count_as(Part part, std::size_t first);
     /// Elements of its weights: the same without vectors (biases, gains).
     std::int64_t weights(Part part) const;

@@ -53,8 +53,8 @@ public:
                                            Progress* progress = nullptr, const Cancellation* cancellation = nullptr);
     ~Trainable();
 
-    /// The same weights, for evaluation, analysis and generation: ask anew after the weights have changed, as what was
-    /// computed of them ahead (guide streams) is forgotten here.
+    /// The same weights, for evaluation, analysis and generation. Call again after the weights have changed: this drops
+    /// values computed from them (guide streams).
     Model& model();
     const Model& model() const;
 
@@ -65,7 +65,7 @@ public:
     /// [n] of the same type. The .grad of every leaf is a view into it: backward passes add to it, in place.
     at::Tensor gradients() const;
     std::int64_t decayed() const;  ///< elements [0, decayed) take weight decay
-    /// What autograd records, each with its place in gradients() as its .grad: for hooks of several processes.
+    /// Tensors that autograd records, each with its place in gradients() as its .grad: for hooks of several processes.
     const std::vector<at::Tensor>& leaves() const;
 
     /// Final hidden states [B, L, d] after the final norm, recorded by autograd.
@@ -83,13 +83,13 @@ public:
     bool has_guide_ids() const;
     void set_guide_ids(const at::Tensor& ids);  ///< [any] int64
 
-    /// What is written as config.json: the names and the model_type of transformers where it knows the stack (uniform
-    /// `standard` ones as qwen2, qwen3 or llama), else the native format with every choice written out.
+    /// Text of config.json: names and model_type of transformers if it has the stack (uniform `standard` ones as qwen2,
+    /// qwen3 or llama), else the native format with every choice written out.
     std::string config_json() const;
     /// Every tensor of a checkpoint folder, in its order, with the values at the time of writing.
     std::vector<checkpoint::OutputTensor> output_tensors() const;
-    /// Writes a checkpoint folder (core/checkpoint/save.h), whole or not at all; side files: tokenizer.json and its
-    /// kin.
+    /// Writes a checkpoint folder (core/checkpoint/save.h), whole or not at all; side files: tokenizer.json and the
+    /// like.
     void save(const std::filesystem::path& destination, const std::vector<std::filesystem::path>& side_files,
               Progress& progress, const Cancellation& cancellation) const;
 

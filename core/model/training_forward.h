@@ -10,8 +10,8 @@ struct TrainingForward {
     /// Share of the numbers that are set to 0 in the embeddings and in what attention and feed-forward add to the
     /// residual stream; the others are scaled up. Guide streams are left whole.
     double dropout = 0;
-    /// What is dropped depends on this, the place in the model and the place in the pass alone: make it a pure
-    /// function of the job's seed, the step and the micro batch, and a resumed job drops the same.
+    /// Dropout depends on this, the place in the model and the place in the pass alone. Make it a pure function of the
+    /// job's seed, the step and the micro batch: a resumed job then drops the same.
     std::uint64_t dropout_seed = 0;
     /// The batch's first sequence is this one of a pass that several processes share: each drops what one process with
     /// the whole pass would drop.

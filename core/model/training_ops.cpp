@@ -253,7 +253,7 @@ public:
     }
 };
 
-/// Whether second begins where first's heads end, in the same rows of the same memory.
+/// True if second starts where first's heads end, in the same rows of the same memory.
 bool side_by_side(const at::Tensor& first, const at::Tensor& second) {
     return first.is_alias_of(second) && first.strides() == second.strides() &&
            second.storage_offset() == first.storage_offset() + first.size(2) * first.stride(2) &&

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What blocks are made of where autograd records: the same functions as LibTorch's, with one kernel of ours forward and
-// one backward (kernels/rows.h, kernels/gemm.h). Gradients have the same bits for every thread count. Types float32 and
-// bfloat16; for anything else (float64 of the checks) `fused` says no, and the caller takes LibTorch's operators.
+// Operators of blocks under autograd: LibTorch's functions with one kernel of ours forward and one backward
+// (kernels/rows.h, kernels/gemm.h). Gradients have the same bits for every thread count. Types float32 and bfloat16;
+// for others (float64 of the checks) `fused` returns false, and callers use LibTorch's operators.
 //
 // Each knows its first derivative only. Threads: the compute thread. Shapes: [.., d] is rows of d.
 
@@ -17,9 +17,9 @@
 
 namespace headscope::model {
 
-/// Whether autograd records what is done to x.
+/// True if autograd records operations on x.
 bool recorded(const at::Tensor& x);
-/// Whether it does, and the functions below know the type.
+/// True if it does and the functions below support the type.
 bool fused(const at::Tensor& x);
 
 /// float32 or bfloat16; for a tensor that `fused` has accepted.
@@ -37,7 +37,7 @@ at::Tensor trained_gated_silu(const at::Tensor& gate_up);
 /// kernels/convolution.h of x [B, L, channels], weight [channels, taps], bias [channels] or undefined. x, weight or
 /// bias is recorded, all are of one type.
 at::Tensor trained_convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool plain);
-/// What it reads; the tensors stay the caller's.
+/// Its input; the tensors stay the caller's.
 kernels::ShortConvolution convolution_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                          bool plain);
 

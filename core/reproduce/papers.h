@@ -11,6 +11,7 @@ struct Paper {
     std::string name;     ///< "natsl"
     std::string title;    ///< of the paper, or of the thesis with its chapter
     std::string summary;  ///< what is trained
+    bool has_seeds;       ///< several runs of each model where minutes or --seeds allow; else one
 };
 const std::vector<Paper>& papers();
 

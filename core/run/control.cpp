@@ -87,8 +87,8 @@ std::string send_control(const RunFolder& run, ControlAction action, const std::
         throw Error(ErrorCode::usage, shown(run.path), "expected the folder of a run (with a job.toml)", "found none");
     if (!being_written(run.journal()))
         throw Error(ErrorCode::usage, shown(run.path),
-                    "expected a run that a process works on; headscope train -o RUN --resume goes on with it",
-                    "found none at work");
+                    "expected a running job; headscope train -o RUN --resume continues this one",
+                    "found no process that trains it");
     std::error_code error;
     fs::create_directory(run.control(), error);
     const std::string id = new_id();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a running job is asked to do: small JSON files in the run's folder control/, each written aside and renamed, so
-// that one is there whole or not at all, and several senders do not meet. The trainer reads them between two steps,
-// records in its journal what it did (the event Control, with the wish's id) and removes the file.
+// Requests to a running job: small JSON files in the run's folder control/, each written aside and renamed, so that a
+// file is whole and several senders do not collide. The trainer reads them between two steps, records its action in the
+// journal (event Control, with the request's id) and removes the file.
 
 #include <cstdint>
 #include <filesystem>
@@ -23,21 +23,21 @@ struct ControlWish {
 };
 
 const char* action_name(ControlAction action);  ///< "pause", ..., "learning_rate"
-/// Of action_name()'s, and "rate" for short. Error usage with the nearest name.
+/// By action_name(), and "rate" for short. Error usage with the nearest name.
 ControlAction action_of(const std::string& name);
 
-/// Writes a wish and returns its id. `value`: of learning_rate, "1e-4". Error usage for a value that is none, or for a
-/// run that nobody writes; io.
+/// Writes a request and returns its id. `value`: of learning_rate, "1e-4". Error usage for a bad value or for a run
+/// that no process trains; io.
 std::string send_control(const RunFolder& run, ControlAction action, const std::string& value = "");
 
-/// What waits, oldest first. Files that are no wish are removed, with a line each in `refused`.
+/// Pending requests, oldest first. Removes files that are none, with a line each in `refused`.
 std::vector<ControlWish> read_control(const RunFolder& run, std::vector<std::string>& refused);
-/// After the wish was journalled.
+/// Call after the request is in the journal.
 void remove_control(const RunFolder& run, const std::string& id);
-/// Whatever lies in control/.
+/// Files in control/.
 std::vector<std::filesystem::path> found_control(const RunFolder& run);
-/// Removes what was found there before this process had the journal: wishes to one that died are not those of the one
-/// that goes on. What came since is for this one and stays. A folder that is a link is removed as such.
+/// Removes requests found before this process had the journal: they were meant for an earlier process. Later ones stay.
+/// A folder that is a link is removed as such.
 void clear_control(const RunFolder& run, const std::vector<std::filesystem::path>& found);
 
 }  // namespace headscope::training

@@ -114,7 +114,7 @@ private:
 // One list of fields an event, for writing (const events) and reading. New fields go to the end, each behind
 // `optional`, so that payloads of older programs are still read.
 
-/// What payloads of older programs end before.
+/// Fields at which payloads of older programs end.
 template <class F, class Part>
 bool optional(F& f, Part part) {
     return f.ends() || part();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What happens to a run, as its journal records it (journal.h): one struct an event. The trainer writes them, in the
-// order in which things happened; the window, run.h5 and the figures are made of them and of nothing else.
-// Steps are counted from 1: step N is the state after N updates, step 0 the state before the first. All text is UTF-8.
-// No torch here: the window includes this.
+// Events of a run, as its journal records them (journal.h): one struct each. The trainer writes them in order; window,
+// run.h5 and figures are built from them alone. Steps count from 1: step N is the state after N updates, step 0 the
+// state before the first. All text is UTF-8. No torch here: the window includes this.
 
 #include <cstdint>
 #include <limits>
@@ -17,7 +16,7 @@
 
 namespace headscope::training {
 
-/// A process begins, or goes on with, the run: the first event of a journal, and one for every resume.
+/// A process starts or resumes the run: the first event of a journal, and one for every resume.
 struct Started {
     std::int64_t step = 0;  ///< it goes on from: 0 for a new run, that of the snapshot on resume
     std::string job;        ///< TOML, every key written out
@@ -80,13 +79,13 @@ struct Snapshot {
     bool best = false;   ///< of the validation losses so far
 };
 
-/// A wish that was read from the control file, and what was done about it.
+/// A request from the control folder, and its result.
 struct Control {
     std::int64_t step = 0;  ///< it took effect after this step
     std::string action;     ///< pause, resume, stop, learning_rate, evaluate, snapshot, ...
     std::string value;      ///< as written: "3e-4"
     std::string outcome;    ///< what was done, or why nothing was
-    std::string id = {};    ///< of the wish, what its sender waits for; empty: the trainer's own doing
+    std::string id = {};    ///< of the request, for its sender; empty: the trainer acted by itself
 };
 
 struct SampleText {
@@ -101,8 +100,8 @@ struct Log {
     std::string text;
 };
 
-/// How the run is now. A journal whose last state is `running` or `paused` while nobody writes it (being_written() of
-/// journal.h) is that of a job that died.
+/// State of the run. If the last state is `running` or `paused` and no process writes the journal (being_written() of
+/// journal.h), the job died.
 enum class RunState : std::uint8_t {
     running,  ///< also after a pause
     paused,
@@ -116,8 +115,8 @@ struct StateChanged {
     std::string text;
 };
 
-/// The run goes on from an earlier step (a resume from a snapshot, a spike that was taken back): steps, validations,
-/// probes, snapshots and samples after `step` that were told before are superseded. They stay in the journal.
+/// The run continues from an earlier step (a resume from a snapshot, a spike taken back). Supersedes all earlier
+/// records of steps, validations, probes, snapshots and samples after `step`; they stay in the journal.
 struct Rewound {
     std::int64_t step = 0;
     std::string reason;

@@ -26,7 +26,7 @@ struct flock whole_file(short type) {
     return lock;
 }
 
-/// Where the file system has no locks there is no protection.
+/// No protection on file systems without locks.
 void lock(int descriptor, const std::filesystem::path& path) {
     struct flock wish = whole_file(F_WRLCK);
     if (::fcntl(descriptor, F_OFD_SETLK, &wish) == 0) return;
@@ -36,7 +36,7 @@ void lock(int descriptor, const std::filesystem::path& path) {
     }
 }
 
-/// Where the last whole event ends, 0 for a file without a whole header; throws for what is no journal.
+/// End of the last whole event; 0 for a file without a whole header. Throws if it is no journal.
 std::uint64_t end_of_events(const std::filesystem::path& path) {
     JournalReader reader(path);
     while (reader.read().more) {

@@ -41,7 +41,7 @@ class JournalWriter {
 public:
     explicit JournalWriter(std::filesystem::path path,
                            std::chrono::milliseconds sync_every = std::chrono::milliseconds(2000));
-    /// Syncs; a failure of that is not told.
+    /// Syncs; drops a failure of that.
     ~JournalWriter();
     JournalWriter(const JournalWriter&) = delete;
     JournalWriter& operator=(const JournalWriter&) = delete;

@@ -125,7 +125,7 @@ void JournalReader::close() noexcept {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
-/// False where there is no file. A file of another identity than before begins anew.
+/// False without a file. Starts over if the file's identity changed.
 bool JournalReader::open() {
     struct stat status {};
     if (::stat(path_.c_str(), &status) != 0) {
@@ -266,7 +266,7 @@ void JournalReader::read_into(Batch& batch, std::uint64_t most_bytes) {
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0) throw os_error(errno, path_, kWanted);
     const auto end = static_cast<std::uint64_t>(status.st_size);
-    // A torn end that was read may have been cut off and written anew.
+    // A torn end that was read may have been cut off and rewritten.
     window_.clear();
     if (position_ == 0) {
         if (!check_header(end)) return;

@@ -13,11 +13,11 @@
 
 namespace headscope::training {
 
-/// Bytes that are kept of one text: of what a model was given or wrote (a job lets it write 65 536 tokens), and of what
-/// is said in the log or of a wish. What a reader leaves out is counted in its place.
+/// Bytes kept of one text: of samples (a job may write 65 536 tokens), and of log lines and requests. The reader counts
+/// what it leaves out.
 inline constexpr std::size_t kLongestSample = std::size_t{1} << 20U, kLongestLine = std::size_t{1} << 14U;
 
-/// What lies at the begin of some bytes of a journal.
+/// Header at the start of some bytes of a journal.
 struct Frame {
     enum class Kind {
         whole,    ///< type and payload
@@ -35,18 +35,18 @@ std::string frame(const EncodedEvent& event);
 /// Those of an empty journal.
 std::string journal_header();
 
-/// Reads a journal, also while another process appends to it: read() returns what came since. Reads by position and
-/// never maps, locks or waits, so the writer is not disturbed.
+/// Reads a journal, also while another process appends to it: read() returns new events. Reads by position and never
+/// maps, locks or waits, so the writer is not disturbed.
 ///
-/// Whatever the file holds is survived: damaged stretches are passed over and counted, events of a newer program too. A
-/// file that was replaced or got shorter than what was read begins anew, and the batch says so.
-/// Errors: Error io; mismatch for a file that is no journal or of a newer version (a begin that is cut short is an
-/// empty journal); Stopped within a CancellationScope. After any of them the next read() begins where this one did, so
-/// that no event is lost. Memory: a window of 1 MiB or one event, and the batch. Threads: one at a time.
+/// Any content is survived: damaged stretches are skipped and counted, events of a newer program too. If the file was
+/// replaced or shrank, reading starts over and the batch says so. Errors: Error io; mismatch for a file that is no
+/// journal or of a newer version (a truncated header is an empty journal); Stopped within a CancellationScope. After
+/// any of them the next read() starts where this one did, so no event is lost. Memory: a window of 1 MiB or one event,
+/// and the batch. Threads: one at a time.
 class JournalReader {
 public:
     static constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
-    /// `only_last`: of a journal that is longer, the events in its last so many bytes. What is cut there is damage.
+    /// `only_last`: read events in the last `only_last` bytes only. An event cut there counts as damage.
     explicit JournalReader(std::filesystem::path path, std::uint64_t only_last = kAll);
     ~JournalReader();
     JournalReader(const JournalReader&) = delete;

@@ -9,7 +9,7 @@
 
 namespace headscope::training {
 
-/// Where things are in a run's folder (docs/file-formats.md, "Run folders").
+/// Paths in a run's folder (docs/file-formats.md, "Run folders").
 struct RunFolder {
     std::filesystem::path path;
 
@@ -21,10 +21,10 @@ struct RunFolder {
 
     /// A run lies there: it has a job and a journal, or a job alone where it was killed before its first event.
     bool exists() const;
-    /// What a run leaves that was killed while its folder was made: nothing but a journal without events and parts of
-    /// job.toml. A new run may begin there.
+    /// True if the run was killed while its folder was made: a journal without events, parts of job.toml. A new run may
+    /// start there.
     bool never_began() const;
-    /// Removes parts of job.toml and run.h5 that a kill left. For whoever has the journal's lock.
+    /// Removes parts of job.toml and run.h5 that a kill left. Hold the journal's lock.
     void remove_partials() const;
 };
 

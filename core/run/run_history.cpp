@@ -38,8 +38,8 @@ const char* level_name(LogLevel level) {
     return level == LogLevel::note ? "note" : level == LogLevel::warning ? "warning" : "error";
 }
 
-/// A journal may come from anywhere: what probes leave out takes room in rows too, and gets some times as much of it as
-/// what they tell. In numbers of eight bytes.
+/// A journal may come from anywhere. Missing values of probes take room in rows too: allow this multiple of the values
+/// present, in numbers of eight bytes.
 constexpr std::size_t kLeastRoom = std::size_t{1} << 20U, kMostTimes = 16;
 
 std::size_t room_for(const std::vector<std::shared_ptr<const ProbeResult>>& probes) {
@@ -57,7 +57,7 @@ std::size_t room_of(const store::RunProbes& all) {
     return numbers;
 }
 
-/// The rows of one indicator that every probe has: NaN where a probe does not tell it, or not in this size.
+/// Adds the rows of one indicator: NaN where a probe lacks it or has another size.
 void add_probe(store::RunProbes& all, const ProbeResult& probe, std::size_t sites, std::size_t cells,
                std::size_t room) {
     const auto before = static_cast<std::size_t>(all.count());
@@ -79,7 +79,7 @@ void add_probe(store::RunProbes& all, const ProbeResult& probe, std::size_t site
             fresh.values.assign(before * size_of(fresh), none);
             it = all.indicators.insert(all.indicators.end(), std::move(fresh));
         }
-        if (it->values.size() != before * size_of(*it)) continue;  // told twice
+        if (it->values.size() != before * size_of(*it)) continue;  // repeated
         it->values.insert(it->values.end(), indicator.values.begin(), indicator.values.end());
     }
     for (store::RunIndicator& indicator : all.indicators)

@@ -30,15 +30,15 @@ private:
     std::vector<store::RunLogLine> log_;
 };
 
-/// A run folder as it is now, from its journal; from run.h5 where the journal is gone. A run whose last word is that it
-/// goes on while nobody writes its journal is "interrupted". Errors: Error, also where the folder has neither.
+/// The current state of a run folder, from its journal, or from run.h5 if the journal is missing. "interrupted" if the
+/// last state is running but no process writes the journal. Errors: Error, also if the folder has neither.
 store::RunRecord read_run(const std::filesystem::path& folder, bool thumbnails = true);
 
-/// Makes FOLDER/run.h5 anew from the journal: at snapshots, at the end, after a crash. Errors: Error.
+/// Rebuilds FOLDER/run.h5 from the journal: at snapshots, at the end, after a crash. Errors: Error.
 void build_run_file(const std::filesystem::path& folder);
 
-/// Makes FOLDER/run.h5 anew where nobody works on the run and it is missing or older than the journal: a crash left it
-/// so. Whoever may not write there reads the journal, which has all of it. Stopped; nothing else is thrown.
+/// Rebuilds FOLDER/run.h5 if it is missing or older than the journal and no process trains the run (a crash). Does
+/// nothing without write access: readers then use the journal. Throws only Stopped.
 void mend_run_file(const std::filesystem::path& folder);
 
 /// True for a folder that has a journal, or run.h5.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What still counts of what a run's journal tells: the one place that decides what a resume from an earlier step takes
-// back. run.h5 and the figures are made of it (run_history.h), and the window while the run goes on
-// (core/workspace/live_run.h). No torch here.
+// Records of a run's journal that still count: the one rule for a resume from an earlier step. run.h5 and figures are
+// built from it (run_history.h), and the window during the run (core/workspace/live_run.h). No torch here.
 
 #include <cstdint>
 #include <memory>
@@ -16,8 +15,8 @@
 
 namespace headscope::training {
 
-/// Events go in one after the other. A rewind drops what came after its step; what is told of a step again replaces
-/// what was told before of that step and of those after it. Steps rise in every list. Threads: one at a time.
+/// Fed event by event. A rewind drops everything after its step; a repeated step overwrites the earlier record of it
+/// and of all later steps. Steps rise in every list. Threads: one at a time.
 struct RunStory {
     std::optional<Started> started;  ///< the last one; `steps` as planned last
     double began = 0;                ///< time of the first one

@@ -53,7 +53,7 @@ struct AnalysisFile::Impl {
     Schema schema;
     bool complete = false;
     bool mark_known = false;  ///< `complete` was read since the file was opened
-    bool fixed = false;       ///< it was complete when it was opened, so nobody may change it any more
+    bool fixed = false;       ///< complete when opened: it no longer changes
 
     /// The file itself; opened again when a writer in this process took it to publish it.
     hid_t file() {
@@ -74,7 +74,7 @@ struct AnalysisFile::Impl {
         hdf5::refuse_held(where);  // no job of ours: one that is done has let go of its file
     }
 
-    /// What its sizes must be justified by: one that is being written grows when a rule brings a table of its own.
+    /// Bytes that bound its sizes. A file being written grows when a rule adds a table.
     std::uint64_t bytes() const { return fixed ? source.size() : handle.bytes(); }
 
     /// Forgets what was read of an unfinished file's structures: another process may have changed them since.
@@ -163,7 +163,7 @@ struct AnalysisFile::Impl {
         return block(name, Shape(shape.size(), 0), shape, 0);
     }
 
-    /// What a dataset [first, second, ...] holds at (first, second).
+    /// Values of dataset [first, second, ...] at (first, second).
     Values at(const std::string& name, std::int64_t first, std::int64_t second) {
         Shape count = spec(name).shape, start(count.size(), 0);
         start.at(0) = first;

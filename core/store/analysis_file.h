@@ -71,7 +71,7 @@ public:
                                          std::int64_t count) const;
     /// [Lk, H, H], what NormMap (core/maps/norm_map.h) is made of; NaN: this attention has none. Empty: not recorded.
     std::optional<Values> value_products(std::int64_t s, std::int64_t site) const;
-    /// What of the run is NaN or infinite and should be a number, a sentence each.
+    /// Values of the run that are NaN or infinite and should be numbers, one sentence each.
     std::vector<std::string> problems() const;
 
     std::optional<Values> token_types(std::int64_t s, std::int64_t site) const;  ///< [H, chunks]; -1: none
@@ -82,12 +82,12 @@ public:
     std::optional<std::vector<float>> implicit(std::int64_t s, std::int64_t site, std::int64_t head,
                                                std::array<std::int64_t, 2> queries,
                                                std::array<std::int64_t, 2> keys) const;
-    /// Whether that is there, written whole.
+    /// True if it exists and is complete.
     bool has_implicit(std::int64_t s, std::int64_t site) const;
     /// The largest magnitude of A v - o at the site; NaN: not compared.
     double implicit_deviation(std::int64_t s, std::int64_t site) const;
-    /// What the model adds to scores and weights: offset [n, H], slope [n, H], distance_bias [n, H, W]; empty: no site
-    /// has one. NaN: that one has none, or is not measured yet.
+    /// Terms that the model adds to scores and weights: offset [n, H], slope [n, H], distance_bias [n, H, W]. Empty if
+    /// no site has one; NaN for a site without one or not measured yet.
     std::optional<Values> parameters(const std::string& which) const;
 
     /// Everything to recompute any tile of one site's maps; empty when maps were not recorded.

@@ -22,20 +22,19 @@ struct SequenceTokens {
     std::vector<std::string> pieces;                   ///< surface forms
     std::vector<std::array<std::int64_t, 2>> offsets;  ///< bytes in `text`
     std::string text;                                  ///< of a pair A, a line feed and B
-    /// Of a pair, else empty: token types, and what each token is of (0: inserted, 1: A, 2: B).
+    /// For a pair, else empty: token types, and the region of each token (0 inserted, 1 A, 2 B).
     std::vector<std::int32_t> types{}, regions{};
-    /// Of a model that hashes words, else empty: of each token the bits of its word as hexadecimal digits, or nothing.
+    /// For a model that hashes words, else empty: the bits of each token's word in hexadecimal, or nothing.
     std::vector<std::string> hashes{};
 };
 
-/// What is recorded beyond the indicators, histograms, thumbnails, column mass and loss that are always there.
+/// Records beyond indicators, histograms, thumbnails, column mass and loss, which are always kept.
 struct RecordLevels {
     bool maps = false, attention = false, states = false, logits = false, implicit = false;
     bool experts = false, norms = false, branches = false;
 };
 
-/// What queries and keys of /maps are stored as. float16: read, but no longer written, for netCDF-C breaks its heap on
-/// it.
+/// Stored type of queries and keys in /maps. float16 is read but no longer written: netCDF-C corrupts its heap on it.
 enum class MapType { float32, int16, float16 };
 std::string map_type_name(MapType type);
 
@@ -64,13 +63,13 @@ struct AnalysisHeader {
     MapType map_type = MapType::float32;
     bool thumbnails_float16 = false;  ///< as files of version 1 have them; nothing writes such any more
     std::int64_t type_chunk = 0;      ///< tokens per chunk of /token_types; 0: none
-    /// Of /parameters: W and the first distance of distance_bias (0: none), and whether there are the others.
+    /// /parameters: W and the first distance of distance_bias (0: none), and which others exist.
     std::int64_t bias_window = 0, bias_first = 0;
     bool has_slopes = false, has_offsets = false;
     std::int64_t head_embedding_size = 0;  ///< numbers of each embedding in /parameters/head_embedding; 0: none
     std::int64_t experts = 0, experts_per_token = 0;  ///< of a layer that has some, for /experts
 
-    /// Sets what is said above of /parameters to what the sites have.
+    /// Sets the fields on /parameters from the sites.
     void take_parameters();
     std::int64_t longest() const;  ///< tokens of the longest sequence of any stream
     bool pairs() const;            ///< some sequence is a pair
@@ -80,7 +79,7 @@ struct AnalysisHeader {
     bool measured(const Site& site) const;           ///< it has a matrix, and its layer is measured
     bool measured_implicit(const Site& site) const;  ///< likewise of an implicit matrix
     bool has_implicit() const;                       ///< some site has an implicit matrix
-    /// Whether a token's output at the site is weighed against that of another branch (NAtS-L's softmax branch).
+    /// True if a token's output at the site is weighted against another branch (NAtS-L's softmax branch).
     bool weighed(const Site& site) const;
     /// Tokens that the site's queries and keys have in sequence s. Throws Error (internal) for a stream that is absent.
     std::int64_t queries(std::int64_t s, const Site& site) const;

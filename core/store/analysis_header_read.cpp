@@ -16,7 +16,7 @@ namespace {
 using hdf5::Type;
 
 constexpr std::int64_t most_heads_of_a_site = std::int64_t{1} << 20U;
-// What is read at opening is held in memory, several times its bytes in the file.
+// Content read at opening is held in memory, several times its bytes in the file.
 constexpr std::int64_t most_tokens = std::int64_t{1} << 23U;  ///< sequences times the longest one
 constexpr std::int64_t most_sites = std::int64_t{1} << 16U;
 /// A dataset's description in the file is never smaller, so that a small file cannot name a million of them.

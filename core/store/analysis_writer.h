@@ -33,7 +33,7 @@ public:
     /// Marks the site as done (/sites/done): write its map, attention and states before.
     void write_site(std::int64_t s, std::int64_t site, const kernels::Statistics& statistics, std::int64_t b);
 
-    /// Of a pair: means [heads, 3, 3] from region to region (region_indicators()); NaN: none.
+    /// For a pair: means [heads, 3, 3] from region to region (region_indicators()); NaN: none.
     void write_region_means(std::int64_t s, std::int64_t site, std::span<const double> means);
 
     /// Row-major float32 blocks. q: [H, Lq, dk], k: [G, Lk, dk], row_constant: [H, Lq]. With MapType::int16 q and k are
@@ -60,16 +60,16 @@ public:
     /// Those of the text's classes [classes].
     void write_class_logits(std::int64_t s, std::span<const float> logits);
 
-    /// Of mixers that have them: types [heads, chunks]; fraction [heads] is the share of softmax chunks.
+    /// For mixers with token types: types [heads, chunks]; fraction [heads] is the share of softmax chunks.
     void write_token_types(std::int64_t s, std::int64_t site, std::span<const std::int8_t> types,
                            std::span<const double> fraction, std::int64_t heads);
     /// offset [heads], slope [heads], distance_bias [heads, W] from the header's bias_first on: each as the file has
     /// room for it, or empty.
     void write_parameters(std::int64_t site, std::span<const float> offset, std::span<const float> slope,
                           std::span<const float> distance_bias);
-    /// Of queries, keys and values [3, heads, the header's head_embedding_size].
+    /// Embeddings of queries, keys and values [3, heads, the header's head_embedding_size].
     void write_head_embeddings(std::int64_t site, std::span<const float> embeddings);
-    /// What each branch's output is multiplied by, at the softmax branch's site: [heads, length, 2], linear first.
+    /// Factors of each branch's output, at the softmax branch's site: [heads, length, 2], linear first.
     void write_branch_weights(std::int64_t s, std::int64_t site, std::span<const float> weights);
     /// As write_site, of a site with an implicit matrix, whose type and matrix are written before.
     void write_implicit_site(std::int64_t s, std::int64_t site, const kernels::ImplicitStatistics& statistics,
@@ -78,8 +78,8 @@ public:
     /// Thumbnails of it are written too: block means, and the coefficient of greatest magnitude.
     void write_implicit(std::int64_t s, std::int64_t site, std::span<const float> matrix, double deviation);
 
-    /// What of the run is no number that should be one, a sentence each: /problems, which is there where one is. Once,
-    /// when everything else is written.
+    /// Values of the run that should be finite numbers and are not, one sentence each, as /problems. Call once, after
+    /// everything else; without problems nothing is written.
     void write_problems(const std::vector<std::string>& problems);
 
     /// Marks the file complete, closes it, reopens and checks it, syncs, renames it to its name, syncs the folder.

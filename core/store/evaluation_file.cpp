@@ -2,9 +2,7 @@
 #include "core/store/evaluation_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <ctime>
 #include <string_view>
 #include <type_traits>
@@ -14,6 +12,8 @@
 #include "core/base/os_error.h"
 #include "core/base/output_file.h"
 #include "core/base/text.h"
+#include "core/store/evaluation_columns.h"
+#include "core/store/evaluation_texts.h"
 #include "core/store/hdf5.h"
 #include "core/store/hdf5_lock.h"
 #include "core/store/scale_storage.h"
@@ -25,66 +25,22 @@ namespace {
 using hdf5::Type;
 
 constexpr const char* kFormat = "headscope-evaluation";
-// 1: texts of fixed length; 2: without shots and items; 3: without jobs; 4: without attention's and embedding's counts
-constexpr std::int32_t kVersion = 5;
+// 1: texts of fixed length; 2: without shots and items; 3: without jobs; 4: without attention's and embedding's counts;
+// 5: without names and digests of texts
+constexpr std::int32_t kVersion = 6;
 /// More than anybody's tables; a file that claims more is not ours.
 constexpr std::int64_t kMostRows = 10'000'000;
-/// Bytes of what is a word of ours, as a figure writes it beside its rows.
-constexpr std::size_t kLongestWord = 256;
 /// Bytes of one item's texts: more than any text that a model reads.
 constexpr std::int64_t kLongestTexts = std::int64_t{256} << 20U;
 /// Bytes of all items' texts that are compressed together: what is unpacked for one.
 constexpr std::int64_t kChunk = 256 << 10U;
-
-/// A member of a table's row: what the dataset is called, and where its values are.
-template <class Row>
-struct Column {
-    const char* name;
-    const char* long_name;
-    std::variant<std::string Row::*, std::int64_t Row::*, double Row::*, bool Row::*> member;
-    std::int32_t since = 1;  ///< version of the first files that have it
-};
-
-const std::vector<Column<EvaluatedModel>>& model_columns() {
-    using M = EvaluatedModel;
-    static const std::vector<Column<M>> columns{
-        {"name", "name of the model", &M::name},
-        {"path", "where it was read from", &M::path},
-        {"sha256", "SHA-256 of the weights", &M::sha256},
-        {"mixer", "token mixer of the layers that are not standard", &M::mixer},
-        {"layout", "which layers are standard", &M::layout},
-        {"layer_mixers", "token mixer of each layer", &M::layer_mixers},
-        {"skipped", "layers left out", &M::skipped},
-        {"parameters", "number of parameters", &M::parameters},
-        {"layers", "number of layers", &M::layers},
-        {"training_length", "tokens of the longest text in training; where that is not known, the model's positions",
-         &M::training_length},
-        {"seed", "seed of the training job, -1: not known", &M::seed},
-        {"job", "SHA-256 of the training job but for its seed", &M::job, 4},
-        {"attention_parameters", "weights of the attention sublayers, -1: not known", &M::attention_parameters, 5},
-        {"embedding_parameters", "weights of what words are read by, -1: not known", &M::embedding_parameters, 5}};
-    return columns;
-}
-
-const std::vector<Column<EvaluationResult>>& result_columns() {
-    using R = EvaluationResult;
-    static const std::vector<Column<R>> columns{{"model", "index of the model in /models", &R::model},
-                                                {"task", "task", &R::task},
-                                                {"metric", "metric", &R::metric},
-                                                {"length", "context length in tokens", &R::length},
-                                                {"value", "value of the metric", &R::value},
-                                                {"error", "standard error of the value", &R::error},
-                                                {"count", "tokens or answers behind the value", &R::count},
-                                                {"shots", "examples in the prompt", &R::shots, 3}};
-    return columns;
-}
 
 /// An item's row, and where its texts are in /items/texts.
 struct ItemRow : EvaluatedItem {
     std::int64_t text_start = 0, text_bytes = 0;
 };
 
-/// Where texts are is read for one row alone.
+/// Reads text columns for one row only.
 template <class I>
 const std::vector<Column<I>>& item_columns() {
     static const std::vector<Column<I>> columns = [] {
@@ -243,6 +199,8 @@ public:
         for (const auto& result : evaluation.results) {
             word("/results/task", result.task);
             word("/results/metric", result.metric);
+            word("/results/text", result.text);
+            word("/results/subset", result.subset);
         }
         for (const auto& result : evaluation.results)
             model("/results/model", result.model, std::ssize(evaluation.models));
@@ -331,27 +289,6 @@ std::string now() {
     return text;
 }
 
-std::string shortest(double value) {
-    if (!std::isfinite(value)) return std::isnan(value) ? "" : value > 0 ? "inf" : "-inf";
-    char text[64];
-    return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
-std::string quoted(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string result = "\"";
-    for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return result + "\"";
-}
-
-template <class Row>
-std::string cell(const Row& row, const Column<Row>& column) {
-    if (const auto* text = std::get_if<std::string Row::*>(&column.member)) return quoted(row.**text);
-    if (const auto* integer = std::get_if<std::int64_t Row::*>(&column.member)) return std::to_string(row.**integer);
-    if (const auto* yes = std::get_if<bool Row::*>(&column.member)) return row.**yes ? "1" : "0";
-    return shortest(row.*std::get<double Row::*>(column.member));
-}
-
 }  // namespace
 
 const EvaluationResult* Evaluation::find(std::int64_t model, const std::string& task, const std::string& metric,
@@ -399,6 +336,7 @@ Evaluation read_evaluation(const std::filesystem::path& path) {
     evaluation.settings_json = hdf5::read_text_attribute(file.id, "settings", where);
     evaluation.models = read_table(file, "/models", model_columns(), where);
     evaluation.results = read_table(file, "/results", result_columns(), where);
+    if (file.version < 6) name_texts(evaluation);
     evaluation.item_count = count_items(file, where);
     Check(where, ErrorCode::format).tables(evaluation);
     return evaluation;
@@ -442,23 +380,6 @@ std::string read_item_texts(const std::filesystem::path& path, std::int64_t row)
     std::string text(static_cast<std::size_t>(bytes), '\0');
     hdf5::read_block(texts.id, Type::int8, {start}, {bytes}, text.data(), at);
     return readable_utf8(text);
-}
-
-std::string evaluation_csv(const Evaluation& evaluation) {
-    std::string text;
-    for (const auto& column : model_columns()) text += std::string(text.empty() ? "" : ",") + column.name;
-    for (const auto& column : result_columns())
-        if (std::string_view(column.name) != "model") text += std::string(",") + column.name;
-    text += "\n";
-    for (const auto& result : evaluation.results) {
-        const EvaluatedModel& model = evaluation.models.at(static_cast<std::size_t>(result.model));
-        std::string line;
-        for (const auto& column : model_columns()) line += (line.empty() ? "" : ",") + cell(model, column);
-        for (const auto& column : result_columns())
-            if (std::string_view(column.name) != "model") line += "," + cell(result, column);
-        text += line + "\n";
-    }
-    return text;
 }
 
 }  // namespace headscope::store

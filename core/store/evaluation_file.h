@@ -49,6 +49,9 @@ struct EvaluationResult {
     double error = std::numeric_limits<double>::quiet_NaN();  ///< standard error; NaN: not known
     std::int64_t count = 0;                                   ///< tokens or answers that it is a mean over
     std::int64_t shots = 0;                                   ///< examples in the prompt
+    std::string text{};         ///< name of the text that was scored; empty: the task brings its own items
+    std::string subset{};       ///< part of the task's items, such as a length class; empty: all of them
+    std::string data_sha256{};  ///< SHA-256 of the text or data file; empty: not known, or generated
 };
 
 /// One item of a task as one model answered it: what people look at, one by one.
@@ -75,7 +78,7 @@ struct Evaluation {
     std::string settings_json = "{}";
     std::string program_version, created;  ///< filled in by write_evaluation when empty
 
-    /// The row of a model, task, metric and length; nullptr when there is none.
+    /// The first row of a model, task, metric and length; nullptr when there is none.
     const EvaluationResult* find(std::int64_t model, const std::string& task, const std::string& metric,
                                  std::int64_t length) const;
 };

@@ -10,8 +10,8 @@ namespace headscope::store {
 /// only those bytes: the library is not asked.
 bool looks_like_hdf5(const std::filesystem::path& path);
 
-/// What an HDF5 file says that it is: its attribute `format` ("headscope-analysis", "headscope-run", ...), escaped;
-/// empty where it has none. Throws Error for what the library cannot open. Under Hdf5Lock.
+/// The attribute `format` of an HDF5 file ("headscope-analysis", "headscope-run", ...), escaped; empty without one.
+/// Throws Error if the library cannot open the file. Under Hdf5Lock.
 std::string hdf5_format(const std::filesystem::path& path);
 
 }  // namespace headscope::store

@@ -26,7 +26,7 @@ herr_t collect(unsigned, const H5E_error2_t* error, void* out) {
 }
 
 Error lock_error(const std::string& where, const std::string& found) {
-    return {ErrorCode::io, where, "expected a file that nobody is writing and a file system with locks",
+    return {ErrorCode::io, where, "expected a file without a writer, on a file system with locks",
             found + " (HDF5_USE_FILE_LOCKING=FALSE in the environment turns HDF5's locks off)"};
 }
 

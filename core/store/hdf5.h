@@ -74,7 +74,7 @@ void check_writes(hid_t file, const std::string& where);
 /// Flushes what the library holds to the operating system, and checks that all writes went well.
 void flush(hid_t file, const std::string& where);
 
-// Attributes (hdf5_attribute.cpp). Vectors of one element and scalars are told apart by `scalar`.
+// Attributes (hdf5_attribute.cpp). Vectors of one element and scalars differ by `scalar`.
 void write_attribute(hid_t object, const std::string& name, Type type, const void* values, std::size_t count,
                      bool scalar, const std::string& where);
 /// Text of variable length, which h5py reads as str (readable_utf8, utf8.h); with `room` of that fixed length, so that

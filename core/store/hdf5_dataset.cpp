@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t largest_chunk = 64U << 20U;
 /// Deflate cannot do better than this, so a larger claim is a lie.
 constexpr std::uint64_t best_compression = 1032;
-/// What compressed data may unpack to, so that a small file cannot ask for all memory: this, or so many times the file.
+/// Limit of unpacked data, so that a small file cannot claim all memory: this, or a multiple of the file's size.
 constexpr std::uint64_t always_unpacked = std::uint64_t{256} << 20U;
 constexpr std::uint64_t usual_compression = 8;
 constexpr std::array<H5Z_filter_t, 4> built_in_filters{H5Z_FILTER_DEFLATE, H5Z_FILTER_SHUFFLE, H5Z_FILTER_FLETCHER32,

@@ -29,10 +29,10 @@ const LatchingFile* ours(const H5FD_t* file) {
     return reinterpret_cast<const LatchingFile*>(file);
 }
 
-/// What the system said to the last open or lock that failed on this thread: the library's clean-up clears its stack.
+/// The system's error of the last failed open or lock on this thread: the library's clean-up clears its stack.
 thread_local int refusal = 0;
 
-/// Remembers a failure and tells the library that there was none.
+/// Records a failure and reports success to the library.
 herr_t latch(LatchingFile* file, herr_t result) {
     if (result >= 0) return 0;
     const int number = system_error_on_stack();
@@ -70,7 +70,7 @@ int compare(const H5FD_t* a, const H5FD_t* b) {
 }
 
 herr_t query(const H5FD_t*, unsigned long* flags) {
-    // What the POSIX driver says; the last one keeps the driver's name out of the file.
+    // Flags of the POSIX driver; the last one keeps the driver's name out of the file.
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
              H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
     return 0;
@@ -92,8 +92,8 @@ herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
 }
 
 herr_t read(H5FD_t* file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void* to) {
-    // Who was asked to stop does so between the library's calls (hdf5_dataset.cpp): a read that fails spoils what the
-    // library keeps of the file's structure, for all who have it open.
+    // Cancellation acts between the library's calls (hdf5_dataset.cpp): a failed read spoils its view of the file's
+    // structure for all who have it open.
     const herr_t result = H5FDread(ours(file)->inner, type, transfer, address, size, to);
     if (result < 0) ours(file)->unsound = true;
     return result;

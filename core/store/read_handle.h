@@ -12,16 +12,15 @@
 
 namespace headscope::store {
 
-/// A file that HDF5 has open for reading, and that can be taken from HDF5 and given back without the owner's noticing.
+/// A file open in HDF5 for reading, which can be closed and reopened without its owner's notice.
 ///
-/// Within a process HDF5 opens a file once: whoever opens one that a writer has open shares the writer's structures,
-/// and as long as a reader holds it the writer's closing closes nothing - what the library writes when it closes a file
-/// would come after the file was checked and renamed, perhaps an hour later. So a writer that closes its file takes it
-/// from all readers first (close_readers), and each opens it again, by itself and under whatever name it has got, when
-/// it reads next.
+/// HDF5 opens a file once per process: a reader shares the structures of a writer, and while a reader holds the file
+/// the writer's close does nothing. The library's last writes would come after the file was checked and renamed,
+/// perhaps an hour later. So a writer that closes its file first closes all readers (close_readers); each reopens it,
+/// under its new name, at its next read.
 ///
-/// An open file costs HDF5 three quarters of a megabyte and more, and hundreds may be looked at in turn: of all
-/// ReadHandles of the process the kMostOpen that were used last are open.
+/// An open file costs HDF5 0.75 MB or more, and hundreds may be viewed in turn: of all ReadHandles of the process the
+/// kMostOpen last used are open.
 ///
 /// Threads: all members under Hdf5Lock.
 class ReadHandle {

@@ -71,7 +71,7 @@ std::string text(kernels::OffsetForm form) {
     return form == kernels::OffsetForm::constant ? "constant" : "per_length";
 }
 
-/// Whether a query sees the keys of its own block.
+/// Visibility of the query's own block.
 std::string inside_chunk(const ScoreRule& rule) {
     return rule.blocks.own ? "both" : "linear";
 }

@@ -18,7 +18,7 @@ namespace {
 
 using hdf5::Type;
 
-// What is read is held in memory whole.
+// Everything read is held in memory.
 constexpr std::int64_t kMostRows = 100'000'000;
 constexpr std::int64_t kMostSites = std::int64_t{1} << 16U, kMostHeads = std::int64_t{1} << 20U;
 constexpr hsize_t kMostMembers = 1024;

@@ -158,7 +158,7 @@ private:
                 numbers(path, {group + "/step"}, Type::float64, values, column.units, column.long_name);
             }
         }
-        // The loss said in another way is written for those who read, and read by nobody here.
+        // Perplexity repeats the loss for readers of the file; we do not read it.
         std::vector<double> perplexity(table.loss.size());
         std::transform(table.loss.begin(), table.loss.end(), perplexity.begin(),
                        [](double loss) { return std::exp(loss); });

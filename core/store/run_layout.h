@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What run_file_write.cpp and run_file_read.cpp share. Private to core/store.
+// Shared by run_file_write.cpp and run_file_read.cpp. Private to core/store.
 
 #include <cstddef>
 #include <cstdint>

@@ -21,10 +21,10 @@ std::string base_name(const std::string& path) {
     return path.substr(path.rfind('/') + 1);
 }
 
-/// What deflate does fast: items' texts come out a tenth larger than at its usual 6, in a fifth of the time.
+/// A fast deflate level: texts of items grow by a tenth against the usual 6, in a fifth of the time.
 constexpr unsigned kDeflate = 1;
 
-/// What netCDF calls a dimension that has no numbers; readers know it by these words.
+/// netCDF's name of a dimension without numbers; readers match these words.
 std::string bare_name(std::int64_t size) {
     char text[80];
     std::snprintf(text, sizeof text, "This is a netCDF dimension but not a netCDF variable.%10lld",
@@ -41,7 +41,7 @@ Handle creation_list(Type type, Fill fill, const std::string& where) {
     set(H5Pset_layout(list, H5D_CONTIGUOUS));
     set(H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY));
     set(H5Pset_obj_track_times(list, false));
-    // Unwritten text would be pointers to nowhere.
+    // Unwritten text would be dangling pointers.
     set(H5Pset_fill_time(list, type == Type::text   ? H5D_FILL_TIME_ALLOC
                                : fill == Fill::none ? H5D_FILL_TIME_NEVER
                                                     : H5D_FILL_TIME_IFSET));

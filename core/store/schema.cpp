@@ -222,7 +222,7 @@ private:
             "what that expert's output is multiplied by; NaN where there is none");
     }
 
-    /// What only mixers of later families have.
+    /// Datasets of mixers in later families.
     void extras() {
         if (header_.type_chunk > 0) {
             scale("/chunk", (header_.longest() + header_.type_chunk - 1) / header_.type_chunk, "chunk of tokens");

@@ -21,7 +21,7 @@ inline constexpr std::int32_t format_version = 2;
 inline constexpr const char* format_name = "headscope-analysis";
 /// Written at a run's end, where there are any (AnalysisWriter::write_problems): in no Schema.
 inline constexpr const char* problems_path = "/problems";
-/// Of an implicit matrix: the largest magnitude of A v - o, o being what the layer computed from its state.
+/// Implicit matrices: the largest magnitude of A v - o, where o is the layer's output from its state.
 inline constexpr const char* largest_deviation = "largest_deviation";
 /// Room for the longest of the texts that a score rule holds ("taylor_diagonal_per_order", "clamp").
 inline constexpr std::size_t rule_text_room = 32;
@@ -38,7 +38,7 @@ struct ScaleSpec {
 
 enum class Fill {
     absent,  ///< NaN, -1, empty text, 0 counts, written when the file is created
-    none,    ///< allocated, written once by whoever computes it: large things on request
+    none,    ///< allocated, written once by its computation: large records on request
 };
 
 struct DatasetSpec {
@@ -51,7 +51,7 @@ struct DatasetSpec {
     std::size_t text_bytes = 0;  ///< of the longest text, for what a file will take
     bool scaled = false;         ///< int16: numbers are the stored ones times a scale_factor
     bool compared = false;       ///< an implicit matrix: it has the attribute largest_deviation
-    std::int64_t chunk = 0;      ///< > 0: of one dimension, deflated in pieces of so many; 0: contiguous
+    std::int64_t chunk = 0;      ///< > 0: one dimension, deflated in pieces of this length; 0: contiguous
 };
 
 struct Schema {
@@ -73,8 +73,8 @@ struct IndicatorSpec {
 };
 const std::vector<IndicatorSpec>& simple_indicators();
 
-/// Of pairs: mean attention from region to region, a dataset as those of simple_indicators. Number 3 * from + to, with
-/// 0 the inserted tokens, 1 A, 2 B.
+/// Pairs: mean attention from region to region, one dataset each, as simple_indicators. Number 3 * from + to, with 0
+/// the inserted tokens, 1 A, 2 B.
 struct RegionIndicator {
     const char* name;
     const char* long_name;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// HDF5's part of token files (core/data/token_file.h; docs/file-formats.md, "Token files"): everything but the long
-// blocks of numbers, which others read and write at the places that are told here. Errors: headscope::Error. Threads:
-// plain functions, under Hdf5Lock.
+// HDF5 part of token files (core/data/token_file.h; docs/file-formats.md, "Token files"): everything except the long
+// blocks of numbers, which callers read and write at the returned positions. Errors: headscope::Error. Threads: plain
+// functions, under Hdf5Lock.
 
 #include <cstdint>
 #include <filesystem>
@@ -26,7 +26,7 @@ struct TokenFileInfo {
     std::int64_t vocabulary = 0;  ///< ids are below it
     std::int64_t separator = -1;  ///< the id behind each document; -1: none
     int bytes_per_token = 2;      ///< 2: uint16, 4: uint32
-    /// Of hash embeddings: numbers of /tokens that one word has; `tokens` counts numbers.
+    /// Hash embeddings: numbers in /tokens per word; `tokens` counts numbers.
     std::int64_t numbers_per_token = 1;
     /// 2: documents go two by two (a text and its translation; a text and its pair, which may be empty). Only then may
     /// documents be empty, and has each a label.

@@ -46,7 +46,7 @@ public:
 
     /// The span of the character that byte `at` belongs to. Many in order: SpanReader.
     Span span(std::size_t at) const;
-    /// Where bytes [begin, end), begin < end, come from.
+    /// Source of bytes [begin, end), begin < end.
     Span span(std::size_t begin, std::size_t end) const { return {span(begin).begin, span(end - 1).end}; }
 
     /// Bytes [begin, end) as a text of their own.
@@ -76,7 +76,7 @@ class SpanReader {
 public:
     explicit SpanReader(const AlignedText& text) : text_(&text), reader_(text.spans_) {}
     Span at(std::size_t byte) { return text_->in_step() ? text_->span(byte) : reader_.at(byte); }
-    /// Where bytes [begin, end), begin < end, come from.
+    /// Source of bytes [begin, end), begin < end.
     Span of(std::size_t begin, std::size_t end) {
         const std::uint32_t first = at(begin).begin;
         return {first, at(end - 1).end};

@@ -48,7 +48,7 @@ std::string DecodeStream::finish() {
 
 // `text` is what all of ids_ read as.
 std::string DecodeStream::give(std::string text) {
-    // Where bytes of `before` were half a character, the text does not go on from what was shown.
+    // If bytes of `before` were half a character, the text does not continue the shown text.
     std::string fresh = text.starts_with(shown_) ? text.substr(shown_.size()) : decoded(given_);
     given_ = ids_.size();
     shown_ = std::move(text);
@@ -56,7 +56,7 @@ std::string DecodeStream::give(std::string text) {
     return fresh;
 }
 
-// Where the rest reads as it did with what came before: not within a character or a word's pieces.
+// Starts over where the rest decodes alike without the earlier tokens: not within a character or a word's pieces.
 void DecodeStream::forget() {
     for (std::size_t kept = tokens_before; kept <= 2 * tokens_before; ++kept) {
         std::string rest = decoded(ids_.size() - kept);

@@ -22,7 +22,7 @@ public:
 
     /// The text that is certain now; may be empty.
     std::string add(std::int32_t id);
-    /// What was held back. After the last token.
+    /// The held-back text. After the last token.
     std::string finish();
 
 private:

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::size_t entries_per_check = 4096;
 constexpr std::int64_t highest_id = std::numeric_limits<std::int32_t>::max() - 1;
-// What is not packed takes some 100 bytes a value. A unigram model of 500 000 pieces has 1.5 million.
+// Unpacked values take some 100 bytes each. A unigram model of 500 000 pieces has 1.5 million.
 constexpr std::size_t most_values = 2'500'000;
 // Four times what the largest vocabularies have. An entry takes some 100 bytes in the tables that are made of it, and
 // in the file perhaps six.

@@ -27,7 +27,7 @@ class DoubleArray:
     def __init__(self, rules):
         self.texts = b""
         self.places = {}
-        self.units = [0] * 512  # the root's children, then those of nobody
+        self.units = [0] * 512  # the root's children, then free ones
         root = {}
         for key, text in rules.items():
             node = root
@@ -119,7 +119,7 @@ def break_classes():
     pictograph = {c for c, out in lines(copyright_sign, lambda c: "\u00A9\u200D" + c).items()
                   if out == "X\u200D" + chr(c)}
     pictograph = pictograph - joins | {0xA9}
-    # Consonants of Devanagari and its kin hold together over a virama (rule GB9c).
+    # Consonants of Devanagari and similar scripts join over a virama (rule GB9c).
     second = precompiled({"\u0958": "X"})
     linker = {c for c, out in lines(second, lambda c: "\u0915" + c + "\u0958\u0301").items() if out.endswith("X\u0301")}
     between = {c for c, out in lines(second, lambda c: "\u0915" + c + "\u094D\u0958\u0301").items()
@@ -138,7 +138,7 @@ def break_classes():
 
 
 def scripts():
-    """Scripts by number, as far as splits tell them apart; 0 goes with every script. [(first, last, number)]"""
+    """Scripts by number, as far as splits distinguish them; 0 goes with every script. [(first, last, number)]"""
     split = pre_tokenizers.UnicodeScripts().pre_tokenize_str
 
     def pieces(text):

@@ -11,8 +11,8 @@ namespace headscope::tokenizer {
 
 inline constexpr char32_t kCapitalSigma = 0x3A3, kFinalSigma = 0x3C2;
 
-/// Whether the capital sigma at byte `at` ends a word: behind a letter and before none, whatever case-ignorable
-/// characters stand between (Unicode 3.13, Final_Sigma).
+/// True if the capital sigma at byte `at` ends a word: after a letter and before none, ignoring case-ignorable
+/// characters (Unicode 3.13, Final_Sigma).
 bool ends_word(std::string_view text, std::size_t at);
 
 }  // namespace headscope::tokenizer

@@ -52,7 +52,7 @@ std::unique_ptr<Matcher> character_matcher(char32_t c);
 /// passes the limits on steps, memory and time.
 std::unique_ptr<Matcher> pattern_matcher(const std::string& pattern, const std::string& where);
 
-/// What happens to the matches when a text is split by them.
+/// Treatment of the matches when they split a text.
 enum class SplitBehavior : std::uint8_t { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// The parts of one text, made of its matches as they come: the matches and the text between them (swapped by

@@ -88,8 +88,8 @@ public:
     void split(const std::function<void(std::string_view piece, Parts& parts)>& cut);
     /// Cuts every plain piece by what `matcher` finds.
     void split(const Matcher& matcher, SplitBehavior behavior, bool invert = false);
-    /// Writes every plain piece anew: `write` gets the piece, its text, the whole old text's spans and where to write.
-    /// `more`: bytes that the text will grow by, as far as is known.
+    /// Rewrites every plain piece: `write` gets the piece, its text, the spans of the whole old text and the target.
+    /// `more`: expected growth of the text in bytes.
     void rewrite(const std::function<void(const Piece& piece, std::string_view text, SpanReader& spans,
                                           AlignedBuilder& result)>& write,
                  std::size_t more = 0);

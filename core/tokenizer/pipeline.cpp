@@ -194,7 +194,7 @@ void Pipeline::encode(TokenSink& sink, std::span<const std::string_view> texts, 
     }
 }
 
-// What the post-processor puts in.
+// Inserts tokens of the post-processor.
 void Pipeline::insert(TokenSink& sink, const LayoutItem& item) const {
     const InsertedToken& token = *item.token;
     FoundToken out{token.id, 0, 0, item.special, std::nullopt, item.type, 0};

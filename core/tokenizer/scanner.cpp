@@ -54,7 +54,7 @@ public:
         return at;
     }
 
-    /// Where the white space from `at` on, which is there, ends for \s+(?!\S) or else \s+: a word keeps one space.
+    /// End of the white space at `at` for \s+(?!\S) or else \s+: a word keeps one space.
     std::uint32_t space(std::uint32_t at) const {
         const std::uint32_t end = run(at, bit_space, bit_space);
         if (ends(end)) return end;

@@ -14,7 +14,7 @@ namespace headscope::tokenizer {
 
 class SearchWatch {
 public:
-    /// For all searches through a text of so many bytes. On the thread that searches.
+    /// For all searches through a text of `bytes` bytes. On the searching thread.
     explicit SearchWatch(std::size_t bytes);
 
     /// To be called with every search. Throws Stopped within a CancellationScope; Error(limit), `where` as its place,

@@ -17,7 +17,7 @@ enum class Break : std::uint8_t {
     control,
     prepend,
     spacing,
-    extend,        ///< goes on with what is before it
+    extend,        ///< joins the character before it
     extend_apart,  ///< so too, but not between the consonants of a conjunct
     joiner,
     linker,  ///< a virama: joins consonants to a conjunct; extends otherwise
@@ -72,7 +72,7 @@ bool is_extend(Break kind) {
     return kind == extend || kind == extend_apart || kind == linker;
 }
 
-// What of a cluster decides how it may go on.
+// State of a cluster that decides how it may continue.
 class Cluster {
 public:
     explicit Cluster(Break first) : last_(first) { note(first); }

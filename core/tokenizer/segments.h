@@ -10,7 +10,7 @@
 
 namespace headscope::tokenizer {
 
-/// Where the extended grapheme cluster ends that begins at byte `begin` < text.size() of valid UTF-8.
+/// End of the extended grapheme cluster that starts at byte `begin` < text.size() of valid UTF-8.
 std::size_t cluster_end(std::string_view text, std::size_t begin);
 
 /// A number of its own for each script, 0 for characters that go with every script. Hiragana, Katakana and Han are one.

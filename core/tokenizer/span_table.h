@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Where each byte of a rewritten text came from, in little more than a byte each: mostly from the character that
-// follows the last one's, which a short code says.
+// Source of each byte of a rewritten text, in little more than a byte each: mostly the character after the last one's,
+// which has a short code.
 
 #include <cstdint>
 #include <string>

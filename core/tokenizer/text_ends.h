@@ -12,10 +12,9 @@ struct TextEnds {
     std::optional<std::string> beginning, end;
 };
 
-/// bos_token and eos_token of the tokenizer in `folder` as transformers 5.23 has them: tokenizer_config.json's and
-/// special_tokens_map.json's (null: none), else those of its class, which config.json may have to tell: GPT-2's folder
-/// says nothing of them. A folder without these files has neither. Threads: any. Errors: Error for files that are no
-/// such thing.
+/// bos_token and eos_token of the tokenizer in `folder`, as in transformers 5.23: those of tokenizer_config.json and
+/// special_tokens_map.json (null: none), else those of its class, which may follow from config.json: GPT-2's folder
+/// does not name them. A folder without these files has neither. Threads: any. Errors: Error for malformed files.
 TextEnds text_ends(const std::filesystem::path& folder);
 
 }  // namespace headscope::tokenizer

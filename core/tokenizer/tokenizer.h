@@ -63,11 +63,10 @@ class Tokenizer {
 public:
     /// From a checkpoint folder's tokenizer.json. `where` names it in errors.
     static std::shared_ptr<const Tokenizer> from_file(const std::filesystem::path& path);
-    /// From a checkpoint folder: its tokenizer.json, or the files of before: vocab.json with merges.txt (GPT-2, RoBERTa
-    /// and their kin) or vocab.txt (BERT and its kin), or a sentencepiece model (Marian, M2M100, mBART, PEGASUS, T5),
-    /// with tokenizer_config.json, special_tokens_map.json and added_tokens.json beside them, as transformers 5.23
-    /// takes them; or what hashes words, if config.json says that its model has a hash embedding. Error where there is
-    /// none of these.
+    /// From a checkpoint folder: its tokenizer.json; or older files, that is vocab.json with merges.txt (GPT-2, RoBERTa
+    /// and the like) or vocab.txt (BERT and the like); or a sentencepiece model (Marian, M2M100, mBART, PEGASUS, T5);
+    /// with tokenizer_config.json, special_tokens_map.json and added_tokens.json as transformers 5.23 reads them. Or a
+    /// hash of words, if config.json has a hash embedding. Error if none of these exists.
     static std::shared_ptr<const Tokenizer> from_folder(const std::filesystem::path& folder);
     /// True if from_folder finds one of them that it reads.
     static bool is_in(const std::filesystem::path& folder);
@@ -83,22 +82,22 @@ public:
     /// is made of. The sink may have got some tokens when an error is thrown.
     virtual void encode_into(TokenSink& sink, std::string_view text, bool add_special_tokens = true,
                              const Cancellation* cancellation = nullptr) const = 0;
-    /// Two texts as one sequence, as the tokenizer's post-processor joins them: "[CLS] A [SEP] B [SEP]". One without a
-    /// rule for pairs puts B behind A. Offsets count in the text that a token is of; types and regions tell which.
-    /// Error where the file's rule for pairs is none (a token that it does not name).
+    /// Two texts as one sequence, joined by the post-processor: "[CLS] A [SEP] B [SEP]". Without a rule for pairs B
+    /// follows A. Offsets count in the token's own text; types and regions say which one. Error if the file's rule for
+    /// pairs is invalid (an undefined token).
     virtual void encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second,
                                   bool add_special_tokens = true, const Cancellation* cancellation = nullptr) const = 0;
     /// UTF-8: parts of characters become U+FFFD. Ids without a piece are left out.
     virtual std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens = false) const = 0;
     /// The vocabulary's own spelling of an id ("Ġthe", "##ing", "▁a"); empty for an id it lacks.
     virtual std::string piece(std::int32_t id) const = 0;
-    /// What the piece reads as, for labels: bytes decoded, "Ġ" and "▁" as spaces; may be part of a UTF-8 sequence.
+    /// Readable text of a piece, for labels: bytes decoded, "Ġ" and "▁" as spaces; may be part of a UTF-8 sequence.
     virtual std::string surface(std::int32_t id) const = 0;
     virtual std::int64_t vocabulary_size() const = 0;  ///< highest id + 1, added tokens included
     virtual std::optional<std::int32_t> id_of(std::string_view piece) const = 0;
-    /// Of an encoder-decoder's folder: what its decoder's text is read by, and what it writes; mostly this one.
+    /// For an encoder-decoder's folder: the tokenizer of the decoder's text; mostly this one.
     virtual const Tokenizer& of_target() const { return *this; }
-    /// Of a model that hashes words in place of a table (hashed/word_tokenizer.h): how. Null: another one.
+    /// The hash of a model that hashes words instead of a table (hashed/word_tokenizer.h); null for others.
     virtual const WordHash* word_hash() const { return nullptr; }
     /// True when add_special_tokens puts a token before the text.
     virtual bool adds_first_token() const = 0;

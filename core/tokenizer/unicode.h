@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What kind of character a code point is, as the reference (the `tokenizers` library) sees it: Unicode 16 in patterns,
-// older tables in BERT's parts. The tables are made by generate_unicode.py.
+// Kind of a code point, as the reference (the `tokenizers` library) has it: Unicode 16 in patterns, older tables in
+// BERT's parts. Tables made by generate_unicode.py.
 
 #include <cstdint>
 #include <span>
@@ -90,7 +90,7 @@ std::vector<CodePointRange> pattern_word_ranges(bool in_brackets);
 /// Everything that the sorted ranges leave out.
 std::vector<CodePointRange> complement(std::span<const CodePointRange> ranges);
 
-/// What utf8proc's Unicode has and the reference's normalisation forms lack.
+/// True for decompositions that utf8proc's Unicode has and the reference's normalization forms lack.
 bool lacks_canonical_decomposition(char32_t c);
 bool lacks_compatible_decomposition(char32_t c);
 bool lacks_combining_class(char32_t c);

@@ -39,7 +39,7 @@ inline Decoded decode_utf8(std::string_view text, std::size_t at) {
     return {((lead & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) | (byte(3) & 0x3F), 4};
 }
 
-/// Where the character that ends at `end` (> 0) begins.
+/// Start of the character that ends at `end` (> 0).
 inline std::size_t previous_utf8(std::string_view text, std::size_t end) {
     std::size_t at = end - 1;
     while (at > 0 && is_continuation(text[at])) --at;
@@ -49,7 +49,7 @@ inline std::size_t previous_utf8(std::string_view text, std::size_t end) {
 void append_utf8(std::string& text, char32_t c);
 std::string to_utf8(char32_t c);
 
-/// Where `wanted` begins in `text` at or after `from`; npos for nowhere. In linear time, whatever `wanted` is.
+/// Position of `wanted` in `text` at or after `from`, or npos. Linear time for any `wanted`.
 std::size_t find_text(std::string_view text, std::string_view wanted, std::size_t from);
 
 /// Number of characters of valid text.

@@ -129,7 +129,8 @@ HeadTable read_head_table(const store::AnalysisFile& file, std::optional<std::in
         const auto number = static_cast<std::int64_t>(n);
         const std::int32_t group = std::max(1, site.heads / std::max(1, site.key_value_heads));
         for (std::int32_t head = 0; head < site.heads; ++head) {
-            table.rows.push_back({number, site.layer, head, head / group, figures::site_label(file, number)});
+            table.rows.push_back({number, site.layer, head, head / group, figures::site_label(file, number),
+                                  site_heading(file.header().sites, number)});
             for (const Source& source : sources) {
                 if (sequence) {
                     table.values.push_back(source.at(*sequence, number, head));

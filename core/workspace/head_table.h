@@ -23,6 +23,7 @@ struct HeadRow {
     std::int32_t head = 0;
     std::int32_t key_value_head = 0;  ///< the group's, heads that share keys have the same
     std::string site_name;            ///< "3", "decoder 3 cross"
+    std::string site_heading;         ///< "Layer 3", "Decoder layer 3, cross-attention"
 };
 
 /// values[row * columns.size() + column]; NaN: does not exist. deviation has the standard deviation over sequences

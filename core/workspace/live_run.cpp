@@ -152,6 +152,12 @@ std::int64_t LiveRun::last_step() const {
     return started ? started->step : 0;
 }
 
+double LiveRun::share_done() const {
+    const auto all = static_cast<double>(planned_steps() - begin_step());
+    return planned_steps() > 0 && all > 0 ? std::clamp(static_cast<double>(last_step() - begin_step()) / all, 0.0, 1.0)
+                                          : 0;
+}
+
 std::optional<double> LiveRun::seconds_left() const {
     const std::size_t count = steps.size();
     if (planned_steps() == 0 || count < 2) return std::nullopt;

@@ -58,6 +58,12 @@ struct LiveRun : training::RunStory {
     std::int64_t last_step() const;
     /// As planned last; 0: until a time is over.
     std::int64_t planned_steps() const { return started ? started->steps : 0; }
+    /// The step that it began at: 0, or that of the snapshot that it was forked from.
+    std::int64_t begin_step() const {
+        return !steps.step.empty() ? steps.step.front() - 1 : started ? started->step : 0;
+    }
+    /// Of its own steps, 0 to 1; 0 where it is not planned.
+    double share_done() const;
     /// Steps until its end at the pace of the last ones; empty: not known.
     std::optional<double> seconds_left() const;
     double best_validation() const;  ///< NaN: none

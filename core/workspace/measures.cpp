@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kDeconstructing = "Deconstructing Attention, section 4.4";
 constexpr std::string_view kLazy = "Lazy Attention";
-constexpr std::string_view kLogits = "Deconstructing Attention, Fig. 2 and 6";
+constexpr std::string_view kScores = "Deconstructing Attention, Fig. 2 and 6";
 constexpr std::string_view kOurs = "Headscope";
 
 // One measure a line or two, as a table.
@@ -30,7 +30,7 @@ constexpr std::array kMeasures{
     Measure{"mean_distance", "Mean distance", "tokens", "Distance from query to key, weighted by attention.", kOurs},
     Measure{"duplicate", "Duplicate tokens", "", "Mean weight on earlier copies of the query's token.", kOurs},
     Measure{"induction", "Induction", "", "Mean weight on what followed earlier copies of the query's token.", kOurs},
-    Measure{"virtual_sink", "Virtual sink", "", "Mean share of the learned sink logit.", "gpt-oss"},
+    Measure{"virtual_sink", "Learned sink", "", "Mean weight on the learned sink.", "gpt-oss"},
     Measure{"softmax_fraction", "Softmax fraction", "", "Share of chunks that use softmax attention.", "NAtS-L, Fig. 5 and 8"},
     Measure{"offset", "Offset", "", "What Elastic-Softmax adds to each weight before it cuts off what is below 0.", kLazy},
     // Of runs' probes alone.
@@ -50,13 +50,13 @@ constexpr std::array kMeasures{
     Measure{"special_to_a", "Inserted to A", "", "Of a pair: mean weight of inserted tokens on the first text.", kOurs},
     Measure{"special_to_b", "Inserted to B", "", "Of a pair: mean weight of inserted tokens on the second text.", kOurs},
     Measure{"special_to_special", "Inserted to inserted", "", "Of a pair: mean weight of inserted tokens on inserted tokens.", kOurs},
-    Measure{"score_minimum", "Smallest logit", "", "Smallest score before the normaliser.", kLogits},
-    Measure{"score_maximum", "Largest logit", "", "Largest score before the normaliser.", kLogits},
-    Measure{"score_mean", "Mean logit", "", "Mean score before the normaliser over all allowed pairs.", kLogits},
-    Measure{"score_variance", "Logit variance", "", "Variance of the scores before the normaliser over all allowed pairs.", kLogits},
-    Measure{"above_10", "Logits beyond 10", "", "Number of scores above 10 in absolute value.", kLogits},
-    Measure{"above_100", "Logits beyond 100", "", "Number of scores above 100 in absolute value.", kLogits},
-    Measure{"above_1000", "Logits beyond 1000", "", "Number of scores above 1000 in absolute value.", kLogits},
+    Measure{"score_minimum", "Smallest score", "", "Smallest score before the normalizer.", kScores},
+    Measure{"score_maximum", "Largest score", "", "Largest score before the normalizer.", kScores},
+    Measure{"score_mean", "Mean score", "", "Mean score before the normalizer over all allowed pairs.", kScores},
+    Measure{"score_variance", "Score variance", "", "Variance of the scores before the normalizer over all allowed pairs.", kScores},
+    Measure{"above_10", "Scores beyond 10", "", "Number of scores above 10 in absolute value.", kScores},
+    Measure{"above_100", "Scores beyond 100", "", "Number of scores above 100 in absolute value.", kScores},
+    Measure{"above_1000", "Scores beyond 1000", "", "Number of scores above 1000 in absolute value.", kScores},
 };
 // clang-format on
 

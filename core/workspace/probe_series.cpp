@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/site_name.h"
 #include "core/workspace/measures.h"
 
 namespace headscope::workspace {
@@ -136,7 +137,7 @@ figures::FigureData probe_radars(const LiveRun& record, std::size_t probe, std::
         }
         radar.series.push_back(std::move(series));
         figures::Panel panel;
-        panel.title = "Layer " + std::to_string(site.layer);
+        panel.title = site_heading(record.started->sites, s);
         panel.content = std::move(radar);
         figure.panels.push_back(std::move(panel));
     }

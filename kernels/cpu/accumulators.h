@@ -35,7 +35,7 @@ public:
 
 private:
     std::int64_t fixed(double x, std::int64_t h);
-    /// Whether a thumbnail column's keys lie in one tile, so that its tile's lock guards it.
+    /// True if a thumbnail column's keys lie in one tile: that tile's lock then guards it.
     bool inside_tile(std::int64_t column) const;
     double from_fixed(std::int64_t sum, std::int64_t h) const;
     std::int64_t cell(std::int64_t h, std::int64_t row, std::int64_t column) const {

@@ -104,7 +104,7 @@ private:
         });
     }
 
-    /// Aligned memory of this worker, at least so many floats.
+    /// Aligned memory of this worker, at least `floats` long.
     float* scratch(int worker, std::int64_t floats) {
         auto& [size, memory] = scratch_[static_cast<std::size_t>(worker)];
         if (size < floats) {

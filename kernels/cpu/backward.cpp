@@ -39,11 +39,16 @@ std::int64_t parts_of(const AttentionInput& input) {
 
 template <std::size_t... kIndex>
 void run_backward(Normaliser normaliser, const BackwardTask& task, std::index_sequence<kIndex...>) {
-    const auto run = [&]<std::size_t kOne>() {
-        if constexpr (kNormalisers[kOne].trains())
-            if (normaliser == kNormalisers[kOne].normaliser) backward_pass<kNormalisers[kOne].normaliser>(task);
+    const auto runs = [&]<std::size_t kOne>() {
+        if constexpr (kNormalisers[kOne].trains()) {
+            if (normaliser != kNormalisers[kOne].normaliser) return false;
+            backward_pass<kNormalisers[kOne].normaliser>(task);
+            return true;
+        }
+        return false;
     };
-    (run.template operator()<kIndex>(), ...);
+    if (!(runs.template operator()<kIndex>() || ...))
+        throw Error("attention backward", normaliser_list(true), normaliser_name(normaliser));
 }
 
 class Backward {

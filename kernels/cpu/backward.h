@@ -25,8 +25,8 @@ struct HeadTarget {
     std::int64_t head_stride = 0, row_stride = 0;
 };
 
-/// Of one row, over keys: sum of slope dA, and of slope; of RowMean::kept, over weights above 0, sum of slope dA, and
-/// of dA.
+/// Sums over the keys of one row: of slope dA and of slope. With RowMean::kept: of slope dA and of dA, over weights
+/// above 0.
 struct SlopeSums {
     double products = 0.0, others = 0.0;
 };
@@ -52,7 +52,7 @@ struct BackwardTask {
     float* scratch = nullptr;
 };
 std::int64_t backward_scratch(const Sequence& s, std::int64_t keys);
-/// In <normaliser>_backward.cpp, for each that trains().
+/// Defined for each normalizer that trains() (normaliser_backward-inl.h).
 template <Normaliser>
 void backward_pass(const BackwardTask& task);
 template <>

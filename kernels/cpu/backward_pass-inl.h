@@ -230,7 +230,7 @@ private:
         }
     }
 
-    /// What a group of queries sees of a part.
+    /// The columns of a part that a group of queries sees.
     Columns ColumnsOf(std::int64_t h, int g, int count, std::int64_t key, std::int64_t width, const Columns& part) {
         const int row = g * kRows;
         const TileView view = view_tile(s_, block_, row, row + count, key, width);
@@ -319,8 +319,8 @@ private:
         }
     }
 
-    /// What a factor before the weights of each hidden block would change at 0: the same sums with the rule without
-    /// blocks. The row's constants are those of what is seen, so weights may exceed 1; they end where float32 does.
+    /// Gradient of a factor on the weights of each hidden block, at 0: the same sums under the rule without blocks. Row
+    /// constants cover visible keys only, so weights may exceed 1; they saturate at float32's maximum.
     void HiddenBlocks(std::int64_t h, std::int64_t first_row, int rows, std::int64_t key, std::int64_t width) {
         const F32 d;
         const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));

@@ -56,7 +56,7 @@ public:
     }
 
 private:
-    /// Of y, dy and dx.
+    /// Offset of token t in y, dy and dx.
     std::int64_t Row(std::int64_t t) const { return (t_.sequence * w_.length + t) * all_ + t_.first_channel; }
     const float* WeightOf(std::int64_t j) const { return t_.weight + j * all_ + t_.first_channel; }
     float* SumsOf(std::int64_t j) const { return t_.sums + j * all_ + t_.first_channel; }

@@ -49,7 +49,7 @@ HWY_INLINE float Sum(F32 d, V v) {
     return hn::GetLane(hn::SumOfLanes(d, v));
 }
 
-/// What turns the scores of a row into weights: its two constants (RowConstants), and the elastic normaliser's offset.
+/// Row constants (RowConstants) and the elastic normalizer's offset, as vectors.
 struct RowVectors {
     V shift, factor, offset;
 };

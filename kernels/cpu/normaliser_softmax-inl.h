@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Included once per SIMD target.
 //
-// What a normaliser tells the loops beside its row of kernels/normaliser.h (kTraits). Scores are in base 2, t = s /
-// ln 2.
+// The interface of a normalizer's class; its row of kernels/normaliser.h is kTraits. Scores are in base 2:
+// t = s / ln 2.
 //   Add, Finish        sums of a tile, and a row's constants from them (Sweep::online and sums)
 //   Search             a row's constants from all its scores (Sweep::panel)
 //   Weight(d, t, row)  the weight of a score from what the row has

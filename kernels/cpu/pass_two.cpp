@@ -195,7 +195,7 @@ private:
         task_.weights[n].distance += distance;
     }
 
-    /// What is read off single rows of weights.
+    /// Statistics of single rows of weights.
     void MeasureRows(std::int64_t n, std::int64_t h, int g, std::int64_t key, const Columns& columns,
                      const std::int64_t* pairs, std::size_t& duplicate, std::size_t& induction) {
         BlockWeights& sums = task_.weights[n];

@@ -2,9 +2,13 @@
 // O = softmax(S) V in one pass when nothing is measured: a row's output is rescaled whenever its maximum rises, as in
 // Milakov and Gimelshein 2018 (arXiv 1805.02867) and Rabe and Staats 2021 (arXiv 2112.05682). Taylor weights need no
 // maximum: their terms are summed as they are; sigmoids have no sum.
+#include <string>
+
+#include "kernels/backend.h"
 #include "kernels/cpu/row_results.h"
 #include "kernels/cpu/tasks.h"
 #include "kernels/cpu/visibility.h"
+#include "kernels/normaliser.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/plain.cpp"
@@ -196,12 +200,21 @@ private:
 };
 
 void Plain(const PlainTask& task) {
-    if (task.normaliser == Normaliser::taylor)
-        PlainPass<Terms::taylor>(task).Run();
-    else if (task.normaliser == Normaliser::sigmoid)
-        PlainPass<Terms::sigmoid>(task).Run();
-    else
-        PlainPass<Terms::exponential>(task).Run();
+    switch (task.normaliser) {  // no default: a new normalizer must choose its pass, or -Wswitch fails the build
+        case Normaliser::softmax:
+            return PlainPass<Terms::exponential>(task).Run();
+        case Normaliser::taylor:
+            return PlainPass<Terms::taylor>(task).Run();
+        case Normaliser::sigmoid:
+            return PlainPass<Terms::sigmoid>(task).Run();
+        case Normaliser::sparsemax:
+        case Normaliser::taylor_diagonal:
+        case Normaliser::taylor_per_order:
+        case Normaliser::taylor_diagonal_per_order:
+        case Normaliser::elastic:
+        case Normaliser::entmax:
+            break;
+    }
 }
 
 }  // namespace
@@ -214,6 +227,11 @@ namespace headscope::kernels::cpu {
 HWY_EXPORT(Plain);
 
 void plain_attention(const PlainTask& task) {
+    if (!is_known(task.normaliser) || !traits_of(task.normaliser).one_pass()) {
+        throw Error("attention in one pass", "a normalizer without row constants: softmax, taylor or sigmoid",
+                    is_known(task.normaliser) ? normaliser_name(task.normaliser)
+                                              : std::to_string(static_cast<int>(task.normaliser)));
+    }
     HWY_DYNAMIC_DISPATCH(Plain)(task);
 }
 

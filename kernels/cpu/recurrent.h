@@ -64,7 +64,7 @@ struct RecurrentTask {
 std::int64_t recurrent_scratch(std::int64_t key_size, std::int64_t columns);
 void recurrent_forward_task(const RecurrentTask& task);
 
-/// What a row of |A| adds up to.
+/// Sums over a row of |A|.
 struct ImplicitRow {
     double sum = 0.0, logarithms = 0.0, squares = 0.0;  ///< of |A|, |A| log |A|, A^2
 };

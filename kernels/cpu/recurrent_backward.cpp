@@ -111,7 +111,7 @@ private:
         return moved(target_of(view, b), head * view.head_stride);
     }
 
-    /// Where a task writes: its own share, or the result itself.
+    /// Target of a task: its own share, or the result itself.
     HeadTarget share_of(const Shares& shares, std::int64_t task, const MutableView& view, std::int64_t b,
                         std::int64_t head) const {
         if (!shares.used()) return head_of(view, b, head);

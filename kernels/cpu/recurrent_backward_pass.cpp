@@ -40,7 +40,7 @@ Left Transposed(const float* data, std::int64_t stride) {
     return {data, kGroup, stride};
 }
 
-/// What a group of rows sees: all steps, those up to its last row, those from its first one on.
+/// Steps that a group of rows sees: all, those up to its last row, or those from its first one on.
 enum class Steps { all, lower, upper };
 /// After its sum over steps a group may be solved for: x_r += sum of a[r][s] x_s over the rows before it or behind it.
 enum class Solve { none, down, up };
@@ -160,7 +160,7 @@ Left PackLeft(const float* from, std::int64_t stride, std::int64_t rows, std::in
     return {to, kGroup * steps, kGroup};
 }
 
-/// Rows of so many numbers, an odd number of cache lines: rows that follow each other share no set of the cache.
+/// Row stride for `numbers` floats: an odd number of cache lines, so that adjacent rows share no cache set.
 std::int64_t OddLines(std::int64_t numbers) {
     const std::int64_t lines = pad_to_line(numbers) / 16;
     return (lines + 1 - lines % 2) * 16;
@@ -231,7 +231,7 @@ private:
         const bool own = t_.chunk_size == 0 || t_.reads_own_chunk;
         Read();
         Decays();
-        // What happens to the gradient of the state at the piece's end.
+        // Scales the gradient of the state at the piece's end.
         const float kept = ends_chunk_ ? t_.kept[chunk_ / t_.chunk_size] : 1.0f;
         const bool flows = has_later_ && kept != 0.0f;
         const bool measures =
@@ -408,7 +408,7 @@ private:
         });
     }
 
-    /// What the gradient of the state at the piece's end comes to, as far as it is a number.
+    /// Finds the slope of the state's gradient at the piece's end, and that of the chunk's factor.
     void EndOfPiece(bool flows, bool measures, float kept) {
         end_slope_ = 0.0;
         if (flows || measures) {
@@ -526,7 +526,7 @@ private:
             hn::Store(hn::MulAdd(by, hn::Load(d, from + n), hn::Load(d, to + n)), d, to + n);
     }
 
-    /// Of rows of any length, wherever they begin.
+    /// Dot product of rows of any length and alignment.
     static float RowDot(const float* a, const float* b, std::int64_t size) {
         const F32 d;
         V sum = hn::Zero(d);
@@ -536,7 +536,7 @@ private:
         return Sum(d, sum);
     }
 
-    /// Tokens behind the text's end, and chunks that end nowhere.
+    /// Zeros the gradients of padding tokens and of chunks without an end.
     void Padding() {
         SetZero(of_state_, keys_);
         SetZero(of_write_, values_);

@@ -26,7 +26,7 @@ struct OnlineRow {
 /// Moves a row's sums to a new maximum; returns the factor by which weights shrink. T first, since it needs the old Z.
 float raise_maximum(OnlineRow& row, float maximum);
 
-/// What is known of a row once its constants are.
+/// Results of a row, from its constants.
 struct RowResult {
     float shift = 0.0F, factor = 0.0F;
     float constant = 0.0F;  ///< as Statistics::row_constant
@@ -35,10 +35,10 @@ struct RowResult {
 /// `sink_logit`: null, or the row's logit without a value (base 2). A row without pairs gives weights of 0.
 RowResult finish_softmax(const OnlineRow& row, const float* sink_logit);
 
-/// What the sum of 2^(t - row.maximum) v must be multiplied by.
+/// Factor of the sum of 2^(t - row.maximum) v.
 float output_factor(const OnlineRow& row, const float* sink_logit);
 
-/// What is read off a row's weights where the first pass cannot know it.
+/// Sums over a row's weights, for normalizers whose first pass does not provide them.
 struct RowSums {
     double mass = 0.0, squares = 0.0, entropy = 0.0, distance = 0.0;
 };
@@ -52,7 +52,7 @@ RowResult finish_taylor(const OnlineRow& row, bool per_order);
 /// Shift 0 and factor 1, or 0 for a row that sees no key.
 RowResult finish_sigmoid(const OnlineRow& row);
 
-/// Of the scores that lie above a threshold, in base 2: how far above it.
+/// Sums of the distances of scores above a threshold, in base 2.
 struct EntmaxSums {
     double sum = 0.0, squares = 0.0;
     float least = 0.0F;

@@ -36,7 +36,7 @@ HWY_INLINE void Exponentials(float* HWY_RESTRICT x) {
     }
 }
 
-/// What both directions read of a chunk, as float32 rows, and its scores.
+/// A chunk as float32 rows, and its scores; read by both directions.
 class Chunk {
 public:
     explicit Chunk(const RunningTask& task) : task_(task) {
@@ -120,8 +120,8 @@ private:
         }
     }
 
-    /// Of each token: its score's exponential relative to the maximum so far, by what sums shrink when that rises, by
-    /// what those of earlier chunks have shrunk since, and one over the denominator.
+    /// For each token: its exponential relative to the running maximum, the factor on sums when that rises, the factor
+    /// on sums of earlier chunks, and one over the denominator.
     void Weigh(std::int64_t first, std::int64_t count) {
         const float start = maximum_;
         for (std::int64_t r = 0; r < kChunk; ++r) weight_[r] = step_[r] = since_[r] = 0.0f;

@@ -62,8 +62,7 @@ HWY_INLINE void MultiplyKeys(const Sequence& s, std::int64_t h, const float* que
     }
 }
 
-/// Of queries i .. i + rows - 1, the scores of keys that are farther than ScoreRule::far_distance, in the place of what
-/// MultiplyKeys gave.
+/// Replaces the scores of keys beyond ScoreRule::far_distance that MultiplyKeys wrote, for queries i .. i + rows - 1.
 HWY_INLINE void ReplaceFar(const Sequence& s, std::int64_t h, const float* queries, std::int64_t i, int rows,
                            std::int64_t key, std::int64_t begin, std::int64_t end, float* HWY_RESTRICT scores,
                            std::int64_t stride) {

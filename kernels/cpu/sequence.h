@@ -61,7 +61,7 @@ struct Sequence {
     const std::atomic<bool>* cancel = nullptr;
 };
 
-/// What turns a score into a weight, [heads, queries] each. softmax: A = 2^(t - shift) * factor. sparsemax:
+/// Row constants, [heads, queries] each. softmax: A = 2^(t - shift) * factor. sparsemax:
 /// A = ln 2 * max(t - shift - factor, 0). entmax: A = (ln 2 / 2 * max(t - shift - factor, 0))^2. elastic: as softmax,
 /// with Sequence::offsets. Taylor: A = (1 + s + t2) * factor, or 1 / n + s * shift + t2 * factor. Two numbers, because
 /// one float32 near +-1000 would cost four digits. `minimum` is the smallest allowed score of the row,
@@ -72,7 +72,7 @@ struct RowConstants {
     float* minimum = nullptr;
 };
 
-/// What the first pass adds up over a block of rows of one head. Scores in base 2.
+/// Sums of the first pass over a block of rows of one head. Scores in base 2.
 struct BlockScores {
     std::int64_t rows = 0, pairs = 0;  ///< rows that see a key, allowed pairs
     double entropy = 0.0, squares = 0.0, mass = 0.0, virtual_sink = 0.0;
@@ -81,7 +81,7 @@ struct BlockScores {
     std::uint64_t above[3] = {0, 0, 0};
 };
 
-/// What the second pass adds up over a block of rows of one head. Entropy, squares and mass only for normalisers whose
+/// Sums of the second pass over a block of rows of one head. Entropy, squares and mass only for normalisers whose
 /// first pass does not give them.
 struct BlockWeights {
     double entropy = 0.0, squares = 0.0, mass = 0.0, sink = 0.0, distance = 0.0, duplicate = 0.0, induction = 0.0;

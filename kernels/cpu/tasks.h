@@ -38,7 +38,7 @@ struct PassOneTask {
     float* scratch = nullptr;
 };
 
-/// O alone, of one head's query block; softmax or positive Taylor weights.
+/// O of one head's query block, without statistics. Normalizers that are one_pass().
 struct PlainTask {
     const Sequence* sequence = nullptr;
     Normaliser normaliser = Normaliser::softmax;
@@ -48,7 +48,7 @@ struct PlainTask {
     std::int64_t output_stride = 0;
     float* scratch = nullptr;
     // For training:
-    std::uint16_t* rounded = nullptr;           ///< in the place of `output`: bfloat16
+    std::uint16_t* rounded = nullptr;           ///< bfloat16 output, instead of `output`
     float *shift = nullptr, *factor = nullptr;  ///< the rows' constants, row 0 of this head; null: not wanted
 };
 
@@ -75,14 +75,14 @@ struct PassTwoTask {
     float* scratch = nullptr;
 };
 
-/// What the chosen SIMD target says of itself. All sizes in floats.
+/// Properties of the chosen SIMD target, in floats.
 struct TargetInfo {
     const char* name = nullptr;
     std::int64_t rows = 0, lanes = 0;
 };
 TargetInfo target_info();
 
-/// Floats of aligned scratch that a task of so many rows and heads needs on any target.
+/// Floats of aligned scratch that a task needs on any target.
 std::int64_t plain_scratch(const Sequence& s, std::int64_t rows);
 std::int64_t pass_one_scratch(const Sequence& s, std::int64_t rows, bool panel);
 /// Included in the next two for normalisers whose second order has scores of its own: a tile of them, and for making

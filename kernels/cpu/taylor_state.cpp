@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kChunk = kTaylorChunk;
 constexpr int kStep = 16;                    // floats from one row of packed products to the next: whole vectors
-constexpr std::int64_t kFewTokens = 3;       // up to so many are read one by one
+constexpr std::int64_t kFewTokens = 3;       // up to this many are read one by one
 constexpr std::int64_t kFeaturePanel = 128;  // products that are packed together
 
 class TaylorPass {

@@ -50,7 +50,7 @@ inline void read_row(const TensorView& view, std::int64_t b, std::int64_t h, std
     }
 }
 
-/// What every row of a tile asks for.
+/// Inputs shared by all rows of a tile.
 struct Context {
     const TileJob& job;
     const ScoreRule& rule = *job.input->rule;
@@ -102,13 +102,13 @@ struct Context {
     }
 };
 
-/// What turns the scores of a Taylor row into weights: A = zeroth + first s + second t2.
+/// Constants of a Taylor row: A = zeroth + first s + second t2.
 struct TaylorConstants {
     float zeroth = 0.0F, first = 0.0F, second = 0.0F;
 };
 
-/// Of the rows of a tile, in rising order. By order, the denominator of the first is no constant of the file's: it is
-/// q_i times the sum of the keys that row i sees, which one walk over the keys gives for all rows.
+/// Taylor constants of a tile's rows, in rising order. With a denominator per order, files lack that of the first: it
+/// is q_i times the sum of the keys that row i sees, found for all rows in one walk over the keys.
 class TaylorRows {
 public:
     explicit TaylorRows(const Context& context)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Where the keys with a query's token are, as runs of neighbours, so that the duplicate and induction scores gather a
-// few ranges instead of scanning rows, and a text of one repeated token is one range.
+// Positions of each token as runs of adjacent keys: duplicate and induction scores gather a few ranges instead of
+// scanning rows, and a text of one repeated token is one range.
 
 #include <cstdint>
 #include <span>

@@ -29,7 +29,7 @@ struct TileView {
 TileView view_tile(const Sequence& s, const BlockRows& rows, int row_begin, int row_end, std::int64_t key,
                    std::int64_t count);
 
-/// Whether block visibility lets head h see anything of the keys [key, key_end) from those rows; true without it.
+/// True if block visibility shows head h any key of [key, key_end) from those rows, or if the rule has no blocks.
 bool head_sees(const Sequence& s, std::int64_t h, const BlockRows& rows, int row_begin, int row_end, std::int64_t key,
                std::int64_t key_end);
 

@@ -116,7 +116,7 @@ HWY_INLINE void MaskTile(float* HWY_RESTRICT scores, std::int64_t begin, std::in
     }
 }
 
-/// Whether the smallest weight of a row counts as zero. False for a row that sees no key (minimum +inf).
+/// True if the smallest weight of a row counts as zero. False for a row that sees no key (minimum +inf).
 template <class N>
 HWY_INLINE bool HasZeros(const RowConstants& rows, const float* offsets, std::int64_t at) {
     const float minimum = rows.minimum[at];

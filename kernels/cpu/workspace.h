@@ -60,7 +60,7 @@ private:
     std::vector<float> relative_, sink_logits_, offsets_;
 };
 
-/// What the passes found in one sequence, by block of rows.
+/// Results of the passes over one sequence, by block of rows.
 struct SequenceResults {
     std::int64_t blocks = 0, distances = 0;
     std::vector<BlockScores> scores;    ///< [heads, blocks]

@@ -60,7 +60,7 @@ void backward(const AttentionInput& input, const TensorView& output_gradient, co
     const std::int64_t heads = input.query.heads, groups = input.key.heads;
     const ScoreRule& rule = *input.rule;
     const reference::DenseAttention dense = reference::dense_attention(input, b);
-    // What padding holds, perhaps NaN, has no part in any sum.
+    // Padding may hold NaN and takes part in no sum.
     const at::Tensor j = dense.key_position.transpose(0, 1);
     const at::Tensor there = dense.query_position - rule.query_offset < dense.bounds.queries;
     const at::Tensor key_there = (j >= dense.bounds.key_begin) & (j < dense.bounds.key_end);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// The matrix of one sequence, built whole: the reference backend's working material. float64, H heads, Lq queries,
+// Attention with the whole matrix. dense_matrix() is the one formula of a score rule; the reference backend runs it in
+// float64, sequence by sequence, and autograd records it where a rule has no fused backward pass. H heads, Lq queries,
 // Lk keys.
 
 // Without it TensorOperators.h brings every operator of ATen in, and doubles the time to compile.
@@ -12,14 +13,38 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/attention.h"
+#include "kernels/reference/rule_tensors.h"
 #include "kernels/score_rule.h"
 
 namespace headscope::kernels::reference {
 
+struct Positions {
+    at::Tensor query;  ///< [Lq, 1] int64: i' = i + query_offset
+    at::Tensor key;    ///< [1, Lk] int64: j
+};
+Positions positions_of(const ScoreRule& rule, std::int64_t queries, std::int64_t keys);
+
+struct DenseMatrix {
+    at::Tensor allowed;       ///< [B, H, Lq, Lk] bool
+    at::Tensor score;         ///< [B, H, Lq, Lk], -1e30 where not allowed
+    at::Tensor weight;        ///< [B, H, Lq, Lk], 0 where not allowed
+    at::Tensor row_constant;  ///< [B, H, Lq], any number for a row that sees no key; undefined with RuleTensors::blocks
+    at::Tensor sink_share;    ///< [B, H, Lq]; undefined without sink logits
+};
+/// query [B, H, Lq, dk], key [B, G, Lk, dk] of sequences first .. first + B - 1 of the rule, in any floating type.
+/// Differentiable in query, key and `tensors`.
+DenseMatrix dense_matrix(const at::Tensor& query, const at::Tensor& key, const ScoreRule& rule,
+                         const RuleTensors& tensors = {}, std::int64_t first = 0);
+
+/// The output [B, H, Lq, dv] of dense_matrix() for value [B, G, Lk, dv].
+at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           const ScoreRule& rule, const RuleTensors& tensors = {});
+
+/// One sequence in float64, as the reference backend measures it.
 struct DenseAttention {
     SequenceBounds bounds;
-    at::Tensor query_position;  ///< [Lq, 1] int64: i' = i + query_offset
-    at::Tensor key_position;    ///< [1, Lk] int64: j
+    at::Tensor query_position;  ///< [Lq, 1], Positions::query
+    at::Tensor key_position;    ///< [1, Lk], Positions::key
     at::Tensor allowed;         ///< [H, Lq, Lk] bool
     at::Tensor score;           ///< [H, Lq, Lk], -inf where not allowed
     at::Tensor weight;          ///< [H, Lq, Lk], 0 where not allowed
@@ -39,8 +64,8 @@ struct NormalisedScores {
 NormalisedScores normalise(Normaliser normaliser, const at::Tensor& score, const at::Tensor& allowed,
                            const at::Tensor& sink = {}, const at::Tensor& second = {}, const at::Tensor& offset = {});
 
-/// What the elastic normaliser adds to the weights of each row, [.., H, Lq, 1], of offsets [H]; undefined without
-/// these.
+/// Term that the elastic normalizer adds to the weights of each row, [.., H, Lq, 1], from offsets [H]; undefined if
+/// there are none.
 at::Tensor row_offsets(OffsetForm form, const at::Tensor& offsets, const at::Tensor& allowed);
 
 /// Builds the matrix of sequence b. input has passed check_attention.

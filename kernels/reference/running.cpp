@@ -65,7 +65,7 @@ void running_forward_reference(const RunningInput& input, const MutableView& out
             before = state.denominator[site];
             held.assign(state.numerator + site * size, state.numerator + (site + 1) * size);
         }
-        // What was held counts as one more key whose value is numerator / denominator and whose e^s is denominator.
+        // The carried state counts as one more key, of value numerator / denominator and e^s = denominator.
         const double old = most;
         for (std::int64_t i = 0; i < head.length; ++i) {
             const std::int64_t row = site * head.length + i;

@@ -27,7 +27,7 @@ void store(const at::Tensor& tensor, std::int64_t b, std::vector<Value>& out) {
                    [](double x) { return static_cast<Value>(x); });
 }
 
-/// What the formulas share: who counts as a row, and how many there are.
+/// Rows that count, and their number; shared by the formulas.
 struct Rows {
     at::Tensor exists;  ///< [H, Lq] bool: the query sees at least one key
     at::Tensor number;  ///< [H]

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What the operators of torch.ops.headscope have in common: how they read their arguments, the part of their schemas
-// that says a ScoreRule, and their checks of tensors.
+// Shared by the operators of torch.ops.headscope: reading of arguments, the schema of a ScoreRule, checks of tensors.
 
 #ifndef AT_PER_OPERATOR_HEADERS
 #define AT_PER_OPERATOR_HEADERS
@@ -62,7 +61,7 @@ private:
     const torch::jit::Stack& stack_;
 };
 
-/// What can be said of shapes and types without data, so that Meta says it too.
+/// Checks of shapes and types that need no data; Meta runs them too.
 void check_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v);
 
 ScoreRule rule_of(const Arguments& a, std::int64_t batch, std::int64_t heads, std::int64_t size);

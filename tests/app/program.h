@@ -40,7 +40,7 @@ struct Settings {
     double seconds = 60;                         ///< then it is killed
 };
 
-/// A program that runs; the destructor kills it if nobody waited. Not copyable.
+/// A running program; the destructor kills it unless the test waited. Not copyable.
 class Process {
 public:
     explicit Process(const std::vector<std::string>& arguments, Settings settings = {});

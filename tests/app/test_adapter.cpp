@@ -18,7 +18,7 @@ namespace {
 
 const std::string kStem = "base_model.model.model.layers.0.self_attn.q_proj.lora_";
 
-/// Of the sample's first query projection.
+/// Adapter of the sample's first query projection.
 std::string sample_adapter(const TemporaryFolder& folder) {
     test::write_adapter(folder / "my-lora", {{kStem + "A.weight", {1, 256}}, {kStem + "B.weight", {256, 1}}},
                         R"("r": 1, "lora_alpha": 1e-5, "base_model_name_or_path": "some/base")");
@@ -27,7 +27,7 @@ std::string sample_adapter(const TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("analyze merges an adapter, says so and keeps it in the file", "[app][adapter]") {
+TEST_CASE("analyze merges an adapter, reports it and stores it in the file", "[app][adapter]") {
     const TemporaryFolder folder;
     const std::string adapter = sample_adapter(folder), output = (folder / "a.headscope.h5").string();
     const auto with = [&](const std::vector<std::string>& more) {
@@ -77,7 +77,7 @@ TEST_CASE("info, generate and convert take an adapter", "[app][adapter]") {
     CHECK(generated({base, "--adapter", adapter}) == generated({written}));
 }
 
-TEST_CASE("An adapter alone is told as one, and one that fits no tensor is refused", "[app][adapter]") {
+TEST_CASE("An adapter alone is recognized, and one that fits no tensor is refused", "[app][adapter]") {
     const TemporaryFolder folder;
     const std::string adapter = sample_adapter(folder), output = (folder / "a.headscope.h5").string();
     const Outcome alone = run_headscope({"info", adapter});
@@ -94,7 +94,7 @@ TEST_CASE("An adapter alone is told as one, and one that fits no tensor is refus
     check_refusal(run_headscope({"info", sample().string(), "--adapter", sample().string()}), "adapter_config.json");
 }
 
-TEST_CASE("info tells a family and the tensors although the configuration says Infinity", "[app][adapter]") {
+TEST_CASE("info lists family and tensors of a configuration with Infinity", "[app][adapter]") {
     const TemporaryFolder folder;
     write_file(folder / "model.safetensors", test::tiny_safetensors("backbone.a"));
     write_file(folder / "config.json", R"({"model_type": "rwkv7", "time_step_limit": [0.0, Infinity]})");

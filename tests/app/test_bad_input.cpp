@@ -185,7 +185,7 @@ TEST_CASE("an unknown kernel is refused and the known ones are named", "[app][in
     CHECK(folder.names().empty());
 }
 
-TEST_CASE("weights that are no numbers are told with what becomes of them", "[app][input]") {
+TEST_CASE("NaN weights are reported with their consequences", "[app][input]") {
     TemporaryFolder folder;
     std::string bytes = read_file(sample() / "model.safetensors");
     std::uint64_t length = 0;

@@ -14,7 +14,7 @@ using namespace headscope;
 using namespace headscope::testing;
 using nlohmann::json;
 
-TEST_CASE("info tells of both towers of an encoder-decoder", "[app][encoder-decoder]") {
+TEST_CASE("info lists both towers of an encoder-decoder", "[app][encoder-decoder]") {
     const TemporaryFolder folder;
     const Outcome outcome = run_headscope({"info", golden_sample(folder / "t5", "t5").string(), "--json"});
     check_success(outcome);

@@ -26,7 +26,7 @@ namespace {
 constexpr int kPatience = 60'000;  // ms
 
 struct Snapshots {
-    /// So many copies of the sample, each a folder of its own, all open. Their ids are in `ids`.
+    /// `count` copies of the sample, each in its own folder, all open. Their ids are in `ids`.
     explicit Snapshots(int count) {
         for (int i = 0; i < count; ++i) {
             const fs::path copy = folder / ("step-" + std::to_string(i));
@@ -85,7 +85,7 @@ TEST_CASE("The three models that ran last keep their weights, and any other gets
     snapshots.run(ids[1]);
     CHECK(second->weights != nullptr);
     CHECK(snapshots.loaded() == std::set<int>{ids[0], ids[1], ids[3]});
-    // Weights that cannot be read take nobody's place but the oldest's, however often they are asked for.
+    // Unreadable weights displace only the oldest model's, however often they are requested.
     fs::resize_file(snapshots.folder / "step-2" / "model.safetensors", 5000);
     for (int i = 0; i < 3; ++i) {
         QSignalSpy ended(&snapshots.engine, &Engine::run_ended);
@@ -176,4 +176,30 @@ TEST_CASE("A checkpoint that is asked for while it comes is opened once", "[app]
         engine.open_model(QString::fromStdString(missing.string()));
         REQUIRE(QTest::qWaitFor([&] { return failed.count() == i; }, kPatience));
     }
+}
+
+TEST_CASE("A text is cut to the model's positions unless it is to be read whole", "[app][engine]") {
+    Snapshots snapshots(1);
+    const auto model = snapshots.engine.opened(snapshots.ids[0]);
+    const std::int64_t positions = model->inspection.config.max_positions;
+    REQUIRE(positions > 0);
+    widgets::TextChoice choice = Snapshots::choice(snapshots.ids[0]);
+    choice.sources[0].value = QStringLiteral("word ").repeated(static_cast<int>(positions));
+    const auto tokens = [&] { return std::ssize(read_choice(*model, choice, {}, {}).sequences.at(0).ids); };
+    CHECK(tokens() == positions);
+    QSignalSpy previewed(&snapshots.engine, &Engine::previewed);
+    snapshots.engine.preview(choice);
+    REQUIRE(previewed.wait(kPatience));
+    const auto preview = previewed.first().first().value<widgets::TokenPreview>();
+    CHECK(preview.failure.toStdString() == "");
+    CHECK(preview.sequences.at(0).tokens == positions);
+    choice.whole = true;
+    const std::int64_t whole = tokens();
+    CHECK(whole > positions);
+    CHECK(preview.uncut == whole);
+    choice.whole = false;
+    choice.beyond_positions = true;
+    CHECK(tokens() == whole);
+    choice.length = 16;
+    CHECK(tokens() == 16);
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/base/sha256.h"
 #include "core/store/evaluation_file.h"
 #include "expectations.h"
 #include "files.h"
@@ -29,6 +30,30 @@ const json* row_of(const json& document, const std::string& metric, std::int64_t
     for (const auto& row : document.at("results"))
         if (row.at("metric") == metric && row.at("length") == length) return &row;
     return nullptr;
+}
+
+/// Of CSV without quotes: a row as its cells by column.
+std::vector<std::map<std::string, std::string>> csv_rows(const std::string& text) {
+    std::vector<std::map<std::string, std::string>> rows;
+    std::vector<std::string> columns;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.ends_with('\r')) line.pop_back();
+        std::vector<std::string> cells(1);
+        for (const char c : line) {
+            if (c == ',')
+                cells.emplace_back();
+            else
+                cells.back() += c;
+        }
+        if (columns.empty()) {
+            columns = cells;
+            continue;
+        }
+        auto& row = rows.emplace_back();
+        for (std::size_t i = 0; i < columns.size(); ++i) row[columns[i]] = cells.at(i);
+    }
+    return rows;
 }
 
 }  // namespace
@@ -72,6 +97,129 @@ TEST_CASE("evaluate scores a text at several lengths, as table, JSON, CSV and HD
     CHECK(row_of(skipped, "loss", 64)->at("value") != wide->at("value"));
 }
 
+TEST_CASE("Two texts have the values of two single runs, and are never averaged", "[app][evaluate]") {
+    const TemporaryFolder folder;
+    std::string odd;
+    for (int i = 0; i < 60; ++i) odd += "Zq" + std::to_string(i * 7919 % 997) + ";";
+    write_file(folder / "plain.txt", std::string(kText) + kText);
+    write_file(folder / "odd.txt", odd);
+    std::filesystem::create_directory(folder / "other");
+    write_file(folder / "other" / "odd.txt", odd + odd);
+    const auto scores = [&](const std::string& name, const std::vector<std::string>& data) {
+        std::vector<std::string> all{"evaluate",
+                                     sample().string(),
+                                     "--task",
+                                     "perplexity,position_perplexity",
+                                     "--length",
+                                     "32",
+                                     "--json",
+                                     "-o",
+                                     (folder / (name + ".evaluation.h5")).string()};
+        for (const std::string& entry : data) all.insert(all.end(), {"--data", entry});
+        const Outcome outcome = run_headscope(all);
+        check_success(outcome);
+        return json::parse(outcome.out).at("results");
+    };
+    const std::string plain = (folder / "plain.txt").string(), strange = (folder / "odd.txt").string();
+    const json one = scores("one", {plain}), two = scores("two", {strange}), both = scores("both", {plain, strange});
+    REQUIRE(both.size() == one.size() + two.size());
+    // Every row of a single run is a row of both.
+    for (const json* single : {&one, &two})
+        for (const auto& row : *single) CHECK(std::find(both.begin(), both.end(), row) != both.end());
+    CHECK(one.at(0).at("text") == "plain");
+    CHECK(two.at(0).at("text") == "odd");
+    CHECK(two.at(0).at("subset") == "");
+    CHECK(two.at(0).at("data_sha256") == sha256_hex(odd));
+
+    // In figures of one file and of two, and as CSV of evaluate itself.
+    const auto table = [&](const std::string& figure, const std::vector<std::string>& names) {
+        const std::string csv = (folder / "figure.csv").string();
+        std::vector<std::string> all{"export"};
+        for (const std::string& name : names) all.push_back((folder / (name + ".evaluation.h5")).string());
+        all.insert(all.end(), {"--figure", figure, "-o", csv});
+        if (figure == "scaling") all.insert(all.end(), {"--metric", "token_perplexity"});
+        check_success(run_headscope(all));
+        return csv_rows(read_file(csv));
+    };
+    const auto value_of = [](const json& rows, const std::string& task, std::int64_t length) {
+        for (const auto& row : rows)
+            if (row.at("task") == task && row.at("metric") == "token_perplexity" && row.at("length") == length)
+                return row.at("value").get<double>();
+        return std::nan("");
+    };
+    for (const std::vector<std::string>& names : {std::vector<std::string>{"both"}, {"one", "two"}}) {
+        int found = 0;
+        for (const auto& row : table("scaling", names)) {
+            if (row.at("task") != "perplexity") continue;
+            ++found;
+            CHECK(row.at("seeds") == "1");
+            const json& single = row.at("text") == "plain" ? one : two;
+            CHECK(std::stod(row.at("value")) == value_of(single, "perplexity", 32));
+        }
+        CHECK(found == 2);
+        found = 0;
+        for (const auto& row : table("position-perplexity", names)) {
+            ++found;
+            const json& single = row.at("text") == "plain" ? one : two;
+            CHECK(std::stod(row.at("perplexity")) ==
+                  value_of(single, "position_perplexity", std::stoll(row.at("position"))));
+        }
+        CHECK(found == std::count_if(both.begin(), both.end(),
+                                     [](const json& row) { return row.at("task") == "position_perplexity"; }));
+    }
+    // Other content under the same name is another text, and a text scored twice counts once.
+    scores("other", {(folder / "other" / "odd.txt").string()});
+    int texts = 0;
+    for (const auto& row : table("scaling", {"two", "other", "two"})) {
+        texts += row.at("task") == "perplexity" ? 1 : 0;
+        CHECK(row.at("seeds") == "1");
+        CHECK(row.at("text").starts_with("odd "));
+    }
+    CHECK(texts == 2);
+    check_refusal(run_headscope({"evaluate", sample().string(), "--task", "perplexity", "--data", strange, "--data",
+                                 (folder / "other" / "odd.txt").string()}),
+                  "found odd twice");
+    const json named =
+        json::parse(run_headscope({"evaluate", sample().string(), "--task", "perplexity", "--json", "--length", "32",
+                                   "--data", strange, "--data", "twice=" + (folder / "other" / "odd.txt").string()})
+                        .out);
+    CHECK(named.at("results").back().at("text") == "twice");
+}
+
+TEST_CASE("Options that a task or a paper does not read are refused by their names", "[app][evaluate][options]") {
+    const TemporaryFolder folder;
+    write_file(folder / "a.txt", kText);
+    const std::string text = (folder / "a.txt").string();
+    for (const char* paper : {"natsl", "lazy"}) {
+        const Outcome outcome =
+            run_headscope({"reproduce", paper, "-o", (folder / "replay").string(), "--minutes", "1", "--seeds", "3"});
+        check_usage_error(outcome);
+        CHECK(outcome.err.find("--seeds has no effect on reproduce with " + std::string(paper)) != std::string::npos);
+        CHECK(outcome.err.find("deconattn") != std::string::npos);
+    }
+    CHECK_FALSE(std::filesystem::exists(folder / "replay"));
+    const auto refused = [&](std::vector<std::string> words, const std::string& option) {
+        INFO(option);
+        const Outcome outcome = run_headscope(words);
+        check_usage_error(outcome);
+        CHECK(outcome.err.find(option + " has no effect") != std::string::npos);
+    };
+    const std::string model = sample().string();
+    refused({"evaluate", model, "--task", "induction", "--stride", "4"}, "--stride");
+    refused({"evaluate", model, "--task", "perplexity", "--data", text, "--seed", "3"}, "--seed");
+    refused({"evaluate", model, "--task", "speed", "--tokens", "9"}, "--tokens");
+    refused({"tokenize", model, "--plain", "--decode", "5"}, "--plain");
+    refused({"generate", model, "--prompt", "a", "--top-k", "5"}, "--top-k");
+    refused({"convert", model, (folder / "out").string(), "--seed", "5"}, "--seed");
+    refused({"cost", "--variants", "--lengths", "64"}, "--lengths");
+    refused({"cost", "--preset", "nano-100k", "--seed", "3"}, "--seed");
+    refused({"analyze", model, "--text", "a", "-o", (folder / "a.headscope.h5").string(), "--maps-int16"},
+            "--maps-int16");
+    refused({"info", text + ".headscope.h5", "--tensors"}, "--tensors");
+    check_refusal(run_headscope({"evaluate", model, "--task", "induction", "--task-option", "copy.length=4"}),
+                  "one of the tasks asked for");
+}
+
 TEST_CASE("evaluate runs generated tasks", "[app][evaluate]") {
     const Outcome outcome = run_headscope({"evaluate", sample().string(), "--task", "induction", "--sequences", "8",
                                            "--length", "32", "--task-option", "induction.symbols=16", "--json"});
@@ -97,7 +245,7 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
         return (folder / name).string();
     };
     const auto evaluated = [&](const std::vector<std::string>& more) {
-        std::vector<std::string> all{"evaluate", "--json", "--sequences", "9", "--length", "24"};
+        std::vector<std::string> all{"evaluate", "--json", "--length", "24"};
         all.insert(all.end(), more.begin(), more.end());
         const Outcome outcome = run_headscope(all);
         check_success(outcome);
@@ -107,9 +255,9 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
     for (int i = 0; i < 300; ++i) text += "day " + std::to_string(i * i) + " was long. ";
     write_file(folder / "a.txt", text);
 
-    // What the job's generator holds out, or files by name.
+    // The generator's held-out part, or named files.
     const std::string classifier = trained("c", "nano-mhe-encoder", "generator = { name = \"agreement\" }", "classify");
-    const json own = evaluated({classifier, "--task", "classify"});
+    const json own = evaluated({classifier, "--task", "classify", "--sequences", "9"});
     REQUIRE(row_of(own, "accuracy", 24) != nullptr);
     CHECK(row_of(own, "accuracy", 24)->at("count") == 9);
     CHECK(row_of(own, "matthews", 24) != nullptr);
@@ -146,7 +294,7 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
 
     const std::string translator =
         trained("t", "nano-mhe-translation", "generator = { name = \"translation\" }", "translation");
-    const json translated = evaluated({translator, "--task", "translation", "--beams", "4"});
+    const json translated = evaluated({translator, "--task", "translation", "--beams", "4", "--sequences", "9"});
     CHECK(row_of(translated, "bleu", 24)->at("count") == 9);
     CHECK(row_of(translated, "loss", 24)->at("value").get<double>() > 0);
 }
@@ -233,7 +381,13 @@ TEST_CASE("evaluate makes RULER's items, dumps them, and asks them again from th
     CHECK(items == 2);
     const Outcome second = evaluate({"--data", dump});
     check_success(second);
-    CHECK(json::parse(second.out).at("results") == document.at("results"));
+    // Items that are read do not say which text hides their needles.
+    json read_back = document.at("results");
+    for (auto& row : read_back) {
+        CHECK(row.at("text") == (row.at("task") == "niah_multikey_1" ? document.at("settings").at("haystack") : ""));
+        row["text"] = "";
+    }
+    CHECK(json::parse(second.out).at("results") == read_back);
     // Once more the same; and nothing is left of what is refused.
     CHECK(json::parse(evaluate(made).out).at("results") == document.at("results"));
     check_refusal(evaluate({"--length", "20", "--dump", (folder / "none").string(), "--haystack",
@@ -250,7 +404,7 @@ TEST_CASE("evaluate makes RULER's items, dumps them, and asks them again from th
     CHECK(folder.names() == std::vector<std::string>{"essay.txt", "items"});
 }
 
-TEST_CASE("evaluate tells perplexity by position, and its figure draws it", "[app][evaluate]") {
+TEST_CASE("evaluate measures perplexity by position, and its figure draws it", "[app][evaluate]") {
     const TemporaryFolder folder;
     std::string text;
     for (int i = 0; i < 40; ++i) text += kText;

@@ -5,6 +5,7 @@
 #include <QTest>
 #include <filesystem>
 
+#include "app/window/launch.h"
 #include "app/window/training/evaluate_offer.h"
 #include "core/run/run_folder.h"
 #include "tests/catch_with_torch.h"
@@ -85,7 +86,7 @@ TEST_CASE("A process's progress is the last line of it", "[app][evaluations]") {
     CHECK(told_progress("headscope: 100 %  done\nheadscope: [a] no 3 %") == QStringLiteral("100 % done"));
 }
 
-TEST_CASE("An evaluation tells its progress, and its file when that is there", "[app][evaluations]") {
+TEST_CASE("An evaluation reports its progress, then its file", "[app][evaluations]") {
     Service at;
     QSignalSpy written(at.service.get(), &EvaluationService::written);
     QSignalSpy failed(at.service.get(), &EvaluationService::failed);
@@ -106,7 +107,7 @@ TEST_CASE("An evaluation tells its progress, and its file when that is there", "
     CHECK(shelf.progress().isEmpty());
 }
 
-TEST_CASE("What a process says is wrong is told as the line that it is", "[app][evaluations]") {
+TEST_CASE("A process's error is reported as its own line", "[app][evaluations]") {
     Service at;
     write_file(at.folder / "program.fail", "");
     write_file(at.folder / "program.go", "");
@@ -119,7 +120,7 @@ TEST_CASE("What a process says is wrong is told as the line that it is", "[app][
     CHECK(at.desk.evaluations().evaluating().isEmpty());
 }
 
-TEST_CASE("An evaluation that is stopped tells nothing more", "[app][evaluations]") {
+TEST_CASE("A stopped evaluation reports nothing more", "[app][evaluations]") {
     Service at;
     QSignalSpy written(at.service.get(), &EvaluationService::written);
     QSignalSpy failed(at.service.get(), &EvaluationService::failed);
@@ -186,4 +187,42 @@ TEST_CASE("Every task that reads text is offered, and sets of them", "[app][eval
     for (const auto& task : offer.tasks)
         CHECK(task.examples == (task.data == Data::items && !task.name.startsWith(QStringLiteral("lambada")) &&
                                 task.name != QStringLiteral("wikitext")));
+}
+
+TEST_CASE("Texts of the panel, bundled ones and corpora are offered to tasks on text", "[app][evaluations]") {
+    using Kind = widgets::TextSource::Kind;
+    const auto texts = offered_texts("/resources", {{QStringLiteral("prose"), QStringLiteral("Once.")}},
+                                     {{Kind::text, QStringLiteral("In the  beginning")},
+                                      {Kind::text, QStringLiteral("  ")},
+                                      {Kind::file, QStringLiteral("/a/b.txt")},
+                                      {Kind::example, QStringLiteral("prose")}});
+    REQUIRE(texts.size() >= 4);
+    CHECK(texts[0].title == QStringLiteral("Text “In the beginning”"));
+    CHECK(texts[0].content == "In the  beginning");
+    CHECK(texts[1].title == "File b.txt");
+    CHECK(texts[1].value == "/a/b.txt");
+    CHECK(texts[2].title == "Bundled text prose");
+    CHECK(texts[2].value == "/resources/texts/prose.txt");
+    const auto kjv = std::find_if(texts.begin(), texts.end(), [](const auto& text) { return text.value == "kjv"; });
+    REQUIRE(kjv != texts.end());
+    CHECK(kjv->title == "Corpus The King James Bible");
+    CHECK(kjv->refusal.isEmpty() == fs::exists("/usr/lib/bible.data"));
+}
+
+TEST_CASE("A typed text is written once, by its content", "[app][evaluations]") {
+    const TemporaryFolder folder;
+    const QString path = write_text(folder / "texts", QStringLiteral("Größe\n"));
+    CHECK(test::read_file(path.toStdString()) == "Größe\n");
+    CHECK(write_text(folder / "texts", QStringLiteral("Größe\n")) == path);
+    CHECK(write_text(folder / "texts", QStringLiteral("other")) != path);
+}
+
+TEST_CASE("Sets of tasks have titles", "[app][evaluations]") {
+    const auto sets = offered_tasks().sets;
+    REQUIRE(sets.size() == 4);
+    CHECK(sets[0].title == "Deconstructing Attention");
+    CHECK(sets[1].title == "NAtS-L");
+    CHECK(sets[2].title == "Lazy Attention");
+    CHECK(sets[3].title == "All zero-shot tasks");
+    CHECK(sets[1].tasks.size() == 14);
 }

@@ -11,7 +11,7 @@ using namespace headscope;
 using namespace headscope::testing;
 using nlohmann::json;
 
-TEST_CASE("analyze keeps which experts took a token, info tells it, export draws it", "[app][experts]") {
+TEST_CASE("analyze stores each token's experts, info lists them, export draws them", "[app][experts]") {
     const TemporaryFolder folder;
     const std::string model = golden_sample(folder / "model", "gpt-oss").string();
     const std::string tokens = write_file(folder / "tokens.json", "[[3, 4, 5, 6, 7], [9, 8, 7]]").string();
@@ -46,7 +46,7 @@ TEST_CASE("analyze keeps which experts took a token, info tells it, export draws
     CHECK(read_file(csv).starts_with("model,layer,expert,tokens,share,weight\r\n"));
 }
 
-TEST_CASE("Experts of a model that has none cannot be recorded, told before its weights are read", "[app][experts]") {
+TEST_CASE("Recording experts of a model without any is refused before its weights are read", "[app][experts]") {
     const TemporaryFolder folder;
     const std::string out = (folder / "a.headscope.h5").string();
     check_refusal(

@@ -101,7 +101,7 @@ void stops(const std::vector<std::string>& arguments, double delay, const Tempor
 
 }  // namespace
 
-TEST_CASE("what cannot be is told before ten gigabytes of weights are read", "[app][hostile]") {
+TEST_CASE("impossible requests are refused before ten gigabytes of weights are read", "[app][hostile]") {
     TemporaryFolder folder;
     const auto model = huge_model(folder / "model").string();
     const auto good = write_file(folder / "good.json", "[[1, 2, 3]]").string();
@@ -123,7 +123,7 @@ TEST_CASE("what cannot be is told before ten gigabytes of weights are read", "[a
     CHECK(folder.names() == std::vector<std::string>{"good.json", "id.json", "long.json", "model"});
 }
 
-TEST_CASE("an encoder without a head has no logits to record, told before its weights are read", "[app][hostile]") {
+TEST_CASE("recording logits of an encoder without a head is refused before its weights are read", "[app][hostile]") {
     TemporaryFolder folder;
     const auto model =
         sample_with_config(folder / "model", [](json& config) { config["tie_word_embeddings"] = false; });

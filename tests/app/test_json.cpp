@@ -25,7 +25,7 @@ json document(const std::vector<std::string>& arguments, Settings settings = {})
 
 }  // namespace
 
-TEST_CASE("info tells the sample's family, sizes and tensors", "[app][json]") {
+TEST_CASE("info lists the sample's family, sizes and tensors", "[app][json]") {
     const json info = document({"info", sample().string(), "--json"});
     CHECK(info.at("kind") == "checkpoint");
     CHECK(info.at("family") == "llama");
@@ -41,7 +41,7 @@ TEST_CASE("info tells the sample's family, sizes and tensors", "[app][json]") {
     CHECK(parameters < 3'500'000);
 }
 
-TEST_CASE("info tells of several paths one after the other, and stops at one it cannot read", "[app][json]") {
+TEST_CASE("info lists several paths in order, and stops at one it cannot read", "[app][json]") {
     TemporaryFolder folder;
     const std::string analysis = (folder / "a.headscope.h5").string();
     check_success(run_headscope({"analyze", sample().string(), "--text", kText, "-o", analysis}));

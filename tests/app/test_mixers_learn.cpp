@@ -64,7 +64,7 @@ TEST_CASE("On Markov text of order 2 each mixer goes as far as it sees", "[app][
     REQUIRE(entropies.size() == 3);
     const double unigram = entropies[0], current = entropies[1], both = entropies[2];
     INFO("entropies: unigram " << unigram << ", current token " << current << ", two tokens " << both);
-    // Of the mean over 16 batches of 16 sequences; seen from run to run with other seeds it is a third of this.
+    // Deviation of the mean over 16 batches of 16 sequences; runs with other seeds differ by a third of this.
     const double noise = 0.01;
     TemporaryFolder folder;
     std::string table = "unigram " + std::to_string(unigram) + ", current token " + std::to_string(current) +
@@ -79,7 +79,7 @@ TEST_CASE("On Markov text of order 2 each mixer goes as far as it sees", "[app][
             table += "\n" + mixer + " " + layout + ": " + std::to_string(loss);
             INFO(mixer << " " << layout << ": " << loss);
             CHECK(loss > both - noise);
-            if (mixer == "mlp") {  // it sees the current token alone, and learns all that this tells
+            if (mixer == "mlp") {  // it sees the current token alone, and learns all that follows from it
                 CHECK(loss > current - noise);
                 CHECK(loss < current + 3 * noise);
             } else if (mixer == "non_approximate" && !hybrid) {

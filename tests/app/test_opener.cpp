@@ -81,7 +81,7 @@ TEST_CASE("A partial file that was read but not delivered when the run ended is 
     CHECK(busy.opened.count() == 1);
 }
 
-TEST_CASE("What is not given up and cannot be read is told", "[app][opener]") {
+TEST_CASE("An unreadable file that was not given up is reported", "[app][opener]") {
     Busy busy;
     busy.opener.open(name(busy.partial), true);
     busy.let_go();
@@ -150,7 +150,7 @@ TEST_CASE("Hundreds of files are looked at by few processes, and a bad one keeps
         };
         CHECK(number(i) < number(i + 1));
     }
-    // What failed may be asked for again; what is open is not listed twice.
+    // A failed file may be requested again; an open one is not listed twice.
     QSignalSpy was_open{&opener, &app::Opener::was_open};
     std::filesystem::create_symlink(looker.folder / "1.headscope.h5", looker.folder / "link.headscope.h5");
     for (const char* again : {"50bad", "1", "link"})
@@ -198,11 +198,11 @@ TEST_CASE("A file is known by what it is, not by its name", "[app][opener]") {
     std::filesystem::remove(other);
     std::filesystem::copy_file(path, other);
     CHECK(desk.study_of(*identity_of(other)) == nullptr);
-    // Written anew under its name: to open it shows something else.
+    // Rewritten under its name: opening it shows other content.
     std::filesystem::rename(other, path);
     CHECK(desk.study_of(*identity_of(path)) == nullptr);
     CHECK_FALSE(identity_of(other).has_value());
-    // What was written to its end here is the same file, whatever its time.
+    // A file completed here is the same file, whatever its time.
     Study* second = desk.add(Study::open(path));
     std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(3));
     CHECK(desk.study_of(*identity_of(path)) == nullptr);

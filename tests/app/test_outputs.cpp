@@ -118,7 +118,7 @@ TEST_CASE("a disk that fills up ends in one line and leaves nothing", "[app][out
     check_refusal(outcome);
 }
 
-TEST_CASE("a model with other mixers is a checkpoint that tells them, and is analysed", "[app][output][convert]") {
+TEST_CASE("a model with other mixers is a checkpoint that names them, and is analyzed", "[app][output][convert]") {
     TemporaryFolder folder;
     const std::string swapped = (folder / "swapped").string();
     check_success(

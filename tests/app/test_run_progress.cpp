@@ -18,7 +18,7 @@ std::string text(const RunProgress& progress, double seconds) {
 
 }  // namespace
 
-TEST_CASE("A run tells its rate and the time left, while a layer goes on too", "[app][progress]") {
+TEST_CASE("A run reports its rate and the time left, also within a layer", "[app][progress]") {
     RunProgress progress;
     CHECK(text(progress, 0).empty());
     // 1200 units of work on 600 tokens; this machine did 40 a second before.

@@ -34,7 +34,7 @@ constexpr int kPatience = 30'000;  // ms
 
 /// Looks like `headscope train ... -o run` until it is killed; nothing is written.
 std::shared_ptr<Spawned> trainer_of(const fs::path& run) {
-    // A pipe that nobody writes into: what the shell would start to wait by has its words for a moment.
+    // A pipe without a writer: its reader holds the words of the program that the shell would start.
     static const TemporaryFolder pipes;
     const fs::path pipe = pipes / "pipe";
     ::mkfifo(pipe.c_str(), 0600);
@@ -72,7 +72,7 @@ struct Service {
 
 }  // namespace
 
-TEST_CASE("A long run is told of seldom, and at once that it pauses", "[app][runs]") {
+TEST_CASE("A long run is reported seldom, and a pause at once", "[app][runs]") {
     const TemporaryFolder folder;
     JournalWriter writer(folder / kJournalName);
     writer.append(test::sample_start());
@@ -131,7 +131,7 @@ TEST_CASE("What was published before the last is let go of by who follows the ru
     CHECK_FALSE(second.expired());
 }
 
-TEST_CASE("The end of a run's process is told once", "[app][runs]") {
+TEST_CASE("The end of a run's process is reported once", "[app][runs]") {
     const TemporaryFolder folder;
     std::optional<JournalWriter> writer(std::in_place, folder / kJournalName);
     writer->append(test::sample_start());
@@ -241,7 +241,7 @@ TEST_CASE("A process that is to train is known by itself, not by its number", "[
     CHECK(look_at(launch).what == LaunchState::What::begun);
 }
 
-TEST_CASE("A run that is resumed has begun with the first that its process tells", "[app][runs]") {
+TEST_CASE("A resumed run starts with the first event of its process", "[app][runs]") {
     const TemporaryFolder folder;
     Launch launch;
     launch.resume = true;
@@ -266,7 +266,7 @@ TEST_CASE("A run that has not begun when its folder is opened is waited for", "[
     QSignalSpy opened(&made.service, &RunService::opened), not_opened(&made.service, &RunService::not_opened),
         failed(&made.service, &RunService::failed), changed(&made.service, &RunService::starting_changed);
     made.service.open(path);
-    REQUIRE(failed.wait(kPatience));  // there is nobody to make it
+    REQUIRE(failed.wait(kPatience));  // no process makes it
     CHECK(not_opened.count() == 1);
     const auto process = trainer_of(folder);
     made.service.open(path);
@@ -287,7 +287,7 @@ TEST_CASE("A run that has not begun when its folder is opened is waited for", "[
         CHECK(made.shelf.runs().size() == 1);
         end(*process);
     }
-    SECTION("and is told of when it ends before that") {
+    SECTION("and is reported if it ends before that") {
         made.service.stop_starting();
         REQUIRE(failed.wait(kPatience));
         CHECK(process->wait(std::chrono::seconds(20)));
@@ -297,7 +297,7 @@ TEST_CASE("A run that has not begun when its folder is opened is waited for", "[
     CHECK(made.shelf.starting().isEmpty());
 }
 
-TEST_CASE("What failed is told until it can be read again", "[app][runs]") {
+TEST_CASE("A failure is reported until the run can be read again", "[app][runs]") {
     Service made;
     const fs::path folder = made.folder / "run";
     fs::create_directory(folder);

@@ -28,7 +28,7 @@ json info(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("info tells of a run by its folder and by its file alike", "[app][run]") {
+TEST_CASE("info lists a run by its folder and by its file alike", "[app][run]") {
     const TemporaryFolder folder;
     test::write_run_folder(folder / "lantern", test::sample_record("lantern"));
     for (const auto& path : {folder / "lantern", folder / "lantern" / "run.h5"}) {
@@ -47,7 +47,7 @@ TEST_CASE("info tells of a run by its folder and by its file alike", "[app][run]
     CHECK(text.out.find("validation loss") != std::string::npos);
 }
 
-TEST_CASE("A run whose process died is told as interrupted, one that is trained as running", "[app][run]") {
+TEST_CASE("A run whose process died is interrupted, one in training is running", "[app][run]") {
     const TemporaryFolder folder;
     {
         training::JournalWriter writer(folder / training::kJournalName);
@@ -59,7 +59,7 @@ TEST_CASE("A run whose process died is told as interrupted, one that is trained 
     const json run = info(folder.path());
     CHECK(run.at("state") == "interrupted");
     CHECK(run.at("problems").size() == 1);
-    // To be told of a folder, which may be somebody else's, changes nothing in it.
+    // Listing a folder, perhaps another user's, changes nothing in it.
     CHECK_FALSE(std::filesystem::exists(folder / "run.h5"));
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("Tensors of a figure are those that are named, and no others", "[app][
     refused(draw({"*.k_norm.*"}), "expected a tensor named, or named like, *.k_norm.*");
 }
 
-TEST_CASE("A run folder is no checkpoint, and is told where its models are", "[app][run]") {
+TEST_CASE("A run folder is no checkpoint; the error names its models", "[app][run]") {
     const TemporaryFolder folder;
     test::write_run_folder(folder / "a", test::sample_record("a", 50));
     const Outcome outcome = run_headscope({"tokenize", (folder / "a").string(), "text"});

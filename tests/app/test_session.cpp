@@ -3,7 +3,10 @@
 #include <QJsonArray>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 
+#include "app/window/files/leftovers.h"
 #include "app/window/session/session.h"
 #include "app/window/session/session_lock.h"
 #include "core/base/error.h"
@@ -89,9 +92,14 @@ TEST_CASE("Joined sessions have everything of both, and the looks of the one wit
     CHECK(two.models == QStringList{"/models/a", "/models/b"});
     CHECK(two.views == open_session().views);
     CHECK(two.head_sets == std::vector<std::string>{open_session().head_sets[0], other.head_sets[1]});
+
+    Session named = open_session();
+    named.names = {{"/a.headscope.h5", "baseline"}};
+    other.names = {{"/a.headscope.h5", "older"}, {"/c.headscope.h5", "third"}};
+    CHECK(joined(named, other).names == QJsonObject{{"/a.headscope.h5", "baseline"}, {"/c.headscope.h5", "third"}});
 }
 
-TEST_CASE("A job that was written is not lost to one that nobody touched", "[app][session]") {
+TEST_CASE("An edited job is not lost to an untouched one", "[app][session]") {
     const auto with_job = [](Session session, const QString& job) {
         session.views[QStringLiteral("train")] = QJsonObject{{"job", job}};
         return session;
@@ -157,12 +165,36 @@ TEST_CASE("The analysis of a run that ended after the last save is found under i
     session.analyses = QStringList{path("done.headscope.h5.partial"), path("half.headscope.h5.partial"),
                                    path("gone.headscope.h5.partial")};
     session.shown_analysis = session.analyses[0];
+    session.names = {{session.analyses[0], "done"}, {session.analyses[1], "half"}};
     save_session(folder.path(), session);
     const FoundSession found = find_session(folder.path());
     REQUIRE(found.lost);
     CHECK(found.lost->analyses ==
           QStringList{path("done.headscope.h5"), path("half.headscope.h5.partial"), path("gone.headscope.h5.partial")});
     CHECK(found.lost->shown_analysis == path("done.headscope.h5"));
+    CHECK(found.lost->names ==
+          QJsonObject{{path("done.headscope.h5"), "done"}, {path("half.headscope.h5.partial"), "half"}});
+}
+
+TEST_CASE("Partial files that no process has open are leftovers, and empty ones go", "[app][leftovers]") {
+    const TemporaryFolder folder;
+    CHECK(find_leftovers(folder.path() / "none").empty());
+    for (const char* name : {"b.headscope.h5.partial", "a.headscope.h5.2.partial", "open.headscope.h5.partial"})
+        write_file(folder.path() / name, "half");
+    write_file(folder.path() / "empty.headscope.h5.partial", "");
+    write_file(folder.path() / "whole.headscope.h5", "whole");
+    write_file(folder.path() / "other.partial", "not ours");
+    std::filesystem::create_directory(folder.path() / "folder.headscope.h5.partial");
+    std::filesystem::create_symlink(folder.path() / "whole.headscope.h5", folder.path() / "link.headscope.h5.partial");
+    using Paths = std::vector<std::filesystem::path>;
+    const auto path = [&](const char* name) { return folder.path() / name; };
+    {
+        const std::ifstream open(path("open.headscope.h5.partial"));
+        CHECK(find_leftovers(folder.path()) == Paths{path("a.headscope.h5.2.partial"), path("b.headscope.h5.partial")});
+    }
+    CHECK_FALSE(std::filesystem::exists(path("empty.headscope.h5.partial")));
+    CHECK(std::filesystem::exists(path("other.partial")));
+    CHECK(find_leftovers(folder.path()).size() == 3);
 }
 
 TEST_CASE("A session of another version is put aside, and what saves left is cleared away", "[app][session]") {
@@ -186,7 +218,7 @@ TEST_CASE("What cannot be put aside on a full disk is found nevertheless, and pu
     const auto lost = folder.path() / "session.lost.json", last = folder.path() / "session.json";
     save_session(folder.path(), open_session());
     const std::string before = test::read_file(last);
-    std::filesystem::create_directory(lost);  // no file can get this name, whoever asks
+    std::filesystem::create_directory(lost);  // no process can create this name
     const FoundSession found = find_session(folder.path());
     CHECK_FALSE(found.problem.empty());
     CHECK(found.died);

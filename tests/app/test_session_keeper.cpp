@@ -29,7 +29,7 @@ Session session_of(const char* model) {
 TEST_CASE("A session is kept as soon as its folder can be made", "[app][keeper]") {
     const TemporaryFolder home;
     const auto folder = home / "data" / "headscope";
-    write_file(home / "data", "");  // a file has the folder's place: as on a full disk, whoever asks
+    write_file(home / "data", "");  // a file has the folder's place: fails for every process, as on a full disk
     SessionKeeper keeper(folder);
     const FoundSession found = keeper.find();
     CHECK_FALSE(found.problem.empty());

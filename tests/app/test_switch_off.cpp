@@ -11,7 +11,7 @@
 using namespace headscope;
 using namespace headscope::testing;
 
-TEST_CASE("analyze switches heads off, says so and keeps it in the file", "[app][switched]") {
+TEST_CASE("analyze switches heads off, reports it and stores it in the file", "[app][switched]") {
     const TemporaryFolder folder;
     const auto output = folder / "a.headscope.h5";
     const auto with = [&](const std::vector<std::string>& more) {

@@ -31,7 +31,7 @@ bool wait_for_step(Process& process, const fs::path& run, std::int64_t step) {
 
 }  // namespace
 
-TEST_CASE("A job is trained, told of, opened and gone on with", "[app][train]") {
+TEST_CASE("A job is trained, listed, opened and resumed", "[app][train]") {
     TemporaryFolder folder;
     const fs::path job = write_tiny_job(folder.path(), 30), run = folder / "run";
     const Outcome trained =
@@ -78,7 +78,7 @@ TEST_CASE("A run is paused, asked and stopped by commands, and by Ctrl-C in orde
         check_success(process.wait());
     }
     CHECK(headscope::training::read_run(run).state == "stopped");
-    check_refusal(run_headscope({"control", run.string(), "stop"}), "none at work");
+    check_refusal(run_headscope({"control", run.string(), "stop"}), "no process that trains it");
     check_refusal(run_headscope({"control", run.string(), "exlpode"}), "pause");
     {
         Process process({"train", "-o", run.string(), "--resume"}, {.seconds = 60});

@@ -55,7 +55,7 @@ void kill_often(long kills, int steps, const std::string& extra) {
         process.wait();
         ++done;
         resumed += begun ? 1 : 0;
-        // What is there is never a half snapshot under a snapshot's name.
+        // A snapshot's name never holds half a snapshot.
         if (fs::exists(killed / "snapshots"))
             for (const auto& entry : fs::directory_iterator(killed / "snapshots"))
                 if (entry.is_directory() && entry.path().filename().string().find("step-") == 0 &&

@@ -26,7 +26,7 @@ Settings two_processes() {
                             // It would ask the X server for graphics cards, and end with it.
                             "HWLOC_COMPONENTS=-gl"};
 #if defined(__SANITIZE_ADDRESS__)
-    // Open MPI's plugins do not free what they hold, and are unloaded before it is told.
+    // Open MPI's plugins leak, and are unloaded before the leak checker runs.
     const char* options = std::getenv("ASAN_OPTIONS");
     settings.environment.push_back("ASAN_OPTIONS=" + std::string(options == nullptr ? "" : options) +
                                    ":detect_leaks=0");
@@ -106,7 +106,7 @@ TEST_CASE("Two processes have the losses of one, whatever is mixed and learned",
         REQUIRE(together.training.loss.size() == 8);
         for (std::size_t i = 0; i < 8; ++i) {
             CHECK(together.training.loss[i] == Approx(alone.training.loss[i]).epsilon(kOrderOfSums));
-            // Of some dozens of targets one may be as near to another class as the sums' order is.
+            // One of some dozens of targets may be as near to another class as the order of sums.
             if (!std::isnan(alone.training.accuracy[i]))
                 CHECK(together.training.accuracy[i] == Approx(alone.training.accuracy[i]).margin(0.05));
             CHECK(std::isnan(together.training.accuracy[i]) == std::isnan(alone.training.accuracy[i]));
@@ -114,7 +114,7 @@ TEST_CASE("Two processes have the losses of one, whatever is mixed and learned",
     }
 }
 
-TEST_CASE("What one process refuses ends all of them, told once", "[app][train][mpi]") {
+TEST_CASE("An error in one process ends all of them, reported once", "[app][train][mpi]") {
     if (!has_mpi()) {
         WARN("no mpirun here: not tested");
         return;

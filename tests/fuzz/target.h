@@ -3,7 +3,7 @@
 
 // What a fuzz target is: one reader of ours, given arbitrary bytes. The same functions run in two programs: under
 // libFuzzer with sanitizers (fuzz_main.cpp, preset "fuzz") and in every normal build with a plain main
-// (plain_main.cpp), so that they do not rot. HACKING.md, "Fuzz a reader".
+// (plain_main.cpp), so that they do not rot. docs/dev/testing.md, "Fuzzing".
 
 #include <cstddef>
 #include <string_view>

@@ -2,7 +2,7 @@
 """Native checkpoints (docs/file-formats.md, "Native checkpoints") computed by the book, dense and layer by layer.
 
 An oracle: written from the definitions of the mixers (Deconstructing Attention, arXiv 2510.11602, and the choices that
-HACKING.md lists) and the file format alone, with every L x L matrix spelled out. precise=True is float64, precise=False
+docs/dev/decisions.md lists) and the file format alone, with every L x L matrix spelled out. precise=True is float64, precise=False
 the same in float32: the distance between the two is how exact float32 can be on the very model (comparison.py).
 
 ttt_linear() and titans() were compared with the plain operators of flash-linear-attention 0.6.0 (learners_against_fla.py).

@@ -144,8 +144,10 @@ def check_ruler(arguments, tokenizer, folder):
     document = json.loads(run(arguments.program, "evaluate", *common, "--sequences", ITEMS, "--length",
                               ",".join(map(str, LENGTHS)), "--haystack", folder / "essay.txt", "--dump", folder / "items"))
     again = json.loads(run(arguments.program, "evaluate", *common, "--data", folder / "items"))
-    problems += document["results"] != again["results"]
-    print("ok  read back" if document["results"] == again["results"] else "BAD read back")
+    # Items that are read do not say which text hides their needles.
+    same = [row | {"text": ""} for row in document["results"]] == again["results"]
+    problems += not same
+    print("ok  read back" if same else "BAD read back")
     found = {(row["task"], row["length"]): row for row in document["results"]}
     means = collections.defaultdict(list)
     for task in TASKS:
@@ -178,8 +180,9 @@ def check_positions(arguments, tokenizer, folder):
     model = transformers.AutoModelForCausalLM.from_pretrained(
         arguments.sample, dtype=torch.float64, attn_implementation="eager").eval()
     texts = [ESSAY[:3001], ESSAY[3001:7000]]
+    (folder / "texts").mkdir()  # one text of two documents
     for i, text in enumerate(texts):
-        (folder / f"{i}.txt").write_text(text)
+        (folder / "texts" / f"{i}.txt").write_text(text)
     ids = [token for text in texts for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
     problems = 0
     for length, bucket in ((128, 16), (65, 64), (100, 33)):
@@ -187,7 +190,7 @@ def check_positions(arguments, tokenizer, folder):
         losses = -model(blocks[:, :-1]).logits.log_softmax(-1).gather(2, blocks[:, 1:, None])[..., 0]
         rows = json.loads(run(arguments.program, "evaluate", arguments.sample, "--task", "position_perplexity", "--length",
                               length, "--task-option", f"position_perplexity.bucket={bucket}", "--json",
-                              "--data", folder / "0.txt", "--data", folder / "1.txt"))["results"]
+                              "--data", folder / "texts"))["results"]
         lasts = sorted({min(end, length) for end in range(bucket, length + bucket, bucket)})
         bad = [row["length"] for row in rows] != lasts
         for row, last in zip(rows, lasts):

@@ -59,7 +59,7 @@ Result run(const AttentionCase& c, const Operator& op, bool with_statistics = tr
 /// Compares every field with the reference; reports with Catch.
 void check_equal(const AttentionCase& c, const Result& found, const Result& expected);
 
-/// Whether two results agree in every bit.
+/// True if two results agree in every bit.
 bool same_bits(const Result& a, const Result& b);
 
 }  // namespace headscope::kernels::testing

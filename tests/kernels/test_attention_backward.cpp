@@ -120,7 +120,7 @@ double weight_error(const AttentionCase& c) {
     return 3.0 * score + (24.0 + 2.0 * terms) * kEpsilon;
 }
 
-/// One head by the book.
+/// One head, pair by pair in float64.
 class Book {
 public:
     Book(const AttentionCase& c, std::int64_t b, std::int64_t h) : c_(c), s_(c.shape()), b_(b), h_(h) {
@@ -250,7 +250,7 @@ private:
             mean.add(p[index(j)] * d_weight[index(j)].value, p[index(j)] * d_weight[index(j)].size);
             sum.add(d_weight[index(j)].value, d_weight[index(j)].size);
         }
-        // What rounding decides counts whole.
+        // A weight whose zero depends on rounding may be wrong by its whole size.
         const double blow = doubtful ? 1.0 / kEpsilon : 1.0;
         undecided += doubtful ? 1 : 0;
         d_offset.add(factor * sum.value, factor * sum.size * blow);
@@ -515,7 +515,8 @@ void check(const AttentionCase& c) {
             offset.add(book.d_offset.value, book.d_offset.size);
             undecided += book.undecided;
         }
-        // Of elastic weights any pair may be near the cut: by as much as a weight is wrong, where they lie evenly.
+        // Any pair of elastic weights may lie near the cut; evenly spread weights cross it in proportion to their
+        // error.
         const double pairs = static_cast<double>(c.rule.offsets.empty() ? 0 : s.batch * s.queries * s.keys);
         REQUIRE(undecided <= 1 + s.batch * s.queries / 100 + static_cast<std::int64_t>(4.0 * error * pairs));
         const double d_sink = double{found.sinks[static_cast<std::size_t>(h)]};

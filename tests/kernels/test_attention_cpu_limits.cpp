@@ -8,6 +8,8 @@
 
 #include "kernels/attention.h"
 #include "kernels/backend.h"
+#include "kernels/cpu/tasks.h"
+#include "kernels/normaliser.h"
 #include "kernels/parallel.h"
 #include "kernels/reference/attention.h"
 #include "tests/kernels/attention_case.h"
@@ -179,4 +181,15 @@ TEST_CASE("statistics come without an output, and without the optional ones", "[
     attention(c.input(), {}, &c.request, &found.statistics);
     found.output = expected.output;
     check_equal(c, found, expected);
+}
+
+TEST_CASE("The pass without row constants refuses normalizers that need them, and unknown ones", "[attention]") {
+    cpu::PlainTask task;
+    for (const NormaliserTraits& traits : kNormalisers) {
+        if (traits.one_pass()) continue;
+        task.normaliser = traits.normaliser;
+        CHECK_THROWS_AS(cpu::plain_attention(task), Error);
+    }
+    task.normaliser = static_cast<Normaliser>(kNormalisers.size());
+    CHECK_THROWS_AS(cpu::plain_attention(task), Error);
 }

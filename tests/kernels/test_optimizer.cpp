@@ -50,7 +50,7 @@ struct Problem {
     std::vector<float> weights, gradients, first, second;
 };
 
-/// One weight by the book.
+/// One weight, updated by the formula in float64.
 struct Book {
     double weight = 0.0, first = 0.0, second = 0.0;
     void update(double gradient, const AdamWSettings& s, bool decays) {

@@ -28,7 +28,7 @@ TEST_CASE("The processors of a container are those that its control groups give 
     const auto limit = [&](const std::string& groups) { return processor_limit(groups, mount.string()); };
 
     CHECK(std::isinf(limit("")));
-    CHECK(std::isinf(limit("0::/\n")));  // nothing is told
+    CHECK(std::isinf(limit("0::/\n")));  // no limit
     CHECK(std::isinf(limit("nonsense\n1:\n2:cpu\n3::relative\n")));
 
     SECTION("version 2: the least of a group and those above it") {
@@ -79,7 +79,7 @@ TEST_CASE("Memory is what the machine has available, and no more than control gr
     const auto room = [&](const std::string& groups) { return memory_room(meminfo, groups, mount.string()); };
     constexpr double machine = 4000 * 1024;
     CHECK(room("") == machine);
-    CHECK(memory_room("", "", mount.string()) == 0);  // nobody says
+    CHECK(memory_room("", "", mount.string()) == 0);  // no source
 
     SECTION("version 2: a limit less what is used and could not be had back") {
         put(mount / "a/memory.max", "max\n");

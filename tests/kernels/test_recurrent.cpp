@@ -165,7 +165,7 @@ TEST_CASE("padding writes nothing and reads 0", "[recurrent][padding]") {
     }
 }
 
-TEST_CASE("pieces begin anew with each chunk", "[recurrent][pieces]") {
+TEST_CASE("Each chunk starts a new piece", "[recurrent][pieces]") {
     RecurrentRule rule;
     CHECK(recurrent_pieces(rule, 1) == 1);
     CHECK(recurrent_pieces(rule, 64) == 1);

@@ -137,7 +137,7 @@ TEST_CASE("a sink logit takes its share and the row sums to the rest", "[referen
     }
 }
 
-TEST_CASE("a cancelled call of the reference says so", "[reference]") {
+TEST_CASE("A cancelled call of the reference throws Cancelled", "[reference]") {
     const auto golden = load_golden();
     AttentionInput input = golden.cases.at(1).input();
     const std::atomic<bool> cancel{true};

@@ -62,7 +62,7 @@ std::vector<float> gradient_of(const AttentionCase& c) {
     return gradient;
 }
 
-/// Of the backend that is chosen.
+/// Runs the chosen backend.
 Found pass(const AttentionCase& c) {
     const RunningInput input = input_of(c);
     Found found;

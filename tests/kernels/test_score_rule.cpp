@@ -37,7 +37,7 @@ TEST_CASE("a bin holds its lower edge and not its upper one", "[score_rule]") {
     CHECK(histogram_bin(std::nan("")) == -1);
 }
 
-TEST_CASE("the histogram samples rows only of long texts, unless told", "[score_rule]") {
+TEST_CASE("The histogram samples rows of long texts only, unless a step is given", "[score_rule]") {
     CHECK(histogram_step(0, 1024) == 1);
     CHECK(histogram_step(0, 1025) == 8);
     CHECK(histogram_step(1, 4096) == 1);

@@ -138,7 +138,7 @@ TEST_CASE("the torch operator passes on every option and gives back every statis
     }
 }
 
-TEST_CASE("the torch operator scales by the root of the size unless told, and measures only when asked", "[torch]") {
+TEST_CASE("The torch operator scales by the root of the size by default, and measures on request", "[torch]") {
     const auto golden = load_golden();
     const GoldenCase& c = golden.cases.at(1);
     const at::Tensor q = tensor_of(c.query), k = tensor_of(c.key), v = tensor_of(c.value);
@@ -159,7 +159,7 @@ TEST_CASE("the torch operator takes tensors of any strides", "[torch]") {
     CHECK(call(size_first(q), size_first(k), size_first(v), {}).output.equal(expected));
 }
 
-TEST_CASE("on Meta the torch operator tells the shapes and types that the CPU gives", "[torch]") {
+TEST_CASE("On Meta the torch operator has the shapes and types of the CPU", "[torch]") {
     for (const GoldenCase& c : load_golden().cases) {
         INFO("case: " << c.name);
         const at::Tensor q = tensor_of(c.query), k = tensor_of(c.key), v = tensor_of(c.value);

@@ -10,14 +10,18 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QPlainTextEdit>
 #include <cstdio>
 
 #include "app/window/main_window.h"
+#include "tests/rig/layout_faults.h"
 #include "tests/rig/synthetic.h"
 #include "widgets/desk/run_shelf.h"
+#include "widgets/frame/view_area.h"
 #include "widgets/plots/figure_view.h"
 #include "widgets/turns.h"
+#include "widgets/views/overview/overview_grid.h"
 
 namespace headscope::app {
 namespace {
@@ -84,6 +88,51 @@ QJsonObject Driver::answer(const QJsonObject& request) {
         widget = widget_under(widget, place);
         send_click(widget, place, Qt::LeftButton, request["twice"].toBool());
         return {{"done", true}};
+    }
+    if (request.contains("resize")) {
+        const QJsonArray size = request["resize"].toArray();
+        window_->setWindowState(Qt::WindowNoState);
+        window_->resize(size[0].toInt(), size[1].toInt());
+        QCoreApplication::sendPostedEvents();
+        return {{"size", QJsonArray{window_->width(), window_->height()}}};
+    }
+    if (request.contains("faults")) {
+        // Of the window, or of a dialog of that name.
+        const QJsonArray most = request["most"].toArray();
+        QWidget* top = request["faults"].toString().isEmpty() ? window_ : find_widget(request["faults"].toString());
+        if (!top) return {{"faults", QJsonArray{QStringLiteral("there is no such widget")}}};
+        return {{"faults", QJsonArray::fromStringList(
+                               tests::layout_faults(top->window(), QSize(most[0].toInt(), most[1].toInt())))}};
+    }
+    if (request.contains("wheel")) {
+        int walked = 0;
+        const QStringList faults = tests::wheel_faults(walked);
+        return {{"faults", QJsonArray::fromStringList(faults)}, {"walked", walked}};
+    }
+    if (request.contains("cell")) {
+        const auto* grid = qobject_cast<widgets::HeadGrid*>(find_widget(QStringLiteral("heat_map")));
+        const QJsonArray at = request["cell"].toArray();
+        const QRect rect = grid ? grid->cell(at[0].toInt(), at[1].toInt()) : QRect();
+        return {{"rect", QJsonArray{rect.x(), rect.y(), rect.width(), rect.height()}}};
+    }
+    if (request.contains("menu")) {
+        auto* menu = qobject_cast<QMenu*>(find_widget(request["menu"].toString()));
+        if (!menu) return {{"done", false}};
+        Q_EMIT menu->aboutToShow();
+        for (QAction* entry : menu->actions()) {
+            if (entry->objectName() != request["entry"].toString() || !entry->isEnabled()) continue;
+            entry->trigger();
+            return {{"done", true}};
+        }
+        return {{"done", false}};
+    }
+    if (request.contains("tabs")) {
+        const widgets::ViewArea* area = nullptr;
+        for (const auto* one : window_->findChildren<widgets::ViewArea*>())
+            if (one->isVisible()) area = one;
+        if (!area) return {{"tabs", QJsonArray()}};
+        return {{"tabs", QJsonArray::fromStringList(area->on_tabs())},
+                {"shown", QJsonArray{area->shown().first, area->shown().second}}};
     }
     if (request.contains("drop")) {
         QWidget* widget = find_widget(request["on"].toString());

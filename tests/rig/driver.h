@@ -18,6 +18,13 @@ class MainWindow;
 ///     {"shot": PATH}        -> a picture of the window
 ///     {"actions": true}     -> {"actions": [{"name", "text", "keys", "enabled"}]}, in the order of the menus
 ///     {"action": NAME}      -> triggers an action of the menus
+///     {"resize": [w, h]}    -> {"size": [w, h]}: that the window then has
+///     {"faults": NAME, "most": [w, h]} -> {"faults": [...]} of the window (empty name) or of a dialog
+///     (layout_faults.h)
+///     {"wheel": true}       -> {"faults": [...], "walked"}: controls whose value the wheel changed
+///     {"tabs": true}        -> {"tabs": names of the views on tabs of the page in front, "shown": [left, right]}
+///     {"cell": [row, head]} -> {"rect"} of a cell of the overview, in heat_map
+///     {"menu": NAME, "entry": NAME} -> triggers an entry of a menu that is filled when it opens
 ///     {"click": NAME, "at": [x, y]}, {"key": "Ctrl+K"}, {"type": TEXT}, {"drop": PATH, "on": NAME}: for platforms
 ///                              without a real mouse
 class Driver : public QObject {

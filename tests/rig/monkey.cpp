@@ -278,7 +278,7 @@ bool Monkey::shows(const QAction& action) const {
     if (!window_->desk().studies().empty()) return true;
     for (const auto* kind : widgets::view_kinds())
         if (action.objectName() == QStringLiteral("view_") + QLatin1String(kind->name))
-            return kind->area == widgets::ViewKind::Area::training;
+            return kind->area() == widgets::ViewKind::Area::training;
     return true;
 }
 

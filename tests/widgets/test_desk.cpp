@@ -65,6 +65,27 @@ TEST_CASE("Of what a process said its last error is told, not how far it came", 
     CHECK(error_words({}).isEmpty());
 }
 
+TEST_CASE("A renamed analysis has that name until the name is taken away", "[desk]") {
+    Opened opened;
+    QSignalSpy changed(&opened.desk, &Desk::changed);
+    CHECK(opened.study->name() == "a");
+    opened.desk.rename_study(opened.study->id(), QStringLiteral("  Baseline,\n 4 layers "));
+    CHECK(opened.study->name() == "Baseline, 4 layers");
+    CHECK(opened.study->file_name() == "a");
+    CHECK(changed.count() == 1);
+    opened.study->set_path(opened.folder / "b.headscope.h5");
+    CHECK(opened.study->name() == "Baseline, 4 layers");
+    opened.desk.rename_study(opened.study->id(), QString(200, QLatin1Char('x')));
+    CHECK(opened.study->name().size() == Study::kMostName);
+    opened.desk.rename_study(opened.study->id(), QStringLiteral("b"));
+    CHECK(opened.study->given_name().isEmpty());
+    opened.desk.rename_study(opened.study->id(), {});
+    CHECK(opened.study->name() == "b");
+    CHECK(changed.count() == 3);
+    opened.desk.rename_study(77, QStringLiteral("nothing"));
+    CHECK(changed.count() == 3);
+}
+
 TEST_CASE("What of an analysis is no number is told with it, also when its run has just ended", "[desk]") {
     tests::SyntheticAnalysis spoilt;
     spoilt.problems = {"weights: 1 of 4 numbers of w are NaN or infinite", "loss: NaN or infinite"};

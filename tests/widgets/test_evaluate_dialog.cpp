@@ -6,9 +6,11 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSpinBox>
+#include <QToolButton>
 #include <catch2/catch.hpp>
 
 #include "tests/widgets/child.h"
@@ -32,7 +34,10 @@ EvaluateOffer offer() {
                    {"lambada_openai", "", Data::items, false},
                    {"perplexity", "", Data::text, false},
                    {"niah_single_1", "", Data::made, false}};
-    offer.sets = {{"both", "", {"copa", "lambada_openai"}}, {"lookup", "", {"niah_single_1"}}};
+    offer.sets = {{"Both", "", {"copa", "lambada_openai"}}, {"Lookup", "", {"niah_single_1"}}};
+    offer.texts = {{"Bundled text prose", "/texts/prose.txt", "", ""},
+                   {"Text “In the”", "", "In the beginning", ""},
+                   {"Corpus The Bible", "kjv", "", "install the package bible"}};
     return offer;
 }
 
@@ -68,7 +73,7 @@ TEST_CASE("What does not go together is refused with its reason", "[evaluate_dia
     CHECK(refused(chosen({"/models/small"}, {"copa"}), "folder of the data sets for copa"));
     CHECK(refused(chosen({"/models/small"}, {"copa", "perplexity"}, "/data"), "one after the other"));
     CHECK(refused(chosen({"/models/small"}, {"niah_single_1", "perplexity"}, "/data"), "one after the other"));
-    CHECK(refused(chosen({"/models/small"}, {"perplexity"}), "held out from small"));
+    CHECK(refused(chosen({"/models/small"}, {"perplexity"}), "choose one under Texts"));
     CHECK(refused(chosen({"/models/small", "/models/large\n/adapters/one"}, {"copa"}, "/data"), "adapter"));
     EvaluateChoice choice = chosen({"/models/small"}, {"copa", "lambada_openai"}, "/data");
     choice.shots = 5;
@@ -137,7 +142,7 @@ TEST_CASE("The dialog offers what can be evaluated, and says why the rest cannot
     entry(*models, QStringLiteral("short"))->setCheckState(Qt::Checked);
     CHECK(changed.count() == 2);
     auto* set = child<QComboBox>(dialog, "evaluate_set");
-    set->setCurrentIndex(set->findText(QStringLiteral("both")));
+    set->setCurrentIndex(set->findText(QStringLiteral("Both (2 tasks)")));
     CHECK(entry(*tasks, QStringLiteral("copa"))->checkState() == Qt::Checked);
     CHECK(entry(*tasks, QStringLiteral("lambada_openai"))->checkState() == Qt::Checked);
     CHECK(entry(*tasks, QStringLiteral("perplexity"))->checkState() == Qt::Unchecked);
@@ -179,4 +184,25 @@ TEST_CASE("The dialog offers what can be evaluated, and says why the rest cannot
         CHECK_FALSE(widget->accessibleName().isEmpty());
         CHECK_FALSE(widget->toolTip().isEmpty());
     }
+}
+
+TEST_CASE("Texts and corpora are offered as data", "[evaluate_dialog]") {
+    ensure_application();
+    EvaluateDialog dialog;
+    dialog.set_offer(offer());
+    auto* data = child<QLineEdit>(dialog, "evaluate_data");
+    const QList<QAction*> texts = child<QToolButton>(dialog, "evaluate_texts")->menu()->actions();
+    REQUIRE(texts.size() == 3);
+    CHECK(texts[0]->text() == "Bundled text prose");
+    texts[0]->trigger();
+    CHECK(data->text() == "/texts/prose.txt");
+    // A typed text is written to a file first.
+    QSignalSpy wanted(&dialog, &EvaluateDialog::text_wanted);
+    texts[1]->trigger();
+    REQUIRE(wanted.count() == 1);
+    CHECK(wanted.front().at(1).toString() == "In the beginning");
+    dialog.set_data(QStringLiteral("/evaluations/texts/a.txt"));
+    CHECK(dialog.choice().data == "/evaluations/texts/a.txt");
+    CHECK_FALSE(texts[2]->isEnabled());
+    CHECK(texts[2]->text().contains("install the package bible"));
 }

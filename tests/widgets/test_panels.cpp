@@ -13,10 +13,12 @@
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QSignalSpy>
+#include <QSpinBox>
 #include <QTest>
 #include <QToolButton>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <map>
 
 #include "core/base/worker.h"
 #include "core/figures/options/figure_arguments.h"
@@ -102,7 +104,7 @@ TEST_CASE("Tokens are asked for a moment after typing, once", "[panels][text]") 
 TEST_CASE("A choice goes through JSON and the panel unchanged", "[panels][text]") {
     Panel p;
     p.panel.set_models({card(1)});
-    p.panel.set_examples({QStringLiteral("lantern")});
+    p.panel.set_examples({{QStringLiteral("lantern"), QStringLiteral("A lamp.")}});
     TextChoice choice;
     choice.model = 1;
     choice.sources = {{TextSource::Kind::text, QStringLiteral("one\ntwo")},
@@ -187,6 +189,151 @@ TEST_CASE("Texts have names for lists, and one is chosen by its place", "[panels
     CHECK(child<QPlainTextEdit>(p.panel, "text_edit")->isReadOnly());
     p.panel.choose_source(7);
     CHECK(child<QPlainTextEdit>(p.panel, "text_edit")->isReadOnly());
+}
+
+TEST_CASE("An example is edited like any text, and stays an example until it is", "[panels][text]") {
+    Panel p;
+    TextChoice choice;
+    choice.sources = {{TextSource::Kind::example, QStringLiteral("lantern")}};
+    p.panel.set_choice(choice);  // before the examples are read
+    auto* text = child<QPlainTextEdit>(p.panel, "text_edit");
+    CHECK(text->isReadOnly());
+    p.panel.set_examples({{QStringLiteral("lantern"), QStringLiteral("A lamp.")}, {QStringLiteral("code"), QString()}});
+    CHECK_FALSE(text->isReadOnly());
+    CHECK(text->toPlainText() == "A lamp.");
+    CHECK(p.panel.choice().sources == choice.sources);
+    CHECK(p.panel.labels() == QStringList{QStringLiteral("Example lantern")});
+    text->setPlainText(QStringLiteral("A lamp. Lit."));
+    CHECK(p.panel.choice().sources ==
+          std::vector<TextSource>{{TextSource::Kind::text, QStringLiteral("A lamp. Lit.")}});
+    // One that is chosen takes the place of an empty text, and comes after any other.
+    auto* examples = child<QComboBox>(p.panel, "text_examples");
+    Q_EMIT examples->activated(1);
+    REQUIRE(p.panel.choice().sources.size() == 2);
+    CHECK(p.panel.choice().sources[1] == choice.sources[0]);
+    p.panel.set_choice({});
+    Q_EMIT examples->activated(1);
+    CHECK(p.panel.choice().sources == choice.sources);
+}
+
+TEST_CASE("A file's box does not look like an editor", "[panels][text]") {
+    Panel p;
+    auto* text = child<QPlainTextEdit>(p.panel, "text_edit");
+    const int frame = text->frameShape();
+    p.panel.add_file(QStringLiteral("/a/b.txt"));
+    CHECK(text->isReadOnly());
+    CHECK(text->frameShape() == QFrame::NoFrame);
+    CHECK(text->palette().color(QPalette::Base) == p.panel.palette().color(QPalette::Window));
+    child<QPushButton>(p.panel, "text_remove")->click();
+    CHECK_FALSE(text->isReadOnly());
+    CHECK(text->frameShape() == frame);
+    CHECK(text->palette().color(QPalette::Base) == p.panel.palette().color(QPalette::Base));
+}
+
+TEST_CASE("Another model begins with the length that suits it", "[panels][text]") {
+    Panel p;
+    p.panel.set_models({card(1), card(2)});
+    auto* length = child<QSpinBox>(p.panel, "text_length");
+    length->setValue(64);
+    p.panel.begin_with_model(1);
+    CHECK(p.panel.choice().length == 64);  // the same model
+    p.panel.begin_with_model(2);
+    CHECK(p.panel.choice().length == 0);
+    CHECK(length->text() == "all");
+    length->setValue(32);
+    p.panel.set_models({card(2), card(3)});  // another opens: the chosen one stays
+    CHECK(p.panel.choice().model == 2);
+    CHECK(p.panel.choice().length == 32);
+    // The field says what the model reads of a text that is longer than its positions.
+    length->setValue(0);
+    TokenPreview cut = preview(1024);
+    cut.uncut = 1300;
+    p.panel.show_preview(cut);
+    CHECK(length->text() == "1024 of 1300");
+    CHECK(child<QLabel>(p.panel, "text_cost")->text().contains("1,024 of 1,300 tokens"));
+    p.panel.show_preview(preview(12));
+    CHECK(length->text() == "all");
+    // A session's length is its model's.
+    TextChoice kept;
+    kept.model = 3;
+    kept.length = 128;
+    p.panel.set_choice(kept);
+    p.panel.choose_model(3);
+    CHECK(p.panel.choice().length == 128);
+}
+
+TEST_CASE("Controls keep their places while models, tokens, problems and progress arrive", "[panels][text]") {
+    Panel p;
+    for (const QSize size : {QSize(300, 760), QSize(240, 420)}) {
+        p.panel.set_models({});
+        p.panel.show_preview({});
+        p.panel.resize(size);
+        p.panel.show();
+        QApplication::processEvents();
+        const auto places = [&] {
+            QApplication::processEvents();
+            std::map<QString, QRect> all;
+            for (const char* name :
+                 {"text_model", "text_open_model", "text_add", "text_examples", "text_edit", "text_first",
+                  "text_length", "text_windows", "text_repeat", "text_beyond", "text_maps", "text_logits",
+                  "text_sequence", "text_chips", "text_run", "text_stop"}) {
+                const auto* one = child<QWidget>(p.panel, name);
+                all[QLatin1String(name)] = QRect(one->mapTo(&p.panel, QPoint()), one->size());
+            }
+            return all;
+        };
+        const auto before = places();
+        const auto stay = [&](const char* what) {
+            for (const auto& [name, place] : places()) {
+                INFO(what << ": " << name.toStdString());
+                CHECK(place == before.at(name));
+            }
+        };
+        p.panel.set_models({card(1)});
+        stay("a model");
+        p.panel.show_preview(preview(5));
+        stay("tokens");
+        TokenPreview many = preview(70000);
+        many.uncut = 90000;
+        many.beyond = true;
+        p.panel.show_preview(many);
+        stay("many tokens");
+        TokenPreview bad;
+        bad.failure = QStringLiteral("[text] expected UTF-8; found something else. ").repeated(8);
+        p.panel.show_preview(bad);
+        stay("a problem");
+        p.panel.show_preview(preview(5));
+        p.panel.show_running(true);
+        p.panel.show_progress(0.4, QStringLiteral("batch 12 of 34, layer 11 of 24, 82.7 tokens/s, 12:34 min left"));
+        stay("a run");
+        p.panel.show_running(false);
+        stay("its end");
+        ModelCard other = card(2);
+        other.chat_template = other.experts = other.recurrent = other.encoder_decoder = true;
+        p.panel.set_models({other});
+        for (const char* name : {"text_model", "text_edit", "text_first", "text_length", "text_logits", "text_run"})
+            CHECK(places().at(QLatin1String(name)).topLeft() == before.at(QLatin1String(name)).topLeft());
+    }
+}
+
+TEST_CASE("The next step has the focus: the editor, or Run once a text is ready", "[panels][text]") {
+    Panel p;
+    p.panel.show();
+    p.panel.activateWindow();
+    p.panel.set_models({card(1)});
+    auto* text = child<QPlainTextEdit>(p.panel, "text_edit");
+    auto* run = child<QPushButton>(p.panel, "text_run");
+    p.panel.focus_next_step();
+    CHECK(p.panel.focusWidget() == text);
+    p.panel.add_text(QStringLiteral("typed"));
+    p.panel.focus_next_step();
+    CHECK(p.panel.focusWidget() == text);  // its tokens are not there yet
+    p.panel.show_preview(preview(3));
+    if (QTest::qWaitForWindowActive(&p.panel, 500)) CHECK(p.panel.focusWidget() == run);
+    QSignalSpy wanted(&p.panel, &TextPanel::run_wanted);
+    run->setFocus();
+    QTest::keyClick(run, Qt::Key_Return);
+    CHECK(wanted.count() == 1);
 }
 
 TEST_CASE("A pasted text too long to be edited is kept whole and shown by its beginning", "[panels][text]") {

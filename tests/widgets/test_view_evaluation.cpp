@@ -421,3 +421,25 @@ TEST_CASE("Every control of the views of evaluations has a name, and they fit", 
         CHECK(page.view->minimumSizeHint().height() <= 400);
     }
 }
+
+TEST_CASE("A list calls an evaluation by its models and tasks, two alike by a number", "[views][evaluation]") {
+    ensure_application();
+    Desk desk;
+    store::Evaluation one;
+    for (const char* name : {"small", "large", "huge"}) {
+        store::EvaluatedModel model;
+        model.name = name;
+        one.models.push_back(model);
+    }
+    one.results.push_back({0, "perplexity", "loss", 64, 1.0, 0.1, 10, 0});
+    const auto take = [&](const char* path, const store::Evaluation& made) {
+        const int id = desk.evaluations().take(QLatin1String(path), std::make_shared<const store::Evaluation>(made));
+        return desk.evaluations().find(id)->name;
+    };
+    CHECK(take("/made/small-2026-11-28-054112.evaluation.h5", one) == "small and 2 more: perplexity");
+    CHECK(take("/made/again.evaluation.h5", one) == "small and 2 more: perplexity #2");
+    one.models.resize(2);
+    one.results.push_back({1, "copa", "acc", 64, 1.0, 0.1, 10, 0});
+    CHECK(take("/made/two.evaluation.h5", one) == "small, large: perplexity, copa");
+    CHECK(take("/made/none.evaluation.h5", {}) == "none.evaluation.h5");
+}

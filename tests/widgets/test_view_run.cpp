@@ -437,7 +437,7 @@ TEST_CASE("A low plot has two values at its axis: one alone tells no size", "[cu
 TEST_CASE("Costs are the paper's at any sizes, and what was measured stands beside them", "[cost]") {
     Page page("cost", 0);
     auto* table = child<QTableWidget>(*page.view, "cost_table");
-    REQUIRE(table->rowCount() == 32);  // and what maps that are there already cost
+    REQUIRE(table->rowCount() == 9);  // the paper's seven, and two with maps that are kept from before
     cost::CostSetting setting;
     setting.hidden = 128;
     setting.heads = 4;
@@ -480,6 +480,75 @@ TEST_CASE("Costs are the paper's at any sizes, and what was measured stands besi
     CHECK(page.view->figure()->paths == QStringList{QStringLiteral("nano-100k")});
 }
 
+TEST_CASE("Costs are those of the paper's mixers and of open models, or of all", "[cost]") {
+    Page page("cost", 0);
+    CHECK(page.view->figure()->options.mixers.empty());
+    page.desk.runs().draft().set_estimate(tests::made_estimate({"natsl", "gated_deltanet", "standard"}));
+    page.settle();
+    const std::vector<std::string> open{"standard",   "mlp",          "approximate",   "non_approximate",
+                                        "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk", "gated_deltanet",
+                                        "natsl"};
+    CHECK(page.view->figure()->options.mixers == open);
+    auto* table = child<QTableWidget>(*page.view, "cost_table");
+    CHECK(table->rowCount() == 11);
+    auto* mixers = child<QComboBox>(*page.view, "cost_mixers");
+    mixers->setCurrentIndex(1);
+    page.settle();
+    CHECK(table->rowCount() == 32);
+    CHECK(page.view->figure()->options.mixers == std::vector<std::string>{"all"});
+    child<QSpinBox>(*page.view, "cost_batch")->setValue(4);
+    child<QComboBox>(*page.view, "cost_bytes")->setCurrentIndex(1);
+    page.settle();
+    CHECK(page.view->figure()->options.batch == 4);
+    CHECK_FALSE(page.view->figure()->options.bytes);  // as the paper prints
+    Page other("cost", 0);
+    other.view->restore(page.view->state());
+    other.settle();
+    CHECK(child<QTableWidget>(*other.view, "cost_table")->rowCount() == 32);
+}
+
+TEST_CASE("The figure of runs has their axis, smoothing, scale and the part that is shown", "[run]") {
+    Page page("run", 2);
+    const auto usual = page.view->figure();
+    REQUIRE(usual);
+    CHECK(usual->options.smooth == 19);  // as far behind as weights of 0.9
+    CHECK_FALSE(usual->note.isEmpty());
+    const auto differs = [&](const char* what) {
+        INFO(what);
+        page.settle();
+        CHECK_FALSE(page.view->figure()->options == usual->options);
+    };
+    auto* axis = child<QComboBox>(*page.view, "run_axis");
+    axis->setCurrentIndex(1);
+    differs("tokens");
+    CHECK(page.view->figure()->options.against == figures::Against::tokens);
+    axis->setCurrentIndex(0);
+    child<QCheckBox>(*page.view, "run_log")->setChecked(true);
+    differs("log");
+    CHECK(page.view->figure()->options.log_loss);
+    child<QCheckBox>(*page.view, "run_log")->setChecked(false);
+    child<QCheckBox>(*page.view, "run_perplexity")->setChecked(true);
+    differs("perplexity");
+    child<QCheckBox>(*page.view, "run_perplexity")->setChecked(false);
+    auto* loss = child<CurvePlot>(*page.view, "run_loss");
+    loss->set_range(CurvePlot::Range{100, 200});
+    Q_EMIT loss->range_changed();
+    differs("range");
+    CHECK(page.view->figure()->options.from_x == 100);
+    CHECK(page.view->figure()->options.to_x == 200);
+}
+
+TEST_CASE("The figure of a timeline has the moment that is shown", "[timeline]") {
+    Page page("timeline");
+    page.desk.runs().choose_step(60);
+    page.settle();
+    REQUIRE(page.view->figure());
+    CHECK(page.view->figure()->options.step == 60);
+    page.desk.runs().choose_step(200);
+    page.settle();
+    CHECK(page.view->figure()->options.step == 200);
+}
+
 TEST_CASE("Costs have how time grows, maps computed before, and tensor-parallel machines", "[cost]") {
     Page page("cost", 0);
     auto* table = child<QTableWidget>(*page.view, "cost_table");
@@ -501,7 +570,7 @@ TEST_CASE("Costs have how time grows, maps computed before, and tensor-parallel 
     page.settle();
     CHECK(activation() != one);
     CHECK(table->item(0, 4)->text() == decode);
-    CHECK_FALSE(page.view->figure()->note.isEmpty());
+    CHECK(page.view->figure()->options.tensor_parallel == 8);
     Page other("cost", 0);
     other.view->restore(page.view->state());
     CHECK(child<QSpinBox>(*other.view, "cost_parallel")->value() == 8);

@@ -4,6 +4,7 @@
 then the session is back."""
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -15,6 +16,30 @@ def start(program, home):
     window = Program(program, home, {"QT_QPA_PLATFORM": "offscreen"})
     window.until_visible("main_window")
     return window, Sent(window)
+
+
+def export_zoomed_map(program, window, hands, home):
+    """The map, zoomed: its part and its color scale are in the command that the page shows, which makes the file."""
+    hands.act("view_map")
+    for _ in range(6):
+        hands.key("+")
+    window.quiet()
+    hands.act("export")
+    command = shlex.split(window.until_visible("export_command")["text"])
+    hands.key("Escape")
+    for option in ("--from-query", "--to-query", "--from-key", "--to-key", "--scale"):
+        if option not in command:
+            raise Failed(f"expected {option} in the command of a zoomed map; found {command}")
+    files = {}
+    for who in ("window", "command"):
+        files[who] = os.path.join(home, f"zoomed-{who}.png")
+    export(window, hands, files["window"])
+    hands.key("Escape")
+    subprocess.run([program, *command[1:-1], files["command"]], check=True, stdout=subprocess.DEVNULL)
+    with open(files["window"], "rb") as one, open(files["command"], "rb") as other:
+        if one.read() != other.read():
+            raise Failed("expected the figure of a zoomed map to be what its command makes")
+    hands.key("0")
 
 
 def threads_of(process):
@@ -95,6 +120,7 @@ def tell(program, home):
     state = window.until_state("the map in front", lambda state: state["front"] == "map")
     if (state["site"], state["head"], state["problems"]) != (1, 1, 0):
         raise Failed(f"expected layer 1, head 1 and no problem; found {state}")
+    export_zoomed_map(program, window, hands, home)
     # The palette has the panels, and what the view in front does itself.
     named = [action["name"] for action in window.ask({"actions": True})["actions"]]
     for name in ("panel_project", "panel_text", "panel_log", "map_region_shown", "map_jump_to"):

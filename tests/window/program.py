@@ -114,6 +114,19 @@ class Program:
             lambda found: found if found["found"] and found["visible"] and found["enabled"] else None)(
                 self.find(name)), seconds)
 
+    def resize(self, width, height):
+        """The size that the window then has."""
+        return self.ask({"resize": [width, height]})["size"]
+
+    def faults(self, most, of=""):
+        """What of the window, or of a dialog, does not fit (tests/rig/layout_faults.h), a line each."""
+        return self.ask({"faults": of, "most": list(most)})["faults"]
+
+    def tabs(self):
+        """Names of the views on tabs of the page in front, and which one or two are shown."""
+        answer = self.ask({"tabs": True})
+        return answer["tabs"], [name for name in answer.get("shown", []) if name]
+
     def session(self):
         """The session file, as it is now; empty: there is none yet."""
         try:

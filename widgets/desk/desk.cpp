@@ -73,6 +73,14 @@ void Desk::remove(int id) {
     Q_EMIT changed();
 }
 
+void Desk::rename_study(int id, const QString& name) {
+    Study* study = this->study(id);
+    if (!study) return;
+    const QString before = study->name();
+    study->set_name(name);
+    if (study->name() != before) Q_EMIT changed();
+}
+
 /// Two hundred files that come one after the other are few changes to whoever lists them; one alone is told at once.
 void Desk::announce_studies() {
     if (telling_.isActive()) return;

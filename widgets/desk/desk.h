@@ -71,6 +71,8 @@ public:
     /// Takes an analysis in; the first one becomes the selected one. Returns it.
     Study* add(Study::Opened opened);
     void remove(int id);
+    /// The name by which lists and figures show an analysis; empty: its file's.
+    void rename_study(int id, const QString& name);
     std::vector<Study*> studies() const;              ///< in the order in which they were added
     Study* study(int id) const;                       ///< null: gone
     Study* study_of(const FileIdentity& file) const;  ///< that shows this file; null: none
@@ -114,6 +116,8 @@ Q_SIGNALS:
     // What views want of the window.
     void run_wanted(const headscope::widgets::RunWish& wish);
     void export_wanted(const headscope::widgets::FigureWish& wish);
+    /// On the clipboard; format: png, svg, csv.
+    void copy_wanted(const headscope::widgets::FigureWish& wish, const QString& format);
     void view_wanted(const QString& name);  ///< of a ViewKind: brings it to the front
     void told(const QString& text);         ///< a line for the status bar
     void failed(const QString& text);       ///< a line for the log

@@ -4,16 +4,32 @@
 #include <QDir>
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/store/evaluation_file.h"
 
 namespace headscope::widgets {
 namespace {
 
-QString name_of(const QString& path) {
-    QString name = path.section(QLatin1Char('/'), -1);
-    for (const QLatin1String ending : {QLatin1String(".h5"), QLatin1String(".hdf5"), QLatin1String(".evaluation")})
-        if (name.size() > ending.size() && name.endsWith(ending)) name.chop(ending.size());
-    return name;
+/// "a", "a, b", "a and 3 more".
+QString few(const QStringList& names) {
+    if (names.size() <= 2) return names.join(QStringLiteral(", "));
+    return EvaluationShelf::tr("%1 and %2 more").arg(names.front()).arg(names.size() - 1);
+}
+
+/// The models and their tasks; the file's name where it holds none.
+QString name_of(const QString& path, const store::Evaluation& record) {
+    constexpr std::size_t kLongest = 60;
+    QStringList models, tasks;
+    for (const auto& model : record.models) {
+        const QString name = QString::fromStdString(escaped(model.name, kLongest));
+        if (!models.contains(name)) models << name;
+    }
+    for (const auto& result : record.results) {
+        const QString task = QString::fromStdString(escaped(result.task, kLongest));
+        if (!tasks.contains(task)) tasks << task;
+    }
+    if (models.isEmpty()) return path.section(QLatin1Char('/'), -1);
+    return tasks.isEmpty() ? few(models) : EvaluationShelf::tr("%1: %2").arg(few(models), few(tasks));
 }
 
 }  // namespace
@@ -27,7 +43,12 @@ int EvaluationShelf::take(const QString& path, std::shared_ptr<const store::Eval
         Q_EMIT changed();
         return id;
     }
-    all_.push_back({++last_id_, clean, name_of(clean), true, std::move(record)});
+    const QString name = name_of(clean, *record);
+    QString unique = name;
+    const auto taken = [&](const OpenEvaluation& one) { return one.name == unique; };
+    for (int number = 2; std::any_of(all_.begin(), all_.end(), taken); ++number)
+        unique = QStringLiteral("%1 #%2").arg(name).arg(number);
+    all_.push_back({++last_id_, clean, unique, true, std::move(record)});
     const int id = last_id_;
     Q_EMIT changed();
     return id;

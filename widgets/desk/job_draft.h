@@ -3,6 +3,7 @@
 
 #include <QObject>
 #include <QString>
+#include <QStringList>
 #include <functional>
 #include <optional>
 #include <string>
@@ -57,6 +58,7 @@ struct JobEstimate {
     double tokens_per_second = 0;                   ///< measured; 0: not yet
     QString calibration;                            ///< what is known about the speed, or why nothing is
     std::vector<Line> lines;                        ///< further ones, in their order
+    QStringList warnings;                           ///< what the job is too short for
     std::vector<std::string> layers;                ///< the mixer of each layer
     std::int64_t hidden = 0, heads = 0;
     std::optional<JobProblem> problem;  ///< what the check found beyond what reading the text says

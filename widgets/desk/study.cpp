@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/site_name.h"
 #include "core/figures/options/figure_arguments.h"
 #include "core/figures/token_text.h"
 #include "core/maps/map_reader.h"
@@ -89,31 +90,6 @@ bool Study::is(const FileIdentity& file) const {
 void Study::set_path(const std::filesystem::path& path) {
     path_ = path;
     Q_EMIT renamed();
-}
-
-QString Study::model_name() const {
-    return QString::fromStdString(escaped(header_->model_name, 60));
-}
-
-QString Study::name() const {
-    QString file = QString::fromStdString(escaped(path_.filename().string(), 80));
-    for (const char* ending : {".partial", ".headscope.h5"})
-        if (file.endsWith(QLatin1String(ending))) file.chop(static_cast<int>(QLatin1String(ending).size()));
-    return file;
-}
-
-QString Study::site_name(std::int64_t site) const {
-    const Site& place = header_->sites.at(static_cast<std::size_t>(site));
-    QString name = QString::number(place.layer);
-    if (place.stack != "text") name = QString::fromStdString(place.stack) + QLatin1Char(' ') + name;
-    if (place.kind != "self") name += QLatin1Char(' ') + QString::fromStdString(place.kind);
-    if (!place.branch.empty()) name += QLatin1Char(' ') + QString::fromStdString(place.branch);
-    return name;
-}
-
-std::string Study::mixer(std::int64_t site) const {
-    const auto layer = static_cast<std::size_t>(header_->sites.at(static_cast<std::size_t>(site)).layer);
-    return layer < header_->mixers.size() ? header_->mixers[layer] : std::string();
 }
 
 const store::SequenceTokens& Study::tokens(const std::string& stream, std::int64_t sequence) const {

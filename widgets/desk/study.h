@@ -121,8 +121,14 @@ public:
     bool is(const FileIdentity& file) const;
     /// The file was published under another name.
     void set_path(const std::filesystem::path& path);
-    /// For lists and tabs: the model's name, with the file's.
-    QString name() const;
+    /// For lists and figures: the name that the user gave, else the file's.
+    QString name() const { return given_name_.isEmpty() ? file_name() : given_name_; }
+    QString file_name() const;                                 ///< without endings
+    const QString& given_name() const { return given_name_; }  ///< empty: none
+    /// Desk::rename_study() calls this. At most kMostName characters of one line are kept; empty: the file's name
+    /// again.
+    void set_name(const QString& name);
+    static constexpr int kMostName = 80;
     QString model_name() const;
     const store::AnalysisHeader& header() const { return *header_; }
     const Header& shared_header() const { return header_; }
@@ -130,8 +136,10 @@ public:
     /// What of the run is NaN or infinite and should be a number, a sentence each; of a run here when it is done.
     const QStringList& problems() const { return problems_; }
     const std::vector<Site>& sites() const { return header_->sites; }
-    /// "3", "decoder 3 cross".
+    /// As core/base/site_name.h has it: "3", "1 softmax"; "layer 1, softmax branch"; "Layer 1, softmax branch".
     QString site_name(std::int64_t site) const;
+    QString site_title(std::int64_t site) const;
+    QString site_heading(std::int64_t site) const;
     /// Of the site's layer, as configurations call it; empty: the file does not say.
     std::string mixer(std::int64_t site) const;
     std::int64_t sequences() const { return static_cast<std::int64_t>(header_->sequences.size()); }
@@ -248,6 +256,7 @@ private:
     std::shared_ptr<store::AnalysisFile> file_;
     Header header_;
     std::filesystem::path path_;
+    QString given_name_;
     bool complete_, running_ = false, announced_ = false;
     std::optional<FileIdentity> identity_;
     bool written_here_ = false;  ///< by this process since it was opened: its time is another one now
@@ -256,5 +265,11 @@ private:
     std::map<std::string, Entry> cache_;
     Mailbox mailbox_{this};
 };
+
+/// Names for figures and for what is compared: those that were given, else the models', as figures::analysis_labels()
+/// has them.
+std::vector<QString> study_labels(const std::vector<const Study*>& studies);
+/// The given names for FigureOptions::names; empty where no study has one.
+std::vector<std::string> given_names(const std::vector<const Study*>& studies);
 
 }  // namespace headscope::widgets

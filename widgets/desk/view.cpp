@@ -5,13 +5,16 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
+#include <QContextMenuEvent>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QKeySequence>
 #include <QLabel>
+#include <QMenu>
 #include <QPushButton>
 #include <QStackedLayout>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "widgets/turns.h"
 
@@ -65,6 +68,13 @@ View::View(Desk* desk, QWidget* parent, Of of)
     connect(desk_, &Desk::arrived, this, &View::refresh_later);
 }
 
+int View::heightForWidth(int width) const {
+    const QLayout* inside = stack_->currentWidget()->layout();
+    if (!inside) return -1;
+    return inside->hasHeightForWidth() ? inside->totalMinimumHeightForWidth(width)
+                                       : inside->totalMinimumSize().height();
+}
+
 void View::refresh_later() {
     outdated_ = true;
     if (waiting_ || !isVisible()) return;
@@ -102,10 +112,8 @@ void View::show_notice(const QString& title, const QString& text, const QString&
 
 bool View::notice_without_study() {
     if (study()) return false;
-    show_notice(
-        tr("No analysis is open"),
-        tr("Open a checkpoint from the start page, or drop one onto this window, type a text and press Run; or open "
-           "an analysis."));
+    show_notice(tr("No analysis is open"), tr("Open a checkpoint (start page, or drop it onto this window), type a "
+                                              "text and press Run. Or open an analysis."));
     return true;
 }
 
@@ -147,6 +155,69 @@ bool View::possible(const Command& command) const {
     return !command.possible || command.possible();
 }
 
+FigureWish View::named(FigureWish wish) const {
+    std::vector<const Study*> studies;
+    for (const int id : wish.studies)
+        if (const Study* one = desk_->study(id)) studies.push_back(one);
+    if (wish.paths.isEmpty()) wish.options.names = given_names(studies);
+    return wish;
+}
+
+bool View::can_export() const {
+    const auto wish = figure();
+    return wish && std::all_of(wish->studies.begin(), wish->studies.end(), [this](int id) {
+               const Study* one = desk_->study(id);
+               return one && one->complete();
+           });
+}
+
+void View::copy_picture() {
+    if (can_export()) {
+        const FigureWish wish = *figure();
+        Q_EMIT desk_->copy_wanted(wish, QStringLiteral("png"));
+        return;
+    }
+    QApplication::clipboard()->setPixmap(stack_->currentWidget()->grab());
+    Q_EMIT desk_->told(tr("Copied as it is on the screen: there is no figure of it yet"));
+}
+
+bool View::copy_numbers() {
+    if (!can_export()) return false;
+    const FigureWish wish = *figure();
+    Q_EMIT desk_->copy_wanted(wish, QStringLiteral("csv"));
+    return true;
+}
+
+void View::add_figure_actions(QMenu* menu) {
+    const bool drawn = can_export();
+    if (!menu->isEmpty()) menu->addSeparator();
+    const auto add = [menu](const char* name, const QString& text, const QKeySequence& keys) {
+        QAction* action = menu->addAction(text);
+        action->setObjectName(QLatin1String(name));
+        action->setShortcut(keys);
+        action->setShortcutVisibleInContextMenu(true);
+        return action;
+    };
+    connect(add("menu_copy_picture", tr("Copy the picture"), QKeySequence::Copy), &QAction::triggered, this,
+            &View::copy_picture);
+    QAction* numbers = add("menu_copy_numbers", tr("Copy the numbers as CSV"), {});
+    connect(numbers, &QAction::triggered, this, &View::copy_numbers);
+    QAction* exported = add("menu_export", tr("Export the figure…"), {});
+    connect(exported, &QAction::triggered, this, [this] {
+        if (const auto wish = figure()) Q_EMIT desk_->export_wanted(*wish);
+    });
+    numbers->setEnabled(drawn);
+    exported->setEnabled(drawn);
+}
+
+void View::contextMenuEvent(QContextMenuEvent* event) {
+    auto* menu = new QMenu(this);
+    menu->setObjectName(QStringLiteral("view_menu"));
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    add_figure_actions(menu);
+    menu->popup(event->globalPos());
+}
+
 QList<QAction*> View::commands() const {
     QList<QAction*> able;
     for (const Command& command : commands_) {
@@ -171,6 +242,7 @@ void View::keyPressEvent(QKeyEvent* event) {
         command.action->trigger();
         return;
     }
+    if (event->matches(QKeySequence::Copy)) return copy_picture();
     const bool plain = !(event->modifiers() & ~Qt::KeypadModifier);
     switch (plain ? event->key() : 0) {
         case Qt::Key_Left:

@@ -13,7 +13,9 @@
 class QAbstractButton;
 class QAction;
 class QKeySequence;
+class QContextMenuEvent;
 class QLabel;
+class QMenu;
 class QPushButton;
 class QStackedLayout;
 
@@ -34,6 +36,13 @@ public:
     virtual void restore(const QJsonObject& state) { Q_UNUSED(state); }
     /// What Export draws for what is shown; empty: nothing is shown.
     virtual std::optional<FigureWish> figure() const { return std::nullopt; }
+
+    /// Puts the view's figure on the clipboard, as Export draws it; where there is none, a picture of the screen.
+    void copy_picture();
+    /// Puts the numbers of the figure on the clipboard, as CSV. False: there is no figure.
+    bool copy_numbers();
+    /// The figure can be made by the command line: all analyses that it is of are complete.
+    bool can_export() const;
 
     /// What can be done in this view now, by name: for the palette.
     QList<QAction*> commands() const;
@@ -81,8 +90,14 @@ protected:
     /// What a button of the view does, while it can be pressed; `text`: if its own does not say it.
     QAction* add_command(QAbstractButton* button, const QString& text = {});
 
+    /// The wish with the names that the user gave its analyses.
+    FigureWish named(FigureWish wish) const;
+    /// The end of every menu of a view: the copies, and Export.
+    void add_figure_actions(QMenu* menu);
+
+    void contextMenuEvent(QContextMenuEvent* event) override;
     void showEvent(QShowEvent* event) override;
-    /// Arrows step through layers and heads wherever a view's own widgets do not use them.
+    /// Ctrl+C copies the picture, arrows step through layers and heads, wherever a view's own widgets do not use them.
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
@@ -105,15 +120,29 @@ private:
     bool waiting_ = false, outdated_ = true;
 };
 
+/// Whether a view has something to show of what is open.
+enum class Presence {
+    none,        ///< nothing open has it
+    unrecorded,  ///< the analysis lacks it; another run of the same text records it
+    filled,
+};
+
+/// Views on one tab of the window, in the order of tabs. The last group of each page has no tab of its own.
+enum class ViewGroup { heads, map, text, distributions, layers, compare, other, job, runs, results, cost };
+inline constexpr int kViewGroups = 11;
+
 /// A kind of view, as the window lists it.
 struct ViewKind {
     const char* name;   ///< in session files and object names
     const char* title;  ///< on its tab
-    const char* hint;   ///< one sentence: what it answers
+    const char* hint;   ///< one sentence: the question that it answers
     View* (*make)(Desk* desk, QWidget* parent);
-    /// Which of the window's two groups of views it belongs to.
+    ViewGroup group;
+    /// Reads headers of what is open, no values: asked whenever something is opened, closed or chosen.
+    Presence (*presence)(const Desk& desk);
+    /// The page of the window that it is on.
     enum class Area { analysis, training };
-    Area area = Area::analysis;
+    Area area() const { return group >= ViewGroup::job ? Area::training : Area::analysis; }
 };
 
 /// All of views/list.inc, in their order.

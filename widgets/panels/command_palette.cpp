@@ -43,10 +43,10 @@ CommandPalette::CommandPalette(QList<QAction*> actions, QWidget* parent)
     : QDialog(parent), actions_(std::move(actions)), field_(new QLineEdit(this)), list_(new QListWidget(this)) {
     setWindowTitle(tr("Commands"));
     setObjectName(QStringLiteral("command_palette"));
-    field_->setPlaceholderText(tr("Type what you want to do"));
+    field_->setPlaceholderText(tr("Type the name of a command"));
     field_->setAccessibleName(tr("Command"));
     field_->setObjectName(QStringLiteral("palette_field"));
-    list_->setAccessibleName(tr("Commands that fit"));
+    list_->setAccessibleName(tr("Matching commands"));
     list_->setFocusPolicy(Qt::NoFocus);
     list_->setItemDelegate(new KeysAtEnd(list_));
     auto* column = new QVBoxLayout(this);
@@ -140,20 +140,20 @@ void show_shortcuts(const QList<QAction*>& actions, const std::vector<std::pair<
             if (!command->shortcut().isEmpty())
                 keys(command->shortcut().toString(QKeySequence::NativeText),
                      CommandPalette::tr("In %1: %2").arg(view, plain(*command)));
-    keys(CommandPalette::tr("Left, Right"), CommandPalette::tr("In a view: the head before, the next one"));
-    keys(CommandPalette::tr("Up, Down"), CommandPalette::tr("In a view: the layer before, the next one"));
-    keys(CommandPalette::tr("Wheel, drag"), CommandPalette::tr("In a map, figure or curve: zoom, move"));
-    keys(CommandPalette::tr("Double click"), CommandPalette::tr("In a map: show all of it; on a head: open its map"));
-    keys(CommandPalette::tr("Shift+arrows"), CommandPalette::tr("In a map: move what is shown"));
-    keys(CommandPalette::tr("Ctrl+arrows"), CommandPalette::tr("In a map: the chosen pair; in a text: the next token"));
-    keys(CommandPalette::tr("Ctrl+Shift+arrows"),
-         CommandPalette::tr("In a map: a region from the chosen pair onwards"));
+    keys(CommandPalette::tr("Left, Right"), CommandPalette::tr("In a view: previous or next head"));
+    keys(CommandPalette::tr("Up, Down"), CommandPalette::tr("In a view: previous or next layer"));
+    keys(CommandPalette::tr("Wheel, drag"), CommandPalette::tr("In a map, figure or curve: zoom or move"));
+    keys(CommandPalette::tr("Double click"), CommandPalette::tr("In a map: show all; on a head: open its map"));
+    keys(CommandPalette::tr("Shift+arrows"), CommandPalette::tr("In a map: move the visible part"));
+    keys(CommandPalette::tr("Ctrl+arrows"),
+         CommandPalette::tr("In a map: move the chosen pair; in a text: next or previous token"));
+    keys(CommandPalette::tr("Ctrl+Shift+arrows"), CommandPalette::tr("In a map: extend a region from the chosen pair"));
     keys(CommandPalette::tr("Space, Shift+Space"),
-         CommandPalette::tr("On a head's chip in Lines: show or hide it; show it alone"));
-    keys(CommandPalette::tr("+, -, 0"), CommandPalette::tr("In a map or curve: nearer, farther, all of it"));
-    keys(CommandPalette::tr("Space"), CommandPalette::tr("In the timeline: play, pause"));
-    keys(CommandPalette::tr("1 to 7"), CommandPalette::tr("In the layer column: give the chosen layers a mixer"));
-    keys(CommandPalette::tr("Tab, Shift+Tab"), CommandPalette::tr("The next control, the one before"));
+         CommandPalette::tr("On a head's chip in Lines: show or hide it, or show only it"));
+    keys(CommandPalette::tr("+, -, 0"), CommandPalette::tr("In a map or curve: zoom in, zoom out, show all"));
+    keys(CommandPalette::tr("Space"), CommandPalette::tr("In the timeline: play or pause"));
+    keys(CommandPalette::tr("1 to 7"), CommandPalette::tr("In the layer column: set the mixer of the chosen layers"));
+    keys(CommandPalette::tr("Tab, Shift+Tab"), CommandPalette::tr("Next or previous control"));
     auto* table = new QTableWidget(static_cast<int>(rows.size()), 2, dialog);
     table->setHorizontalHeaderLabels({CommandPalette::tr("Key"), CommandPalette::tr("What it does")});
     table->verticalHeader()->hide();

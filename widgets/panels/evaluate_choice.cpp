@@ -53,9 +53,9 @@ QString problem_of(const EvaluateOffer& offer, const EvaluateChoice& choice) {
     for (const auto& model : models) {
         if (!model.refusal.isEmpty()) return QStringLiteral("%1: %2").arg(model.name, model.refusal);
         if (models.size() > 1 && model.place.contains(QLatin1Char('\n')))
-            return tr_choice("%1 has an adapter: it is evaluated alone").arg(model.name);
+            return tr_choice("%1 has an adapter: evaluate it alone").arg(model.name);
     }
-    if (tasks.empty()) return tr_choice("Choose a task, or a set of them");
+    if (tasks.empty()) return tr_choice("Choose a task or a set of tasks");
     const auto *items = first_of(tasks, Data::items), *text = first_of(tasks, Data::text),
                *made = first_of(tasks, Data::made);
     if (items && text)
@@ -63,17 +63,17 @@ QString problem_of(const EvaluateOffer& offer, const EvaluateChoice& choice) {
             .arg(items->name, text->name);
     if (items && choice.data.isEmpty()) return tr_choice("Choose the folder of the data sets for %1").arg(items->name);
     if (text && made && !choice.data.isEmpty())
-        return tr_choice("The data would be text for %1 and items for %2: evaluate them one after the other")
+        return tr_choice("%1 reads text and %2 reads items: evaluate them one after the other")
             .arg(text->name, made->name);
     if (text && choice.data.isEmpty())
         for (const auto& model : models)
             if (!model.held_out)
-                return tr_choice("%1 needs text: nothing is known that was held out from %2")
+                return tr_choice("%1 needs a text: choose one under Texts (only runs hold text out; %2 is none)")
                     .arg(text->name, model.name);
     if (choice.shots > 0)
         for (const auto& task : tasks)
             if (!task.examples) return tr_choice("%1 takes no examples").arg(task.name);
-    if (!are_lengths(choice.lengths)) return tr_choice("Lengths are numbers of tokens, with commas between them");
+    if (!are_lengths(choice.lengths)) return tr_choice("Lengths are numbers of tokens, separated by commas");
     return {};
 }
 

@@ -8,12 +8,12 @@
 
 namespace headscope::widgets {
 
-/// What can be evaluated, as a dialog offers it. Values only.
+/// Models, tasks and texts that a dialog of evaluations offers. Values only.
 struct EvaluateOffer {
     struct Model {
         QString place;  ///< a path; an adapter's folder behind a line end
         QString name, about;
-        QString refusal;        ///< why it cannot be; empty: it can
+        QString refusal;        ///< why it cannot be evaluated; empty: it can
         bool held_out = false;  ///< a run on text: tasks on text need no data
         bool operator==(const Model&) const = default;
     };
@@ -25,12 +25,19 @@ struct EvaluateOffer {
         bool examples = false;  ///< --shots
     };
     struct Set {
-        QString name, about;
+        QString title, about;
         QStringList tasks;
+    };
+    /// For tasks on text: a file or corpus by `value`, or the text itself, which is written to a file when it is
+    /// chosen.
+    struct Text {
+        QString title, value, content;
+        QString refusal;  ///< why it is not available; empty: it is
     };
     std::vector<Model> models;
     std::vector<Task> tasks;
     std::vector<Set> sets;
+    std::vector<Text> texts;
 };
 
 /// What was chosen of it.

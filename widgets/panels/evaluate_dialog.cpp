@@ -8,8 +8,10 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QPushButton>
 #include <QSpinBox>
+#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -50,17 +52,16 @@ void EvaluateDialog::build() {
         Q_EMIT changed();
     };
     models_ = new QListWidget(this);
-    named(models_, "evaluate_models", tr("Models"),
-          tr("Open checkpoints, and the best snapshots of open runs; those that cannot be evaluated say why"));
+    named(models_, "evaluate_models", tr("Models"), tr("Open checkpoints, and the best snapshots of open runs"));
     tasks_ = new QListWidget(this);
-    named(tasks_, "evaluate_tasks", tr("Tasks"), tr("What the models are asked"));
+    named(tasks_, "evaluate_tasks", tr("Tasks"), tr("Tasks to evaluate. Point at one for its data set"));
     for (QListWidget* list : {models_, tasks_}) {
         list->setSelectionMode(QAbstractItemView::SingleSelection);
         list->setWordWrap(true);
         connect(list, &QListWidget::itemChanged, this, touched);
     }
     set_ = new QComboBox(this);
-    named(set_, "evaluate_set", tr("Set of tasks"), tr("Ticks the tasks of a paper's table, and no others"));
+    named(set_, "evaluate_set", tr("Set of tasks"), tr("Tick exactly the tasks of a paper's table"));
     connect(set_, &QComboBox::currentIndexChanged, this, [this] {
         if (!filling_) take_set();
     });
@@ -79,29 +80,34 @@ void EvaluateDialog::build() {
 
     data_ = new QLineEdit(this);
     named(data_, "evaluate_data", tr("Data"),
-          tr("The folder of the data sets, TASK/SPLIT.jsonl; for tasks on text a file or folder of text"));
+          tr("Folder of the data sets (TASK/SPLIT.jsonl). For tasks on text: a file or folder of text, or a corpus"));
+    texts_ = new QToolButton(this);
+    texts_->setText(tr("Texts"));
+    texts_->setPopupMode(QToolButton::InstantPopup);
+    texts_->setMenu(new QMenu(texts_));
+    named(texts_, "evaluate_texts", tr("Texts"), tr("Bundled texts, corpora, and the texts of the text panel"));
     auto* browse = new QPushButton(tr("Choose…"), this);
-    named(browse, "evaluate_browse", tr("Choose the folder of the data"), tr("A folder"));
+    named(browse, "evaluate_browse", tr("Choose the folder of the data"), tr("Choose the folder of the data sets"));
     connect(browse, &QPushButton::clicked, this, [this] {
         ask_for_file(this, {tr("Choose the folder of the data sets"), {}, QFileDialog::Directory},
                      [this](const QString& path) { data_->setText(path); });
     });
     auto* data_row = new QHBoxLayout;
     data_row->addWidget(data_, 1);
+    data_row->addWidget(texts_);
     data_row->addWidget(browse);
     lengths_ = new QLineEdit(this);
-    lengths_->setPlaceholderText(tr("as the models read"));
-    named(lengths_, "evaluate_lengths", tr("Lengths"),
-          tr("Tokens of context, with commas between them: 512,1024,2048"));
+    lengths_->setPlaceholderText(tr("as each model reads"));
+    named(lengths_, "evaluate_lengths", tr("Lengths"), tr("Tokens of context, separated by commas: 512,1024,2048"));
     shots_ = new QSpinBox(this);
     shots_->setRange(0, 64);
     named(shots_, "evaluate_shots", tr("Examples"), tr("Solved examples before each item"));
     limit_ = new QSpinBox(this);
     limit_->setRange(0, 1'000'000);
     limit_->setSpecialValueText(tr("all"));
-    named(limit_, "evaluate_limit", tr("Items"), tr("Only so many items of each task"));
-    baselines_ = new QCheckBox(tr("with who guesses and who says the most frequent answer"), this);
-    named(baselines_, "evaluate_baselines", tr("Baselines"), tr("Rows of chance and of the majority's answer"));
+    named(limit_, "evaluate_limit", tr("Items"), tr("At most this many items of each task"));
+    baselines_ = new QCheckBox(tr("Add rows for guessing and for the most frequent answer"), this);
+    named(baselines_, "evaluate_baselines", tr("Baselines"), tr("Rows for chance and for the majority answer"));
     for (QLineEdit* edit : {data_, lengths_}) connect(edit, &QLineEdit::textChanged, this, touched);
     for (QSpinBox* box : {shots_, limit_}) connect(box, &QSpinBox::valueChanged, this, touched);
     connect(baselines_, &QCheckBox::toggled, this, touched);
@@ -113,7 +119,7 @@ void EvaluateDialog::build() {
     form->addRow(tr("Baselines"), baselines_);
     command_ = new QLineEdit(this);
     command_->setReadOnly(true);
-    named(command_, "evaluate_command", tr("Command"), tr("The same on the command line"));
+    named(command_, "evaluate_command", tr("Command"), tr("The command that does the same"));
     form->addRow(tr("Command"), command_);
 
     problem_ = new QLabel(this);
@@ -122,7 +128,8 @@ void EvaluateDialog::build() {
     problem_->setWordWrap(true);
     evaluate_ = new QPushButton(tr("Evaluate"), this);
     evaluate_->setDefault(true);
-    named(evaluate_, "evaluate_begin", evaluate_->text(), tr("In a process of its own, at a low priority"));
+    named(evaluate_, "evaluate_begin", evaluate_->text(),
+          tr("Start the evaluation in a process of its own, at low priority"));
     connect(evaluate_, &QPushButton::clicked, this, [this] {
         const EvaluateChoice chosen = choice();
         QStringList names;
@@ -132,7 +139,7 @@ void EvaluateDialog::build() {
         Q_EMIT evaluate_wanted(evaluate_words(offer_, chosen), names);
     });
     auto* close = new QPushButton(tr("Close"), this);
-    named(close, "evaluate_close", close->text(), tr("What is chosen stays chosen"));
+    named(close, "evaluate_close", close->text(), tr("Close; the choices stay"));
     connect(close, &QPushButton::clicked, this, &QDialog::hide);
     auto* buttons = new QHBoxLayout;
     buttons->addWidget(problem_, 1);
@@ -162,15 +169,41 @@ void EvaluateDialog::set_offer(const EvaluateOffer& offer) {
             model.about, able);
     }
     tasks_->clear();
-    for (const auto& task : offer_.tasks) add(tasks_, task.name, task.name, task.about, true);
+    for (const auto& task : offer_.tasks) {
+        const QString summary = task.about.section(QLatin1Char('\n'), 0, 0);
+        add(tasks_, task.name, summary.isEmpty() ? task.name : QStringLiteral("%1: %2").arg(task.name, summary),
+            task.about, true);
+    }
     set_->clear();
-    set_->addItem(tr("chosen one by one"));
+    set_->addItem(tr("Own choice"));
     for (const auto& set : offer_.sets) {
-        set_->addItem(set.name, set.tasks);
+        set_->addItem(tr("%1 (%2 tasks)").arg(set.title).arg(set.tasks.size()), set.tasks);
         set_->setItemData(set_->count() - 1, set.about, Qt::ToolTipRole);
     }
+    fill_texts();
     filling_ = false;
     set_choice(before);
+}
+
+void EvaluateDialog::fill_texts() {
+    QMenu* menu = texts_->menu();
+    menu->clear();
+    for (const auto& text : offer_.texts) {
+        const bool able = text.refusal.isEmpty();
+        QAction* action = menu->addAction(able ? text.title : QStringLiteral("%1: %2").arg(text.title, text.refusal),
+                                          this, [this, text] {
+                                              if (text.content.isEmpty())
+                                                  set_data(text.value);
+                                              else
+                                                  Q_EMIT text_wanted(text.title, text.content);
+                                          });
+        action->setEnabled(able);
+    }
+    texts_->setEnabled(!offer_.texts.empty());
+}
+
+void EvaluateDialog::set_data(const QString& data) {
+    data_->setText(data);
 }
 
 void EvaluateDialog::set_choice(const EvaluateChoice& choice) {
@@ -220,7 +253,7 @@ void EvaluateDialog::take_set() {
     Q_EMIT changed();
 }
 
-/// Of the choice as it is: the set that it is, the command, what is the matter.
+/// Shows the set that the ticks make up, the command, and what is missing.
 void EvaluateDialog::update_state() {
     const EvaluateChoice chosen = choice();
     filling_ = true;
@@ -234,7 +267,7 @@ void EvaluateDialog::update_state() {
     set_->setCurrentIndex(same);
     filling_ = false;
     const QString problem = problem_of(offer_, chosen);
-    problem_->setText(busy_ ? tr("Something is being evaluated: wait for it, or stop it") : problem);
+    problem_->setText(busy_ ? tr("An evaluation is running: wait for it, or stop it") : problem);
     evaluate_->setEnabled(problem.isEmpty() && !busy_);
     std::vector<std::string> words;
     for (const QString& word : evaluate_words(offer_, chosen)) words.push_back(word.toStdString());

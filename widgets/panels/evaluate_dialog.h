@@ -12,30 +12,34 @@ class QLineEdit;
 class QListWidget;
 class QPushButton;
 class QSpinBox;
+class QToolButton;
 
 namespace headscope::widgets {
 
-/// Asks what is to be evaluated: models, tasks, where their data are. Knows no model: its owner passes what it offers.
-/// What cannot be evaluated is shown with the reason.
+/// Asks for models, tasks and their data. Knows no model: its owner passes the offer. Models that cannot be evaluated
+/// are listed with the reason.
 class EvaluateDialog : public QDialog {
     Q_OBJECT
 public:
     explicit EvaluateDialog(QWidget* parent = nullptr);
 
-    /// What is ticked stays ticked, as far as it is there; of models that are new those that can be evaluated are not
-    /// ticked, but where it is the only one.
+    /// Ticks stay. A new model is ticked where it is the only one.
     void set_offer(const EvaluateOffer& offer);
     void set_choice(const EvaluateChoice& choice);
     EvaluateChoice choice() const;
-    /// Something is being evaluated: another one waits.
+    /// A file, folder or corpus for the tasks.
+    void set_data(const QString& data);
+    /// While an evaluation runs none can be started.
     void set_busy(bool busy);
 
 Q_SIGNALS:
     void evaluate_wanted(const QStringList& words, const QStringList& names);  ///< of the command; of the models
     void changed();                                                            ///< choice() is another one
+    void text_wanted(const QString& title, const QString& content);            ///< to be written; then set_data()
 
 private:
     void build();
+    void fill_texts();
     void take_set();
     void update_state();
 
@@ -47,6 +51,7 @@ private:
     QCheckBox* baselines_ = nullptr;
     QLabel* problem_ = nullptr;
     QPushButton* evaluate_ = nullptr;
+    QToolButton* texts_ = nullptr;
     bool filling_ = false, busy_ = false;
 };
 

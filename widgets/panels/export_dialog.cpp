@@ -62,7 +62,10 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
         problem_->setText(tr("Written: %1").arg(path));
         Q_EMIT told(tr("Exported %1").arg(path));
     });
-    connect(&maker_, &FigureMaker::failed, problem_, &QLabel::setText);
+    connect(&maker_, &FigureMaker::failed, this, [this](const QString& message) {
+        problem_->setText(message);
+        if (!isVisible()) Q_EMIT failed(message);
+    });
     connect(&maker_, &FigureMaker::copied, this, [this](const FigureMaker::Copy& copy) {
         auto* mime = new QMimeData;
         if (copy.format == QLatin1String("png")) {
@@ -73,6 +76,7 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
         }
         QApplication::clipboard()->setMimeData(mime);
         problem_->setText(tr("Copied to the clipboard"));
+        Q_EMIT told(tr("Copied to the clipboard"));
     });
     connect(desk_, &Desk::studies_changed, this, [this] { list_inputs({}); });
     connect(&desk_->runs(), &RunShelf::runs_changed, this, [this] { list_inputs({}); });
@@ -204,6 +208,7 @@ void ExportDialog::show_wish(const FigureWish& wish) {
     figures::FigureRequest request = form_->request();
     request.recipe = wish.recipe;
     request.options = wish.options;
+    request.options.names.clear();  // those of what is ticked, see request()
     note_->setText(wish.note);
     note_->setVisible(!wish.note.isEmpty());
     // What was drawn for another wish is not taken for this one's.
@@ -213,10 +218,20 @@ void ExportDialog::show_wish(const FigureWish& wish) {
     problem_->clear();
     recipe_->setCurrentIndex(recipe_->findData(QString::fromStdString(wish.recipe)));
     form_->set_request(request);
-    QStringList chosen = wish.paths;
+    list_inputs(paths_of(wish));
+}
+
+void ExportDialog::copy(const FigureWish& wish, const QString& format) {
+    std::vector<std::string> files;
+    for (const QString& path : paths_of(wish)) files.push_back(path.toStdString());
+    maker_.copy({wish.recipe, wish.options, form_->request().style}, files, format);
+}
+
+QStringList ExportDialog::paths_of(const FigureWish& wish) const {
+    QStringList paths = wish.paths;
     for (const int id : wish.studies)
-        if (const Study* study = desk_->study(id)) chosen << path_of(*study);
-    list_inputs(chosen);
+        if (const Study* study = desk_->study(id)) paths << path_of(*study);
+    return paths;
 }
 
 /// What is open of the kinds that the recipe is of, those that are ticked first.
@@ -284,7 +299,18 @@ void ExportDialog::list_inputs(const QStringList& chosen) {
 }
 
 figures::FigureRequest ExportDialog::request() const {
-    return form_->request();
+    figures::FigureRequest request = form_->request();
+    if (!request.options.names.empty()) return request;
+    std::vector<const Study*> ticked;
+    for (const std::string& file : files()) {
+        const auto all = desk_->studies();
+        const auto study = std::find_if(all.begin(), all.end(), [&](const Study* one) { return one->path() == file; });
+        if (study == all.end()) return request;
+        ticked.push_back(*study);
+    }
+    if (figures::has_option(request.recipe, *figures::find_figure_option("names")))
+        request.options.names = given_names(ticked);
+    return request;
 }
 
 std::vector<std::string> ExportDialog::files() const {

@@ -27,16 +27,21 @@ public:
 
     /// What is to be drawn; the style stays as it was.
     void show_wish(const FigureWish& wish);
+    /// Puts a figure on the clipboard, on the page that the dialog has: "png", "svg", "csv".
+    void copy(const FigureWish& wish, const QString& format);
+    /// With the names that the user gave the analyses, where the form has no others.
     figures::FigureRequest request() const;
     /// The equivalent command line, as shown.
     QString command() const;
 
 Q_SIGNALS:
     void told(const QString& text);
+    void failed(const QString& text);  ///< a copy, while the dialog is not shown
 
 private:
     void build();
     void list_inputs(const QStringList& chosen);
+    QStringList paths_of(const FigureWish& wish) const;
     std::vector<std::string> files() const;
     void changed();
     void show_picture();

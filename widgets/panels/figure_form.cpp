@@ -32,6 +32,19 @@ QString title_of(const std::string& name) {
                                                            {"head", "Head"},
                                                            {"heads", "Heads"},
                                                            {"sequence", "Sequence"},
+                                                           {"names", "Names"},
+                                                           {"log-loss", "Logarithmic"},
+                                                           {"perplexity", "Perplexity"},
+                                                           {"from", "From"},
+                                                           {"to", "To"},
+                                                           {"mixers", "Mixers"},
+                                                           {"batch", "Batch"},
+                                                           {"tensor-parallel", "Tensor parallel"},
+                                                           {"bytes", "Bytes a number"},
+                                                           {"of", "Of"},
+                                                           {"distance", "Distance axis"},
+                                                           {"baseline", "Baseline"},
+                                                           {"smallest", "Smallest"},
                                                            {"indicator", "Indicator"},
                                                            {"normalise", "Scale"},
                                                            {"statistic", "Statistic"},
@@ -51,7 +64,7 @@ QString title_of(const std::string& name) {
                                                            {"to-key", "To key"},
                                                            {"query", "Query"},
                                                            {"key", "Key"},
-                                                           {"colour", "Colour"},
+                                                           {"colour", "Color"},
                                                            {"range", "Range"},
                                                            {"stage", "Stage"},
                                                            {"step", "Step"},
@@ -69,7 +82,7 @@ QString title_of(const std::string& name) {
                                                            {"font-size", "Font size"},
                                                            {"dpi", "Dots per inch"},
                                                            {"theme", "Page"},
-                                                           {"colour-map", "Colour map"},
+                                                           {"colour-map", "Color map"},
                                                            {"labels", "Token labels"},
                                                            {"title", "Title"},
                                                            {"no-title", "Without title"}};
@@ -86,6 +99,11 @@ QString default_of(const figures::FigureOption& option) {
     if (option.name == "dpi") return QString::number(style.dpi);
     if (option.name == "title") return FigureForm::tr("the figure's own");
     if (option.name == "sequence") return FigureForm::tr("the first; all: their mean");
+    if (option.name == "names") return FigureForm::tr("A,B; default: the models");
+    if (option.name == "mixers") return FigureForm::tr("the papers' and the models'; or all");
+    if (option.name == "batch") return QStringLiteral("1");
+    if (option.name == "tensor-parallel") return QStringLiteral("1");
+    if (option.name == "bytes") return QStringLiteral("2");
     if (option.name == "tensor") return FigureForm::tr("a name, or *.q_proj.weight");
     if (option.name == "layer" || option.name == "heads" || option.name == "indicator") return FigureForm::tr("all");
     return {};
@@ -148,7 +166,7 @@ void FigureForm::add_page_note(QFormLayout* form) {
     same->setObjectName(QStringLiteral("export_as_window"));
     same->setText(tr("As the window"));
     same->setAccessibleName(tr("Page as the window"));
-    same->setToolTip(tr("The figure in the colours that the window has"));
+    same->setToolTip(tr("The figure in the colors that the window has"));
     row->addWidget(page_note_, 1);
     row->addWidget(same);
     form->addRow(page_);

@@ -12,7 +12,7 @@ LogPanel::LogPanel(QWidget* parent) : QPlainTextEdit(parent) {
     setAccessibleName(tr("Log"));
     setMaximumBlockCount(4000);
     setLineWrapMode(QPlainTextEdit::WidgetWidth);
-    setPlaceholderText(tr("Nothing has happened yet"));
+    setPlaceholderText(tr("No messages yet"));
 }
 
 /// What came last stays in sight when the panel is opened or made lower.

@@ -114,7 +114,7 @@ void ProjectTree::fill_studies() {
         else if (!study->complete())
             state = tr(" – incomplete");
         else if (!study->problems().isEmpty())
-            state = tr(" – not all numbers are numbers");
+            state = tr(" – contains NaN or infinity");
         QTreeWidgetItem* item = studies_->child(i);
         item->setText(0, study->name() + state);
         item->setFlags(kUsual);
@@ -193,6 +193,7 @@ void ProjectTree::open_menu(const QPoint& place) {
         const Study* study = desk_->study(id);
         if (!study) return;
         const QString folder = QString::fromStdString(study->path().parent_path().string());
+        menu->addAction(tr("Rename…"), this, [this, id] { Q_EMIT study_rename_wanted(id); });
         menu->addAction(tr("Save a copy as…"), this, [this, id] { Q_EMIT study_save_wanted(id); })
             ->setEnabled(study->complete());
         menu->addAction(tr("Show its folder"), this, [this, folder] { Q_EMIT folder_wanted(folder); });
@@ -200,7 +201,7 @@ void ProjectTree::open_menu(const QPoint& place) {
     } else if (item->parent() == runs_) {
         RunShelf& shelf = desk_->runs();
         menu->addAction(tr("Show its folder"), this, [&shelf, id] { Q_EMIT shelf.folder_wanted(id); });
-        menu->addAction(tr("Close (it goes on)"), this, [&shelf, id] { Q_EMIT shelf.close_wanted(id); });
+        menu->addAction(tr("Close (training continues)"), this, [&shelf, id] { Q_EMIT shelf.close_wanted(id); });
     } else if (item->parent() == evaluations_) {
         const OpenEvaluation* one = desk_->evaluations().find(id);
         const QString folder = one ? one->path.section(QLatin1Char('/'), 0, -2) : QString();

@@ -23,6 +23,7 @@ Q_SIGNALS:
     void tensors_wanted(int id);
     void text_chosen(int index);
     void study_close_wanted(int id);
+    void study_rename_wanted(int id);
     void study_save_wanted(int id);
     void folder_wanted(const QString& path);
     void run_chosen(int id);

@@ -53,13 +53,13 @@ SelectionBar::SelectionBar(Desk* desk, QWidget* parent)
     study_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     sequence_->setMinimumContentsLength(12);
     sequence_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    add(tr("&Analysis"), study_, "select_study", tr("The analysis that all views show"));
-    add(tr("&Text"), sequence_, "select_sequence", tr("The sequence, or the mean over all of them"));
-    add(tr("&Layer"), site_, "select_site", tr("The layer's attention (up and down arrows)"));
-    add(tr("&Head"), head_, "select_head", tr("The head, counted from 0 (left and right arrows)"));
-    add(tr("&Query"), query_, "select_query", tr("The token that looks"));
+    add(tr("&Analysis"), study_, "select_study", tr("Analysis shown in all views"));
+    add(tr("&Text"), sequence_, "select_sequence", tr("Sequence, or the mean over all"));
+    add(tr("&Layer"), site_, "select_site", tr("Layer (up and down arrows)"));
+    add(tr("&Head"), head_, "select_head", tr("Head, counted from 0 (left and right arrows)"));
+    add(tr("&Query"), query_, "select_query", tr("Query: the token that looks"));
     row->addWidget(query_token_);
-    add(tr("&Key"), key_, "select_key", tr("The token that is looked at"));
+    add(tr("&Key"), key_, "select_key", tr("Key: the token that is looked at"));
     row->addWidget(key_token_);
     row->addStretch(1);
     // Names of analyses that differ in their ends alone are told apart where there is room.

@@ -8,12 +8,14 @@
 #include <QMenu>
 #include <QPainter>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QVBoxLayout>
 
 namespace headscope::widgets {
 namespace {
 
 constexpr int kThumbnail = 56;
+constexpr int kMostOffers = 4;  ///< of a kind
 
 QIcon icon_of(const RecentItem& item, const QPalette& palette) {
     QPixmap picture(kThumbnail, kThumbnail);
@@ -56,6 +58,7 @@ StartPage::StartPage(QWidget* parent)
       nothing_(new DropFrame(this)),
       offer_(new QWidget(this)),
       runs_(new QWidget(this)),
+      leftovers_(new QWidget(this)),
       offer_text_(new QLabel(offer_)) {
     setObjectName(QStringLiteral("start_page"));
     auto* title = new QLabel(tr("Headscope"), this);
@@ -72,18 +75,30 @@ StartPage::StartPage(QWidget* parent)
     columns->addWidget(build_links(), 1);
     columns->addSpacing(16);
     columns->addWidget(build_recent(), 1);
-    auto* page = new QVBoxLayout(this);
+    // Low windows scroll it.
+    auto* scroll = new QScrollArea(this);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    auto* whole = new QVBoxLayout(this);
+    whole->setContentsMargins(0, 0, 0, 0);
+    whole->addWidget(scroll);
+    auto* inside = new QWidget(scroll);
+    auto* page = new QVBoxLayout(inside);
     page->setContentsMargins(32, 24, 32, 24);
     page->addWidget(title);
     page->addWidget(subtitle);
     page->addSpacing(8);
     page->addWidget(build_offer());
     page->addWidget(runs_);
+    page->addWidget(leftovers_);
     page->addSpacing(8);
     page->addLayout(columns, 1);
-    new QVBoxLayout(runs_);
-    runs_->layout()->setContentsMargins(0, 0, 0, 0);
-    runs_->hide();
+    for (QWidget* box : {runs_, leftovers_}) {
+        new QVBoxLayout(box);
+        box->layout()->setContentsMargins(0, 0, 0, 0);
+        box->hide();
+    }
+    scroll->setWidget(inside);
     draw_links();
     set_recent({});
 }
@@ -102,15 +117,15 @@ QWidget* StartPage::build_links() {
         return button;
     };
     auto* model = link("start_model", StartIcon::checkpoint, tr("Open a checkpoint"),
-                       tr("A folder with config.json and safetensors or PyTorch files, or one of its files"));
-    auto* analysis = link("start_analysis", StartIcon::analysis, tr("Open an analysis"),
-                          tr("A file NAME.headscope.h5, with all its heads, without its model; or results of an "
-                             "evaluation, NAME.evaluation.h5"));
-    auto* sample = link("start_sample", StartIcon::sample, tr("Try the sample"),
-                        tr("A small Llama, trained on the King James Bible and "
-                           "Shakespeare, with a text ready to run"));
+                       tr("Open a folder with config.json and safetensors or PyTorch files, or one of its files"));
+    auto* analysis =
+        link("start_analysis", StartIcon::analysis, tr("Open an analysis"),
+             tr("Open an analysis (NAME.headscope.h5) without its model, or an evaluation (NAME.evaluation.h5)"));
+    auto* sample =
+        link("start_sample", StartIcon::sample, tr("Try the sample"),
+             tr("Open a small Llama, trained on the King James Bible and Shakespeare, with a text ready to run"));
     auto* train = link("start_train", StartIcon::training, tr("Train a model"),
-                       tr("A small one, on your own text, and watch its heads while it learns"));
+                       tr("Train a small model on your own text and watch its heads while it learns"));
     column->addStretch();
     connect(train, &QPushButton::clicked, this, &StartPage::training_wanted);
     connect(model, &QPushButton::clicked, this, &StartPage::open_model_wanted);
@@ -127,7 +142,7 @@ QWidget* StartPage::build_offer() {
     auto* row = new QHBoxLayout(offer_);
     row->addWidget(offer_text_, 1);
     row->addWidget(restore);
-    auto* decline = new QPushButton(tr("Not needed"), offer_);
+    auto* decline = new QPushButton(tr("Discard"), offer_);
     decline->setObjectName(QStringLiteral("start_no_session"));
     connect(decline, &QPushButton::clicked, this, &StartPage::session_declined);
     row->addWidget(decline);
@@ -150,9 +165,8 @@ QWidget* StartPage::build_recent() {
     recent_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     recent_->setContextMenuPolicy(Qt::CustomContextMenu);
     nothing_->setText(
-        tr("Drop a checkpoint, an analysis, the folder of a run,\nan evaluation or a text here, or anywhere on this "
-           "window.\n\n"
-           "What you open will be listed here."));
+        tr("Drop a checkpoint, an analysis, the folder of a run,\nan evaluation or a text anywhere on this "
+           "window.\n\nFiles that you open are listed here."));
     nothing_->setAlignment(Qt::AlignCenter);
     nothing_->setForegroundRole(QPalette::PlaceholderText);
     nothing_->setMinimumHeight(120);
@@ -169,7 +183,7 @@ QWidget* StartPage::build_recent() {
         const QString path = items_[static_cast<std::size_t>(recent_->row(item))].path;
         auto* menu = new QMenu(this);
         menu->setAttribute(Qt::WA_DeleteOnClose);
-        menu->addAction(tr("Take off the list"), this, [this, path] { Q_EMIT forget_wanted(path); });
+        menu->addAction(tr("Remove from the list"), this, [this, path] { Q_EMIT forget_wanted(path); });
         menu->popup(recent_->viewport()->mapToGlobal(place));
     });
     return box;
@@ -209,29 +223,58 @@ void StartPage::list_recent() {
     nothing_->setVisible(items_.empty());
 }
 
+/// A row of a kind of offers; buttons go into it.
+QHBoxLayout* StartPage::add_offer(QWidget* box, const QString& text, const QString& tip) {
+    auto* frame = new QWidget(box);
+    frame->setAutoFillBackground(true);
+    frame->setBackgroundRole(QPalette::AlternateBase);
+    auto* row = new QHBoxLayout(frame);
+    auto* words = new QLabel(text, frame);
+    words->setTextFormat(Qt::PlainText);
+    words->setWordWrap(true);
+    words->setToolTip(tip);
+    row->addWidget(words, 1);
+    box->layout()->addWidget(frame);
+    frame->show();
+    return row;
+}
+
 void StartPage::offer_runs(const QStringList& folders) {
-    constexpr int kMost = 4;
     qDeleteAll(runs_->findChildren<QWidget*>(Qt::FindDirectChildrenOnly));
-    for (int i = 0; i < std::min<int>(kMost, static_cast<int>(folders.size())); ++i) {
+    for (int i = 0; i < std::min<int>(kMostOffers, static_cast<int>(folders.size())); ++i) {
         const QString folder = folders[i];
-        auto* box = new QWidget(runs_);
-        box->setAutoFillBackground(true);
-        box->setBackgroundRole(QPalette::AlternateBase);
-        auto* row = new QHBoxLayout(box);
-        auto* words = new QLabel(tr("Training was interrupted: %1").arg(folder.section(QLatin1Char('/'), -1)), box);
-        words->setTextFormat(Qt::PlainText);
-        words->setToolTip(folder);
-        auto* open = new QPushButton(tr("Look at it"), box);
+        QHBoxLayout* row =
+            add_offer(runs_, tr("Training was interrupted: %1").arg(folder.section(QLatin1Char('/'), -1)), folder);
+        auto* open = new QPushButton(tr("Look at it"), runs_);
         open->setObjectName(QStringLiteral("start_run_%1").arg(i));
         open->setAccessibleName(tr("Look at the interrupted run %1").arg(folder));
         open->setToolTip(tr("Its curves; from there it can be resumed"));
-        row->addWidget(words, 1);
         row->addWidget(open);
         connect(open, &QPushButton::clicked, this, [this, folder] { Q_EMIT path_wanted(folder); });
-        runs_->layout()->addWidget(box);
-        box->show();
     }
     runs_->setVisible(!folders.isEmpty());
+}
+
+void StartPage::offer_leftovers(const QStringList& paths) {
+    qDeleteAll(leftovers_->findChildren<QWidget*>(Qt::FindDirectChildrenOnly));
+    for (int i = 0; i < std::min<int>(kMostOffers, static_cast<int>(paths.size())); ++i) {
+        const QString path = paths[i];
+        QHBoxLayout* row =
+            add_offer(leftovers_, tr("An analysis did not end: %1").arg(path.section(QLatin1Char('/'), -1)), path);
+        const auto add = [&](const char* name, const QString& text, const QString& tip) {
+            auto* button = new QPushButton(text, leftovers_);
+            button->setObjectName(QLatin1String(name) + QString::number(i));
+            button->setAccessibleName(QStringLiteral("%1: %2").arg(text, path));
+            button->setToolTip(tip);
+            row->addWidget(button);
+            return button;
+        };
+        connect(add("start_leftover_", tr("Open"), tr("The layers that were done")), &QPushButton::clicked, this,
+                [this, path] { Q_EMIT path_wanted(path); });
+        connect(add("start_leftover_remove_", tr("Remove"), tr("Deletes the file")), &QPushButton::clicked, this,
+                [this, path] { Q_EMIT removal_wanted(path); });
+    }
+    leftovers_->setVisible(!paths.isEmpty());
 }
 
 void StartPage::offer_session(const QString& text) {

@@ -9,6 +9,7 @@
 #include "widgets/panels/start_icons.h"
 
 class QCommandLinkButton;
+class QHBoxLayout;
 class QLabel;
 class QListWidget;
 class QPushButton;
@@ -33,6 +34,8 @@ public:
     void set_recent(std::vector<RecentItem> items);
     /// A session that was not closed, or the last one; empty text: none.
     void offer_session(const QString& text);
+    /// Partial files of analyses that did not end: they can be opened or removed.
+    void offer_leftovers(const QStringList& paths);
     /// Runs whose process died: their folders, which can be opened and resumed.
     void offer_runs(const QStringList& folders);
 
@@ -44,6 +47,7 @@ Q_SIGNALS:
     void session_wanted();
     void session_declined();
     void path_wanted(const QString& path);
+    void removal_wanted(const QString& path);  ///< of such a partial file
     void forget_wanted(const QString& path);
 
 protected:
@@ -55,12 +59,13 @@ private:
     QWidget* build_offer();
     void draw_links();
     void list_recent();
+    QHBoxLayout* add_offer(QWidget* box, const QString& text, const QString& tip);
 
     std::vector<RecentItem> items_;
     std::vector<std::pair<QCommandLinkButton*, StartIcon>> links_;
     QListWidget* recent_;
     QLabel* nothing_;  ///< where the list will be
-    QWidget *offer_, *runs_;
+    QWidget *offer_, *runs_, *leftovers_;
     QLabel* offer_text_;
     QLabel* recent_title_;
 };

@@ -20,6 +20,11 @@ struct TextSource {
     bool operator==(const TextSource&) const = default;
 };
 
+/// A bundled text.
+struct TextExample {
+    QString name, text;
+};
+
 /// What the text panel asks to analyse. Values only; the same choices as the command line's `analyze`.
 struct TextChoice {
     enum class First { automatic, yes, no };
@@ -30,8 +35,10 @@ struct TextChoice {
     First first = First::automatic;
     bool chat = false;          ///< through the checkpoint's chat template
     bool repeat_token = false;  ///< every token becomes the text's first one
-    std::int64_t length = 0;    ///< 0: all
-    bool windows = false;       ///< cut into windows of `length` instead of to it
+    /// Tokens kept of each text; 0: all that the model has positions for, or all where `whole` or beyond_positions.
+    std::int64_t length = 0;
+    bool whole = false;    ///< a text beyond the model's positions is refused, not cut
+    bool windows = false;  ///< cut into windows of `length` instead of to it
     /// Transformer-XL: how many tokens are read at once, 0: all; and before them, -1: as the model has.
     std::int64_t segment = 0, memory = -1;
     bool beyond_positions = false;
@@ -77,6 +84,7 @@ struct TokenPreview {
     QString first_token;                       ///< what was done about it
     double seconds = 0, memory = 0, file = 0;  ///< estimates; bytes
     bool beyond = false;                       ///< a sequence is longer than the model's positions
+    std::int64_t uncut = 0;  ///< tokens of the longest text that was cut to the model's positions; 0: none was
 };
 
 }  // namespace headscope::widgets

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is chosen, and what is told of it. Widgets: text_panel_widgets.cpp.
+// Choices and what is shown of them. Widgets: text_panel_widgets.cpp.
 #include "widgets/panels/text_panel.h"
 
 #include <QCheckBox>
@@ -14,6 +14,7 @@
 #include <QSpinBox>
 #include <QToolButton>
 #include <algorithm>
+#include <utility>
 
 #include "widgets/file_dialog.h"
 #include "widgets/panels/token_chips.h"
@@ -82,8 +83,14 @@ void TextPanel::take_tick(QListWidgetItem* item) {
 
 void TextPanel::take_text() {
     TextSource* source = current();
-    if (filling_ || !source || source->kind != TextSource::Kind::text) return;
+    if (filling_ || !source || source->kind == TextSource::Kind::file) return;
+    if (source->kind == TextSource::Kind::example) {  // edited, it is the user's own text
+        const QString* bundled = editable(*source);
+        if (!bundled || text_->toPlainText() == *bundled) return;
+        source->kind = TextSource::Kind::text;
+    }
     source->value = text_->toPlainText();
+    focus_run_ = false;
     filling_ = true;
     list_->currentItem()->setText(label_of(*source));
     filling_ = false;
@@ -120,8 +127,8 @@ bool TextPanel::refuse(const QString& text) {
     for (const TextSource& source : sources_)
         if (source.kind == TextSource::Kind::text) characters += source.value.size();
     if (characters <= kLongest) return false;
-    problem_->setText(tr("[text] expected at most %1 in all texts that are typed or pasted; found %2 with this one, "
-                         "which was not taken. Save it as a file, and add the file.")
+    problem_->setText(tr("[text] expected at most %1 in all typed and pasted texts; found %2 with this one. It was not "
+                         "added: save it as a file and add the file.")
                           .arg(characters_in_words(kLongest), QLocale::c().toString(characters)));
     problem_->show();
     Q_EMIT refused(problem_->text());
@@ -161,31 +168,54 @@ void TextPanel::list_sources(int row) {
     show_source();
 }
 
+const QString* TextPanel::editable(const TextSource& source) const {
+    if (source.kind == TextSource::Kind::example) {
+        for (const TextExample& one : bundled_)
+            if (one.name == source.value) return &one.text;
+        return nullptr;
+    }
+    // A text that was typed on past the length for pasting can be shortened again.
+    const bool short_enough = source.value.size() <= 2 * text_->most();
+    return source.kind == TextSource::Kind::text && short_enough ? &source.value : nullptr;
+}
+
 void TextPanel::show_source() {
     TextSource* source = current();
     if (!source) return;
     filling_ = true;
-    const bool text = source->kind == TextSource::Kind::text;
-    // What was typed on beyond what may be pasted can be shortened again.
-    const bool typed = text && source->value.size() <= 2 * text_->most();
-    text_->setReadOnly(!typed);
-    if (typed)
-        text_->setPlainText(source->value);
-    else if (text)
-        text_->setPlainText(tr("A text of %1, used as a whole; it is too long to be changed here. It begins:\n\n%2…")
+    const QString* text = editable(*source);
+    text_->setReadOnly(!text);
+    if (text)
+        text_->setPlainText(*text);
+    else if (source->kind == TextSource::Kind::text)
+        text_->setPlainText(tr("A text of %1: too long to edit here, used as a whole. It begins:\n\n%2…")
                                 .arg(characters_in_words(source->value.size()), source->value.left(kShownOfLong)));
+    else if (source->kind == TextSource::Kind::file)
+        text_->setPlainText(tr("%1\n\nRead from disk at each run. Its tokens are shown below.").arg(source->value));
     else
-        text_->setPlainText(tr("%1\nIts tokens are shown below.").arg(label_of(*source)));
-    remove_->setEnabled(sources_.size() > 1 || !text || !source->value.isEmpty());
+        text_->setPlainText(tr("%1 is not installed.").arg(label_of(*source)));
+    // What cannot be edited does not look like an editor.
+    QPalette colors;
+    if (!text) {
+        colors.setBrush(QPalette::Base, palette().window());
+        colors.setColor(QPalette::Text, theme_.muted);
+    }
+    text_->setPalette(colors);
+    text_->setFrameShape(text ? QFrame::StyledPanel : QFrame::NoFrame);
+    remove_->setEnabled(sources_.size() > 1 || source->kind != TextSource::Kind::text || !source->value.isEmpty());
     filling_ = false;
+}
+
+const ModelCard* TextPanel::card() const {
+    const int row = model_->currentIndex();
+    return row >= 0 && row < static_cast<int>(models_.size()) ? &models_[static_cast<std::size_t>(row)] : nullptr;
 }
 
 void TextPanel::touch() {
     if (filling_) return;
     windows_->setEnabled(length_->value() > 0);
-    const int row = model_->currentIndex();
-    const ModelCard* card =
-        row >= 0 && row < static_cast<int>(models_.size()) ? &models_[static_cast<std::size_t>(row)] : nullptr;
+    const ModelCard* card = this->card();
+    if (card && length_of_ == 0) length_of_ = card->id;
     segments_->setVisible(card && card->memory);
     chat_->setVisible(card && card->chat_template);
     target_->setVisible(card && card->encoder_decoder);
@@ -193,16 +223,16 @@ void TextPanel::touch() {
     logits_->setEnabled(!card || card->head);
     experts_->setVisible(card && card->experts);
     implicit_->setVisible(card && card->recurrent);
-    model_note_->setVisible(card != nullptr);
-    if (card) {
-        model_note_->setText(tr("%1, %2 layers, %3 heads, %4 positions%5")
-                                 .arg(card->family)
-                                 .arg(card->layers)
-                                 .arg(card->heads)
-                                 .arg(card->max_positions > 0 ? QString::number(card->max_positions) : tr("any"))
-                                 .arg(card->tokenizer ? QString() : tr("; no tokenizer")));
-        model_note_->setToolTip(card->note);
-    }
+    model_note_->setText(
+        card ? tr("%1, %2 layers, %3 heads, %4%5")
+                   .arg(card->family)
+                   .arg(card->layers)
+                   .arg(card->heads)
+                   .arg(card->max_positions > 0 ? tr("%1 positions").arg(card->max_positions) : tr("any length"))
+                   .arg(card->tokenizer ? QString() : tr("; no tokenizer"))
+             : tr("Open a checkpoint to run a text through it."));
+    model_note_->setToolTip(card ? card->note : QString());
+    update_length();
     update_run();
     soon_.start();
     Q_EMIT changed();
@@ -215,22 +245,32 @@ void TextPanel::set_models(const std::vector<ModelCard>& models) {
     model_->clear();
     std::erase_if(models_, [](const ModelCard& card) { return card.tensors_only; });
     for (const ModelCard& card : models_) model_->addItem(card.name, card.id);
-    model_->setPlaceholderText(tr("open a checkpoint first"));
+    model_->setPlaceholderText(tr("No checkpoint is open"));
     const int row = model_->findData(before);
     model_->setCurrentIndex(row >= 0 ? row : models_.empty() ? -1 : 0);
     filling_ = false;
     touch();
 }
 
-void TextPanel::set_examples(const QStringList& names) {
+void TextPanel::set_examples(const std::vector<TextExample>& examples) {
+    bundled_ = examples;
     examples_->clear();
     examples_->addItem(tr("+ Example"));
-    examples_->addItems(names);
-    examples_->setEnabled(!names.isEmpty());
+    for (const TextExample& one : examples) examples_->addItem(one.name);
+    examples_->setEnabled(!examples.empty());
+    if (const TextSource* source = current(); source && source->kind == TextSource::Kind::example) show_source();
 }
 
 void TextPanel::set_theme(const Theme& theme) {
+    theme_ = theme;
     chips_->set_theme(theme);
+    QPalette primary = palette();
+    for (const auto group : {QPalette::Active, QPalette::Inactive}) {
+        primary.setColor(group, QPalette::Button, theme.accent);
+        primary.setColor(group, QPalette::ButtonText, readable_on(theme.accent));
+    }
+    run_->setPalette(primary);
+    show_source();
     QPalette warning = problem_->palette();
     warning.setColor(QPalette::WindowText, theme.accent);
     problem_->setPalette(warning);
@@ -239,6 +279,13 @@ void TextPanel::set_theme(const Theme& theme) {
 void TextPanel::choose_model(int id) {
     const int row = model_->findData(id);
     if (row >= 0) model_->setCurrentIndex(row);
+}
+
+void TextPanel::begin_with_model(int id) {
+    choose_model(id);
+    if (model_->currentData().toInt() != id || length_of_ == id) return;
+    length_of_ = id;
+    length_->setValue(0);
 }
 
 TextChoice TextPanel::choice() const {
@@ -290,6 +337,7 @@ void TextPanel::set_choice(const TextChoice& choice) {
     repeat_->setChecked(choice.repeat_token);
     length_->setValue(static_cast<int>(choice.length));
     windows_->setChecked(choice.windows);
+    length_of_ = 0;
     segment_->setValue(static_cast<int>(choice.segment));
     memory_->setValue(static_cast<int>(choice.memory));
     beyond_->setChecked(choice.beyond_positions);
@@ -318,7 +366,7 @@ void TextPanel::show_preview(const TokenPreview& preview) {
         for (std::size_t s = 0; s < preview_.sequences.size(); ++s)
             shown_sequence_->addItem(
                 tr("Sequence %1: %2 tokens").arg(s).arg(QLocale::c().toString(preview_.sequences[s].tokens)));
-        shown_sequence_->setVisible(!preview_.sequences.empty());
+        shown_sequence_->setEnabled(!preview_.sequences.empty());
         shown_sequence_->setCurrentIndex(std::min(shown, shown_sequence_->count() - 1));
     }
     const int row = shown_sequence_->currentIndex();
@@ -327,21 +375,34 @@ void TextPanel::show_preview(const TokenPreview& preview) {
     if (preview_.sequences.empty()) {
         cost_->clear();
     } else {
-        QString text = tr("First token: %1. Running takes %2, %3 of memory, a file of %4.")
+        QString text = tr("First token: %1. The run takes %2, %3 of memory and a file of %4.")
                            .arg(preview_.first_token, in_words(preview_.seconds), bytes_in_words(preview_.memory),
                                 bytes_in_words(preview_.file));
+        if (preview_.uncut > 0)
+            text += tr(" The text is cut to the model's positions: %1 of %2 tokens.")
+                        .arg(QLocale::c().toString(card() ? card()->max_positions : 0),
+                             QLocale::c().toString(preview_.uncut));
         if (preview_.beyond) text += tr(" Longer than the model was trained for.");
         cost_->setText(text);
     }
+    update_length();
     update_run();
+}
+
+/// Without a number: how much of the text the model reads.
+void TextPanel::update_length() {
+    const ModelCard* card = this->card();
+    const bool cut = card && preview_.uncut > 0 && card->max_positions > 0;
+    length_->setSpecialValueText(cut ? tr("%1 of %2").arg(card->max_positions).arg(preview_.uncut) : tr("all"));
 }
 
 void TextPanel::update_run() {
     const bool ready = !running_ && model_->currentIndex() >= 0 && !preview_.sequences.empty();
     run_->setEnabled(ready);
+    if (ready && std::exchange(focus_run_, false) && text_->hasFocus()) run_->setFocus();
     run_->setToolTip(model_->currentIndex() < 0   ? tr("Open a checkpoint first")
                      : preview_.sequences.empty() ? tr("Type or choose a text first")
-                                                  : tr("Analyse the chosen texts (Ctrl+Return)"));
+                                                  : tr("Analyze the chosen texts (Ctrl+Enter)"));
 }
 
 void TextPanel::show_progress(double share, const QString& what) {
@@ -351,8 +412,9 @@ void TextPanel::show_progress(double share, const QString& what) {
 
 void TextPanel::show_running(bool running) {
     running_ = running;
-    progress_->setVisible(running);
+    progress_->setVisible(running);  // keeps its room
     progress_words_->setVisible(running);
+    cost_->setVisible(!running);
     if (!running) progress_->setValue(0);
     stop_->setEnabled(running);
     update_run();
@@ -367,6 +429,16 @@ QStringList TextPanel::labels() const {
 
 void TextPanel::choose_source(int row) {
     if (row >= 0 && row < list_->count()) list_->setCurrentRow(row);
+}
+
+void TextPanel::focus_next_step() {
+    const bool text = std::any_of(sources_.begin(), sources_.end(),
+                                  [](const TextSource& source) { return source.used && !source.value.isEmpty(); });
+    if (text && run_->isEnabled())
+        run_->setFocus();
+    else
+        text_->setFocus();
+    focus_run_ = text && !run_->isEnabled();
 }
 
 void TextPanel::focus_text() {

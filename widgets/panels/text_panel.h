@@ -15,32 +15,37 @@ class QListWidget;
 class QListWidgetItem;
 class QProgressBar;
 class QPushButton;
+class QScrollArea;
 class QSpinBox;
 class QToolButton;
+class QVBoxLayout;
 
 namespace headscope::widgets {
 
 class PlainEdit;
 class TokenChips;
 
-/// Where a text is typed or chosen, seen as tokens, and run. Knows no model: it asks for previews and runs by signals
-/// and is told what came of them.
+/// Edits or chooses texts, shows their tokens, and runs them. Knows no model: requests previews and runs by signals.
+/// Its controls keep their places while previews, models and progress arrive.
 class TextPanel : public QWidget {
     Q_OBJECT
 public:
     explicit TextPanel(QWidget* parent = nullptr);
 
     void set_models(const std::vector<ModelCard>& models);
-    void set_examples(const QStringList& names);
+    void set_examples(const std::vector<TextExample>& examples);
+    const std::vector<TextExample>& examples() const { return bundled_; }
     void set_theme(const Theme& theme);
     void choose_model(int id);
+    /// The same for the user: another model than before begins with the length that suits it.
+    void begin_with_model(int id);
     TextChoice choice() const;
-    /// With what is only hidden because no open model reads it: for the session.
+    /// With choices that are hidden because no open model has them: for the session.
     TextChoice kept_choice() const;
     void set_choice(const TextChoice& choice);
     /// Adds a file as a text; it becomes the chosen one.
     void add_file(const QString& path);
-    /// Adds a text, or tells that it is too long to be kept (refused).
+    /// Adds a text; emits refused() where all texts would be too long to keep.
     void add_text(const QString& text);
     /// Characters of all texts that are typed, pasted or dropped: they are kept with the session. Files may be longer.
     static constexpr qsizetype kLongest = 1 << 21;
@@ -49,6 +54,8 @@ public:
     /// Of a run: 0..1, what is being done, rate and time left in words.
     void show_progress(double share, const QString& what);
     void show_running(bool running);
+    /// To the button Run where a text is ready, else to the editor.
+    void focus_next_step();
     void focus_text();
     /// The texts as the list names them, and the one that is shown.
     QStringList labels() const;
@@ -66,6 +73,7 @@ private:
     void build();
     QWidget* build_sources();
     QWidget* build_options();
+    void build_notes(QVBoxLayout* below);
     void show_source();
     void show_tokens(int row);
     void take_tick(QListWidgetItem* item);
@@ -78,11 +86,16 @@ private:
     void remove_source();
     void touch();
     void update_run();
+    void update_length();
+    const ModelCard* card() const;
+    /// The text behind a source that can be edited; null: a file, or too long.
+    const QString* editable(const TextSource& source) const;
     TextSource* current();
     void list_sources(int row);
 
     std::vector<ModelCard> models_;
     std::vector<TextSource> sources_;
+    std::vector<TextExample> bundled_;
     QComboBox *model_ = nullptr, *first_ = nullptr, *examples_ = nullptr, *shown_sequence_ = nullptr;
     QListWidget* list_ = nullptr;
     PlainEdit *text_ = nullptr, *pair_ = nullptr;
@@ -97,9 +110,13 @@ private:
     TokenChips* chips_ = nullptr;
     QPushButton *run_ = nullptr, *stop_ = nullptr, *remove_ = nullptr;
     QProgressBar* progress_ = nullptr;
+    QScrollArea* notes_ = nullptr;  ///< of a fixed height: problem, cost, or the progress of a run
     TokenPreview preview_;
+    Theme theme_;
     QTimer soon_;
-    bool filling_ = true, running_ = false;  ///< filling: what changes is not the user's doing
+    int length_of_ = 0;                      ///< the model that the length was chosen for; 0: none yet
+    bool filling_ = true, running_ = false;  ///< filling: changes are not the user's
+    bool focus_run_ = false;                 ///< Run gets the focus once it can be pressed
 };
 
 }  // namespace headscope::widgets

@@ -9,6 +9,7 @@
 #include <QListWidget>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSpinBox>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -32,7 +33,7 @@ T* named(T* control, const char* name, const QString& tip) {
 }  // namespace
 
 void TextPanel::build() {
-    // What is chosen scrolls where the window is low; what it takes and the buttons are always seen.
+    // Choices scroll where the window is low; notes and buttons below them are always visible.
     auto* scroll = new SnugScroll(this);
     auto* panel = new QWidget(scroll);
     auto* column = new QVBoxLayout(panel);
@@ -49,7 +50,10 @@ void TextPanel::build() {
     model_ = named(new QComboBox(this), "text_model", tr("The model that reads the text"));
     model_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     model_note_ = new QLabel(this);
+    model_note_->setObjectName(QStringLiteral("text_model_note"));
     model_note_->setWordWrap(true);
+    model_note_->setFixedHeight(2 * fontMetrics().lineSpacing());
+    model_note_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
     auto* open = named(new QToolButton(this), "text_open_model", tr("Open a checkpoint"));
     open->setText(tr("Open…"));
     auto* model_row = new QHBoxLayout;
@@ -61,37 +65,30 @@ void TextPanel::build() {
     column->addWidget(build_sources());
     column->addWidget(build_options());
 
-    problem_ = new QLabel(this);
-    problem_->setObjectName(QStringLiteral("text_problem"));
-    problem_->setWordWrap(true);
-    problem_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    problem_->setTextFormat(Qt::PlainText);
     shown_sequence_ = named(new QComboBox(this), "text_sequence", tr("The sequence whose tokens are shown"));
+    shown_sequence_->setPlaceholderText(tr("No tokens yet"));
     chips_ = new TokenChips(this);
     chips_->setObjectName(QStringLiteral("text_chips"));
     chips_->setMinimumHeight(48);
     column->addWidget(shown_sequence_);
     column->addWidget(chips_, 2);
-    column->addWidget(problem_);
     scroll->hold(panel);
+    build_notes(below);
 
-    cost_ = new QLabel(this);
-    cost_->setObjectName(QStringLiteral("text_cost"));
-    cost_->setWordWrap(true);
-    below->addWidget(cost_);
-    progress_words_ = new QLabel(this);  // not in the bar: with rate and time they are longer than the panel is wide
-    progress_words_->setObjectName(QStringLiteral("text_progress_words"));
-    progress_words_->setWordWrap(true);
-    progress_words_->setMinimumHeight(2 * fontMetrics().lineSpacing());
-    progress_words_->setAlignment(Qt::AlignLeft | Qt::AlignBottom);
-    below->addWidget(progress_words_);
-    progress_ = named(new QProgressBar(this), "text_progress", tr("How far the run is"));
+    progress_ = named(new QProgressBar(this), "text_progress", tr("Progress of the run"));
     progress_->setRange(0, 1000);
     progress_->setTextVisible(false);
     progress_->setFixedHeight(10);
+    QSizePolicy kept = progress_->sizePolicy();
+    kept.setRetainSizeWhenHidden(true);
+    progress_->setSizePolicy(kept);
     below->addWidget(progress_);
-    run_ = named(new QPushButton(tr("Run"), this), "text_run", tr("Analyse the chosen texts (Ctrl+Return)"));
-    stop_ = named(new QPushButton(tr("Stop"), this), "text_stop", tr("Stop the run; what is done stays"));
+    run_ = named(new QPushButton(tr("Run (Ctrl+Enter)"), this), "text_run", tr("Analyze the chosen texts"));
+    run_->setAutoDefault(true);  // Enter presses it while it has the focus
+    QFont bold = run_->font();
+    bold.setBold(true);
+    run_->setFont(bold);
+    stop_ = named(new QPushButton(tr("Stop"), this), "text_stop", tr("Stop the run; finished layers stay"));
     auto* buttons = new QHBoxLayout;
     buttons->addWidget(run_, 2);
     buttons->addWidget(stop_, 1);
@@ -99,10 +96,44 @@ void TextPanel::build() {
 
     connect(open, &QToolButton::clicked, this, &TextPanel::open_model_wanted);
     connect(model_, &QComboBox::currentIndexChanged, this, &TextPanel::touch);
+    connect(model_, &QComboBox::activated, this, [this] { begin_with_model(model_->currentData().toInt()); });
     connect(run_, &QPushButton::clicked, this, [this] { Q_EMIT run_wanted(choice()); });
     connect(stop_, &QPushButton::clicked, this, &TextPanel::stop_wanted);
     connect(shown_sequence_, &QComboBox::currentIndexChanged, this, &TextPanel::show_tokens);
     show_running(false);
+}
+
+/// Of one height whatever they hold, so that nothing above or below moves.
+void TextPanel::build_notes(QVBoxLayout* below) {
+    constexpr int kLines = 4;
+    notes_ = new QScrollArea(this);
+    notes_->setObjectName(QStringLiteral("text_notes"));
+    notes_->setFrameShape(QFrame::NoFrame);
+    notes_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    notes_->setWidgetResizable(true);
+    notes_->setFocusPolicy(Qt::NoFocus);
+    notes_->setFixedHeight(kLines * fontMetrics().lineSpacing() + 4);
+    auto* held = new QWidget(notes_);
+    auto* lines = new QVBoxLayout(held);
+    lines->setContentsMargins(0, 0, 0, 0);
+    lines->setSpacing(2);
+    const auto label = [&](const char* name) {
+        auto* made = new QLabel(held);
+        made->setObjectName(QLatin1String(name));
+        made->setWordWrap(true);
+        made->setTextFormat(Qt::PlainText);
+        made->setTextInteractionFlags(Qt::TextSelectableByMouse);
+        lines->addWidget(made);
+        return made;
+    };
+    problem_ = label("text_problem");
+    cost_ = label("text_cost");
+    progress_words_ = label("text_progress_words");
+    lines->addStretch();
+    notes_->setWidget(held);
+    held->setAutoFillBackground(false);
+    notes_->viewport()->setAutoFillBackground(false);
+    below->addWidget(notes_);
 }
 
 QWidget* TextPanel::build_sources() {
@@ -110,19 +141,19 @@ QWidget* TextPanel::build_sources() {
     auto* column = new QVBoxLayout(box);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(4);
-    list_ = named(new QListWidget(box), "text_sources", tr("Texts; the ticked ones are analysed, each as a sequence"));
+    list_ = named(new QListWidget(box), "text_sources", tr("Ticked texts are analyzed, each as one sequence"));
     list_->setMaximumHeight(76);
     text_ = named(new PlainEdit(box), "text_edit", tr("The chosen text"));
-    text_->setPlaceholderText(tr("Type or paste a text, or drop a file here"));
+    text_->setPlaceholderText(tr("Type or paste a text, or drop a file here. Ctrl+Enter runs it."));
     text_->setTabChangesFocus(true);
     text_->setAcceptDrops(false);  // the window takes them: a file is a file, not its name
     text_->setMinimumHeight(52);
-    auto* add_text = named(new QToolButton(box), "text_add", tr("Add a text to type"));
+    auto* add_text = named(new QToolButton(box), "text_add", tr("Add an empty text"));
     add_text->setText(tr("+ Text"));
     auto* add_file = named(new QToolButton(box), "text_add_file", tr("Add a text file"));
     add_file->setText(tr("+ File…"));
     examples_ = named(new QComboBox(box), "text_examples", tr("Add a bundled example"));
-    remove_ = named(new QPushButton(tr("Remove"), box), "text_remove", tr("Take the chosen text off the list"));
+    remove_ = named(new QPushButton(tr("Remove"), box), "text_remove", tr("Remove the chosen text from the list"));
     auto* row = new QHBoxLayout;
     row->addWidget(add_text);
     row->addWidget(add_file);
@@ -132,7 +163,7 @@ QWidget* TextPanel::build_sources() {
     column->addWidget(list_);
     column->addWidget(text_, 1);
     pair_shown_ = named(new QToolButton(box), "text_pair_shown",
-                        tr("A second text: each text becomes a pair with it, as the tokenizer joins them"));
+                        tr("Join each text with a second one, as the tokenizer joins pairs"));
     pair_shown_->setText(tr("Second text (pair)"));
     pair_shown_->setCheckable(true);
     pair_shown_->setAutoRaise(true);
@@ -146,11 +177,6 @@ QWidget* TextPanel::build_sources() {
     pair_->hide();
     column->addWidget(pair_shown_);
     column->addWidget(pair_);
-    target_label_ = new QLabel(tr("The decoder reads"), box);
-    target_ = named(new QLineEdit(box), "text_target", tr("What the decoder of an encoder-decoder reads"));
-    target_->setPlaceholderText(tr("nothing but its start token"));
-    column->addWidget(target_label_);
-    column->addWidget(target_);
 
     connect(list_, &QListWidget::currentRowChanged, this, &TextPanel::show_source);
     connect(list_, &QListWidget::itemChanged, this, &TextPanel::take_tick);
@@ -163,15 +189,13 @@ QWidget* TextPanel::build_sources() {
     connect(add_file, &QToolButton::clicked, this, &TextPanel::ask_file);
     connect(examples_, &QComboBox::activated, this, [this](int index) {
         if (index <= 0) return;
-        add_source({TextSource::Kind::example, examples_->itemText(index)});
+        take_source({TextSource::Kind::example, examples_->itemText(index)});
         examples_->setCurrentIndex(0);
-        touch();
     });
     connect(remove_, &QPushButton::clicked, this, &TextPanel::remove_source);
-    connect(target_, &QLineEdit::textChanged, this, &TextPanel::touch);
     connect(pair_, &QPlainTextEdit::textChanged, this, &TextPanel::touch);
     connect(pair_, &PlainEdit::too_long, this, [this](const QString&, qsizetype characters) {
-        problem_->setText(tr("[second text] expected at most %1; found %2, which were not taken")
+        problem_->setText(tr("[second text] expected at most %1; found %2. Nothing was pasted.")
                               .arg(characters_in_words(pair_->most()), characters_in_words(characters)));
         problem_->show();
         Q_EMIT refused(problem_->text());
@@ -191,7 +215,8 @@ QWidget* TextPanel::build_options() {
     grid->setVerticalSpacing(3);
     first_ = named(new QComboBox(box), "text_first", tr("The token before the text"));
     first_->addItems({tr("as the tokenizer does"), tr("yes"), tr("no")});
-    length_ = named(new QSpinBox(box), "text_length", tr("Keep so many tokens of each text"));
+    length_ = named(new QSpinBox(box), "text_length",
+                    tr("Tokens kept of each text. Without a number: all that the model has positions for"));
     length_->setRange(0, 1 << 24);
     length_->setSpecialValueText(tr("all"));
     length_->setSingleStep(64);
@@ -200,42 +225,48 @@ QWidget* TextPanel::build_options() {
         connect(check, &QCheckBox::toggled, this, &TextPanel::touch);
         return check;
     };
-    segment_ = named(new QSpinBox(box), "text_segment", tr("Read each sequence in segments of so many tokens"));
+    segment_ = named(new QSpinBox(box), "text_segment", tr("Read each sequence in segments of this many tokens"));
     segment_->setRange(0, 1 << 24);
     segment_->setSpecialValueText(tr("one"));
     segment_->setSingleStep(64);
-    memory_ = named(new QSpinBox(box), "text_memory", tr("So many tokens before its segment are seen"));
+    memory_ = named(new QSpinBox(box), "text_memory", tr("Tokens before its segment that a query sees"));
     memory_->setRange(-1, 1 << 24);
     memory_->setValue(-1);
     memory_->setSpecialValueText(tr("the model's"));
-    windows_ = option("text_windows", tr("as windows"), tr("Cut long texts into windows of that many tokens instead"));
-    chat_ =
-        option("text_chat", tr("Chat template"), tr("The text as a user's message in the checkpoint's chat template"));
+    windows_ = option("text_windows", tr("as windows"), tr("Cut long texts into windows of this length instead"));
+    chat_ = option("text_chat", tr("Chat template"),
+                   tr("Put the text into the checkpoint's chat template, as a user's message"));
     repeat_ = option("text_repeat", tr("Repeated token"),
-                     tr("Probe: every token becomes the text's first one (Lazy Attention)"));
+                     tr("Replace every token by the text's first one (a probe of Lazy Attention)"));
     beyond_ = option("text_beyond", tr("Beyond trained positions"),
-                     tr("Let models without a table of positions run past their limit; figures mark it"));
-    maps_ = option("text_maps", tr("Maps"), tr("Keep what maps are computed from: queries, keys, row constants"));
-    states_ = option("text_states", tr("States"), tr("Keep norms and variances of q, k, v and hidden states"));
-    logits_ = option("text_logits", tr("Logits"), tr("Keep the logits over the vocabulary: large"));
-    experts_ = option("text_experts", tr("Experts"), tr("Keep which experts took a token, and with which weight"));
+                     tr("Run past the trained length, where the model has no table of positions; figures mark it"));
+    maps_ = option("text_maps", tr("Maps"), tr("Record queries, keys and row constants, from which maps are computed"));
+    states_ = option("text_states", tr("States"),
+                     tr("Record norms and variances of queries, keys, values and hidden states"));
+    logits_ = option("text_logits", tr("Logits"), tr("Record the logits over the vocabulary (large files)"));
+    experts_ = option("text_experts", tr("Experts"), tr("Record which experts process a token, and their weights"));
     implicit_ = option("text_implicit", tr("Implicit"),
-                       tr("Keep the matrices that recurrent layers multiply their values by: grows with the square "
-                          "of the length"));
+                       tr("Record the implicit matrices of recurrent layers; the file grows with the square of the "
+                          "length"));
     maps_->setChecked(true);
     grid->addWidget(new QLabel(tr("First token"), box), 0, 0);
     grid->addWidget(first_, 0, 1, 1, 2);
     grid->addWidget(new QLabel(tr("Length"), box), 1, 0);
     grid->addWidget(length_, 1, 1);
     grid->addWidget(windows_, 1, 2);
-    grid->addWidget(new QLabel(tr("Record"), box), 2, 0);
-    auto* record = new QHBoxLayout;
-    for (QCheckBox* check : {maps_, states_, logits_, experts_, implicit_}) record->addWidget(check);
-    record->addStretch();
-    grid->addLayout(record, 2, 1, 1, 2);
-    grid->addWidget(repeat_, 3, 0, 1, 2);
-    grid->addWidget(chat_, 3, 2);
-    grid->addWidget(beyond_, 4, 0, 1, 3);
+    grid->addWidget(repeat_, 2, 0, 1, 2);
+    grid->addWidget(beyond_, 3, 0, 1, 3);
+    grid->addWidget(new QLabel(tr("Record"), box), 4, 0);
+    const auto side_by_side = [](std::initializer_list<QWidget*> some) {
+        auto* row = new QHBoxLayout;
+        for (QWidget* one : some) row->addWidget(one);
+        row->addStretch();
+        return row;
+    };
+    grid->addLayout(side_by_side({maps_, states_, logits_}), 4, 1, 1, 2);
+    // Choices of some models come last: another model moves none of those above.
+    grid->addLayout(side_by_side({experts_, implicit_}), 5, 1, 1, 2);
+    grid->addWidget(chat_, 6, 0, 1, 3);
     segments_ = new QWidget(box);
     auto* segments = new QHBoxLayout(segments_);
     segments->setContentsMargins(0, 0, 0, 0);
@@ -247,10 +278,19 @@ QWidget* TextPanel::build_options() {
         connect(spin, &QSpinBox::valueChanged, this, &TextPanel::touch);
     }
     segments_->hide();
-    grid->addWidget(segments_, 5, 0, 1, 3);
+    grid->addWidget(segments_, 7, 0, 1, 3);
+    target_label_ = new QLabel(tr("Decoder input"), box);
+    target_ = named(new QLineEdit(box), "text_target", tr("Text that the decoder of an encoder-decoder reads"));
+    target_->setPlaceholderText(tr("only its start token"));
+    grid->addWidget(target_label_, 8, 0);
+    grid->addWidget(target_, 8, 1, 1, 2);
+    connect(target_, &QLineEdit::textChanged, this, &TextPanel::touch);
     grid->setColumnStretch(1, 1);
     connect(first_, &QComboBox::currentIndexChanged, this, &TextPanel::touch);
-    connect(length_, &QSpinBox::valueChanged, this, &TextPanel::touch);
+    connect(length_, &QSpinBox::valueChanged, this, [this] {
+        if (!filling_ && card()) length_of_ = card()->id;
+        touch();
+    });
     return box;
 }
 

@@ -35,7 +35,7 @@ void check(const FigureStyle& style) {
            style.font_points);
     if (figures::find_colour_map(style.sequential_map) == nullptr ||
         figures::find_colour_map(style.diverging_map) == nullptr) {
-        throw Error(ErrorCode::usage, "figure colours", "expected a colour map of list colour-maps",
+        throw Error(ErrorCode::usage, "figure colors", "expected a color map of list color-maps",
                     "found " + escaped(style.sequential_map) + ", " + escaped(style.diverging_map));
     }
     demand(style.dpi >= 20 && style.dpi <= 2400, "figure resolution", "expected 20 to 2400 dpi", style.dpi);

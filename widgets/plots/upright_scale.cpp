@@ -17,7 +17,7 @@ constexpr double kUnitsPerPixel = kUnitsPerInch / 96.0, kTickPoints = 9;
 
 UprightScale::UprightScale(QWidget* parent) : QWidget(parent), theme_(make_theme(false)) {
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Expanding);
-    setAccessibleName(tr("Colour scale"));
+    setAccessibleName(tr("Color scale"));
 }
 
 void UprightScale::set_look(const figures::ColourScale& scale, const Theme& theme) {

@@ -31,7 +31,7 @@ QString scale_name(figures::ScaleKind kind) {
 
 ColourKey::ColourKey(QWidget* parent) : QWidget(parent), theme_(make_theme(false)) {
     setObjectName(QStringLiteral("colour_key"));
-    setAccessibleName(tr("Colour scale"));
+    setAccessibleName(tr("Color scale"));
 }
 
 void ColourKey::set_scale(const figures::ColourScale& scale, const Theme& theme) {

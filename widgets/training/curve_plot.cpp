@@ -56,7 +56,7 @@ CurvePlot::CurvePlot(QWidget* parent) : QWidget(parent), theme_(make_theme(false
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
-    setToolTip(tr("Drag: move · Wheel: zoom · Double click: all · ← →: read"));
+    setToolTip(tr("Drag moves · Wheel zooms · Double click shows all · ← → read values"));
 }
 
 void CurvePlot::renew() {

@@ -88,7 +88,7 @@ JobEditor::JobEditor(JobDraft* draft, QWidget* parent)
       theme_(make_theme(false)) {
     text_->setObjectName(QStringLiteral("job_text"));
     text_->setAccessibleName(tr("The job as TOML"));
-    text_->setToolTip(tr("The job as TOML: what is typed here is in the form, and the other way round"));
+    text_->setToolTip(tr("The job as TOML. The text and the form show the same job"));
     text_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     text_->setLineWrapMode(QPlainTextEdit::NoWrap);
     text_->setTabChangesFocus(true);
@@ -109,7 +109,7 @@ JobEditor::JobEditor(JobDraft* draft, QWidget* parent)
         if (!following_) soon_.start();
     });
     connect(text_, &PlainEdit::too_long, this, [this](const QString&, qsizetype characters) {
-        problem_->setText(tr("[job] expected at most %1; found %2 with what was pasted, of which nothing was taken")
+        problem_->setText(tr("[job] expected at most %1; found %2. Nothing was pasted.")
                               .arg(characters_in_words(text_->most()), QLocale::c().toString(characters)));
         problem_->show();
     });

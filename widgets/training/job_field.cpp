@@ -286,12 +286,6 @@ void JobField::choose_files(bool folder) {
 
 bool JobField::eventFilter(QObject* object, QEvent* event) {
     if (event->type() == QEvent::FocusIn) Q_EMIT entered();
-    // A wheel over a box scrolls the form, and changes only what has the focus.
-    if (event->type() == QEvent::Wheel && combo_ && !combo_->hasFocus() &&
-        !(combo_->isEditable() && combo_->lineEdit()->hasFocus())) {
-        event->ignore();
-        return true;
-    }
     return QWidget::eventFilter(object, event);
 }
 

@@ -52,16 +52,16 @@ JobForm::JobForm(JobDraft* draft, QWidget* parent)
       draft_(draft),
       find_(new QLineEdit(this)),
       scroll_(new QScrollArea(this)),
-      none_(new QLabel(tr("No key is called so"), this)),
+      none_(new QLabel(tr("No key has this name"), this)),
       all_box_(new QCheckBox(tr("All keys"), this)) {
     find_->setObjectName(QStringLiteral("job_find"));
     find_->setAccessibleName(tr("Find a key"));
     find_->setPlaceholderText(tr("Find a key"));
-    find_->setToolTip(tr("Shows the keys whose name or help has these words"));
+    find_->setToolTip(tr("Show the keys whose name or help has these words"));
     find_->setClearButtonEnabled(true);
     all_box_->setObjectName(QStringLiteral("job_all"));
     all_box_->setAccessibleName(tr("All keys"));
-    all_box_->setToolTip(tr("Also the keys that few jobs change"));
+    all_box_->setToolTip(tr("Show also the keys that few jobs change"));
     auto* head = new QHBoxLayout;
     head->addWidget(find_, 1);
     head->addWidget(all_box_);

@@ -63,7 +63,7 @@ private:
 LayerColumn::LayerColumn(QWidget* parent) : QListWidget(parent), theme_(make_theme(false)) {
     setObjectName(QStringLiteral("layers"));
     setAccessibleName(tr("Layers and their mixers"));
-    setToolTip(tr("Click: the next mixer · Drag: fill · Shift, Ctrl: choose several · 1 to 7: give a mixer"));
+    setToolTip(tr("Click sets the next mixer · Drag fills · Shift or Ctrl choose several · 1 to 7 set a mixer"));
     setItemDelegate(new Painter(this));
     setSelectionMode(ExtendedSelection);
     setFrameShape(NoFrame);

@@ -110,7 +110,7 @@ NumberTable::NumberTable(QWidget* parent)
     : QTableView(parent), model_(new NumberTableModel(this)), sorted_(new Sorted(this)) {
     setObjectName(QStringLiteral("numbers"));
     setAccessibleName(tr("The numbers of the figure"));
-    setToolTip(tr("The numbers of the figure; Ctrl+C copies the chosen rows, or all"));
+    setToolTip(tr("Numbers of the figure. Ctrl+C copies the selected rows, or all"));
     sorted_->setSourceModel(model_);
     sorted_->setSortRole(NumberTableModel::kSortRole);
     setModel(sorted_);
@@ -127,7 +127,7 @@ NumberTable::NumberTable(QWidget* parent)
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
     horizontalHeader()->setHighlightSections(false);
     horizontalHeader()->setResizeContentsPrecision(kMeasuredRows);
-    auto* copy_them = new QAction(tr("Copy the chosen rows, or all"), this);
+    auto* copy_them = new QAction(tr("Copy the selected rows, or all"), this);
     copy_them->setObjectName(QStringLiteral("numbers_copy"));
     addAction(copy_them);
     setContextMenuPolicy(Qt::ActionsContextMenu);

@@ -80,7 +80,7 @@ QWidget* RunBar::build_state() {
     state_->setAutoFillBackground(true);
     progress_ = new QProgressBar(box);
     progress_->setObjectName(QStringLiteral("run_progress"));
-    progress_->setAccessibleName(tr("How far the run is"));
+    progress_->setAccessibleName(tr("Progress of the run"));
     progress_->setRange(0, 1000);
     QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     policy.setRetainSizeWhenHidden(true);
@@ -106,14 +106,14 @@ QWidget* RunBar::build_buttons() {
         made->setMenu(new QMenu(made));
         return made;
     };
-    pause_ = button("run_pause", tr("Pause"), tr("After the step that is under way; the process stays"));
-    resume_ = button("run_resume", tr("Resume"), tr("Goes on where it is"));
-    stop_ = button("run_stop", tr("Stop"), tr("With a snapshot, from which it can be resumed"));
-    snapshot_ = button("run_snapshot", tr("Snapshot"), tr("Writes a checkpoint now"));
-    evaluate_ = button("run_evaluate", tr("Evaluate"), tr("Measures the held-out loss now"));
-    fork_ = menu("run_fork", tr("Fork"), tr("A new job that goes on from a snapshot's weights"));
+    pause_ = button("run_pause", tr("Pause"), tr("Pause after the current step; the process stays"));
+    resume_ = button("run_resume", tr("Resume"), tr("Continue"));
+    stop_ = button("run_stop", tr("Stop"), tr("Stop with a snapshot, from which it can be resumed"));
+    snapshot_ = button("run_snapshot", tr("Snapshot"), tr("Write a checkpoint now"));
+    evaluate_ = button("run_evaluate", tr("Evaluate"), tr("Measure the held-out loss now"));
+    fork_ = menu("run_fork", tr("Fork"), tr("Start a new job from a snapshot's weights"));
     analyse_ =
-        menu("run_analyse", tr("Analyse"), tr("Runs the text panel's text through a snapshot and opens the analysis"));
+        menu("run_analyse", tr("Analyze"), tr("Run the text panel's text through a snapshot and open the analysis"));
     row->addWidget(build_rate(box));
     const auto wish = [this](const char* action) {
         if (const Run* run = shelf_->current()) Q_EMIT shelf_->control_wanted(run->id, QLatin1String(action), {});
@@ -139,7 +139,7 @@ QWidget* RunBar::build_rate(QWidget* parent) {
     rate_ = new QSlider(Qt::Horizontal, rate_box_);
     rate_->setObjectName(QStringLiteral("run_rate_slider"));
     rate_->setAccessibleName(tr("Learning rate"));
-    rate_->setToolTip(tr("The schedule's peak, from a tenth of what it is to ten times that; given when let go"));
+    rate_->setToolTip(tr("The schedule's peak rate, from a tenth to ten times its value; applied on release"));
     rate_->setRange(-kSteps, kSteps);
     rate_->setFixedWidth(130);
     rate_words_ = new QLabel(rate_box_);
@@ -188,7 +188,7 @@ void RunBar::refresh(const Theme& theme) {
                          : tr(" · step %1").arg(record.last_step());
     if (const auto left = record.seconds_left(); left && status == RunStatus::running)
         words += tr(" · %1 left").arg(time_words(*left));
-    if (!run->waiting.isEmpty()) words += tr(" · asked: %1").arg(run->waiting.join(QStringLiteral(", ")));
+    if (!run->waiting.isEmpty()) words += tr(" · requested: %1").arg(run->waiting.join(QStringLiteral(", ")));
     state_->setText(words);
     const bool bad = status == RunStatus::failed || status == RunStatus::interrupted || !run->failure.isEmpty();
     QColor ground = bad ? theme.accent : status == RunStatus::running ? theme.categorical(2) : theme.categorical(0);
@@ -200,8 +200,7 @@ void RunBar::refresh(const Theme& theme) {
     state_->setPalette(colours);
     progress_->setVisible(planned > 0);
     if (planned > 0)
-        progress_->setValue(
-            static_cast<int>(1000.0 * static_cast<double>(record.last_step()) / static_cast<double>(planned)));
+        progress_->setValue(static_cast<int>(1000.0 * record.share_done()));
     const bool alive = run->alive();
     pause_->setEnabled(status == RunStatus::running);
     const bool again = status == RunStatus::stopped || status == RunStatus::interrupted || status == RunStatus::failed;

@@ -79,7 +79,7 @@ QWidget* RunPlots::make_bar() {
     auto* row = new FlowLayout(bar);
     axis_ = new QComboBox(bar);
     axis_->setObjectName(QStringLiteral("run_axis"));
-    axis_->setAccessibleName(tr("What curves go along"));
+    axis_->setAccessibleName(tr("Axis of the curves"));
     axis_->setToolTip(axis_->accessibleName());
     axis_->addItem(tr("by step"), QStringLiteral("step"));
     axis_->addItem(tr("by tokens"), QStringLiteral("tokens"));
@@ -87,7 +87,7 @@ QWidget* RunPlots::make_bar() {
     smoothing_ = new QSlider(Qt::Horizontal, bar);
     smoothing_->setObjectName(QStringLiteral("run_smoothing"));
     smoothing_->setAccessibleName(tr("Smoothing"));
-    smoothing_->setToolTip(tr("Weight of older values in the running mean; the values themselves stay, faint"));
+    smoothing_->setToolTip(tr("Weight of older values in the running mean. The raw values stay visible, faint"));
     smoothing_->setRange(0, static_cast<int>(kSmoothings.size()) - 1);
     smoothing_->setValue(3);
     smoothing_->setPageStep(1);
@@ -97,11 +97,11 @@ QWidget* RunPlots::make_bar() {
     log_ = new QCheckBox(tr("log loss"), bar);
     log_->setObjectName(QStringLiteral("run_log"));
     log_->setAccessibleName(tr("Logarithmic loss"));
-    log_->setToolTip(tr("Both axes of the loss logarithmic: power laws become lines"));
+    log_->setToolTip(tr("Make both axes of the loss logarithmic: power laws become straight lines"));
     perplexity_ = new QCheckBox(tr("perplexity"), bar);
     perplexity_->setObjectName(QStringLiteral("run_perplexity"));
     perplexity_->setAccessibleName(tr("Perplexity instead of loss"));
-    perplexity_->setToolTip(tr("exp of the loss: among how many tokens, equally likely, the model is undecided"));
+    perplexity_->setToolTip(tr("Perplexity: exp(loss)"));
     for (QWidget* one : std::initializer_list<QWidget*>{axis_, smoothing_, smoothing_words_, log_, perplexity_})
         row->addWidget(one);
     const auto words = [this] {

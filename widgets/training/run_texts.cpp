@@ -68,8 +68,8 @@ RunTexts::RunTexts(RunShelf* shelf, QWidget* parent)
     : QTabWidget(parent),
       shelf_(shelf),
       samples_(reader(this, "run_samples", tr("Texts that the model wrote"),
-                      tr("The model writes a text every so many steps (sample.every); none yet"))),
-      log_(reader(this, "run_log_text", tr("Log of the run"), tr("Nothing has happened yet"))),
+                      tr("No texts yet. The model writes one every sample.every steps"))),
+      log_(reader(this, "run_log_text", tr("Log of the run"), tr("No messages yet"))),
       job_(reader(this, "run_job", tr("The job of this run"), tr("The run has not begun"))),
       snapshots_(new QTableWidget(this)) {
     setObjectName(QStringLiteral("run_texts"));
@@ -133,7 +133,7 @@ void RunTexts::show_samples(const Run& run, const Theme& theme) {
         if (shown_samples_ == 0) {
             first_sample_ = shown_samples_ = std::max(older, all - std::min(all, kMostSamples));
             if (first_sample_ > 0)
-                append(samples_, tr("… %1 texts before; the run's files have them").arg(first_sample_), theme.muted);
+                append(samples_, tr("… %1 earlier texts are in the run's files").arg(first_sample_), theme.muted);
         }
         for (; shown_samples_ < all; ++shown_samples_) {
             const auto& sample = samples[shown_samples_ - older];
@@ -196,9 +196,9 @@ void RunTexts::show_snapshots(const Run& run) {
             connect(made, &QPushButton::clicked, this, act);
             snapshots_->setCellWidget(row, column, made);
         };
-        button(3, tr("Analyse"), tr("Analyse the snapshot of step %1").arg(snapshot->step),
+        button(3, tr("Analyze"), tr("Analyze the snapshot of step %1").arg(snapshot->step),
                [this, id = run.id, name] { Q_EMIT shelf_->analyse_wanted(id, name); });
-        button(4, tr("Fork"), tr("A new job from the snapshot of step %1").arg(snapshot->step),
+        button(4, tr("Fork"), tr("Start a new job from the snapshot of step %1").arg(snapshot->step),
                [this, id = run.id, name] { Q_EMIT shelf_->fork_wanted(id, name); });
     }
     snapshots_->resizeColumnsToContents();

@@ -11,7 +11,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kLeft = 30, kTop = 16;  ///< room for numbers
+constexpr int kLeast = 30, kTop = 16;  ///< room for labels of rows and columns
 
 }  // namespace
 
@@ -23,11 +23,19 @@ ThumbnailWall::ThumbnailWall(QWidget* parent) : QWidget(parent), theme_(make_the
     setAccessibleName(tr("Maps of all heads at this step"));
 }
 
-void ThumbnailWall::set(const QImage& wall, std::int64_t sites, std::int64_t heads, const QString& note) {
+void ThumbnailWall::set(const QImage& wall, const QStringList& labels, const QStringList& titles, std::int64_t heads,
+                        const QString& note) {
     wall_ = wall;
-    sites_ = sites;
+    if (labels != labels_) {
+        const QFontMetrics metrics(small_font());
+        left_ = kLeast;
+        for (const QString& label : labels) left_ = std::max(left_, metrics.horizontalAdvance(label) + 8);
+    }
+    labels_ = labels;
+    titles_ = titles;
     heads_ = heads;
     note_ = note;
+    setAccessibleDescription(head_words(site_, head_));
     update();
 }
 
@@ -35,8 +43,18 @@ void ThumbnailWall::set_chosen(std::int64_t site, std::int64_t head) {
     if (site == site_ && head == head_) return;
     site_ = site;
     head_ = head;
-    setAccessibleDescription(tr("layer %1, head %2").arg(site).arg(head));
+    setAccessibleDescription(head_words(site, head));
     update();
+}
+
+QString ThumbnailWall::head_words(std::int64_t site, std::int64_t head) const {
+    return site < titles_.size() ? tr("%1, head %2").arg(titles_[site]).arg(head) : QString();
+}
+
+QFont ThumbnailWall::small_font() const {
+    QFont small = font();
+    small.setPointSizeF(std::max(6.5, small.pointSizeF() * 0.82));
+    return small;
 }
 
 void ThumbnailWall::set_theme(const Theme& theme) {
@@ -45,20 +63,19 @@ void ThumbnailWall::set_theme(const Theme& theme) {
 }
 
 QSize ThumbnailWall::room() const {
-    return (QSizeF(width() - kLeft - 2, height() - kTop - 2) * devicePixelRatioF()).toSize().expandedTo({8, 8});
+    return (QSizeF(width() - left_ - 2, height() - kTop - 2) * devicePixelRatioF()).toSize().expandedTo({8, 8});
 }
 
 QRectF ThumbnailWall::area() const {
     QSizeF size = QSizeF(wall_.size()) / devicePixelRatioF();
-    size = size.boundedTo(QSizeF(width() - kLeft, height() - kTop));
-    return {QPointF(kLeft, kTop), size};
+    size = size.boundedTo(QSizeF(width() - left_, height() - kTop));
+    return {QPointF(left_, kTop), size};
 }
 
 void ThumbnailWall::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.fillRect(rect(), theme_.background);
-    QFont small = font();
-    small.setPointSizeF(std::max(6.5, small.pointSizeF() * 0.82));
+    const QFont small = small_font();
     painter.setFont(small);
     painter.setPen(theme_.muted);
     if (wall_.isNull()) {
@@ -70,17 +87,17 @@ void ThumbnailWall::paintEvent(QPaintEvent*) {
     painter.drawImage(area, wall_);
     const QFontMetricsF metrics(small);
     double until = -1;
-    for (std::int64_t s = 0; s < sites_; ++s) {
-        const QRectF tile = wall_tile(area, sites_, heads_, s, 0);
+    for (std::int64_t s = 0; s < sites(); ++s) {
+        const QRectF tile = wall_tile(area, sites(), heads_, s, 0);
         if (tile.center().y() - metrics.height() / 2 < until) continue;
         until = tile.center().y() + metrics.height() / 2;
         painter.setPen(s == site_ ? theme_.text : theme_.muted);
-        painter.drawText(QRectF(0, tile.center().y() - 10, kLeft - 5, 20), Qt::AlignRight | Qt::AlignVCenter,
-                         QString::number(s));
+        painter.drawText(QRectF(0, tile.center().y() - 10, left_ - 5, 20), Qt::AlignRight | Qt::AlignVCenter,
+                         labels_[s]);
     }
     until = -1;
     for (std::int64_t h = 0; h < heads_; ++h) {
-        const QRectF tile = wall_tile(area, sites_, heads_, 0, h);
+        const QRectF tile = wall_tile(area, sites(), heads_, 0, h);
         const QString text = QString::number(h);
         const double half = metrics.horizontalAdvance(text) / 2;
         if (tile.center().x() - half < until) continue;
@@ -88,20 +105,20 @@ void ThumbnailWall::paintEvent(QPaintEvent*) {
         painter.setPen(h == head_ ? theme_.text : theme_.muted);
         painter.drawText(QRectF(tile.center().x() - 20, 0, 40, kTop - 2), Qt::AlignHCenter | Qt::AlignBottom, text);
     }
-    if (site_ < sites_ && head_ < heads_) {
+    if (site_ < sites() && head_ < heads_) {
         painter.setRenderHint(QPainter::Antialiasing);
         painter.setPen(QPen(theme_.accent, 2));
         painter.setBrush(Qt::NoBrush);
-        painter.drawRect(wall_tile(area, sites_, heads_, site_, head_).adjusted(-1, -1, 1, 1));
+        painter.drawRect(wall_tile(area, sites(), heads_, site_, head_).adjusted(-1, -1, 1, 1));
     }
 }
 
 bool ThumbnailWall::find(const QPointF& place, std::int64_t& site, std::int64_t& head) const {
     if (wall_.isNull()) return false;
     const QRectF area = this->area();
-    for (site = 0; site < sites_; ++site)
+    for (site = 0; site < sites(); ++site)
         for (head = 0; head < heads_; ++head)
-            if (wall_tile(area, sites_, heads_, site, head).adjusted(-1, -1, 1, 1).contains(place)) return true;
+            if (wall_tile(area, sites(), heads_, site, head).adjusted(-1, -1, 1, 1).contains(place)) return true;
     return false;
 }
 
@@ -112,7 +129,7 @@ void ThumbnailWall::mousePressEvent(QMouseEvent* event) {
 
 void ThumbnailWall::mouseMoveEvent(QMouseEvent* event) {
     std::int64_t site = 0, head = 0;
-    setToolTip(find(event->position(), site, head) ? tr("layer %1, head %2").arg(site).arg(head) : QString());
+    setToolTip(find(event->position(), site, head) ? head_words(site, head) : QString());
 }
 
 void ThumbnailWall::keyPressEvent(QKeyEvent* event) {
@@ -134,8 +151,8 @@ void ThumbnailWall::keyPressEvent(QKeyEvent* event) {
             QWidget::keyPressEvent(event);
             return;
     }
-    if (sites_ > 0 && heads_ > 0)
-        Q_EMIT chosen(std::clamp<qint64>(site, 0, sites_ - 1), std::clamp<qint64>(head, 0, heads_ - 1));
+    if (sites() > 0 && heads_ > 0)
+        Q_EMIT chosen(std::clamp<qint64>(site, 0, sites() - 1), std::clamp<qint64>(head, 0, heads_ - 1));
 }
 
 void ThumbnailWall::resizeEvent(QResizeEvent* event) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QImage>
+#include <QStringList>
 #include <QWidget>
 
 #include "widgets/theme.h"
@@ -13,8 +14,9 @@ class ThumbnailWall : public QWidget {
     Q_OBJECT
 public:
     explicit ThumbnailWall(QWidget* parent = nullptr);
-    /// Null: `note` in its place.
-    void set(const QImage& wall, std::int64_t sites, std::int64_t heads, const QString& note);
+    /// `labels` and `titles` name the sites, in rows and in tool tips. Null image: draws `note` instead.
+    void set(const QImage& wall, const QStringList& labels, const QStringList& titles, std::int64_t heads,
+             const QString& note);
     void set_chosen(std::int64_t site, std::int64_t head);
     void set_theme(const Theme& theme);
     /// Pixels that a picture may take.
@@ -37,8 +39,14 @@ private:
     QRectF area() const;
     bool find(const QPointF& place, std::int64_t& site, std::int64_t& head) const;
 
+    QString head_words(std::int64_t site, std::int64_t head) const;
+    QFont small_font() const;
+    std::int64_t sites() const { return labels_.size(); }
+
     QImage wall_;
-    std::int64_t sites_ = 0, heads_ = 0, site_ = 0, head_ = 0;
+    QStringList labels_, titles_;
+    int left_ = 30;  ///< pixels that the labels take
+    std::int64_t heads_ = 0, site_ = 0, head_ = 0;
     QString note_;
     Theme theme_;
 };

@@ -2,6 +2,7 @@
 #include <QComboBox>
 #include <QStringList>
 
+#include "widgets/desk/presence.h"
 #include "widgets/views/recipe_view.h"
 #include "widgets/views/views.h"
 
@@ -13,7 +14,7 @@ class BiasView final : public RecipeView {
 public:
     BiasView(Desk* desk, QWidget* parent) : RecipeView(desk, "bias", parent) {
         of_ = add_choice(
-            "of", tr("What is shown"), tr("Every layer, the selected one, or the selected head in each"),
+            "of", tr("Layers shown"), tr("Every layer, the selected one, or the selected head in each"),
             {{"layers", tr("All layers")}, {"layer", tr("The selected layer")}, {"head", tr("One head by layer")}});
         distance_ = add_choice("distance", tr("Distance"), tr("The axis of distances"),
                                {{"logarithmic", tr("Logarithmic")}, {"linear", tr("Linear")}});
@@ -22,11 +23,9 @@ public:
 protected:
     bool missing() override {
         if (has_biases(*study())) return false;
-        show_notice(
-            tr("No bias by distance"),
-            tr("Scores of Lazy Attention have a learned bias for each distance of query and key, those of ALiBi a "
-               "slope, those of T5 one of a few buckets. This model's scores have none, or the analysis was made "
-               "before they were kept."));
+        show_notice(tr("No bias by distance"),
+                    tr("Lazy Attention learns a bias for each distance between query and key, ALiBi has a slope, T5 a "
+                       "few buckets. This model has none of these, or an older version made the analysis."));
         return true;
     }
 
@@ -72,7 +71,7 @@ protected:
     }
 
     QString words(const figures::FigureData&) const override {
-        return tr("Above 0: scores at that distance are raised · click a curve: choose its head");
+        return tr("Above 0 raises the scores at that distance · Click a curve to choose its head");
     }
 
 private:
@@ -96,7 +95,11 @@ private:
 
 }  // namespace
 
-extern const ViewKind kBias{"bias", "Bias", "What is added to scores by the distance of query and key",
-                            [](Desk* desk, QWidget* parent) -> View* { return new BiasView(desk, parent); }};
+extern const ViewKind kBias{"bias",
+                            "Bias",
+                            "What is added to scores by the distance of query and key",
+                            [](Desk* desk, QWidget* parent) -> View* { return new BiasView(desk, parent); },
+                            ViewGroup::layers,
+                            with_biases};
 
 }  // namespace headscope::widgets

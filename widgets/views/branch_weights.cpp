@@ -2,6 +2,7 @@
 #include <QComboBox>
 #include <QStringList>
 
+#include "widgets/desk/presence.h"
 #include "widgets/views/recipe_view.h"
 #include "widgets/views/views.h"
 
@@ -21,22 +22,21 @@ protected:
     bool missing() override {
         const auto& header = study()->header();
         if (header.type_chunk == 0) {
-            show_notice(tr("No weights of branches"),
-                        tr("Layers of NAtS-L alone weigh softmax against linear attention, token by token. This model "
-                           "has none."));
+            show_notice(tr("No branch weights"), tr("Only NAtS-L layers weigh softmax against linear attention, token "
+                                                    "by token. This model has no such layer."));
             return true;
         }
         if (header.record.branches) return false;
-        show_notice(tr("Weights of the branches were not recorded"),
-                    tr("How much a token takes of either branch is kept only when a run is asked to (--record "
-                       "branch-weights)."),
-                    study()->running() ? QString() : tr("Run again with them"), [this] {
-                        if (!study()) return;
-                        RunWish wish;
-                        wish.study = study()->id();
-                        wish.branches = true;
-                        Q_EMIT desk().run_wanted(wish);
-                    });
+        show_notice(
+            tr("Branch weights were not recorded"),
+            tr("Run again with branch weights to see how much of each branch a token takes (--record branch-weights)."),
+            study()->running() ? QString() : tr("Run again with branch weights"), [this] {
+                if (!study()) return;
+                RunWish wish;
+                wish.study = study()->id();
+                wish.branches = true;
+                Q_EMIT desk().run_wanted(wish);
+            });
         return true;
     }
 
@@ -80,8 +80,8 @@ protected:
 
     QString words(const figures::FigureData&) const override {
         return choice(by_) == QLatin1String("heads")
-                   ? tr("Layer %1 · click a curve: choose its head").arg(shown_layer())
-                   : tr("Click a curve: choose its layer");
+                   ? tr("Layer %1 · Click a curve to choose its head").arg(shown_layer())
+                   : tr("Click a curve to choose its layer");
     }
 
 private:
@@ -106,7 +106,11 @@ private:
 }  // namespace
 
 extern const ViewKind kBranchWeights{
-    "branch_weights", "Branch weights", "How much NAtS-L takes of softmax and of linear attention, token by token",
-    [](Desk* desk, QWidget* parent) -> View* { return new BranchWeightsView(desk, parent); }};
+    "branch_weights",
+    "Branch weights",
+    "How much NAtS-L takes of softmax and of linear attention, token by token",
+    [](Desk* desk, QWidget* parent) -> View* { return new BranchWeightsView(desk, parent); },
+    ViewGroup::text,
+    with_branches};
 
 }  // namespace headscope::widgets

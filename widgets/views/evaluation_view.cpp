@@ -21,7 +21,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kName = 32;    ///< characters of a file or a task in the row of choices
+constexpr int kName = 32;                 ///< characters of a file or a task in the row of choices
 constexpr int kNumbersBesideFrom = 1500;  ///< pixels from which the numbers stand beside the figure
 
 QString cut(const QString& text) {
@@ -87,7 +87,7 @@ void EvaluationView::build() {
     column->addWidget(pointed_);
     connect(picture_, &FigureView::pointed, this, &EvaluationView::say);
     add_command(
-        "evaluation_copy_numbers", tr("Copy the numbers"), {}, tr("The chosen rows of the table, or all"),
+        "evaluation_copy_numbers", tr("Copy the numbers"), {}, tr("Copy the selected rows, or all"),
         [this] { numbers_->copy(); }, [this] { return numbers_->numbers().rowCount() > 0; });
 }
 
@@ -112,15 +112,15 @@ QWidget* EvaluationView::make_bar() {
         });
         return made;
     };
-    task_ = box("evaluation_task", tr("The task whose results are drawn"));
-    metric_ = box("evaluation_metric", tr("What of it is drawn"));
+    task_ = box("evaluation_task", tr("The task to draw"));
+    metric_ = box("evaluation_metric", tr("The metric to draw"));
     // Some recipes draw one task and metric.
     const auto chosen_of = [this](const char* option) {
         return figures::has_option(recipe_, *figures::find_figure_option(option));
     };
     task_->setVisible(chosen_of("task"));
     metric_->setVisible(chosen_of("metric"));
-    if (lengths_) length_ = box("evaluation_length", tr("Tokens of context: of several tasks those that all have"));
+    if (lengths_) length_ = box("evaluation_length", tr("Tokens of context: the lengths that all tasks have"));
     evaluate_ = new QPushButton(bar);
     evaluate_->setObjectName(QStringLiteral("evaluation_evaluate"));
     row->addWidget(evaluate_);
@@ -133,7 +133,7 @@ QWidget* EvaluationView::make_bar() {
     plan_ = new QPushButton(tr("Evaluate…"), bar);
     plan_->setObjectName(QStringLiteral("evaluation_plan"));
     plan_->setAccessibleName(plan_->text());
-    plan_->setToolTip(tr("Asks for models and tasks; in a process of its own"));
+    plan_->setToolTip(tr("Choose models, tasks and data, and evaluate them in a process of its own"));
     row->addWidget(plan_);
     connect(plan_, &QPushButton::clicked, this, [this] { Q_EMIT shelf().plan_wanted(); });
     progress_ = new QLabel(bar);
@@ -153,8 +153,8 @@ void EvaluationView::show_evaluating() {
     evaluate_->setText(busy ? tr("Stop evaluating") : tr("Evaluate the open runs"));
     evaluate_->setAccessibleName(evaluate_->text());
     evaluate_->setToolTip(busy ? shelf().evaluating()
-                               : tr("Perplexity and accuracy of the best snapshot of every open run, on what it held "
-                                    "out, at 1/16 to 1 of the length that it was trained at; in a process of its own"));
+                               : tr("Measure perplexity and accuracy of each open run's best snapshot on its held-out "
+                                    "text, at 1/16 to 1 of its training length, in a process of its own"));
     evaluate_->setVisible(busy || can_evaluate());
     plan_->setVisible(!busy);
     progress_->setVisible(busy);
@@ -168,15 +168,12 @@ void EvaluationView::show_nothing() {
                     [this] { Q_EMIT shelf().evaluate_unwanted(); });
         return;
     }
-    const QString how =
-        tr("Open the file that an evaluation wrote, or drop it onto this window. One is made by\n"
-           "headscope evaluate RUN... --task perplexity --length 16,64,256 -o scores.evaluation.h5");
+    const QString how = tr("Evaluate open models here, or drop a file NAME.evaluation.h5 onto this window.");
     if (can_evaluate())
-        show_notice(tr("No evaluation is open"), how + QLatin1Char('\n') + tr("or here, of the runs that are open."),
-                    tr("Evaluate the open runs"), [this] { Q_EMIT shelf().evaluate_wanted(); });
+        show_notice(tr("No evaluation is open"), how, tr("Evaluate the open runs"),
+                    [this] { Q_EMIT shelf().evaluate_wanted(); });
     else
-        show_notice(tr("No evaluation is open"), how, tr("Open an evaluation…"),
-                    [this] { Q_EMIT shelf().open_wanted(); });
+        show_notice(tr("No evaluation is open"), how, tr("Evaluate models…"), [this] { Q_EMIT shelf().plan_wanted(); });
 }
 
 /// One for each file where there are several.
@@ -204,7 +201,7 @@ void EvaluationView::fill_boxes() {
         boxes_[i]->setText(cut(all[i].name));
         boxes_[i]->setChecked(all[i].shown);
         boxes_[i]->setAccessibleName(tr("Draw %1").arg(all[i].name));
-        boxes_[i]->setToolTip(tr("Draw its results:\n%1").arg(all[i].path));
+        boxes_[i]->setToolTip(tr("Draw the results of\n%1").arg(all[i].path));
     }
     files_->setVisible(wanted > 0);
     files_->updateGeometry();
@@ -244,10 +241,11 @@ void EvaluationView::refresh() {
     wish.options.task = wanted_task_;
     wish.options.metric = wanted_metric_;
     wish.options.length = wanted_length_;
+    choose(wish.options);
     for (const OpenEvaluation& one : shelf().all())
         if (one.shown) wish.records.push_back(one.record);
     if (wish.records.empty()) {
-        failure_->set(tr("Tick a file whose results are to be drawn."));
+        failure_->set(tr("Tick an evaluation to draw its results."));
         picture_->set_figure(nullptr);
         numbers_->set_table(nullptr);
         show_made(nullptr);
@@ -271,7 +269,7 @@ void EvaluationView::draw() {
 
 void EvaluationView::say(const QString& text) {
     const QString words = text.isEmpty() && picture_->figure()
-                              ? tr("Point at a dot for its value · Ctrl+C in the table copies numbers")
+                              ? tr("Point at a dot to read its value · Ctrl+C in the table copies numbers")
                               : text;
     pointed_->setText(words);
     pointed_->setToolTip(words);

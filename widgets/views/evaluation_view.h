@@ -37,6 +37,8 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
     /// What a view has beside figure and numbers is brought up to date here; null: nothing is shown.
     virtual void show_made(const MadeEvaluation* made) { Q_UNUSED(made); }
+    /// Adds the view's own choices to those of task, metric and length.
+    virtual void choose(figures::FigureOptions& options) const { Q_UNUSED(options); }
     /// What is drawn where nothing is chosen.
     virtual QString first_metric() const { return tr("First metric"); }
     virtual QString usual_length() const { return tr("Length of training"); }

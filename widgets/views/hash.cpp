@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/tokenizer/hashed/sample_hash.h"
+#include "widgets/desk/presence.h"
 #include "widgets/mailbox.h"
 #include "widgets/plots/figure_view.h"
 #include "widgets/text/banner.h"
@@ -72,7 +73,7 @@ public:
         if (!reads_text()) return std::nullopt;
         wish.options = text_options();
         wish.studies = {study()->id()};
-        return wish;
+        return named(wish);
     }
 
 private:
@@ -94,8 +95,8 @@ private:
         column->addLayout(tools);
         words_->setObjectName(QStringLiteral("words"));
         words_->setAccessibleName(tr("Words to hash"));
-        words_->setPlaceholderText(tr("Words; none: those of the analysed text"));
-        words_->setToolTip(tr("They are lower-cased and cut as models with a hash embedding do"));
+        words_->setPlaceholderText(tr("Words to hash (empty: those of the analyzed text)"));
+        words_->setToolTip(tr("Words are lower-cased and cut like the input of models with a hash embedding"));
         words_->setClearButtonEnabled(true);
         words_->setMaxLength(kMostTyped);
         words_->setMinimumWidth(kHashFieldWidth);
@@ -105,9 +106,8 @@ private:
             Q_EMIT state_changed();
         });
         models_->setObjectName(QStringLiteral("hash_model"));
-        models_->setAccessibleName(tr("Whose hash"));
-        models_->setToolTip(
-            tr("Bits by the hash of an open model; of the other kind, or without a model, by the program's own"));
+        models_->setAccessibleName(tr("Hash function"));
+        models_->setToolTip(tr("Use the hash of an open model. Without one, the built-in hash is used"));
         models_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
         models_->setMinimumContentsLength(18);
         connect(models_, &QComboBox::activated, this, [this] {
@@ -128,15 +128,13 @@ private:
             pointed_->setText(text.isEmpty() ? hint() : text);
             pointed_->setToolTip(pointed_->text());
         });
-        add_command("hash_type_words", tr("Type words to hash"), {}, tr("The field of the words that are hashed"),
-                    [this] {
-                        words_->setFocus(Qt::ShortcutFocusReason);
-                        words_->selectAll();
-                    });
+        add_command("hash_type_words", tr("Type words to hash"), {}, tr("Go to the field of words"), [this] {
+            words_->setFocus(Qt::ShortcutFocusReason);
+            words_->selectAll();
+        });
         add_command(
-            "hash_words_of_text", tr("Hash the words of the analysed text"), {},
-            tr("In place of those that are typed in"), [this] { words_->clear(); },
-            [this] { return reads_text() && !words_->text().isEmpty(); });
+            "hash_words_of_text", tr("Hash the words of the analyzed text"), {}, tr("Replace the typed words"),
+            [this] { words_->clear(); }, [this] { return reads_text() && !words_->text().isEmpty(); });
     }
 
     void join() {
@@ -236,8 +234,8 @@ private:
 
     QString hint() const {
         if (!picture_->figure() && words_->text().simplified().isEmpty() && !reads_text())
-            return tr("Type some words: their bits, and how alike they are");
-        return tr("Words that share n-grams are alike under LSH, under MD5 by chance alone");
+            return tr("Type some words to see their bits and how similar they are");
+        return tr("Words that share n-grams are similar under LSH; under MD5 only by chance");
     }
 
     TensorSource* source_ = nullptr;
@@ -252,9 +250,21 @@ private:
     Mailbox mailbox_{this};
 };
 
+/// The analysis is of hashed words, or an open model hashes words.
+Presence with_hashes(const Desk& desk) {
+    if (desk.current() && desk.current()->header().hashed()) return Presence::filled;
+    const auto models = desk.tensors() ? desk.tensors()->models() : std::vector<TensorSource::Model>();
+    return filled_if(
+        std::any_of(models.begin(), models.end(), [](const auto& model) { return model.hash != nullptr; }));
+}
+
 }  // namespace
 
-extern const ViewKind kHash{"hash", "Hash", "Bits and code words of typed words, and how alike MD5 and LSH make them",
-                            [](Desk* desk, QWidget* parent) -> View* { return new HashView(desk, parent); }};
+extern const ViewKind kHash{"hash",
+                            "Hash",
+                            "Bits and code words of typed words, and how alike MD5 and LSH make them",
+                            [](Desk* desk, QWidget* parent) -> View* { return new HashView(desk, parent); },
+                            ViewGroup::other,
+                            with_hashes};
 
 }  // namespace headscope::widgets

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QComboBox>
 
+#include "widgets/desk/presence.h"
 #include "widgets/views/recipe_view.h"
 #include "widgets/views/views.h"
 
@@ -11,7 +12,7 @@ namespace {
 class HeadEmbeddingsView final : public RecipeView {
 public:
     HeadEmbeddingsView(Desk* desk, QWidget* parent) : RecipeView(desk, "head-embeddings", parent) {
-        of_ = add_choice("of", tr("What is shown"),
+        of_ = add_choice("of", tr("Layers shown"),
                          tr("Norms and cosines of every layer, or the cosines of the selected one"),
                          {{"layers", tr("All layers")}, {"layer", tr("The selected layer")}});
     }
@@ -20,8 +21,8 @@ protected:
     bool missing() override {
         if (embeds(*study())) return false;
         show_notice(tr("No head embeddings"),
-                    tr("Heads of mhe_add and mhe_mul share their maps and differ by an embedding each. This model's "
-                       "heads have maps of their own, or the analysis was made before embeddings were kept."));
+                    tr("Heads of mhe_add and mhe_mul share their maps and differ by one embedding each. This model has "
+                       "no such layer, or an older version made the analysis."));
         return true;
     }
 
@@ -61,9 +62,9 @@ protected:
     }
 
     QString words(const figures::FigureData&) const override {
-        return one_layer() ? tr("Cosine 1: two heads have embeddings of one direction · click: choose a head")
-                           : tr("Cosine 1: two heads have embeddings of one direction · click: choose a layer or a "
-                                "head");
+        return one_layer()
+                   ? tr("Cosine 1: both embeddings have the same direction · Click to choose a head")
+                   : tr("Cosine 1: both embeddings have the same direction · Click to choose a layer or a head");
     }
 
 private:
@@ -77,7 +78,11 @@ private:
 }  // namespace
 
 extern const ViewKind kHeadEmbeddings{
-    "head_embeddings", "Head embeddings", "What the heads of multiple-head-embedding attention differ by",
-    [](Desk* desk, QWidget* parent) -> View* { return new HeadEmbeddingsView(desk, parent); }};
+    "head_embeddings",
+    "Head embeddings",
+    "What the heads of multiple-head-embedding attention differ by",
+    [](Desk* desk, QWidget* parent) -> View* { return new HeadEmbeddingsView(desk, parent); },
+    ViewGroup::heads,
+    [](const Desk& desk) { return filled_if(desk.current() && desk.current()->header().head_embedding_size > 0); }};
 
 }  // namespace headscope::widgets

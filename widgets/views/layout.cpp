@@ -15,6 +15,7 @@
 #include <map>
 
 #include "core/cost/mixer_cost.h"
+#include "widgets/table_copy.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"
 #include "widgets/training/layer_column.h"
@@ -72,7 +73,7 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     QWidget *left_side = nullptr, *middle_side = nullptr;
     column_->setMinimumWidth(kLeastColumn);
     auto* left = names(left_side);
-    left->addWidget(heading(tr("Layers, the first on top"), content()));
+    left->addWidget(heading(tr("Layers, from first to last"), content()));
     left->addWidget(column_, 1);
     auto* middle = names(middle_side);
     middle->addWidget(heading(tr("Mixers"), content()));
@@ -110,6 +111,7 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     row->addLayout(right, 6);
 
     costs_->setObjectName(QStringLiteral("layout_costs"));
+    copy_rows_by_key(costs_);
     costs_->setAccessibleName(tr("Cost of the attention sublayers"));
     costs_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     costs_->setSelectionMode(QAbstractItemView::NoSelection);
@@ -121,10 +123,10 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
                               tr("Decode\nFLOPs"), tr("Activations"), tr("Cache")};
     const QStringList tips{{},
                            tr("Layers that have it"),
-                           tr("Operations for the whole text"),
-                           tr("Operations for one more token"),
-                           tr("Bytes of activations that the backward pass needs"),
-                           tr("Bytes that decoding keeps")};
+                           tr("Operations to read the whole text"),
+                           tr("Operations to decode one more token"),
+                           tr("Bytes of activations kept for the backward pass"),
+                           tr("Bytes of the cache while decoding")};
     for (int column = 0; column < 6; ++column) {
         auto* item = new QTableWidgetItem(columns[column]);
         item->setToolTip(tips[column]);
@@ -162,7 +164,7 @@ QWidget* LayoutView::make_layouts() {
     layouts_ = new QListWidget(content());
     layouts_->setObjectName(QStringLiteral("layout_names"));
     layouts_->setAccessibleName(tr("Layouts of the paper"));
-    layouts_->setToolTip(tr("Which layers are standard; the others get the mixer that the stack has beside it"));
+    layouts_->setToolTip(tr("Choose which layers stay Standard. The others get the second mixer of the stack"));
     layouts_->setIconSize({kGlyph / 2, kGlyph});
     layouts_->setFrameShape(QFrame::NoFrame);
     return layouts_;
@@ -378,7 +380,7 @@ void LayoutView::show_costs() {
     costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     fit_costs();
     facts_->set({{tr("parameters"), e.parameters > 0 ? count_words(e.parameters) : QStringLiteral("–"),
-                  tr("The first paper's seven mixers have the same number"), e.parameters <= 0},
+                  tr("The seven mixers of Deconstructing Attention have the same number"), e.parameters <= 0},
                  {tr("memory"), e.memory > 0 ? bytes_words(e.memory) : QStringLiteral("–"), tr("While training, about"),
                   e.memory <= 0},
                  {tr("FLOPs a token"), e.flops_per_token > 0 ? count_words(e.flops_per_token) : QStringLiteral("–"),
@@ -412,8 +414,11 @@ void LayoutView::fit_costs() {
                            (scrolls ? costs_->horizontalScrollBar()->sizeHint().height() : 0));
 }
 
-extern const ViewKind kLayout{"layout", "Layers", "Which layer mixes how: the layout editor",
+extern const ViewKind kLayout{"layout",
+                              "Layers",
+                              "Which layer mixes how: the layout editor",
                               [](Desk* desk, QWidget* parent) -> View* { return new LayoutView(desk, parent); },
-                              ViewKind::Area::training};
+                              ViewGroup::job,
+                              always};
 
 }  // namespace headscope::widgets

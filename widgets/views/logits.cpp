@@ -4,11 +4,12 @@
 #include <QComboBox>
 #include <algorithm>
 
+#include "widgets/desk/presence.h"
 #include "widgets/text/banner.h"
 
 namespace headscope::widgets {
 
-LogitsView::LogitsView(Desk* desk, QWidget* parent) : RecipeView(desk, "logits", parent) {
+LogitsView::LogitsView(Desk* desk, QWidget* parent) : RecipeView(desk, "scores", parent) {
     by_ = add_choice(
         "by", tr("Rows"),
         tr("A ridge for each layer, for each head of the selected layer, or for the "
@@ -23,7 +24,7 @@ LogitsView::LogitsView(Desk* desk, QWidget* parent) : RecipeView(desk, "logits",
 void LogitsView::refresh() {
     banner()->set({});
     if (study() && choice(stage_) != QLatin1String("before") && !study()->has_maps()) {
-        banner()->set(tr("Weights after the softmax are made from maps, which were not recorded: scores are shown."),
+        banner()->set(tr("Weights after the softmax need maps, which were not recorded. Scores are shown."),
                       tr("Run again with maps"), [this] {
                           if (!study()) return;
                           RunWish wish;
@@ -94,7 +95,11 @@ QString LogitsView::words(const figures::FigureData& figure) const {
     return words.join(QStringLiteral("   |   "));
 }
 
-extern const ViewKind kLogits{"logits", "Logits", "How large scores get, layer by layer, and what the softmax does",
-                              [](Desk* desk, QWidget* parent) -> View* { return new LogitsView(desk, parent); }};
+extern const ViewKind kLogits{"logits",
+                              "Logits",
+                              "How large scores get, layer by layer, and what the softmax does",
+                              [](Desk* desk, QWidget* parent) -> View* { return new LogitsView(desk, parent); },
+                              ViewGroup::distributions,
+                              with_scores};
 
 }  // namespace headscope::widgets

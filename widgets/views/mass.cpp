@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "widgets/desk/presence.h"
 #include "widgets/views/recipe_view.h"
 #include "widgets/views/views.h"
 
@@ -64,7 +65,11 @@ private:
 
 }  // namespace
 
-extern const ViewKind kMass{"mass", "Mass", "Where the weight of a row goes, and how many weights are exactly 0",
-                            [](Desk* desk, QWidget* parent) -> View* { return new MassView(desk, parent); }};
+extern const ViewKind kMass{"mass",
+                            "Mass",
+                            "Where the weight of a row goes, and how many weights are exactly 0",
+                            [](Desk* desk, QWidget* parent) -> View* { return new MassView(desk, parent); },
+                            ViewGroup::distributions,
+                            with_scores};
 
 }  // namespace headscope::widgets

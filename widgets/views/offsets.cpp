@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/desk/presence.h"
 #include "widgets/views/recipe_view.h"
 #include "widgets/views/views.h"
 
@@ -15,7 +16,7 @@ protected:
         if (study()->header().has_offsets) return false;
         show_notice(
             tr("No offsets"),
-            tr("Heads with an elastic normaliser (Lazy Attention) add an offset to each weight and cut off what is "
+            tr("Heads with an elastic normalizer (Lazy Attention) add an offset to each weight and cut off what is "
                "below 0. This model has none, or the analysis was made before they were kept."));
         return true;
     }
@@ -61,7 +62,12 @@ private:
 
 }  // namespace
 
-extern const ViewKind kOffsets{"offsets", "Offsets", "How much of a weight heads with an elastic normaliser cut off",
-                               [](Desk* desk, QWidget* parent) -> View* { return new OffsetsView(desk, parent); }};
+extern const ViewKind kOffsets{
+    "offsets",
+    "Offsets",
+    "How much of a weight heads with an elastic normaliser cut off",
+    [](Desk* desk, QWidget* parent) -> View* { return new OffsetsView(desk, parent); },
+    ViewGroup::distributions,
+    [](const Desk& desk) { return filled_if(desk.current() && desk.current()->header().has_offsets); }};
 
 }  // namespace headscope::widgets

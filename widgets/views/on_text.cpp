@@ -15,6 +15,7 @@
 #include "core/figures/map_values.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_types.h"
+#include "widgets/desk/presence.h"
 #include "widgets/panels/expert_cells.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/banner.h"
@@ -57,26 +58,25 @@ void OnTextView::build() {
     column->setSpacing(6);
     auto* tools = new FlowLayout;
     column->addLayout(tools);
-    colouring_ = choice("colouring", tr("Colours"), tr("What the colour of a token stands for"),
+    colouring_ = choice("colouring", tr("Colors"), tr("Value that colors the tokens"),
                         {tr("What a token looks at"), tr("Who looks at a token"), tr("Attention received")},
                         {"row", "column", "mass"});
     scope_ = choice("scope", tr("Heads"), tr("One head, or the mean over several"),
                     {tr("This head"), tr("Mean of the layer"), tr("Mean of all layers")}, {"head", "layer", "all"});
     what_ = choice("what", tr("Values"),
-                   tr("Weights; norms of what is given: weight times value times output projection; "
-                      "rollout: weights and residual through the layers up to this one"),
+                   tr("Weights; norms of weight times value times output projection; or rollout: weights and residual "
+                      "through the layers up to this one"),
                    {tr("Weights"), tr("Norms"), tr("Rollout")}, {"weights", "norms", "rollout"});
-    scale_ = choice("scale", tr("Colour scale"), tr("How values become colours"),
+    scale_ = choice("scale", tr("Color scale"), tr("How values become colors"),
                     {tr("Square root"), tr("Linear"), tr("Logarithmic")}, {"sqrt", "linear", "log"});
-    range_ = choice("range", tr("Range of the colours"), tr("Where the colours end"),
+    range_ = choice("range", tr("Range of the colors"), tr("Value at the end of the color scale"),
                     {tr("Up to the largest"), tr("0 to 1")}, {"largest", "fixed"});
-    units_ = choice("units", tr("Units"),
-                    tr("Units: the tokenizer's pieces, or words: their rows averaged, their columns summed"),
+    units_ = choice("units", tr("Units"), tr("Show the tokenizer's pieces, or words (rows averaged, columns summed)"),
                     {tr("Pieces"), tr("Words")}, {"pieces", "words"});
     list_shown_ = new QToolButton(content());
     list_shown_->setObjectName(QStringLiteral("list_shown"));
     list_shown_->setText(tr("List"));
-    list_shown_->setToolTip(tr("The tokens with the largest values beside the text"));
+    list_shown_->setToolTip(tr("List the tokens with the largest values"));
     list_shown_->setCheckable(true);
     list_shown_->setChecked(true);
     connect(list_shown_, &QToolButton::toggled, this, [this](bool on) {
@@ -89,7 +89,7 @@ void OnTextView::build() {
     experts_shown_->setAccessibleName(tr("Experts"));
     experts_shown_->setText(tr("Experts"));
     experts_shown_->setToolTip(
-        tr("Which experts of the layer took a token, under it: a colour an expert, strong for a large weight"));
+        tr("Show the experts of the layer under each token: one color per expert, stronger for larger weights"));
     experts_shown_->setCheckable(true);
     experts_shown_->setChecked(true);
     connect(experts_shown_, &QToolButton::toggled, this, [this] {
@@ -101,8 +101,7 @@ void OnTextView::build() {
     types_shown_->setObjectName(QStringLiteral("types_shown"));
     types_shown_->setAccessibleName(tr("Token types"));
     types_shown_->setText(tr("Token types"));
-    types_shown_->setToolTip(
-        tr("Under each token the type of its chunk at this head: softmax dark, linear attention light"));
+    types_shown_->setToolTip(tr("Show the type of each token's chunk under it: softmax dark, linear attention light"));
     types_shown_->setCheckable(true);
     types_shown_->setChecked(true);
     connect(types_shown_, &QToolButton::toggled, this, [this] {
@@ -137,7 +136,7 @@ void OnTextView::build() {
     other_column->addWidget(other_);
     text_ = new TokenTextArea(texts_);
     text_->setObjectName(QStringLiteral("text"));
-    text_->setAccessibleName(tr("Text, coloured by attention"));
+    text_->setAccessibleName(tr("Text, colored by attention"));
     text_->set_description([this](std::int64_t token) { return describe(token); });
 
     list_panel_ = new QWidget(split_);
@@ -425,8 +424,8 @@ void OnTextView::refresh_banner(const TextValues& values) {
     if (site.has_implicit && scope() != HeadScope::all) {
         if (colouring() == TextColouring::mass)
             return banner_->set(
-                tr("A recurrent layer has coefficients with signs: no mean weight of a key. What single "
-                   "tokens look at is there."));
+                tr("A recurrent layer has signed coefficients, so there is no mean weight per key. Choose a token to "
+                   "see what it looks at."));
         if (values.without_maps)
             return banner_->set(tr("This layer has no softmax; its implicit matrix was not recorded."),
                                 study()->running() ? QString() : tr("Run again with implicit matrices"), [this] {
@@ -442,20 +441,20 @@ void OnTextView::refresh_banner(const TextValues& values) {
     if (scope() != HeadScope::all && !study()->header().measured(site) && !study()->header().measured_implicit(site))
         return banner_->set(tr("This layer was left out of the analysis."));
     if (values.without_maps)
-        return banner_->set(tr("What single tokens look at needs the maps, which were not recorded. "
-                               "“Attention received” is there without them."),
-                            tr("Run again with maps"), [this] {
-                                if (!study()) return;
-                                RunWish wish;
-                                wish.study = study()->id();
-                                wish.maps = true;
-                                Q_EMIT desk().run_wanted(wish);
-                            });
+        return banner_->set(
+            tr("What a token looks at needs maps, which were not recorded. “Attention received” works without them."),
+            tr("Run again with maps"), [this] {
+                if (!study()) return;
+                RunWish wish;
+                wish.study = study()->id();
+                wish.maps = true;
+                Q_EMIT desk().run_wanted(wish);
+            });
     if (values.sites == 0 && !values.pending)
         return banner_->set(study()->running() ? tr("This layer is not computed yet.")
-                                               : tr("This layer was not computed: the run ended before."));
+                                               : tr("This layer was not computed: the run ended early."));
     if (experts_shown_->isChecked() && has_experts(study()->header()) && !study()->header().record.experts)
-        return banner_->set(tr("Which experts took a token was not recorded."),
+        return banner_->set(tr("Experts were not recorded."),
                             study()->running() ? QString() : tr("Run again with experts"), [this] {
                                 if (!study()) return;
                                 RunWish wish;
@@ -473,8 +472,8 @@ void OnTextView::refresh_heading(const TextValues& values) {
                              .arg(token_label(tokens, token), QString::number(token));
     QString text = colouring() == TextColouring::row      ? tr("What %1 looks at").arg(name)
                    : colouring() == TextColouring::column ? tr("Who looks at %1").arg(name)
-                                                          : tr("How much each token is looked at");
-    const QString layer = study()->site_name(selection().site);
+                                                          : tr("Attention that each token receives");
+    const QString layer = study()->site_title(selection().site);
     const auto computed = kind();
     what_->setEnabled(colouring() != TextColouring::mass && !words() && !implicit());  // these have weights alone
     range_->setEnabled(!figures::of_norms(computed));
@@ -482,13 +481,13 @@ void OnTextView::refresh_heading(const TextValues& values) {
         text += scope() == HeadScope::all ? tr(" · rollout through all layers")
                                           : tr(" · rollout through the layers up to %1").arg(layer);
     else if (computed == figures::MapValues::layer_norms)
-        text += tr(" · norms of layer %1, all heads together").arg(layer);
+        text += tr(" · norms of %1, all heads together").arg(layer);
     else if (computed == figures::MapValues::norms)
-        text += tr(" · norms of layer %1, head %2").arg(layer).arg(selection().head);
+        text += tr(" · norms of %1, head %2").arg(layer).arg(selection().head);
     else if (scope() == HeadScope::head)
-        text += tr(" · layer %1, head %2").arg(study()->site_name(selection().site)).arg(selection().head);
+        text += tr(" · %1, head %2").arg(layer).arg(selection().head);
     else if (scope() == HeadScope::layer)
-        text += tr(" · layer %1, mean of its heads").arg(study()->site_name(selection().site));
+        text += tr(" · %1, mean of its heads").arg(layer);
     else
         text += values.sites < values.of_sites
                     ? tr(" · mean of all heads of %1 of %2 layers").arg(values.sites).arg(values.of_sites)
@@ -500,7 +499,7 @@ void OnTextView::refresh_heading(const TextValues& values) {
     }
     if (!types_.empty()) text += tr(" · underlined: softmax dark, linear attention light");
     if (study()->sequences() > 1) text += tr(" · sequence %1").arg(sequence);
-    if (!selection().sequence) text += tr(" (all are chosen; a text shows one)");
+    if (!selection().sequence) text += tr(" (all are chosen; a text shows the first)");
     if (words()) text += tr(" · words: rows averaged, columns summed");
     if (values.pending) text += tr(" · reading…");
     heading_->setText(text);
@@ -521,7 +520,7 @@ void OnTextView::refresh_list() {
     }
     const QString what = colouring() == TextColouring::row      ? tr("Looks at most")
                          : colouring() == TextColouring::column ? tr("Looked at most by")
-                                                                : tr("Looked at most");
+                                                                : tr("Most looked at");
     const bool sums = text_is_keys() && all > 0 && !rows.empty() && !implicit();
     const auto count = static_cast<int>(rows.size());
     list_title_->setText(sums ? tr("%1 · these %2 hold %3 %").arg(what).arg(count).arg(100 * listed / all, 0, 'f', 0)
@@ -552,7 +551,7 @@ QString OnTextView::describe(std::int64_t token) const {
                                                               : tr("\nchunk of linear attention");
     if (token >= std::ssize(values_)) return text + below;
     const float value = values_[static_cast<std::size_t>(token)];
-    if (std::isnan(value)) return text + tr("\nnot seen: the mask forbids it") + below;
+    if (std::isnan(value)) return text + tr("\nhidden by the mask") + below;
     const QString what =
         colouring() == TextColouring::mass
             ? tr("mean weight")
@@ -561,7 +560,8 @@ QString OnTextView::describe(std::int64_t token) const {
 }
 
 void OnTextView::refresh_pointed(std::int64_t token) {
-    const QString hint = tr("Click: choose a token · Shift+click: the other of the pair · Ctrl+←/→: next token");
+    const QString hint =
+        tr("Click chooses a token · Shift+click chooses the other of the pair · Ctrl+←/→ moves to the next");
     pointed_->setText(token < 0 ? hint : describe(token).replace(QLatin1Char('\n'), QStringLiteral(" · ")));
     pointed_->setEnabled(token >= 0);
 }
@@ -613,7 +613,7 @@ std::optional<FigureWish> OnTextView::figure() const {
         wish.recipe = "token-types";
         wish.options.layer = study()->sites().at(static_cast<std::size_t>(typed->site)).layer;
         wish.options.head = typed->head;
-        return wish;
+        return named(wish);
     }
     const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
     wish.options.values = kind();
@@ -634,12 +634,16 @@ std::optional<FigureWish> OnTextView::figure() const {
         wish.options.key = chosen();
     else
         wish.options.colour = figures::TextColour::mass;
-    if (experts_) wish.note = tr("The experts under the tokens are left out: the figure experts has their load.");
-    if (!types_.empty()) wish.note = tr("The types under the tokens are left out: the figure token-types draws them.");
-    return wish;
+    if (experts_) wish.note = tr("The figure leaves the experts out; the figure “experts” shows their load.");
+    if (!types_.empty()) wish.note = tr("The figure leaves the types out; the figure “token-types” shows them.");
+    return named(wish);
 }
 
-extern const ViewKind kOnText{"on_text", "On text", "What a token looks at, and who looks at it, on the text itself",
-                              [](Desk* desk, QWidget* parent) -> View* { return new OnTextView(desk, parent); }};
+extern const ViewKind kOnText{"on_text",
+                              "On text",
+                              "What a token looks at, and who looks at it, on the text itself",
+                              [](Desk* desk, QWidget* parent) -> View* { return new OnTextView(desk, parent); },
+                              ViewGroup::text,
+                              with_sites};
 
 }  // namespace headscope::widgets

@@ -7,6 +7,7 @@
 
 #include "core/figures/recipes/radar_rule.h"
 #include "core/workspace/measures.h"
+#include "widgets/desk/presence.h"
 
 namespace headscope::widgets {
 namespace {
@@ -28,7 +29,7 @@ QString spoke_words() {
 }  // namespace
 
 RadarView::RadarView(Desk* desk, QWidget* parent) : RecipeView(desk, "radar", parent) {
-    of_ = add_choice("of", tr("What is drawn"), tr("Means over the heads of each layer, or the selected head in each"),
+    of_ = add_choice("of", tr("Heads drawn"), tr("Draw means over the heads of each layer, or the selected head"),
                      {{"mean", tr("Means over heads")}, {"head", tr("Selected head")}});
     picture()->setToolTip(spoke_words());
 }
@@ -60,7 +61,11 @@ void RadarView::clicked(int panel, int, int) {
     if (place < sites.size()) desk().select_head(sites[place], selection().head);
 }
 
-extern const ViewKind kRadar{"radar", "Radar", "How the indicators change from layer to layer, and between models",
-                             [](Desk* desk, QWidget* parent) -> View* { return new RadarView(desk, parent); }};
+extern const ViewKind kRadar{"radar",
+                             "Radar",
+                             "How the indicators change from layer to layer, and between models",
+                             [](Desk* desk, QWidget* parent) -> View* { return new RadarView(desk, parent); },
+                             ViewGroup::layers,
+                             with_sites};
 
 }  // namespace headscope::widgets

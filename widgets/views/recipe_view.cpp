@@ -32,7 +32,7 @@ RecipeView::RecipeView(Desk* desk, const char* recipe, QWidget* parent)
       recipe_(recipe),
       tools_(new FlowLayout),
       with_(new QWidget(content())),
-      with_label_(new QLabel(tr("Beside it:"), with_)),
+      with_label_(new QLabel(tr("Compare with:"), with_)),
       banner_(new Banner(content())),
       failure_(new Banner(content())),
       picture_(new FigureView(content())),
@@ -128,8 +128,8 @@ void RecipeView::fill_boxes() {
     std::size_t from_newest = all;
     std::erase_if(candidates,
                   [&](const Study* one) { return from_newest-- > kMostBoxes && !ticked_.contains(one->id()); });
-    with_label_->setText(candidates.size() < all ? tr("Beside it, the newest of %1:").arg(all) : tr("Beside it:"));
-    with_label_->setToolTip(candidates.size() < all ? tr("Export takes any of them") : QString());
+    with_label_->setText(candidates.size() < all ? tr("Compare with the newest of %1:").arg(all) : tr("Compare with:"));
+    with_label_->setToolTip(candidates.size() < all ? tr("The export dialog offers all of them") : QString());
     while (boxes_.size() > candidates.size()) {
         delete boxes_.back();
         boxes_.pop_back();
@@ -146,19 +146,20 @@ void RecipeView::fill_boxes() {
         });
         boxes_.push_back(box);
     }
+    const std::vector<QString> labels = study_labels({candidates.begin(), candidates.end()});
     for (std::size_t i = 0; i < candidates.size(); ++i) {
         QCheckBox* box = boxes_[i];
         const Study& one = *candidates[i];
         const QSignalBlocker quiet(box);
         box->setProperty("study", one.id());
-        const QString name = one.name();
+        const QString& name = labels[i];
         box->setProperty("name", name);
         const bool able = can_join(one);
         box->setEnabled(able);
         box->setChecked(ticked_.contains(one.id()));
-        box->setAccessibleName(tr("Draw %1 beside it").arg(name));
+        box->setAccessibleName(tr("Draw %1 in the same figure").arg(name));
         box->setToolTip(able ? tr("Draw this analysis in the same figure:\n%1\n%2").arg(one.model_name(), name)
-                             : tr("%1 lacks what is drawn here, or the chosen sequence").arg(name));
+                             : tr("%1 lacks the data of this figure, or the chosen sequence").arg(name));
     }
     name_boxes();
 }
@@ -215,6 +216,7 @@ Reply<figures::FigureData> RecipeView::ask() {
     const auto all = shown_studies();
     FigureWish wish{recipe_, options(), {}};
     for (const Study* one : all) wish.studies.push_back(one->id());
+    wish = named(std::move(wish));
     if (last_ && (last_->studies != wish.studies || last_->options != wish.options)) {
         std::vector<Study*> earlier;
         for (const int id : last_->studies)
@@ -238,7 +240,7 @@ void RecipeView::show_words() {
 }
 
 QString RecipeView::words(const figures::FigureData&) const {
-    return tr("Click: choose a layer · ↑ ↓ layers, ← → heads");
+    return tr("Click chooses a layer · ↑ ↓ layers · ← → heads");
 }
 
 QJsonObject RecipeView::state() const {
@@ -269,7 +271,7 @@ std::optional<FigureWish> RecipeView::figure() const {
     if (!study() || !picture_->figure()) return std::nullopt;
     FigureWish wish{recipe_, options(), {}};
     for (const Study* one : shown_studies()) wish.studies.push_back(one->id());
-    return wish;
+    return named(wish);
 }
 
 std::vector<std::int64_t> measured_sites(const Study& study) {
@@ -281,15 +283,9 @@ std::vector<std::int64_t> measured_sites(const Study& study) {
 }
 
 std::optional<std::int64_t> measured_site(const Study& study, const std::string& name) {
-    QString wanted = QString::fromStdString(name);
-    // Recipes tell the self-attention of a layer that has another one, too.
-    if (wanted.endsWith(QLatin1String(" self"))) wanted.chop(5);
-    for (const auto site : measured_sites(study)) {
-        // Recipes leave out words that all sites share.
-        const QString full = study.site_name(site);
-        if (full == wanted || full.endsWith(QLatin1Char(' ') + wanted) || full.startsWith(wanted + QLatin1Char(' ')))
-            return site;
-    }
+    const QString wanted = QString::fromStdString(name);
+    for (const auto site : measured_sites(study))
+        if (study.site_name(site) == wanted) return site;
     return std::nullopt;
 }
 

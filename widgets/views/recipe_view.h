@@ -82,7 +82,7 @@ private:
 
 /// Sites of an analysis that were measured: those that recipes draw without --layer, in their order.
 std::vector<std::int64_t> measured_sites(const Study& study);
-/// The first of those whose name is `name` (Study::site_name()), or its last word: as recipes call a row.
+/// The one of those with that name (Study::site_name()), as recipes label a row.
 std::optional<std::int64_t> measured_site(const Study& study, const std::string& name);
 /// The same of the layer of `site`: those with --layer.
 std::vector<std::int64_t> sites_of_layer(const Study& study, std::int64_t site);

@@ -3,7 +3,10 @@
 
 #include <QSplitter>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
 
+#include "widgets/desk/presence.h"
 #include "widgets/text/banner.h"
 #include "widgets/training/run_bar.h"
 #include "widgets/training/run_plots.h"
@@ -41,7 +44,7 @@ RunView::RunView(Desk* desk, QWidget* parent)
 void RunView::refresh() {
     if (shelf_.runs().empty()) {
         show_notice(tr("No run is open"),
-                    tr("Describe a job and start it, or open the folder of a run: drop it onto this window."),
+                    tr("Describe a job and start it, or drop the folder of a run onto this window."),
                     tr("New training"), [this] { Q_EMIT desk().view_wanted(QStringLiteral("train")); });
         return;
     }
@@ -53,10 +56,8 @@ void RunView::refresh() {
     if (run && !run->failure.isEmpty()) {
         note = run->failure;
     } else if (run && run->status() == workspace::RunStatus::interrupted) {
-        note =
-            tr("This run was interrupted: the process that trained it is gone. What was lost since its last snapshot "
-               "is done again.");
-        action = tr("Resume it");
+        note = tr("This run was interrupted: its process is gone. Resuming repeats the steps since its last snapshot.");
+        action = tr("Resume");
         act = [this, id = run->id] { Q_EMIT shelf_.resume_wanted(id); };
     } else if (run && run->status() == workspace::RunStatus::failed) {
         note = QString::fromStdString(run->record->state_text);
@@ -80,11 +81,28 @@ std::optional<FigureWish> RunView::figure() const {
     for (const Run& run : shelf_.runs())
         if (run.shown && run.record->steps.size() > 0) wish.paths.push_back(run.path);
     if (wish.paths.isEmpty()) return std::nullopt;
+    const workspace::RunCurveOptions shown = plots_->options();
+    using workspace::RunAxis;
+    wish.options.against = shown.axis == RunAxis::step     ? figures::Against::step
+                           : shown.axis == RunAxis::tokens ? figures::Against::tokens
+                                                           : figures::Against::time;
+    // A mean of n steps lags as far behind as one that weights the mean before by (n - 1) / (n + 1).
+    wish.options.smooth = std::llround((1 + shown.smoothing) / (1 - shown.smoothing));
+    wish.options.perplexity = shown.perplexity;
+    wish.options.log_loss = plots_->logarithmic();
+    if (shown.range) {
+        wish.options.from_x = std::max(0.0, shown.range->first);
+        wish.options.to_x = std::max(0.0, shown.range->second);
+    }
+    wish.note = tr("The figure draws the loss. Learning rate, gradient norm, speed and memory are left out.");
     return wish;
 }
 
-extern const ViewKind kRun{"run", "Runs", "How runs go: loss, speed, memory, samples, and their controls",
+extern const ViewKind kRun{"run",
+                           "Runs",
+                           "How runs go: loss, speed, memory, samples, and their controls",
                            [](Desk* desk, QWidget* parent) -> View* { return new RunView(desk, parent); },
-                           ViewKind::Area::training};
+                           ViewGroup::runs,
+                           with_runs};
 
 }  // namespace headscope::widgets

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/views/states.h"
+#include "widgets/desk/presence.h"
 
 #include <QComboBox>
 #include <QStringList>
@@ -9,8 +10,8 @@ namespace headscope::widgets {
 StatesView::StatesView(Desk* desk, QWidget* parent) : RecipeView(desk, "states", parent) {
     by_ = add_choice(
         "by", tr("Curves"),
-        tr("A curve for each layer (means over its heads), for each head of the "
-           "selected layer, or for the selected head in each layer"),
+        tr("Draw a curve for each layer (mean over its heads), for each head of the selected layer, or for the "
+           "selected head in each layer"),
         {{"layers", tr("By layer")}, {"heads", tr("Heads of the layer")}, {"head", tr("One head by layer")}});
 }
 
@@ -18,10 +19,9 @@ bool StatesView::missing() {
     if (study()->header().record.states) return false;
     const bool running = study()->running();
     show_notice(tr("States were not recorded"),
-                running ? tr("Norms and variances of queries, keys, values and hidden states are kept only when a run "
-                             "is asked to record states. When this run has ended it can be repeated with them.")
-                        : tr("Norms and variances of queries, keys, values and hidden states are kept only when a run "
-                             "is asked to record states. The same text and model can be run again with them."),
+                running ? tr("Norms and variances of queries, keys, values and hidden states are recorded on request. "
+                             "You can repeat this run with states when it has ended.")
+                        : tr("Norms and variances of queries, keys, values and hidden states are recorded on request."),
                 running ? QString() : tr("Run again with states"), [this] {
                     if (!study()) return;
                     RunWish wish;
@@ -44,20 +44,13 @@ bool StatesView::can_join(const Study& other) const {
     return RecipeView::can_join(other) && other.header().record.states;
 }
 
-// Curves have their members' names: "head 3", "layer 2", "layer decoder 2".
+/// Of a curve's name, "head 3" or a site's title: the head or the site.
 std::optional<std::int64_t> StatesView::member(const std::string& name) const {
-    const QStringList words = QString::fromStdString(name).split(QLatin1Char(' '));
-    if (words.size() < 2) return std::nullopt;
-    if (words[0] == QLatin1String("head")) return words[1].toLongLong();
-    if (words[0] != QLatin1String("layer")) return std::nullopt;
-    std::optional<std::int64_t> found;
-    for (const auto site : measured_sites(*study())) {
-        const Site& about = study()->sites()[static_cast<std::size_t>(site)];
-        if (!words.contains(QString::number(about.layer))) continue;
-        if (words.contains(QString::fromStdString(about.stack)) && about.kind == "self") return site;
-        if (!found) found = site;
-    }
-    return found;
+    if (name.starts_with("head ")) return QString::fromStdString(name).section(QLatin1Char(' '), 1, 1).toLongLong();
+    const QString title = QString::fromStdString(name);
+    for (const auto site : measured_sites(*study()))
+        if (study()->site_title(site) == title) return site;
+    return std::nullopt;
 }
 
 std::vector<FigureView::Mark> StatesView::marks(const figures::FigureData& figure) const {
@@ -95,13 +88,16 @@ void StatesView::clicked(int panel, int row, int) {
 
 QString StatesView::words(const figures::FigureData&) const {
     return choice(by_) == QLatin1String("heads")
-               ? tr("Layer %1; the selected head's curves are the strong ones. Click a curve: choose its head")
-                     .arg(study()->site_name(selection().site))
-               : tr("The selected layer's curves are the strong ones. Click a curve: choose its layer");
+               ? tr("%1; the selected head's curves are bold. Click a curve to choose its head")
+                     .arg(study()->site_heading(selection().site))
+               : tr("The selected layer's curves are bold. Click a curve to choose its layer");
 }
 
-extern const ViewKind kStates{"states", "States",
+extern const ViewKind kStates{"states",
+                              "States",
                               "Which positions have large or small queries, keys, values and hidden states",
-                              [](Desk* desk, QWidget* parent) -> View* { return new StatesView(desk, parent); }};
+                              [](Desk* desk, QWidget* parent) -> View* { return new StatesView(desk, parent); },
+                              ViewGroup::layers,
+                              with_states};
 
 }  // namespace headscope::widgets

@@ -12,8 +12,10 @@
 #include <QVBoxLayout>
 #include <cmath>
 
+#include "core/base/site_name.h"
 #include "core/workspace/measures.h"
 #include "core/workspace/probe_series.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/figure_view.h"
 #include "widgets/plots/ticks.h"
@@ -36,6 +38,11 @@ QComboBox* combo(QWidget* parent, const char* name, const QString& about) {
     box->setToolTip(about);
     box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     return box;
+}
+
+/// A moment may be of another run than the one that is chosen now.
+QString site_words(const std::vector<Site>& sites, std::int64_t site) {
+    return site < std::ssize(sites) ? QString::fromStdString(site_title(sites, site)) : QString();
 }
 
 QLabel* heading(QWidget* parent) {
@@ -123,14 +130,14 @@ TimelineView::TimelineView(Desk* desk, QWidget* parent)
 QWidget* TimelineView::make_bar() {
     auto* bar = new QWidget(content());
     auto* row = new FlowLayout(bar);
-    run_ = combo(bar, "timeline_run", tr("The run that is shown"));
+    run_ = combo(bar, "timeline_run", tr("Run"));
     run_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     run_->setMinimumContentsLength(18);
-    indicator_ = combo(bar, "timeline_indicator", tr("The indicator that is drawn"));
-    of_ = combo(bar, "timeline_of", tr("What a line is"));
+    indicator_ = combo(bar, "timeline_indicator", tr("Indicator"));
+    of_ = combo(bar, "timeline_of", tr("Draw one line per layer, or per head of the chosen layer"));
     of_->addItem(tr("Layers, means over heads"), QStringLiteral("layers"));
     of_->addItem(tr("Heads of the chosen layer"), QStringLiteral("heads"));
-    radar_of_ = combo(bar, "timeline_radar", tr("What the radars show"));
+    radar_of_ = combo(bar, "timeline_radar", tr("Radars of means over heads, or of the chosen head"));
     radar_of_->addItem(tr("Radars: means over heads"), QStringLiteral("mean"));
     radar_of_->addItem(tr("Radars: the chosen head"), QStringLiteral("head"));
     for (QComboBox* one : {run_, indicator_, of_, radar_of_}) row->addWidget(one);
@@ -157,7 +164,7 @@ QWidget* TimelineView::make_scrubber() {
     scrubber_ = new QSlider(Qt::Horizontal, box);
     scrubber_->setObjectName(QStringLiteral("timeline_scrubber"));
     scrubber_->setAccessibleName(tr("Step"));
-    scrubber_->setToolTip(tr("The step whose radars and maps are shown"));
+    scrubber_->setToolTip(tr("Step of the radars and maps"));
     scrubber_->setPageStep(5);
     step_ = new QLabel(box);
     step_->setObjectName(QStringLiteral("timeline_step"));
@@ -269,7 +276,7 @@ void TimelineView::fill_indicators(const workspace::LiveRun& record) {
 void TimelineView::refresh() {
     const Run* run = shelf_.current();
     if (!run) {
-        show_notice(tr("No run is open"), tr("Start one, or open the folder of one: drop it onto this window."),
+        show_notice(tr("No run is open"), tr("Start a run, or drop the folder of one onto this window."),
                     tr("New training"), [this] { Q_EMIT desk().view_wanted(QStringLiteral("train")); });
         return;
     }
@@ -290,9 +297,10 @@ void TimelineView::refresh() {
     const std::int64_t step = record.probes[at]->step;
     step_->setText(record.probe_gap > 0 ? tr("step %1, one in %2 steps shown").arg(step).arg(record.probe_gap)
                                         : tr("step %1").arg(step));
-    step_->setToolTip(record.probe_gap > 0 ? tr("There are more probes than memory should hold; the run's files have "
-                                                "them all, and so do figures that export makes")
-                                           : QString());
+    step_->setToolTip(
+        record.probe_gap > 0
+            ? tr("Memory holds only some of the probes. The run's files and exported figures have all of them")
+            : QString());
     // The nearest snapshot that is kept.
     const training::Snapshot* nearest = nullptr;
     for (const auto& snapshot : record.snapshots)
@@ -301,7 +309,7 @@ void TimelineView::refresh() {
     analyse_->setProperty("snapshot", nearest ? QString::fromStdString(nearest->name) : QString());
     analyse_->setText(nearest && nearest->step != step ? tr("Open the analysis of step %1").arg(nearest->step)
                                                        : tr("Open this snapshot's analysis"));
-    analyse_->setToolTip(nearest ? tr("Runs the text panel's text through the snapshot of step %1").arg(nearest->step)
+    analyse_->setToolTip(nearest ? tr("Run the text panel's text through the snapshot of step %1").arg(nearest->step)
                                  : tr("The run has kept no snapshot yet"));
     ask();
     draw();
@@ -313,10 +321,10 @@ void TimelineView::show_nothing(const Run& run) {
     splitter_->setVisible(!nothing);
     for (QComboBox* one : {indicator_, of_, radar_of_}) one->setEnabled(!nothing);
     if (nothing) play(false);
-    const QString why = run.alive()
-                            ? tr("Nothing has been measured yet: indicators come every so many steps, probe.every of "
-                                 "the job.")
-                            : tr("This run kept no indicators: its job has probe.every = 0, or it did not get so far.");
+    const QString why =
+        run.alive()
+            ? tr("No indicators yet. The job measures them every probe.every steps.")
+            : tr("This run has no indicators: its job has probe.every = 0, or it ended before the first probe.");
     nothing_->set(nothing ? why : QString(), tr("To the runs"),
                   [this] { Q_EMIT desk().view_wanted(QStringLiteral("run")); });
 }
@@ -338,7 +346,8 @@ void TimelineView::ask() {
 void TimelineView::draw() {
     const Moment& moment = maker_->made_moment();
     const Run* run = shelf_.current();
-    if (!run || !moment.wish.record || run->record->probes.empty()) return;
+    if (!run || !moment.wish.record || run->record->probes.empty() || !run->record->started) return;
+    const std::vector<Site>& sites = run->record->started->sites;
     const Theme& theme = desk().theme();
     std::vector<CurvePlot::Line> lines;
     const bool heads = moment.wish.of_site.has_value();
@@ -348,7 +357,7 @@ void TimelineView::draw() {
                                  ? static_cast<double>(i) / static_cast<double>(moment.lines.size() - 1)
                                  : figures::kNoShade;
         const std::int64_t id = heads && line.head >= 0 ? line.head : line.site;
-        lines.push_back({heads && line.head >= 0 ? tr("head %1").arg(line.head) : tr("layer %1").arg(line.site),
+        lines.push_back({heads && line.head >= 0 ? tr("head %1").arg(line.head) : site_words(sites, line.site),
                          member_colour(theme, static_cast<int>(i), shade), CurvePlot::Look::line, line.points,
                          static_cast<int>(id)});
     }
@@ -361,7 +370,7 @@ void TimelineView::draw() {
         if (!measure->unit.empty())
             title += QStringLiteral(" (%1)").arg(
                 QString::fromUtf8(measure->unit.data(), static_cast<int>(measure->unit.size())));
-        title += heads ? tr(", heads of layer %1").arg(*moment.wish.of_site) : tr(", layer by layer");
+        title += heads ? tr(", heads of %1").arg(site_words(sites, *moment.wish.of_site)) : tr(", layer by layer");
         plot_->set_title(title);
     }
     const std::size_t at = *workspace::probe_at(*run->record, shelf_.moment().step);
@@ -377,13 +386,18 @@ void TimelineView::draw() {
     radar_title_->setText(moment.wish.radar_head
                               ? tr("Indicators of head %1 at step %2").arg(*moment.wish.radar_head).arg(step)
                               : tr("Indicators of all layers at step %1").arg(step));
-    wall_->set(moment.wall, moment.sites, moment.heads, tr("This run kept no maps of its heads with its probes."));
+    QStringList labels, titles;
+    for (std::int64_t s = 0; s < std::min(moment.sites, std::ssize(sites)); ++s) {
+        labels << QString::fromStdString(site_label(sites, s));
+        titles << QString::fromStdString(site_heading(sites, s));
+    }
+    wall_->set(moment.wall, labels, titles, moment.heads, tr("This run recorded no maps with its probes."));
     wall_->set_chosen(shelf_.site(), shelf_.head());
     wall_title_->setText(
         moment.wall.isNull()
             ? tr("Maps of all heads")
-            : tr("Maps at step %1 · rows: layers · to %2").arg(step).arg(number_label(moment.highest)));
-    wall_title_->setToolTip(tr("Mean weights of all heads: a row a layer, a column a head; colours end at %1")
+            : tr("Maps at step %1 · rows: layers · colors end at %2").arg(step).arg(number_label(moment.highest)));
+    wall_title_->setToolTip(tr("Mean weights of all heads, one row per layer and one column per head. Colors end at %1")
                                 .arg(number_label(moment.highest)));
 }
 
@@ -408,12 +422,23 @@ std::optional<FigureWish> TimelineView::figure() const {
     FigureWish wish{"timeline", {}, {}};
     wish.paths << run->path;
     wish.options.indicator = indicator().toStdString();
-    if (of_heads()) wish.options.layer = shelf_.site();
+    if (of_heads() && run->record->started && shelf_.site() < std::ssize(run->record->started->sites))
+        wish.options.layer = run->record->started->sites[static_cast<std::size_t>(shelf_.site())].layer;
+    if (const auto at = workspace::probe_at(*run->record, shelf_.moment().step))
+        wish.options.step = run->record->probes[*at]->step;
+    QStringList left_out;
+    if (of_heads()) left_out << tr("Radar and maps of the other layers are left out.");
+    if (radar_of_->currentData().toString() != QLatin1String("mean"))
+        left_out << tr("The figure's radars are means over heads.");
+    wish.note = left_out.join(QLatin1Char(' '));
     return wish;
 }
 
-extern const ViewKind kTimeline{"timeline", "Timeline", "How indicators and maps of a run change while it trains",
+extern const ViewKind kTimeline{"timeline",
+                                "Timeline",
+                                "How indicators and maps of a run change while it trains",
                                 [](Desk* desk, QWidget* parent) -> View* { return new TimelineView(desk, parent); },
-                                ViewKind::Area::training};
+                                ViewGroup::runs,
+                                with_runs};
 
 }  // namespace headscope::widgets

@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 #include <cmath>
 
+#include "widgets/desk/presence.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/training/facts.h"
@@ -67,19 +68,17 @@ QWidget* TrainView::make_bar() {
     auto* bar = new QWidget(content());
     auto* row = new FlowLayout(bar);
     RunShelf& shelf = desk().runs();
-    start_ = button(bar, "job_start", tr("Start"), tr("Check the job and train in a process of its own"));
+    start_ = button(bar, "job_start", tr("Start"), tr("Check the job and train it in a process of its own"));
     QFont bold = start_->font();
     bold.setBold(true);
     start_->setFont(bold);
     start_->setMinimumWidth(110);
-    measure_ =
-        button(bar, "job_measure", tr("Measure speed"), tr("Train for about a second, to know how long it will take"));
-    auto* layout = button(bar, "job_layout", tr("Layers…"), tr("Which layer mixes how: the layout editor"));
-    auto* open = button(bar, "job_open_run", tr("Open a run…"), tr("A folder that a training job writes or wrote"));
-    auto* read = button(bar, "job_read", tr("Read a job…"), tr("A TOML file into form and text"));
-    auto* save = button(bar, "job_save", tr("Save the job…"), tr("For headscope train on another machine"));
-    auto* fresh =
-        button(bar, "job_fresh", tr("Begin anew"), tr("The job that a new window has; Undo brings this one back"));
+    measure_ = button(bar, "job_measure", tr("Measure speed"), tr("Train for about a second to estimate the time"));
+    auto* layout = button(bar, "job_layout", tr("Layers…"), tr("Choose each layer's mixer in the layout editor"));
+    auto* open = button(bar, "job_open_run", tr("Open a run…"), tr("Open the folder of a training run"));
+    auto* read = button(bar, "job_read", tr("Read a job…"), tr("Read a TOML file into form and text"));
+    auto* save = button(bar, "job_save", tr("Save the job…"), tr("Save as TOML, for headscope train on any machine"));
+    auto* fresh = button(bar, "job_fresh", tr("Reset"), tr("Start from the default job; Undo restores this one"));
     for (QWidget* one : {start_, measure_, layout, open, read, save, fresh}) row->addWidget(one);
     connect(start_, &QPushButton::clicked, &shelf, &RunShelf::start_wanted);
     connect(measure_, &QPushButton::clicked, &shelf, &RunShelf::calibrate_wanted);
@@ -100,11 +99,12 @@ QWidget* TrainView::make_fork() {
     fork_words_ = new QLabel(fork_);
     fork_words_->setObjectName(QStringLiteral("job_fork_words"));
     fork_words_->setTextFormat(Qt::PlainText);
-    fork_optimizer_ = new QCheckBox(tr("with the optimiser's state and place in the data"), fork_);
+    fork_optimizer_ = new QCheckBox(tr("with the optimizer's state and the position in the data"), fork_);
     fork_optimizer_->setObjectName(QStringLiteral("job_fork_optimizer"));
     fork_optimizer_->setAccessibleName(fork_optimizer_->text());
-    fork_optimizer_->setToolTip(tr("Off: only the weights are taken, and steps begin at 0"));
-    auto* not_from = button(fork_, "job_fork_off", tr("Fresh weights instead"), tr("The job begins by itself"));
+    fork_optimizer_->setToolTip(tr("Off: take only the weights, and count steps from 0"));
+    auto* not_from = button(fork_, "job_fork_off", tr("Use fresh weights"),
+                            tr("Start from fresh weights instead of the checkpoint"));
     for (QWidget* one : std::initializer_list<QWidget*>{fork_words_, fork_optimizer_, not_from}) row->addWidget(one);
     connect(fork_optimizer_, &QCheckBox::clicked, this, [this](bool on) {
         JobFork fork = draft_.fork();
@@ -118,7 +118,7 @@ QWidget* TrainView::make_fork() {
 void TrainView::show_fork() {
     const JobFork& fork = draft_.fork();
     fork_->setVisible(!fork.path.isEmpty());
-    fork_words_->setText(tr("Goes on from %1").arg(fork.name));
+    fork_words_->setText(tr("Continues from %1").arg(fork.name));
     fork_words_->setToolTip(fork.path);
     fork_optimizer_->setChecked(fork.keep_optimizer);
 }
@@ -154,25 +154,29 @@ void TrainView::show_summary() {
     add(tr("layers"), static_cast<double>(e.layers.size()), QString::number(e.layers.size()),
         tr("%1 wide, %2 heads").arg(e.hidden).arg(e.heads));
     add(tr("memory"), e.memory, bytes_words(e.memory),
-        tr("Weights, gradients, the optimiser's state and activations of a pass, about"));
+        tr("Estimate: weights, gradients, optimizer state and activations of one step"));
     add(tr("FLOPs a token"), e.flops_per_token, count_words(e.flops_per_token),
         tr("Floating-point operations of forward and backward"));
-    add(tr("tokens"), e.tokens, count_words(e.tokens), tr("Of the whole job, repeated ones counted again"));
+    add(tr("tokens"), e.tokens, count_words(e.tokens), tr("Tokens of the whole job, repetitions included"));
     add(tr("speed"), e.tokens_per_second, tr("%1/s").arg(count_words(e.tokens_per_second)),
-        e.calibration.isEmpty() ? tr("Tokens a second: press Measure speed") : e.calibration);
+        e.calibration.isEmpty() ? tr("Tokens per second. Press Measure speed to know it") : e.calibration);
     add(tr("expected time"), e.seconds, time_words(e.seconds),
         e.calibration.isEmpty() ? tr("Press Measure speed") : e.calibration);
     if (const training::JobFile& job = draft_.job(); !wrong && !job.model.from.empty() && !job.data.generator) {
         const bool own = job.data.tokenizer == training::standard_tokenizer(job);
         const QString name = QFileInfo(QString::fromStdString(job.data.tokenizer)).fileName();
         facts.push_back({tr("tokenizer"), own ? tr("the checkpoint's") : name,
-                         own ? tr("What the checkpoint was trained with: it lies beside its weights")
-                             : tr("Not the checkpoint's own: its tokens mean other texts than those it was trained on"),
+                         own ? tr("The tokenizer that the checkpoint was trained with")
+                             : tr("Not the checkpoint's own tokenizer: its ids stand for other texts than in training"),
                          false});
     }
     for (const auto& line : e.lines) facts.push_back({line.name, line.value, line.hint, false});
     facts_->set(facts);
-    banner_->set(e.calibration.startsWith(QLatin1Char('[')) ? e.calibration : QString());
+    QStringList said;
+    if (e.calibration.startsWith(QLatin1Char('['))) said << e.calibration;
+    // A fork begins at its snapshot's step, which the estimate does not know.
+    if (!wrong && draft_.fork().path.isEmpty()) said << e.warnings;
+    banner_->set(said.join(QLatin1Char('\n')));
 }
 
 QJsonObject TrainView::state() const {
@@ -190,8 +194,11 @@ void TrainView::restore(const QJsonObject& state) {
     refresh_later();
 }
 
-extern const ViewKind kTrain{"train", "New training", "What to train: a job as form and text, and what it will take",
+extern const ViewKind kTrain{"train",
+                             "New training",
+                             "What to train: a job as form and text, and what it will take",
                              [](Desk* desk, QWidget* parent) -> View* { return new TrainView(desk, parent); },
-                             ViewKind::Area::training};
+                             ViewGroup::job,
+                             always};
 
 }  // namespace headscope::widgets

@@ -4,6 +4,8 @@
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QFileInfo>
+#include <QHBoxLayout>
+#include <QToolButton>
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -60,6 +62,7 @@ void MainWindow::open_sample() {
         std::filesystem::path(engine_.resources()) / "samples" / "llama-kjv-shakespeare";
     widgets::TextChoice choice = text_->choice();
     choice.sources.assign(1, {widgets::TextSource::Kind::example, QStringLiteral("lantern")});
+    choice.length = 0;
     text_->set_choice(choice);
     open_path(QString::fromStdString(folder.string()));
 }
@@ -114,17 +117,18 @@ void MainWindow::show_study(widgets::Study* study) {
 }
 
 void MainWindow::show_model(int model) {
-    text_->choose_model(model);
+    text_->begin_with_model(model);
     for (const auto& card : engine_.models())
         if (card.id == model && card.tensors_only) return show_tensors(model);
     // For a text to be typed; a snapshot's and a view's wish to run come with theirs.
     if (page() == Page::training && waiting_snapshot_.isEmpty() && !waiting_wish_)
         show_page(desk_.studies().empty() ? Page::start : Page::analysis);
-    text_->focus_text();
+    text_->focus_next_step();
 }
 
 void MainWindow::opened_study(widgets::Study* study) {
     const QString path = QString::fromStdString(study->path().string());
+    give_name(study);
     const bool of_run = !run_file_.isEmpty() && path == run_file_;
     if (of_run) {
         run_file_.clear();
@@ -147,6 +151,7 @@ void MainWindow::opened_study(widgets::Study* study) {
     connect(study, &widgets::Study::arrived, this, [this, study] { picture_recent(study); });
     picture_recent(study);
     settled(path);
+    if (leftovers_.contains(path)) offer_leftovers();
 }
 
 void MainWindow::remember(const widgets::Study& study) {
@@ -273,19 +278,46 @@ void MainWindow::export_front() {
     }
 }
 
-void MainWindow::export_figure(const widgets::FigureWish& wish) {
+/// Buttons of the two things that every view's figure can become.
+QWidget* MainWindow::make_figure_buttons(QWidget* parent) {
+    auto* buttons = new QWidget(parent);
+    auto* row = new QHBoxLayout(buttons);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(2);
+    const auto add = [&](const char* name, const QString& text) {
+        auto* button = new QToolButton(buttons);
+        QAction* action = by_name_.at(QLatin1String(name));
+        button->setObjectName(QLatin1String(name) + QStringLiteral("_button"));
+        button->setText(text);
+        button->setAccessibleName(text);
+        button->setToolTip(action->toolTip());
+        button->setAutoRaise(true);
+        connect(button, &QToolButton::clicked, action, &QAction::trigger);
+        row->addWidget(button);
+    };
+    add("copy_picture", tr("Copy"));
+    add("export", tr("Export…"));
+    return buttons;
+}
+
+widgets::ExportDialog* MainWindow::export_dialog() {
     if (!export_) {
         export_ = new widgets::ExportDialog(&desk_, options_.program, this);
         connect(export_, &widgets::ExportDialog::told, this, &MainWindow::tell);
+        connect(export_, &widgets::ExportDialog::failed, this, &MainWindow::problem);
     }
-    export_->show_wish(wish);
+    return export_;
+}
+
+void MainWindow::export_figure(const widgets::FigureWish& wish) {
+    export_dialog()->show_wish(wish);
     export_->show();
     export_->raise();
     export_->activateWindow();
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-    if (!ask_about_training()) {
+    if (!ask_about_work()) {
         event->ignore();
         return;
     }

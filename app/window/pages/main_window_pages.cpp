@@ -13,6 +13,7 @@
 
 #include "app/window/main_window.h"
 #include "core/training/job/toml_document.h"
+#include "widgets/frame/view_area.h"
 #include "widgets/panels/log_panel.h"
 #include "widgets/panels/selection_bar.h"
 #include "widgets/panels/start_page.h"
@@ -57,19 +58,6 @@ void MainWindow::take_first_size() {
         resize((room * 3 / 4).expandedTo(kUsual).boundedTo(kLargest));
 }
 
-void MainWindow::show_titles() {
-    // Among tabs a title would say the tab's text again.
-    for (const auto& [name, dock] : docks_) {
-        auto* area = qobject_cast<QMainWindow*>(dock->parentWidget());
-        const bool tab = !dock->isFloating() && area && !area->tabifiedDockWidgets(dock).isEmpty();
-        const bool hidden = dock->titleBarWidget() != nullptr;
-        if (tab == hidden) continue;
-        QWidget* old = dock->titleBarWidget();
-        dock->setTitleBarWidget(tab ? new QWidget(dock) : nullptr);
-        if (old) old->deleteLater();
-    }
-}
-
 void MainWindow::show_page(Page page) {
     const bool training = page == Page::training;
     if (training != (this->page() == Page::training)) share_left(training);
@@ -100,13 +88,10 @@ MainWindow::Page MainWindow::page() const {
 }
 
 void MainWindow::show_view(const QString& name, bool empty_too) {
-    const auto place = docks_.find(name);
-    if (place == docks_.end()) return;
-    const bool training = place->second->parentWidget() == training_area_;
+    const bool training = training_area_->views().contains(name);
+    if (!training && !area_->views().contains(name)) return;
     if (training || empty_too || !desk_.studies().empty()) show_page(training ? Page::training : Page::analysis);
-    place->second->show();
-    place->second->raise();
-    views_[name]->setFocus();
+    (training ? training_area_ : area_)->show_view(name);
 }
 
 void MainWindow::show_tensors(int model) {
@@ -115,16 +100,13 @@ void MainWindow::show_tensors(int model) {
 }
 
 widgets::View* MainWindow::front_view() const {
-    for (const auto& [name, view] : views_)
-        if (view->isVisible() && !view->visibleRegion().isEmpty()) return view;
-    return nullptr;
+    if (page() == Page::start) return nullptr;
+    return (page() == Page::training ? training_area_ : area_)->front_view();
 }
 
 QString MainWindow::front_name() const {
-    const widgets::View* front = front_view();
-    for (const auto& [name, view] : views_)
-        if (view == front) return name;
-    return {};
+    if (page() == Page::start) return {};
+    return (page() == Page::training ? training_area_ : area_)->front();
 }
 
 void MainWindow::tell(const QString& text) {

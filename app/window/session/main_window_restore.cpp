@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "widgets/desk/head_set_store.h"
+#include "widgets/frame/view_area.h"
 #include "widgets/panels/text_panel.h"
 
 namespace headscope::app {
@@ -82,8 +83,8 @@ void MainWindow::restore_layout(const Session& session) {
     restoreState(bytes("docks"));
     evaluate_kept_ = window["evaluate"].toObject();
     text_dock_->setVisible(window["text_panel"].toBool(!text_dock_->isHidden()));
-    area_->restoreState(bytes("views"));
-    training_area_->restoreState(bytes("training"));
+    area_->restore(window["views"].toObject());
+    training_area_->restore(window["training"].toObject());
 }
 
 void MainWindow::restore_head_sets(const Session& session) {

@@ -11,6 +11,7 @@
 #include "app/window/training/calibration.h"
 #include "core/base/error.h"
 #include "widgets/desk/head_set_store.h"
+#include "widgets/frame/view_area.h"
 #include "widgets/panels/start_page.h"
 #include "widgets/panels/text_panel.h"
 
@@ -69,6 +70,7 @@ void MainWindow::begin(const Stored& stored) {
         apply_theme();
     }
     const std::optional<Session>&last = stored.session.last, &lost = stored.session.lost;
+    if (last) names_ = lost ? joined(*last, *lost).names : last->names;
     if (last) restore_head_sets(lost ? joined(*last, *lost) : *last);
     if (lost) {
         lost_session_ = lost;
@@ -83,6 +85,8 @@ void MainWindow::begin(const Stored& stored) {
     open_given_paths();
     begin_recording();
     if (options_.restore) service_.look_for_interrupted();
+    if (keeper_ && !keeper_->another_window())
+        look_for_leftovers((last ? last->analyses : QStringList()) + (lost ? lost->analyses : QStringList()));
     if (stored.rate)
         engine_.set_rate(*stored.rate);
     else if (stored.problem.isEmpty() && stored.session.problem.empty())
@@ -193,12 +197,13 @@ Session MainWindow::session(bool closed) const {
     session.text = widgets::to_json(text_->kept_choice());
     session.window = {{"geometry", QString::fromLatin1(saveGeometry().toBase64())},
                       {"docks", QString::fromLatin1(saveState().toBase64())},
-                      {"views", QString::fromLatin1(area_->saveState().toBase64())},
-                      {"training", QString::fromLatin1(training_area_->saveState().toBase64())},
+                      {"views", area_->state()},
+                      {"training", training_area_->state()},
                       {"evaluate", evaluate_kept_},
                       {"text_panel", page() == Page::training ? text_wanted_ : !text_dock_->isHidden()}};
     session.theme = theme_;
     session.front = front_name();
+    session.names = given_names();
     for (const auto& sets : desk_.head_sets().all()) session.head_sets.push_back(sets.to_json().dump());
     session.head_sets.insert(session.head_sets.end(), unread_head_sets_.begin(), unread_head_sets_.end());
     if (!restoring_) return session;
@@ -211,6 +216,7 @@ Session MainWindow::session(bool closed) const {
     all.window = session.window;
     all.theme = session.theme;
     all.head_sets = session.head_sets;
+    all.names = session.names;
     return all;
 }
 

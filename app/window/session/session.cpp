@@ -72,6 +72,7 @@ std::optional<Session> load(const std::filesystem::path& path) {
     session.window = o["window"].toObject();
     session.theme = o["theme"].toString(QStringLiteral("system"));
     session.front = o["front"].toString();
+    session.names = o["names"].toObject();
     for (const QJsonValue sets : o["head_sets"].toArray())
         session.head_sets.push_back(QJsonDocument(sets.toObject()).toJson(QJsonDocument::Compact).toStdString());
     return session;
@@ -135,7 +136,8 @@ void follow_renames(FoundSession& found) {
     QStringList asked;
     for (const auto* session : {&found.last, &found.lost}) {
         if (!*session) continue;
-        for (const QString& path : (*session)->analyses + QStringList{(*session)->shown_analysis})
+        for (const QString& path :
+             (*session)->analyses + (*session)->names.keys() + QStringList{(*session)->shown_analysis})
             if (path.endsWith(kPartial)) asked << path << published(path);
     }
     if (asked.isEmpty()) return;
@@ -149,6 +151,11 @@ void follow_renames(FoundSession& found) {
         if (!*session) continue;
         for (QString& path : (*session)->analyses) follow(path);
         (*session)->analyses.removeDuplicates();
+        for (const QString& path : (*session)->names.keys()) {
+            QString now = path;
+            follow(now);
+            if (now != path) (*session)->names[now] = (*session)->names.take(path);
+        }
         follow((*session)->shown_analysis);
     }
 }
@@ -185,6 +192,7 @@ void save(const std::filesystem::path& path, const Session& session) {
                   {"window", session.window},
                   {"theme", session.theme},
                   {"front", session.front},
+                  {"names", session.names},
                   {"head_sets", head_sets}},
                  "session");
 }
@@ -216,6 +224,8 @@ Session joined(Session first, const Session& second) {
     add_missing(first.analyses, second.analyses);
     add_missing(first.runs, second.runs);
     add_missing(first.head_sets, second.head_sets);
+    for (auto name = second.names.begin(); name != second.names.end(); ++name)
+        if (!first.names.contains(name.key())) first.names[name.key()] = *name;
     first.text = joined_texts(first.text, second.text);
     return first;
 }

@@ -30,6 +30,7 @@ struct Session {
     QJsonObject window;                  ///< geometry, docks: Qt's own bytes in base64
     QString theme;                       ///< system, light, dark
     QString front;                       ///< name of the view in front
+    QJsonObject names;                   ///< that analyses were given, by path
     std::vector<std::string> head_sets;  ///< marks, sets and notes of each model, HeadSets::to_json()
 
     /// Something was open, or there was a text of the user's own.

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/training/evaluate_offer.h"
 
+#include <QFileInfo>
+#include <algorithm>
+
 #include "app/window/text_job.h"
 #include "core/base/error.h"
+#include "core/base/output_file.h"
+#include "core/base/sha256.h"
+#include "core/data/catalog.h"
 #include "core/evaluation/harness/harness_tasks.h"
 #include "core/evaluation/tasks.h"
 #include "core/run/run_folder.h"
@@ -11,6 +17,12 @@
 namespace headscope::app {
 
 using Offer = widgets::EvaluateOffer;
+
+namespace {
+
+constexpr int kTitle = 40;  ///< characters of a text in a menu
+
+}  // namespace
 
 Offer offered_tasks() {
     Offer offer;
@@ -33,7 +45,7 @@ Offer offered_tasks() {
     for (const auto& set : evaluation::task_sets()) {
         QStringList tasks;
         for (const auto& name : set.tasks) tasks << QString::fromStdString(name);
-        offer.sets.push_back({QString::fromStdString(set.name), QString::fromStdString(set.summary), tasks});
+        offer.sets.push_back({QString::fromStdString(set.title), QString::fromStdString(set.summary), tasks});
     }
     return offer;
 }
@@ -47,7 +59,7 @@ Offer::Model offered_model(const widgets::ModelCard& card) {
     else if (!card.head)
         model.refusal = QObject::tr("it has no head that predicts tokens");
     else if (!card.causal && !card.encoder_decoder)
-        model.refusal = QObject::tr("it reads both ways and predicts no next token");
+        model.refusal = QObject::tr("it reads both directions and predicts no next token");
     if (card.tensors_only && !card.note.isEmpty()) model.about += QLatin1Char('\n') + card.note;
     return model;
 }
@@ -72,6 +84,53 @@ Offer::Model offered_run(const EvaluatedRun& run) {
         model.refusal = QString::fromUtf8(current_error("run").what());
     }
     return model;
+}
+
+std::vector<Offer::Text> offered_texts(const std::filesystem::path& resources,
+                                       const std::vector<widgets::TextExample>& examples,
+                                       const std::vector<widgets::TextSource>& sources) {
+    using Kind = widgets::TextSource::Kind;
+    std::vector<Offer::Text> texts;
+    for (const auto& source : sources) {
+        if (source.value.trimmed().isEmpty() || source.kind == Kind::example) continue;
+        if (source.kind == Kind::file)
+            texts.push_back({QObject::tr("File %1").arg(QFileInfo(source.value).fileName()), source.value, {}, {}});
+        else
+            texts.push_back(
+                {QObject::tr("Text “%1”").arg(source.value.left(kTitle).simplified()), {}, source.value, {}});
+    }
+    for (const auto& example : examples) {
+        const auto path = resources / "texts" / (example.name.toStdString() + ".txt");
+        texts.push_back(
+            {QObject::tr("Bundled text %1").arg(example.name), QString::fromStdString(path.string()), {}, {}});
+    }
+    for (const auto& set : data::datasets()) {
+        if (set.is_generator) continue;
+        std::error_code ignored;
+        const bool installed = std::all_of(set.files.begin(), set.files.end(), [&](const std::string& file) {
+            return std::filesystem::exists(file, ignored);
+        });
+        const std::string about = set.description.substr(0, set.description.find(':'));
+        texts.push_back(
+            {QObject::tr("Corpus %1").arg(QString::fromStdString(about)),
+             QString::fromStdString(set.name),
+             {},
+             installed ? QString() : QObject::tr("install the package %1").arg(QString::fromStdString(set.package))});
+    }
+    return texts;
+}
+
+QString write_text(const std::filesystem::path& folder, const QString& content) {
+    const std::string text = content.toStdString();
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) throw Error(ErrorCode::io, folder.string(), "expected to make this folder", "found " + error.message());
+    // Named by its content: the same text is written once.
+    const auto path = folder / ("text-" + sha256_hex(text).substr(0, 12) + ".txt");
+    OutputFile file(path, {}, "text");
+    file.append(text);
+    file.publish();
+    return QString::fromStdString(path.string());
 }
 
 }  // namespace headscope::app

@@ -3,7 +3,6 @@
 
 #include <QDateTime>
 #include <QFileInfo>
-#include <QRegularExpression>
 #include <algorithm>
 #include <csignal>
 #include <utility>
@@ -68,14 +67,6 @@ std::deque<EvaluationPlan> evaluation_plans(const std::vector<EvaluatedRun>& run
     return plans;
 }
 
-QString told_progress(const std::string& errors) {
-    static const QRegularExpression line(QStringLiteral("^headscope: +(\\d+ %.*)$"));
-    const QStringList lines = QString::fromStdString(errors).split(QLatin1Char('\n'));
-    for (auto one = lines.crbegin(); one != lines.crend(); ++one)
-        if (const auto found = line.match(*one); found.hasMatch()) return found.captured(1).simplified();
-    return {};
-}
-
 EvaluationService::EvaluationService(widgets::Desk* desk, std::string program, QObject* parent)
     : QObject(parent), desk_(desk), program_(std::move(program)) {
     connect(&desk_->evaluations(), &widgets::EvaluationShelf::evaluate_wanted, this, [this] { evaluate(); });
@@ -124,7 +115,7 @@ void EvaluationService::begin(MakeCalls make) {
             if (error)
                 throw Error(ErrorCode::io, (folder / "evaluations").string(), "expected to make this folder",
                             "found " + error.message());
-            if (calls->empty()) problem = tr("None of the open runs has a snapshot that could be evaluated");
+            if (calls->empty()) problem = tr("No open run has a snapshot to evaluate");
         } catch (...) {
             problem = QString::fromUtf8(current_error("evaluate").what());
         }
@@ -146,8 +137,7 @@ void EvaluationService::next() {
 
 void EvaluationService::start(const Call& call, const QString& output) {
     if (stopped_) return end();
-    desk_->evaluations().set_evaluating(
-        tr("Evaluating %1, at a low priority").arg(call.names.join(QStringLiteral(", "))));
+    desk_->evaluations().set_evaluating(tr("Evaluating %1 at low priority").arg(call.names.join(QStringLiteral(", "))));
     try {
         process_ =
             Spawned::start_aside(patient(program_, QStringList(call.words) << QStringLiteral("-o") << output),
@@ -165,7 +155,7 @@ void EvaluationService::ended(const QString& output) {
     if (stopped_) return end();
     if (process->status() != 0) {
         calls_.clear();
-        return end(message.isEmpty() ? tr("The evaluating process ended early") : message);
+        return end(message.isEmpty() ? tr("The evaluation ended early") : message);
     }
     Q_EMIT written(output);
     next();

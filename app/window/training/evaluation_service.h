@@ -36,9 +36,6 @@ struct EvaluationPlan {
 /// Runs on text together, those on each generator together. Throws Error for a job that cannot be read.
 std::deque<EvaluationPlan> evaluation_plans(const std::vector<EvaluatedRun>& runs);
 
-/// The progress of such a process as the last line that it printed, "40 %  copa"; empty: none yet.
-QString told_progress(const std::string& errors);
-
 /// Evaluates the best snapshots of the open runs, or what was chosen in a dialog, one `headscope evaluate` after the
 /// other as a child at a low priority, into files of the user's folder.
 class EvaluationService : public QObject {

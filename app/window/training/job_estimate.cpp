@@ -12,6 +12,7 @@
 #include "core/mixers/types/type.h"
 #include "core/model/presets.h"
 #include "core/training/job/job_keys.h"
+#include "core/training/job/run_end.h"
 #include "core/training/job/schedule.h"
 #include "core/training/trainer/job_model.h"
 #include "widgets/training/facts.h"
@@ -122,6 +123,12 @@ void add_length(widgets::JobEstimate& estimate, const training::JobFile& job, do
         estimate.steps = static_cast<double>(training::updates_for_tokens(*job.training.tokens, job.step_tokens()));
     } else if (job.training.minutes && tokens_per_second > 0) {
         estimate.steps = *job.training.minutes * 60 * tokens_per_second / step_tokens;
+    }
+    if (estimate.steps >= 1) {
+        const bool held_out = job.data.generator || job.data.validation > 0 || !job.data.validation_files.empty();
+        for (const std::string& warning :
+             training::unreached_intervals(job, 0, static_cast<std::int64_t>(estimate.steps), held_out))
+            estimate.warnings << text(warning);
     }
     estimate.tokens = estimate.steps * step_tokens;
     estimate.tokens_per_second = tokens_per_second;

@@ -62,6 +62,7 @@ void MainWindow::connect_evaluations() {
         if (evaluate_ && evaluate_->isVisible()) offer_models();
     };
     connect(&engine_, &Engine::models_changed, this, offer_again);
+    connect(text_, &widgets::TextPanel::changed, this, offer_again);
     connect(&desk_.runs(), &widgets::RunShelf::runs_changed, this, offer_again);
     connect(&shelf, &EvaluationShelf::evaluating_changed, this, [this] {
         update_actions();
@@ -80,16 +81,15 @@ void MainWindow::build_evaluation_actions(QMenu* menu) {
         menu->addAction(add_action(name, text, {}, tip, std::move(act)));
     };
     menu->addSeparator();
-    add("open_evaluation", tr("Open an eval&uation…"), tr("A file NAME.evaluation.h5, as evaluate and reproduce write"),
-        [this] { choose_evaluation(); });
-    add("evaluate_models", tr("Evaluate mo&dels…"), tr("Chosen ones on chosen tasks: a paper's table, items, texts"),
+    add("open_evaluation", tr("Open an eval&uation…"),
+        tr("Open a file NAME.evaluation.h5, as evaluate and reproduce write it"), [this] { choose_evaluation(); });
+    add("evaluate_models", tr("Evaluate mo&dels…"), tr("Choose models, tasks and data: a paper's table, items, texts"),
         [this] { ask_what_to_evaluate(); });
     add("evaluate_runs", tr("Evaluate the open &runs"),
-        tr("Perplexity and accuracy of their best snapshots, at several context lengths"),
+        tr("Measure perplexity and accuracy of their best snapshots at several context lengths"),
         [this] { evaluations_.evaluate(); });
-    add("stop_evaluating", tr("Stop evaluating"), tr("What is not written yet is lost"),
-        [this] { evaluations_.stop(); });
-    add("close_evaluations", tr("Close the evaluations"), tr("Their files stay"), [this] {
+    add("stop_evaluating", tr("Stop evaluating"), tr("Discards unfinished results"), [this] { evaluations_.stop(); });
+    add("close_evaluations", tr("Close the evaluations"), tr("Close them; their files stay"), [this] {
         while (!desk_.evaluations().all().empty()) desk_.evaluations().remove(desk_.evaluations().all().back().id);
     });
 }
@@ -134,6 +134,16 @@ void MainWindow::ask_what_to_evaluate() {
             evaluate_kept_ = widgets::to_json(evaluate_->choice());
             save_soon();
         });
+        connect(evaluate_, &widgets::EvaluateDialog::text_wanted, this, [this](const QString&, const QString& content) {
+            looker_.post(this, [this, content, folder = data_ / "evaluations" / "texts",
+                                send = mailbox_.sender()](const Cancellation&) {
+                try {
+                    send([this, path = write_text(folder, content)] { evaluate_->set_data(path); });
+                } catch (const Error& error) {
+                    send([this, message = QString::fromUtf8(error.what())] { problem(message); });
+                }
+            });
+        });
         evaluate_->set_busy(!desk_.evaluations().evaluating().isEmpty());
         show_offer();
         evaluate_->set_choice(widgets::evaluate_choice_from(evaluate_kept_));
@@ -166,23 +176,23 @@ void MainWindow::show_offer() {
     for (const auto& card : engine_.models()) offer.models.push_back(offered_model(card));
     for (const widgets::Run& run : desk_.runs().runs()) {
         const auto known = offered_runs_.find(run.path);
-        offer.models.push_back(
-            known != offered_runs_.end()
-                ? known->second
-                : widgets::EvaluateOffer::Model{run.path, run.name, run.path, tr("looking at it…"), false});
+        offer.models.push_back(known != offered_runs_.end() ? known->second
+                                                            : widgets::EvaluateOffer::Model{
+                                                                  run.path, run.name, run.path, tr("reading…"), false});
     }
+    offer.texts = offered_texts(engine_.resources(), text_->examples(), text_->choice().sources);
     evaluate_->set_offer(offer);
 }
 
 void MainWindow::analyse_item(const widgets::ItemAnalysis& item) {
-    if (engine_.running()) return problem(tr("A run is going on: stop it first"));
+    if (engine_.running()) return problem(tr("An analysis is running: stop it first"));
     ask_disk(item.model, [this, item, send = mailbox_.sender()] {
         const QFileInfo place(item.model);
         widgets::ItemAnalysis found = item;
         found.model = place.absoluteFilePath();
         send([this, found, there = place.exists()] {
             if (!there)
-                return problem(tr("[%1] expected the checkpoint that was evaluated on %2; found nothing there")
+                return problem(tr("[%1] expected the checkpoint that was evaluated on %2; found nothing")
                                    .arg(found.model, found.what));
             waiting_item_ = found;
             const QString model = ModelPlace{found.model, found.adapter}.text();
@@ -206,6 +216,7 @@ void MainWindow::run_item(int model) {
     choice.first = widgets::TextChoice::First::automatic;
     choice.chat = choice.repeat_token = choice.windows = false;
     choice.length = 0;
+    choice.whole = true;  // an answer that is cut off is no answer
     bool two_towers = false;
     for (const auto& card : engine_.models())
         if (card.id == model) two_towers = card.encoder_decoder;

@@ -51,7 +51,7 @@ void MainWindow::run(const widgets::TextChoice& choice) {
     early_sites_.clear();
     engine_.run(choice, data_ / "analyses");
     text_->show_running(engine_.running());
-    text_->show_progress(0, tr("beginning"));
+    text_->show_progress(0, tr("starting"));
     update_actions();
 }
 

@@ -27,7 +27,7 @@ namespace {
 using widgets::Run;
 using widgets::RunShelf;
 
-constexpr int kMostStatus = 420;  ///< pixels
+constexpr int kMostStatus = 300;  ///< pixels
 
 }  // namespace
 
@@ -106,7 +106,7 @@ void MainWindow::build_training_actions() {
     wish("train_stop", tr("S&top the run"), "", tr("With a snapshot, from which it can be resumed"), "stop");
     wish("train_snapshot", tr("Snapshot no&w"), "", tr("Writes a checkpoint"), "snapshot");
     wish("train_evaluate", tr("E&valuate now"), "", tr("Measures the held-out loss"), "evaluate");
-    add("train_analyse", tr("&Analyse the best snapshot"), "", tr("Runs the text panel's text through it"), [&shelf] {
+    add("train_analyse", tr("&Analyze the best snapshot"), "", tr("Runs the text panel's text through it"), [&shelf] {
         const Run* run = shelf.current();
         const auto* best = run ? run->record->best_snapshot() : nullptr;
         if (best) Q_EMIT shelf.analyse_wanted(run->id, QString::fromStdString(best->name));
@@ -169,6 +169,7 @@ void MainWindow::update_training() {
     const widgets::EvaluationShelf& evaluations = desk_.evaluations();
     if (words.isEmpty() && !evaluations.evaluating().isEmpty())
         words = evaluations.progress().isEmpty() ? tr("evaluating") : tr("evaluating: %1").arg(evaluations.progress());
+    if (words.isEmpty() && tasks_.running()) words = tr("%1: %2").arg(tasks_.title(), tasks_.progress());
     training_status_->setText(fontMetrics().elidedText(words, Qt::ElideRight, kMostStatus));
 }
 
@@ -252,7 +253,7 @@ void MainWindow::run_snapshot(int model) {
     constexpr std::int64_t kLength = 256;
     std::int64_t most = nothing ? kLength : choice.beyond_positions ? 0 : positions;
     if (nothing && positions > 0) most = std::min(most, positions);
-    if (most > 0 && (choice.length == 0 || choice.length > most)) choice.length = most;
+    if (most > 0 && (choice.length > most || (nothing && choice.length == 0))) choice.length = most;
     text_->set_choice(choice);
     choice.model = model;
     run(choice);
@@ -290,7 +291,22 @@ void MainWindow::show_folder(const QString& path) {
     });
 }
 
-bool MainWindow::ask_about_training() {
+/// What ends with the window, a sentence each.
+QStringList MainWindow::work_that_ends() const {
+    QStringList work;
+    if (engine_.running()) {
+        const widgets::Study* study = desk_.study(running_study_);
+        work << tr("The analysis %1 is running. It stops; the layers that are done stay in a partial file, which the "
+                   "next start offers.")
+                    .arg(study ? study->name() : tr("of the chosen text"));
+    }
+    if (!desk_.evaluations().evaluating().isEmpty())
+        work << tr("An evaluation is running. It stops, and its results are lost.");
+    if (tasks_.running()) work << tr("%1 is running. It stops.").arg(tasks_.title());
+    return work;
+}
+
+bool MainWindow::ask_about_work() {
     if (closing_) return true;
     QStringList names;
     for (const Run& run : desk_.runs().runs())
@@ -300,26 +316,31 @@ bool MainWindow::ask_about_training() {
         if (run && run->alive()) continue;
         names << tr("%1, which is starting").arg(run ? run->name : QFileInfo(folder).fileName());
     }
-    if (names.isEmpty()) return true;
-    auto* box = new QMessageBox(QMessageBox::Question, tr("Training goes on"),
-                                tr("%1\n\nA run's process does not need the window: it can be watched again later.")
-                                    .arg(names.join(QLatin1Char('\n'))),
-                                QMessageBox::NoButton, this);
+    QStringList words = work_that_ends();
+    if (words.isEmpty() && names.isEmpty()) return true;
+    if (!names.isEmpty())
+        words << names.join(QLatin1Char('\n')) +
+                     tr("\nA training process does not need the window: it can be watched again later.");
+    auto* box = new QMessageBox(QMessageBox::Question, names.isEmpty() ? tr("Quit?") : tr("Training goes on"),
+                                words.join(QStringLiteral("\n\n")), QMessageBox::NoButton, this);
     box->setObjectName(QStringLiteral("close_question"));
     box->setAttribute(Qt::WA_DeleteOnClose);
-    auto* leave = box->addButton(tr("Leave it running"), QMessageBox::AcceptRole);
-    auto* stop = box->addButton(tr("Stop it"), QMessageBox::DestructiveRole);
+    auto* leave =
+        box->addButton(names.isEmpty() ? tr("Stop it and quit") : tr("Leave it running"), QMessageBox::AcceptRole);
+    leave->setObjectName(names.isEmpty() ? QStringLiteral("close_quit") : QStringLiteral("close_leave"));
     box->addButton(QMessageBox::Cancel);
-    leave->setObjectName(QStringLiteral("close_leave"));
-    stop->setObjectName(QStringLiteral("close_stop"));
     box->setDefaultButton(leave);
     connect(leave, &QAbstractButton::clicked, this, &MainWindow::end);
-    connect(stop, &QAbstractButton::clicked, this, [this] {
-        for (const Run& run : desk_.runs().runs())
-            if (run.alive()) service_.control(run.id, QStringLiteral("stop"), {});
-        service_.stop_starting();
-        end();
-    });
+    if (!names.isEmpty()) {
+        auto* stop = box->addButton(tr("Stop it"), QMessageBox::DestructiveRole);
+        stop->setObjectName(QStringLiteral("close_stop"));
+        connect(stop, &QAbstractButton::clicked, this, [this] {
+            for (const Run& run : desk_.runs().runs())
+                if (run.alive()) service_.control(run.id, QStringLiteral("stop"), {});
+            service_.stop_starting();
+            end();
+        });
+    }
     box->open();
     return false;
 }

@@ -12,8 +12,8 @@ namespace {
 
 using LimitOf = std::function<double(const std::string& folder)>;
 
-/// Of the group `path` and all above it. In a container the path is often the host's, and only its end is to be seen,
-/// as the root.
+/// Least limit of group `path` and its ancestors. In a container the path is often the host's, and only its end is
+/// visible, as the root.
 double least_on_the_way(const std::string& mount, std::string path, const LimitOf& limit_of) {
     double least = limit_of(mount);
     while (path.size() > 1) {

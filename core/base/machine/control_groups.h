@@ -6,9 +6,9 @@
 
 namespace headscope {
 
-/// The least of what `unified` says of the folders of this process's control group and of all above it, where version 2
-/// rules, and of what `own` says of those in the tree of `controller`, where version 1 does. `groups` is the text of
-/// /proc/self/cgroup, `mount` the file system's place (/sys/fs/cgroup). Infinity where no group is told.
+/// Least limit over this process's control group and its ancestors: by `unified` in version 2, by `own` in the tree of
+/// `controller` in version 1. `groups` is the text of /proc/self/cgroup, `mount` the file system's place
+/// (/sys/fs/cgroup). Infinity without a limit.
 double least_of_groups(const std::string& groups, const std::string& mount, const std::string& controller,
                        const std::function<double(const std::string& folder)>& unified,
                        const std::function<double(const std::string& folder)>& own);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-/// Of lines "name value"; 0 where it is not told.
+/// Number on the line "name value"; 0 without one.
 double value_of(std::istream& lines, const std::string& name) {
     for (std::string line; std::getline(lines, line);) {
         std::istringstream words(line);

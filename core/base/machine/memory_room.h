@@ -5,13 +5,12 @@
 
 namespace headscope {
 
-/// Bytes of memory that this process and those that it starts may still take: what the machine has available, and no
-/// more than the control groups leave, as containers are limited. Asked anew each time. 0 where the system does not
-/// say. Threads: any.
+/// Bytes of memory that this process and its children may still take: available on the machine, and within the control
+/// groups. Read again on each call. 0 if the system reports none. Threads: any.
 double memory_room();
 
-/// The same from the text of /proc/meminfo, that of /proc/self/cgroup, and the control groups' file system at `mount`:
-/// limits less what is used, of which the pages of files that nobody used of late do not count.
+/// The same from the texts of /proc/meminfo and /proc/self/cgroup, and the control groups' file system at `mount`.
+/// Inactive file pages do not count as used.
 double memory_room(const std::string& meminfo, const std::string& groups, const std::string& mount);
 
 /// Bytes that this process itself may still take: the least of memory_room() and of what its limits leave, and what

@@ -20,7 +20,7 @@ constexpr std::int64_t protocol = 1001;
 constexpr std::uint64_t first_look = 4U << 20U;
 constexpr std::size_t small_pickle = 4096;  // the three before the value's have a hundred bytes
 
-/// What lies under a key of a dictionary.
+/// Value under a key of a dictionary.
 std::optional<PickleRef> find_entry(const PickleObjects& objects, PickleRef dictionary, std::string_view key) {
     for (std::uint32_t at = objects[dictionary].first; at != no_ref; at = objects.elements[at].next) {
         const PickleElement& element = objects.elements[at];
@@ -107,7 +107,7 @@ Head read_head(const InputFile& file) {
     return read_head(file, most);
 }
 
-/// What the value's pickle says of a storage.
+/// Description of a storage in the value's pickle.
 struct Said {
     std::uint64_t elements = 0;
     std::uint32_t bytes = 0;  ///< of one

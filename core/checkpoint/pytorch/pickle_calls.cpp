@@ -87,7 +87,7 @@ PickleRef PickleMachine::call_subclass(PickleRef tuple) {
     const Meaning type = meaning(given[1]).meaning;
     if (inner == Meaning::subclass) refuse("expected a function that rebuilds a tensor", "found itself again");
     const PickleRef made = call(given[0], given[2]);
-    // What an unknown subclass makes of the numbers is unknown.
+    // An unknown subclass may change the numbers.
     return type == Meaning::tensor_class ? made : add_object(given[1]);
 }
 

@@ -141,7 +141,7 @@ constexpr Known known[] = {
 constexpr std::uint32_t unknown_index = 0;
 constexpr std::uint32_t refused_index = 1;
 
-/// What Python itself offers: types may be called, nothing else (eval, getattr, __import__, ...).
+/// Python's builtins: types may be called, nothing else (eval, getattr, __import__, ...).
 constexpr std::string_view builtin_types[] = {"set",   "frozenset", "bytearray", "bytes", "complex", "slice",
                                               "range", "list",      "tuple",     "dict",  "int",     "float",
                                               "str",   "bool",      "object",    "type"};

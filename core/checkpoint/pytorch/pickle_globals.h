@@ -17,12 +17,12 @@ struct TorchType {
     std::uint32_t bytes = 1;       ///< of an element in its storage
 };
 
-/// What the name of a class or function in a pickle means to us.
+/// Meaning of a class or function name in a pickle.
 struct PickleGlobal {
     enum class Meaning : std::uint8_t {
         unknown,       ///< a class of which objects may be there, which nothing is known of; it is never called
         harmless,      ///< may be called in a pickle: what comes of it is not looked at
-        refused,       ///< no checkpoint needs it, and whoever follows such a name runs programs
+        refused,       ///< no checkpoint needs it, and calling it would run programs
         dictionary,    ///< OrderedDict and the like
         size,          ///< torch.Size: a tuple
         storage_type,  ///< torch.FloatStorage, ...

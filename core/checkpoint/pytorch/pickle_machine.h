@@ -65,7 +65,7 @@ private:
     /// Moves the stack's values from `begin` into the container below them.
     void extend(std::size_t begin, PickleKind wanted);
 
-    // What is called and built (pickle_calls.cpp).
+    // Calls and builds (pickle_calls.cpp).
     using Arguments = std::vector<PickleRef>;
     Arguments arguments(PickleRef tuple, std::size_t least, std::size_t most) const;
     const PickleGlobal& meaning(PickleRef global) const;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a pickle holds, as plain data: numbers, texts, containers, and records of what it asks to be made. Nothing of it
-// is ever called or imported. Values refer to each other by number and live in two flat lists, so that sharing and
-// cycles cost nothing, freeing needs no recursion, and memory is bounded by the number of opcodes.
+// Content of a pickle as plain data: numbers, texts, containers, and records of the objects that it requests. Nothing
+// in it is ever called or imported. Values refer to each other by number and live in two flat lists: sharing and cycles
+// cost nothing, freeing needs no recursion, and memory is bounded by the number of opcodes.
 
 #include <cstddef>
 #include <cstdint>

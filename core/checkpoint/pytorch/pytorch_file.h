@@ -10,8 +10,7 @@
 
 namespace headscope::checkpoint {
 
-/// What a PyTorch file (torch.save since version 1.6: a zip archive; before: pickles and bare numbers) says of its
-/// weights.
+/// Weights listed in a PyTorch file (torch.save: a zip archive since version 1.6; before, pickles and bare numbers).
 struct PytorchFile {
     std::map<std::string, TensorInfo> tensors;      ///< names as they stand there; `file` is 0
     std::map<std::string, std::string> unreadable;  ///< tensors of kinds that are not read -> "found ..."

@@ -12,7 +12,7 @@
 namespace headscope::checkpoint {
 namespace {
 
-/// Where training loops put the weights, the likeliest first.
+/// Keys under which training loops put the weights, most likely first.
 constexpr std::string_view usual_names[] = {"state_dict", "model_state_dict", "model_state", "model",
                                             "module",     "network",          "net",         "weights"};
 
@@ -111,7 +111,7 @@ private:
         return name + " (" + objects_.global_name(node.first) + ")";
     }
 
-    /// True for what is a tensor, or might be one: `sure` tells which.
+    /// True for a tensor or a possible one; `sure` distinguishes them.
     bool may_be_tensor(PickleRef value, bool& sure) const {
         const PickleNode& node = objects_[value];
         sure = node.kind == PickleKind::tensor;

@@ -19,14 +19,13 @@ struct StateDict {
 };
 
 /// Finds them: the root must be a dictionary. Under the usual names ("state_dict", "model_state_dict", "model",
-/// "module", ...) it descends as long as a dictionary with tensors lies there; further dictionaries in the one that it
-/// ends at add their key and a dot to the names within. Entries without tensors are told in a note.
-/// Errors: format when there is no tensor; unsupported for a whole pickled module; mismatch for a name twice; limit for
-/// names and nesting beyond what a model has.
+/// "module", ...) it descends while a dictionary with tensors lies there; further dictionaries in the last one add
+/// their key and a dot to the names within. Entries without tensors become a note. Errors: format without a tensor;
+/// unsupported for a whole pickled module; mismatch for a repeated name; limit for names and nesting beyond any model.
 StateDict find_state_dict(const PickleObjects& objects, const std::string& where);
 
-/// What data parallelism ("module.") and torch.compile ("_orig_mod.") put before every name: the longest run of these
-/// that all names begin with, and that leaves none empty.
+/// Prefix of data parallelism ("module.") and torch.compile ("_orig_mod."): the longest run of these that all names
+/// start with and that leaves none empty.
 std::string common_prefix(const std::vector<std::string>& names);
 
 }  // namespace headscope::checkpoint

@@ -22,7 +22,7 @@ struct ZipMember {
     std::uint16_t method = 0;
 };
 
-/// Where a member's bytes lie in the file.
+/// Position of a member's bytes in the file.
 struct ZipExtent {
     std::uint64_t begin = 0;
     std::uint64_t bytes = 0;

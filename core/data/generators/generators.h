@@ -31,7 +31,7 @@ private:
     std::map<std::string, double> values_;
 };
 
-/// What sequences and items of a split are drawn from, beside their index.
+/// Key of a split's sequences and items, besides their index.
 inline std::uint64_t item_key(Split split, std::uint64_t seed) {
     return key_of(seed, split == Split::training ? 1 : 2);
 }

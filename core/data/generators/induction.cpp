@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Induction (Olsson et al. 2022, "In-context learning and induction heads"): a random period p, p different symbols in
-// random order, which repeat. From the second time on the next symbol is known from where the last one was seen before;
-// those targets count. The symbols of a period differ, so there is one right answer, and p varies, so place does not
-// tell it.
+// random order, which repeat. From the second period on the next symbol follows from the last occurrence; those targets
+// count. The symbols of a period differ, so there is one right answer, and p varies, so position does not give it away.
 #include <algorithm>
 
 #include "core/data/generators/generators.h"

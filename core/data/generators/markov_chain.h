@@ -10,8 +10,8 @@ namespace headscope::data {
 
 /// A stationary Markov chain of some order over V symbols. The logits of the next symbol are a sum over the last
 /// `order` symbols: for the one j places back, a row of a table of standard normal numbers (0 for itself) times
-/// `sharpness`. So each of them tells something of its own, and a model can learn them apart. With order 0 they are one
-/// row.
+/// `sharpness`. So each symbol adds information of its own, and a model can learn them separately. With order 0 they
+/// are one row.
 class MarkovChain {
 public:
     /// symbols^(order + 1) must not be above most_entries.

@@ -27,7 +27,7 @@ private:
         const std::int64_t first_filler = first_value + options_.values;
         const auto keys = draw_different(random, options_.keys, options_.needles);
         const std::int64_t asked = random.below(options_.needles);
-        // Each way to lay needles and filler in a row is equally likely: places among so many things.
+        // Each order of needles and filler is equally likely: places among all things.
         const std::int64_t hay = length() - query_tokens - needle_tokens * options_.needles;
         auto places = draw_different(random, hay + options_.needles, options_.needles);
         std::sort(places.begin(), places.end());

@@ -34,7 +34,7 @@ public:
 private:
     void fill(Random& random, std::int64_t* ids, std::int64_t* targets) const override {
         RulerText text;
-        // Of a length that only just does, some texts are too long: others take their places.
+        // At a length that barely fits, some texts are too long: others replace them.
         for (std::int64_t units = -1; units < 0;) {
             const auto drawn = draw_(random);
             units = most_units(*drawn, hint_, [this](const RulerText& t) { return tokens(task_, t) <= length(); });

@@ -125,7 +125,7 @@ RulerMaker::RulerMaker(const RulerTask& task, std::int64_t length, std::uint64_t
       count_(std::move(count)) {
     for (const char c : std::string_view(task.name)) key_ = key_of(key_, static_cast<unsigned char>(c));
     if (std::string_view(task.name) == "ruler_vt") {
-        // Of a short text the example takes no more than a quarter.
+        // In a short text the example takes at most a quarter.
         const std::int64_t room = std::min(kExampleTokens - kTracingTokens, length / 4);
         for (std::int64_t lines = kExampleStep;; lines += kExampleStep) {
             Random random(key_, 0);

@@ -97,7 +97,7 @@ private:
     std::string needle(const std::string& key, const std::string& value) const {
         return "One of the special magic " + word(shape_.values) + "s for " + key + " is: " + value + ".";
     }
-    /// A unit of the hay. Needles of the hay have keys that nobody asks for.
+    /// A unit of the hay. Keys of needles in the hay are never asked for.
     std::string hay(std::int64_t unit) const {
         if (shape_.hay == RulerHay::lines) return kLine;
         if (shape_.hay == RulerHay::essays)
@@ -107,7 +107,7 @@ private:
         while (std::find(keys_.begin(), keys_.end(), key) != keys_.end()) key = draw(shape_.keys, random);
         return needle(key, draw(shape_.values, random));
     }
-    /// Units before a needle, of so many.
+    /// Units before a needle, out of `units`.
     std::int64_t place(std::size_t needle, std::int64_t units) const {
         if (shape_.hay == RulerHay::essays) return units * depths_[needle] / (kDepths - 1);
         return static_cast<std::int64_t>(places_[needle] * static_cast<double>(units + 1));

@@ -18,7 +18,7 @@
 
 namespace headscope::data {
 
-/// What is asked, without and with the beginning of the answer.
+/// The question, without and with the start of the answer.
 struct RulerText {
     std::string input, gen_prefix;
     std::vector<std::string> outputs;  ///< what an answer should contain
@@ -28,7 +28,7 @@ struct RulerText {
 class RulerDraw {
 public:
     virtual ~RulerDraw() = default;
-    /// With so many units of hay: lines, sentences, or words.
+    /// The text with `units` units of hay: lines, sentences, or words.
     virtual RulerText text(std::int64_t units) const = 0;
     virtual std::int64_t least() const { return 0; }  ///< units without which there is nothing to ask
     virtual std::int64_t most() const { return std::int64_t{1} << 24U; }
@@ -52,8 +52,8 @@ struct NiahShape {
 /// lines anywhere. `essays` may be null where the hay is none.
 std::unique_ptr<RulerDraw> draw_niah(const NiahShape& shape, std::shared_ptr<const Essays> essays, Random& random);
 
-/// A chain of variables, each with the value of the one before, among lines of hay. A solved example with so many lines
-/// of hay stands before it; below 0: none.
+/// A chain of variables, each with the value of the one before, among lines of hay. A solved example with this many
+/// lines of hay precedes it; below 0: none.
 struct TracingShape {
     std::int64_t variables = 5, letters = 5;
     std::int64_t example_lines = -1;
@@ -72,7 +72,7 @@ std::unique_ptr<RulerDraw> draw_common_words(const CommonWordsShape& shape, Rand
 /// unit is one more word of the text.
 std::unique_ptr<RulerDraw> draw_frequent_words(std::int64_t vocabulary, Random& random);
 
-/// As many units as fit, where fewer fit too; -1: not even the least do. `hint`: about so many, which saves calls.
+/// The most units that fit, if fewer fit too; -1: not even the least. `hint`: an estimate, which saves calls.
 std::int64_t most_units(const RulerDraw& draw, std::int64_t hint, const std::function<bool(const RulerText&)>& fits);
 
 /// A word of ours: an adjective, a hyphen, a noun.
@@ -102,8 +102,8 @@ struct RulerItem {
     std::int64_t max_length = 0;  ///< the length that was asked for
 };
 
-/// What a model reads: input, white space (of ruler_cwe an empty line), prefix. The space between is left out where
-/// either side has white space.
+/// A model's input: input, white space (an empty line for ruler_cwe), prefix. The space between is left out if either
+/// side has white space.
 std::string ruler_prompt(const RulerTask& task, const std::string& input, const std::string& gen_prefix);
 
 /// Share of the outputs that an answer (UTF-8, as the outputs) contains, letter case aside; control characters in it

@@ -38,7 +38,7 @@ struct Chain {
     }
 };
 
-/// Statements in their order among so many lines; `places`: one each, in order, as a share of the lines.
+/// Statements in their order among `lines` lines; `places`: one each, in order, as a share of the lines.
 std::string context_of(const Chain& chain, const std::vector<double>& places, std::int64_t lines) {
     std::string text;
     const auto add = [&](const std::string& more) {

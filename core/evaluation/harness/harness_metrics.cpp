@@ -171,4 +171,39 @@ std::vector<HarnessValue> baselines_of(const HarnessTask& task, std::span<const 
     return {accuracy("chance", mean_score(chances).mean), accuracy("majority", static_cast<double>(most) / n)};
 }
 
+std::vector<HarnessValue> guesses_of(const HarnessTask& task, std::span<const HarnessItem> items,
+                                     std::span<const ItemScore> scores, std::int64_t vocabulary) {
+    const bool word = task.kind == HarnessKind::last_word;
+    if ((!word && task.kind != HarnessKind::page) || items.empty() || vocabulary < 1) return {};
+    const double nats = std::log(static_cast<double>(vocabulary));
+    std::vector<ItemScore> guessed(items.size());
+    std::vector<double> loglikelihoods, right;
+    std::map<std::string, std::int64_t> words;
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const auto tokens = static_cast<double>(scores[i].requests.front().each.size());
+        guessed[i].requests.resize(1);
+        guessed[i].requests.front().loglikelihood = -tokens * nats;
+        loglikelihoods.push_back(-tokens * nats);
+        right.push_back(std::exp(-tokens * nats));
+        if (word) most = std::max(most, ++words[items[i].requests.front().continuation]);
+    }
+    std::vector<HarnessValue> values;
+    if (word) {
+        const auto n = static_cast<double>(items.size());
+        values.push_back({"chance", mean_score(right).mean, kNoHarnessError, std::ssize(items)});
+        values.push_back({"majority", static_cast<double>(most) / n, kNoHarnessError, std::ssize(items)});
+        values.push_back(
+            {"chance_perplexity", std::exp(-mean_score(loglikelihoods).mean), kNoHarnessError, std::ssize(items)});
+        return values;
+    }
+    for (const std::string& metric : task.metrics) {
+        HarnessValue value = page_value(metric, items, guessed);
+        value.metric = "chance_" + metric;
+        value.error = kNoHarnessError;
+        values.push_back(value);
+    }
+    return values;
+}
+
 }  // namespace headscope::evaluation

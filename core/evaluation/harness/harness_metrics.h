@@ -45,4 +45,10 @@ std::vector<HarnessValue> values_of(const HarnessTask& task, std::span<const Har
 /// without options.
 std::vector<HarnessValue> baselines_of(const HarnessTask& task, std::span<const HarnessItem> items);
 
+/// The same of tasks whose tokens are scored: a guesser gives each of `vocabulary` tokens one probability. Of lambada
+/// "chance" (of the whole last word), "majority" (of the most frequent last word) and "chance_perplexity"; of pages
+/// "chance_" before each metric. `scores` count the scored tokens. Empty for other tasks.
+std::vector<HarnessValue> guesses_of(const HarnessTask& task, std::span<const HarnessItem> items,
+                                     std::span<const ItemScore> scores, std::int64_t vocabulary);
+
 }  // namespace headscope::evaluation

@@ -91,8 +91,10 @@ private:
                 run_.on_answer({task.name, task.kind, work_.tokens.length, work_.shots, static_cast<std::int64_t>(i),
                                 item, scores[i], requests});
         }
-        add(task, values_of(task, items.items, scores, work_.resamples, run_.score.cancellation));
-        if (work_.baselines) add(task, baselines_of(task, items.items));
+        add(items, values_of(task, items.items, scores, work_.resamples, run_.score.cancellation));
+        if (!work_.baselines) return;
+        add(items, baselines_of(task, items.items));
+        add(items, guesses_of(task, items.items, scores, model_.config().vocabulary));
     }
 
     std::string answer(const HarnessTask& task, const std::string& prompt) {
@@ -100,10 +102,12 @@ private:
         return said_answer(model_, run_.said, prompt, task.answer_tokens, most, run_.score, task.stops);
     }
 
-    void add(const HarnessTask& task, const std::vector<HarnessValue>& values) {
-        for (const HarnessValue& value : values)
-            rows_.push_back({run_.model, task.name, value.metric, work_.tokens.length, value.value, value.error,
+    void add(const HarnessItems& items, const std::vector<HarnessValue>& values) {
+        for (const HarnessValue& value : values) {
+            rows_.push_back({run_.model, items.task->name, value.metric, work_.tokens.length, value.value, value.error,
                              value.count, work_.shots});
+            if (!items.files.empty()) rows_.back().data_sha256 = items.files.front().sha256;
+        }
     }
 
     model::Model& model_;

@@ -35,10 +35,10 @@ const std::vector<HarnessTask>& harness_tasks();
 /// nullptr: none of that name.
 const HarnessTask* find_harness_task(const std::string& name);
 
-/// Sets of tasks by name ("deconattn", "natsl", "lazy", "zero_shot"): the names in it, in the paper's order. RULER's
-/// tasks are in none.
+/// Sets of tasks by name ("deconattn", "natsl", "lazy", "zero_shot"), with the title of their paper and their tasks in
+/// its order. RULER's tasks are in none.
 struct TaskSet {
-    std::string name, summary;
+    std::string name, title, summary;
     std::vector<std::string> tasks;
 };
 const std::vector<TaskSet>& task_sets();

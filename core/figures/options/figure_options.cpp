@@ -4,24 +4,12 @@
 #include <algorithm>
 
 #include "core/figures/options/option_kinds.h"
+#include "core/figures/task_averages.h"
 
 namespace headscope::figures {
 namespace {
 
 constexpr std::int64_t kFewestCells = 16, kMostCells = 8192;
-
-/// Recipes that draw analyses.
-std::vector<std::string> of_analyses() {
-    std::vector<std::string> names;
-    for (const auto& recipe : recipes())
-        if (recipe.of_analyses) names.push_back(recipe.name);
-    return names;
-}
-
-std::vector<std::string> with(std::vector<std::string> names, const std::string& more) {
-    names.push_back(more);
-    return names;
-}
 
 constexpr const char* kMean = "mean";
 
@@ -60,10 +48,57 @@ OptionValues one_or_several(const std::optional<std::int64_t>& one, const std::v
     return several.empty() ? OptionValues{} : OptionValues{list_of(several)};
 }
 
+constexpr char kEscape = '\\';
+
+/// "A,B" as two names; a backslash keeps the character after it. An empty name: the usual one.
+std::vector<std::string> read_names(const std::string& list) {
+    std::vector<std::string> names(1);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (list[i] == kEscape && i + 1 < list.size())
+            names.back() += list[++i];
+        else if (list[i] == ',')
+            names.emplace_back();
+        else
+            names.back() += list[i];
+    }
+    if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return name.empty(); }))
+        refuse_value("names", "a name for each file, separated by commas", list);
+    return names;
+}
+
+FigureOption names_option() {
+    FigureOption option{
+        "names",
+        "LIST",
+        "Names of the files in titles and legends, in order, separated by commas (\\, stands for a comma "
+        "in a name; an empty one, and the default: the model's)",
+        {},
+        with(of_analyses(), "timeline"),
+        false,
+        {},
+        {}};
+    option.set = [](FigureRequest& request, const OptionValues& values) {
+        request.options.names = read_names(values.back());
+    };
+    option.get = [](const FigureRequest& request) -> OptionValues {
+        const std::vector<std::string>& names = request.options.names;
+        std::string list;
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            if (i > 0) list += ',';
+            for (const char c : names[i]) {
+                if (c == ',' || c == kEscape) list += kEscape;
+                list += c;
+            }
+        }
+        return names.empty() ? OptionValues{} : OptionValues{list};
+    };
+    return option;
+}
+
 FigureOption layer_option() {
     FigureOption option{"layer",
                         "N",
-                        "Layer, counted from 0; attention of several files: one each, as 3,7,5",
+                        "Layer, counted from 0; attention of several files: one for each file, as 3,7,5",
                         {},
                         with(of_analyses(), "timeline"),
                         false,
@@ -81,10 +116,10 @@ FigureOption layer_option() {
 FigureOption head_option() {
     FigureOption option{"head",
                         "N",
-                        "Head, counted from 0; lines: may repeat; attention: or mean, of several files one each, as "
-                        "0,mean,5",
+                        "Head, counted from 0; lines: may repeat; attention: also mean, the mean of the layer's "
+                        "heads, or one for each file, as 0,mean,5",
                         {},
-                        {"radar", "logits", "attention", "lines", "text", "states", "difference", "indicators",
+                        {"radar", "scores", "attention", "lines", "text", "states", "difference", "indicators",
                          "thumbnails", "timeline", "token-types", "branch-weights", "bias", "mass"},
                         true,
                         {},
@@ -101,7 +136,7 @@ FigureOption head_option() {
 }
 
 FigureOption heads_option() {
-    FigureOption option{"heads", "LIST", "Heads with commas between, as 0,3,5", {}, {"lines"}, false, {}, {}};
+    FigureOption option{"heads", "LIST", "Heads, separated by commas, as 0,3,5", {}, {"lines"}, false, {}, {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         for (const auto head : read_list("heads", {values.back()})) request.options.heads.push_back(head);
     };
@@ -110,8 +145,14 @@ FigureOption heads_option() {
 }
 
 FigureOption sequence_option() {
-    FigureOption option{"sequence", "N|all", "Sequence, counted from 0; all: mean over them", {}, of_analyses(), false,
-                        {},         {}};
+    FigureOption option{"sequence",
+                        "N|all",
+                        "Sequence, counted from 0, or all for the mean over all sequences",
+                        {},
+                        of_analyses(),
+                        false,
+                        {},
+                        {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         request.options.all_sequences = values.back() == "all";
         request.options.sequence.reset();
@@ -130,7 +171,8 @@ FigureOption sequence_option() {
 
 FigureOption indicator_option() {
     FigureOption option{
-        "indicator", "NAME", "One indicator; default all", {}, {"indicators", "difference", "timeline"}, false, {}, {}};
+        "indicator", "NAME", "One indicator (default: all)", {}, {"indicators", "difference", "timeline"}, false,
+        {},          {}};
     option.set = [](FigureRequest& request, const OptionValues& values) { request.options.indicator = values.back(); };
     option.get = [](const FigureRequest& request) -> OptionValues {
         return request.options.indicator.empty() ? OptionValues{} : OptionValues{request.options.indicator};
@@ -139,8 +181,14 @@ FigureOption indicator_option() {
 }
 
 FigureOption pixels_option() {
-    FigureOption option{"pixels", "N", "Most cells along a side, pooled beyond", {}, {"attention", "difference"}, false,
-                        {},       {}};
+    FigureOption option{"pixels",
+                        "N",
+                        "Largest number of cells along a side; longer texts are pooled",
+                        {},
+                        {"attention", "difference"},
+                        false,
+                        {},
+                        {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         request.options.pixels = read_count("pixels", values.back(), kFewestCells, kMostCells);
     };
@@ -151,159 +199,8 @@ FigureOption pixels_option() {
     return option;
 }
 
-/// A text of the options; empty where it was not given.
-FigureOption word_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
-                         std::string FigureOptions::*member) {
-    FigureOption option{name, "NAME", help, {}, std::move(recipes), false, {}, {}};
-    option.set = [member](FigureRequest& request, const OptionValues& values) {
-        request.options.*member = values.back();
-    };
-    option.get = [member](const FigureRequest& request) -> OptionValues {
-        const auto& value = request.options.*member;
-        return value.empty() ? OptionValues{} : OptionValues{value};
-    };
-    return option;
-}
-
-FigureOption flag_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
-                         bool FigureOptions::*member) {
-    FigureOption option{name, "", help, {}, std::move(recipes), false, {}, {}};
-    option.set = [member](FigureRequest& request, const OptionValues&) { request.options.*member = true; };
-    option.get = [member](const FigureRequest& request) {
-        return request.options.*member ? OptionValues{""} : OptionValues{};
-    };
-    return option;
-}
-
-FigureOption mixers_option() {
-    FigureOption option{"mixers", "LIST", "Some of list mixers, with commas between; default all", {}, {"cost"}, false,
-                        {},       {}};
-    option.set = [](FigureRequest& request, const OptionValues& values) {
-        std::vector<std::string>& mixers = request.options.mixers;
-        mixers.clear();
-        const std::string& list = values.back();
-        for (std::size_t begin = 0; begin <= list.size();) {
-            const std::size_t end = std::min(list.find(',', begin), list.size());
-            if (end == begin) refuse_value("mixers", "names with commas between", list);
-            mixers.push_back(list.substr(begin, end - begin));
-            begin = end + 1;
-        }
-    };
-    option.get = [](const FigureRequest& request) -> OptionValues {
-        std::string list;
-        for (const std::string& mixer : request.options.mixers) list += (list.empty() ? "" : ",") + mixer;
-        return list.empty() ? OptionValues{} : OptionValues{list};
-    };
-    return option;
-}
-
-FigureOption tensor_option() {
-    FigureOption option{"tensor", "NAME",      "A tensor of the checkpoint, or some, as '*.q_proj.weight'; may repeat",
-                        {},       {"tensors"}, true,
-                        {},       {}};
-    option.set = [](FigureRequest& request, const OptionValues& values) {
-        for (const auto& name : values) {
-            if (name.empty()) refuse_value("tensor", "a name", "none");
-            request.options.tensors.push_back(name);
-        }
-    };
-    option.get = [](const FigureRequest& request) -> OptionValues { return request.options.tensors; };
-    return option;
-}
-
-void add_record_options(std::vector<FigureOption>& all) {
-    const std::vector<std::string> evaluations{"context-perplexity", "ablation", "scaling", "retention"};
-    all.push_back(optional_count("step", "Radar and thumbnails at the last probe up to this step", {"timeline"},
-                                 &FigureOptions::step));
-    all.push_back(optional_count("smooth", "Of the running mean: steps of runs, buckets of positions; 1: none",
-                                 {"loss", "position-perplexity"}, &FigureOptions::smooth));
-    all.push_back(choice<Against>("against", "Of runs: what the curves are drawn against", {"loss", "timeline"},
-                                  {{"step", Against::step}, {"tokens", Against::tokens}, {"time", Against::time}},
-                                  [](FigureRequest& r) -> Against& { return r.options.against; }));
-    all.push_back(word_option("task", "A task of the evaluations; default all",
-                              with(with(evaluations, "ruler"), "tasks"), &FigureOptions::task));
-    all.push_back(
-        word_option("metric",
-                    "A metric of them; default the first, of tasks: as the papers print; acc and acc_norm: of "
-                    "the tasks that have it",
-                    with(evaluations, "tasks"), &FigureOptions::metric));
-    all.push_back(optional_count("length", "Tokens: context of an evaluation, or of the table of costs",
-                                 {"ablation", "scaling", "tasks", "cost", "retention"}, &FigureOptions::length));
-    all.push_back(tensor_option());
-    all.push_back(word_option("words", "A text whose words are hashed, with md5, lsh, or a model's hash embedding",
-                              {"hash"}, &FigureOptions::words));
-    all.back().value = "TEXT";
-    all.push_back(flag_option("measure", "Beside the formulas what this machine does, which takes minutes", {"cost"},
-                              &FigureOptions::measure));
-    all.push_back(choice<CostOf>(
-        "of",
-        "Mixers by length; variants of multi-head attention: a sublayer's weights by its "
-        "heads, or those of stacks",
-        {"cost"}, {{"mixers", CostOf::mixers}, {"sublayer", CostOf::sublayer}, {"stacks", CostOf::stacks}},
-        [](FigureRequest& r) -> CostOf& { return r.options.cost_of; }));
-    all.push_back(mixers_option());
-    all.push_back(word_option("baseline", "The model that scores and sizes are compared with", {"retention"},
-                              &FigureOptions::baseline));
-    all.push_back(word_option("smallest", "The model that the elasticity of scores is told from, as SHA", {"retention"},
-                              &FigureOptions::smallest));
-}
-
-FigureOption font_family_option() {
-    FigureOption option{"font-family", "NAME", "An installed font; default Noto Sans", {}, {}, false, {}, {}};
-    option.set = [](FigureRequest& request, const OptionValues& values) {
-        if (values.back().empty()) refuse_value("font-family", "the name of a font", "none");
-        request.style.font_family = values.back();
-    };
-    option.get = [](const FigureRequest& request) -> OptionValues {
-        const auto& family = request.style.font_family;
-        return family == FigureStyle().font_family ? OptionValues{} : OptionValues{family};
-    };
-    return option;
-}
-
-FigureOption colour_map_option() {
-    FigureOption option{"colour-map", "NAME", "A map of list colour-maps; one of each kind may be given", {}, {}, true,
-                        {},           {}};
-    std::string list;
-    for (const auto& map : colour_maps()) {
-        option.choices.push_back(map.name);
-        list += (list.empty() ? "" : ", ") + map.name;
-    }
-    option.set = [list](FigureRequest& request, const OptionValues& values) {
-        for (const auto& name : values) {
-            const auto* map = find_colour_map(name);
-            if (map == nullptr) refuse_value("colour-map", "one of " + list, name);
-            (map->kind == ColourMap::diverging ? request.style.diverging_map : request.style.sequential_map) = name;
-        }
-    };
-    option.get = [](const FigureRequest& request) {
-        const FigureStyle standard;
-        OptionValues names;
-        if (request.style.sequential_map != standard.sequential_map) names.push_back(request.style.sequential_map);
-        if (request.style.diverging_map != standard.diverging_map) names.push_back(request.style.diverging_map);
-        return names;
-    };
-    return option;
-}
-
-FigureOption title_option() {
-    FigureOption option{"title", "TEXT", "Another title", {}, {}, false, {}, {}};
-    option.set = [](FigureRequest& request, const OptionValues& values) { request.style.title_text = values.back(); };
-    option.get = [](const FigureRequest& request) -> OptionValues {
-        return request.style.title_text.empty() ? OptionValues{} : OptionValues{request.style.title_text};
-    };
-    return option;
-}
-
-FigureOption no_title_option() {
-    FigureOption option{"no-title", "", "Leave the title to the caption", {}, {}, false, {}, {}};
-    option.set = [](FigureRequest& request, const OptionValues&) { request.style.title = false; };
-    option.get = [](const FigureRequest& request) { return request.style.title ? OptionValues{} : OptionValues{""}; };
-    return option;
-}
-
 FigureOption least_option() {
-    FigureOption option{"least", "W", "Weights below this are not drawn; default 0.01", {}, {"lines"}, false, {}, {}};
+    FigureOption option{"least", "W", "Smallest weight that is drawn (default: 0.01)", {}, {"lines"}, false, {}, {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         request.options.least = read_real("least", values.back(), 0, 1);
     };
@@ -315,34 +212,39 @@ FigureOption least_option() {
 
 void add_map_options(std::vector<FigureOption>& all) {
     const std::vector<std::string> maps{"attention", "difference"};
-    all.push_back(choice<MapValues>("values",
-                                    "Weights; logits: the scores before the normaliser; norms: of what a key gives, by "
-                                    "one head or by all of a layer; rollout through the layers up to this one",
-                                    {"attention", "text", "difference"},
-                                    {{"weights", MapValues::weights},
-                                     {"logits", MapValues::logits},
-                                     {"norms", MapValues::norms},
-                                     {"layer-norms", MapValues::layer_norms},
-                                     {"rollout", MapValues::rollout}},
-                                    [](FigureRequest& r) -> MapValues& { return r.options.values; }));
-    all.push_back(choice<Pooling>("pooling", "What a cell shows of the pairs under it; logits: greatest magnitude",
+    all.push_back(choice<MapValues>(
+        "values",
+        "Attention weights; scores before the normalizer; norms: length of each key's contribution in one head, or in "
+        "all heads of the layer together; rollout: attention through all layers up to this one",
+        {"attention", "text", "difference"},
+        {{"weights", MapValues::weights},
+         {"scores", MapValues::logits},
+         {"norms", MapValues::norms},
+         {"layer-norms", MapValues::layer_norms},
+         {"rollout", MapValues::rollout}},
+        [](FigureRequest& r) -> MapValues& { return r.options.values; }, {{"logits", MapValues::logits}}));
+    all.push_back(choice<Pooling>("pooling",
+                                  "What a cell of several pairs shows: the largest value (of scores the one farthest "
+                                  "from 0) or the mean",
                                   maps, {{"maximum", Pooling::maximum}, {"mean", Pooling::mean}},
                                   [](FigureRequest& r) -> Pooling& { return r.options.pooling; }));
     all.push_back(pixels_option());
-    all.push_back(optional_count("other-sequence",
-                                 "Minuend: another sequence, of the same file or the second; maps pair equal tokens",
-                                 {"difference"}, &FigureOptions::other_sequence));
-    all.push_back(optional_count("other-layer", "Minuend of maps: another layer, of the same file or the second",
+    all.push_back(optional_count(
+        "other-sequence", "Second side: another sequence, of the same file or the second one; maps pair equal tokens",
+        {"difference"}, &FigureOptions::other_sequence));
+    all.push_back(optional_count("other-layer",
+                                 "Second side of maps: another layer, of the same file or the second one",
                                  {"difference"}, &FigureOptions::other_layer));
-    all.push_back(optional_count("other-head", "Minuend of maps: another head, of the same file or the second",
+    all.push_back(optional_count("other-head", "Second side of maps: another head, of the same file or the second one",
                                  {"difference"}, &FigureOptions::other_head));
-    all.push_back(choice<Units>("units",
-                                "Pieces of the tokenizer, or words: their rows averaged, their columns summed; then "
-                                "queries and keys are counted in words",
-                                {"attention", "lines", "text"}, {{"pieces", Units::pieces}, {"words", Units::words}},
-                                [](FigureRequest& r) -> Units& { return r.options.units; }));
+    all.push_back(
+        choice<Units>("units",
+                      "Draw the tokenizer's pieces or whole words, whose rows are averaged and whose columns are "
+                      "summed; positions then count words",
+                      {"attention", "lines", "text"}, {{"pieces", Units::pieces}, {"words", Units::words}},
+                      [](FigureRequest& r) -> Units& { return r.options.units; }));
     all.push_back(choice<Tower>("tower",
-                                "Of models with an encoder and a decoder, or layers with two branches: which attention",
+                                "Which attention of a model with encoder and decoder, or of a layer with two branches",
                                 {"attention", "lines", "text", "difference"},
                                 {{"encoder", Tower::encoder},
                                  {"decoder", Tower::decoder},
@@ -353,18 +255,21 @@ void add_map_options(std::vector<FigureOption>& all) {
 }
 
 void add_text_options(std::vector<FigureOption>& all) {
-    all.push_back(optional_count("query", "The token that looks, counted from 0", {"text"}, &FigureOptions::query));
-    all.push_back(optional_count("key", "The token that is looked at, counted from 0", {"text"}, &FigureOptions::key));
-    all.push_back(choice<TextColour>("colour",
-                                     "What a token's colour is: what --query looks at, who looks at --key, how much it "
-                                     "is looked at, its loss",
-                                     {"text"},
-                                     {{"weights", TextColour::weights},
-                                      {"lookers", TextColour::lookers},
-                                      {"mass", TextColour::mass},
-                                      {"loss", TextColour::loss}},
-                                     [](FigureRequest& r) -> TextColour& { return r.options.colour; }));
-    all.push_back(choice<ColourRange>("range", "Where the colours end: at the largest value, or at 1", {"text"},
+    all.push_back(optional_count("query", "Draw how much this token attends to the others, counted from 0", {"text"},
+                                 &FigureOptions::query));
+    all.push_back(optional_count("key", "Draw how much the others attend to this token, counted from 0", {"text"},
+                                 &FigureOptions::key));
+    all.push_back(
+        choice<TextColour>("colour",
+                           "Meaning of the colors: weights of --query, weights of all tokens to --key (lookers), "
+                           "mean weight that a token receives (mass), or its loss",
+                           {"text"},
+                           {{"weights", TextColour::weights},
+                            {"lookers", TextColour::lookers},
+                            {"mass", TextColour::mass},
+                            {"loss", TextColour::loss}},
+                           [](FigureRequest& r) -> TextColour& { return r.options.colour; }));
+    all.push_back(choice<ColourRange>("range", "End of the color scale: the largest value, or 1", {"text"},
                                       {{"largest", ColourRange::largest}, {"one", ColourRange::one}},
                                       [](FigureRequest& r) -> ColourRange& { return r.options.range; }));
 }
@@ -375,21 +280,24 @@ std::vector<FigureOption> all_options() {
     all.push_back(head_option());
     all.push_back(heads_option());
     all.push_back(sequence_option());
+    all.push_back(names_option());
     all.push_back(indicator_option());
     all.push_back(choice<Normalise>(
-        "normalise", "Colours by the values themselves, by their range, or by the range of each layer", {"indicators"},
-        {{"absolute", Normalise::absolute}, {"minmax", Normalise::minmax}, {"layer", Normalise::layer}},
+        "normalise", "Colors by the values themselves, by their range in the figure, or by the range of each layer",
+        {"indicators"}, {{"absolute", Normalise::absolute}, {"minmax", Normalise::minmax}, {"layer", Normalise::layer}},
         [](FigureRequest& request) -> Normalise& { return request.options.normalise; }));
-    all.push_back(choice<std::string>("statistic", "Of the pairs in a block", {"thumbnails"},
-                                      {{"mean", "mean"}, {"maximum", "maximum"}},
+    all.push_back(choice<std::string>("statistic",
+                                      "What a block of a thumbnail shows: the mean or the largest of its weights",
+                                      {"thumbnails"}, {{"mean", "mean"}, {"maximum", "maximum"}},
                                       [](FigureRequest& r) -> std::string& { return r.options.statistic; }));
-    all.push_back(choice<ScaleKind>("distance", "The axis of distances", {"bias"},
+    all.push_back(choice<ScaleKind>("distance", "Scale of the distance axis", {"bias"},
                                     {{"logarithmic", ScaleKind::logarithmic}, {"linear", ScaleKind::linear}},
                                     [](FigureRequest& r) -> ScaleKind& { return r.options.distance; }));
-    all.push_back(flag_option("scale-per-head", "Each head's colours end at its own highest value", {"thumbnails"},
-                              &FigureOptions::scale_per_head));
+    all.push_back(flag_option("scale-per-head", "Each head has its own color scale, up to its largest value",
+                              {"thumbnails"}, &FigureOptions::scale_per_head));
     all.push_back(least_option());
-    all.push_back(choice<CellScale>("scale", "How values become colours; default by length",
+    all.push_back(choice<CellScale>("scale",
+                                    "Color scale (default: square root up to 256 tokens, logarithmic for longer texts)",
                                     {"attention", "text", "difference"},
                                     {{"linear", CellScale::linear},
                                      {"logarithmic", CellScale::logarithmic},
@@ -399,30 +307,19 @@ std::vector<FigureOption> all_options() {
     add_map_options(all);
     const std::vector<std::string> square{"attention", "lines", "difference"},
         any{"attention", "lines", "text", "difference", "token-types"};
-    all.push_back(optional_count("from-query", "First query, counted from 0", square, &FigureOptions::from_query));
-    all.push_back(optional_count("to-query", "First query that is left out", square, &FigureOptions::to_query));
-    all.push_back(optional_count("from-key", "First key, counted from 0", any, &FigureOptions::from_key));
-    all.push_back(optional_count("to-key", "First key that is left out", any, &FigureOptions::to_key));
+    all.push_back(
+        optional_count("from-query", "First query to draw, counted from 0", square, &FigureOptions::from_query));
+    all.push_back(
+        optional_count("to-query", "Query at which the part ends; it is not drawn", square, &FigureOptions::to_query));
+    all.push_back(optional_count("from-key", "First key to draw, counted from 0", any, &FigureOptions::from_key));
+    all.push_back(optional_count("to-key", "Key at which the part ends; it is not drawn", any, &FigureOptions::to_key));
     add_text_options(all);
     all.push_back(choice<Stage>("stage", "Scores before the softmax, weights after it (needs maps), or both",
-                                {"logits"}, {{"before", Stage::before}, {"after", Stage::after}, {"both", Stage::both}},
+                                {"scores"}, {{"before", Stage::before}, {"after", Stage::after}, {"both", Stage::both}},
                                 [](FigureRequest& r) -> Stage& { return r.options.stage; }));
     add_record_options(all);
 
-    all.push_back(
-        real_style("width", "MM", "Width in mm (85: one column; 180: two)", 30, 2000, &FigureStyle::width_mm));
-    all.push_back(
-        real_style("height", "MM", "Height in mm; default follows from the panels", 20, 2000, &FigureStyle::height_mm));
-    all.push_back(font_family_option());
-    all.push_back(real_style("font-size", "POINTS", "Size of the text", 3, 40, &FigureStyle::font_points));
-    all.push_back(real_style("dpi", "N", "Dots per inch of a PNG", 36, 2400, &FigureStyle::dpi));
-    all.push_back(choice<bool>("theme", "The page", {}, {{"light", false}, {"dark", true}},
-                               [](FigureRequest& r) -> bool& { return r.style.dark; }));
-    all.push_back(colour_map_option());
-    all.push_back(choice<bool>("labels", "Token labels; off: positions", {}, {{"on", true}, {"off", false}},
-                               [](FigureRequest& r) -> bool& { return r.style.labels; }));
-    all.push_back(title_option());
-    all.push_back(no_title_option());
+    add_style_options(all);
     return all;
 }
 
@@ -439,9 +336,13 @@ const FigureOption* find_figure_option(const std::string& name) {
     return found == all.end() ? nullptr : &*found;
 }
 
+std::string current_recipe(const std::string& name) {
+    return name == "logits" ? "scores" : name;
+}
+
 bool has_option(const std::string& recipe, const FigureOption& option) {
     return option.recipes.empty() ||
-           std::find(option.recipes.begin(), option.recipes.end(), recipe) != option.recipes.end();
+           std::find(option.recipes.begin(), option.recipes.end(), current_recipe(recipe)) != option.recipes.end();
 }
 
 }  // namespace headscope::figures

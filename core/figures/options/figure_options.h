@@ -43,6 +43,9 @@ std::span<const FigureOption> figure_options();
 /// Null for an unknown name.
 const FigureOption* find_figure_option(const std::string& name);
 
+/// The name of today for a recipe by an older one ("logits" is "scores"); any other name as it is.
+std::string current_recipe(const std::string& name);
+
 bool has_option(const std::string& recipe, const FigureOption& option);
 
 }  // namespace headscope::figures

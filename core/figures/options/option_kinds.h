@@ -50,10 +50,10 @@ inline double read_real(const std::string& option, const std::string& text, doub
 
 /// A count of FigureOptions that may be absent.
 inline FigureOption optional_count(std::string name, std::string help, std::vector<std::string> recipes,
-                                   std::optional<std::int64_t> FigureOptions::*member) {
+                                   std::optional<std::int64_t> FigureOptions::*member, std::int64_t least = 0) {
     FigureOption option{std::move(name), "N", std::move(help), {}, std::move(recipes), false, {}, {}};
-    option.set = [member, name = option.name](FigureRequest& request, const OptionValues& values) {
-        request.options.*member = read_count(name, values.back());
+    option.set = [member, least, name = option.name](FigureRequest& request, const OptionValues& values) {
+        request.options.*member = read_count(name, values.back(), least);
     };
     option.get = [member](const FigureRequest& request) -> OptionValues {
         const auto& value = request.options.*member;
@@ -79,10 +79,11 @@ inline FigureOption real_style(std::string name, std::string unit, std::string h
 template <class Value>
 using NamedValues = std::vector<std::pair<std::string, Value>>;
 
-/// One of some named values; `access` gives the place of the value in a request.
+/// One of some named values; `access` gives the place of the value in a request. `older` names are accepted and not
+/// listed.
 template <class Value, class Access>
 FigureOption choice(std::string name, std::string help, std::vector<std::string> recipes, NamedValues<Value> names,
-                    Access access) {
+                    Access access, NamedValues<Value> older = {}) {
     FigureOption option{std::move(name), "NAME", std::move(help), {}, std::move(recipes), false, {}, {}};
     std::string list;
     for (const auto& one : names) {
@@ -90,10 +91,12 @@ FigureOption choice(std::string name, std::string help, std::vector<std::string>
         list += (list.empty() ? "" : ", ") + one.first;
     }
     option.set = [=, name = option.name](FigureRequest& request, const OptionValues& values) {
-        for (const auto& [word, value] : names) {
-            if (word == values.back()) {
-                access(request) = value;
-                return;
+        for (const auto* some : {&names, &older}) {
+            for (const auto& [word, value] : *some) {
+                if (word == values.back()) {
+                    access(request) = value;
+                    return;
+                }
             }
         }
         refuse_value(name, "one of " + list, values.back());
@@ -108,5 +111,61 @@ FigureOption choice(std::string name, std::string help, std::vector<std::string>
     };
     return option;
 }
+
+/// Recipes that draw analyses.
+inline std::vector<std::string> of_analyses() {
+    std::vector<std::string> names;
+    for (const auto& recipe : recipes())
+        if (recipe.of_analyses) names.push_back(recipe.name);
+    return names;
+}
+
+inline std::vector<std::string> with(std::vector<std::string> names, const std::string& more) {
+    names.push_back(more);
+    return names;
+}
+
+/// A text of the options; empty where it was not given.
+inline FigureOption word_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
+                                std::string FigureOptions::*member) {
+    FigureOption option{name, "NAME", help, {}, std::move(recipes), false, {}, {}};
+    option.set = [member](FigureRequest& request, const OptionValues& values) {
+        request.options.*member = values.back();
+    };
+    option.get = [member](const FigureRequest& request) -> OptionValues {
+        const auto& value = request.options.*member;
+        return value.empty() ? OptionValues{} : OptionValues{value};
+    };
+    return option;
+}
+
+inline FigureOption flag_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
+                                bool FigureOptions::*member) {
+    FigureOption option{name, "", help, {}, std::move(recipes), false, {}, {}};
+    option.set = [member](FigureRequest& request, const OptionValues&) { request.options.*member = true; };
+    option.get = [member](const FigureRequest& request) {
+        return request.options.*member ? OptionValues{""} : OptionValues{};
+    };
+    return option;
+}
+
+inline constexpr double kMostReal = 1e15;  ///< tokens, steps and seconds are fewer
+
+inline FigureOption real_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
+                                std::optional<double> FigureOptions::*member) {
+    FigureOption option{name, "X", help, {}, std::move(recipes), false, {}, {}};
+    option.set = [member, name](FigureRequest& request, const OptionValues& values) {
+        request.options.*member = read_real(name, values.back(), 0, kMostReal);
+    };
+    option.get = [member](const FigureRequest& request) -> OptionValues {
+        const auto& value = request.options.*member;
+        return value ? OptionValues{csv_number(*value)} : OptionValues{};
+    };
+    return option;
+}
+
+// Parts of the list of options, in its order.
+void add_record_options(std::vector<FigureOption>& all);  ///< of runs, evaluations, models, tensors and hashes
+void add_style_options(std::vector<FigureOption>& all);   ///< of the page
 
 }  // namespace headscope::figures

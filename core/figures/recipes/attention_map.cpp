@@ -44,7 +44,7 @@ ColourScale colours(const AttentionMap& map, double largest) {
     if (map.open() && largest > 0) colours.maximum = largest;
     if (map.scale == CellScale::logarithmic) {
         colours.scale = ScaleKind::logarithmic;
-        colours.minimum = 1e-4 * colours.maximum;
+        colours.minimum = kSmallestShown * colours.maximum;
     }
     return colours;
 }

@@ -15,6 +15,8 @@ namespace headscope::figures {
 
 constexpr std::int64_t kShortText = 256;  ///< up to here a square-root scale; the weights of longer texts need decades
 
+constexpr double kSmallestShown = 1e-4;  ///< of the largest value: where a logarithmic scale begins
+
 struct AttentionMap {
     std::string model, site;
     bool cross = false, words = false;
@@ -28,7 +30,7 @@ struct AttentionMap {
     MapValues kind = MapValues::weights;
     Pooling pooling = Pooling::maximum;
     std::vector<double> deviation;  ///< over sequences, of exact means; else empty
-    double largest = 0;             ///< magnitude of the head's logits; norms: of those shown
+    double largest = 0;             ///< magnitude of the head's logits; of norms what none is above, or those shown
     std::int64_t sequences = 1;     ///< more: means over them, of positions that hold other tokens in each
     std::int64_t limit = 0;         ///< trained positions; 0: none, or not passed
 

@@ -10,20 +10,20 @@ namespace {
 /// What cells of several pairs show.
 std::string pooling_note(const AttentionMap& map) {
     if (map.pooling == Pooling::mean)
-        return map.logits() ? " Each cell shows the mean logit of the allowed pairs under it."
+        return map.logits() ? " Each cell shows the mean score of the allowed pairs under it."
                             : " Each cell shows the mean " + values_word(map.kind) +
-                                  " of the pairs under it; forbidden pairs count as 0.";
+                                  " of the pairs under it; masked pairs count as 0.";
     if (map.kind == MapValues::rollout && map.queries > maps::Rollout::kWhole)
         return " Each cell shows the largest, over its keys, of the mean over its queries.";
     return map.of_signs() ? " Each cell shows the " + values_word(map.kind) + " of greatest magnitude under it."
                           : " Each cell shows the largest " + values_word(map.kind) + " of the pairs under it.";
 }
 
-std::string logit_scale(CellScale scale) {
+std::string score_scale(CellScale scale) {
     const std::string how = scale == CellScale::square_root   ? "by square root"
                             : scale == CellScale::logarithmic ? "logarithmic beyond ±1"
                                                               : "linear";
-    return "Logits: scores before the normaliser, coloured from minus to plus the greatest magnitude, " + how + ".";
+    return "Scores before the normalizer, colored from minus to plus the greatest magnitude, " + how + ".";
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ std::string part_note(const std::vector<AttentionMap>& maps) {
 
 std::string implicit_note(const AttentionMap& map) {
     if (map.scale == CellScale::row_rank) return "";
-    return std::string("Coefficients: coloured from minus to plus the greatest magnitude, ") +
+    return std::string("Coefficients: colored from minus to plus the greatest magnitude, ") +
            (map.scale == CellScale::square_root   ? "by square root."
             : map.scale == CellScale::logarithmic ? "logarithmic beyond ±1."
                                                   : "linear.");
@@ -59,23 +59,27 @@ std::string scale_note(const std::vector<AttentionMap>& maps) {
     const bool logarithmic = some(CellScale::logarithmic), square_root = some(CellScale::square_root);
     std::string how;
     if (some(CellScale::row_rank)) {
-        how = "Colour by the rank of each " + values_word(maps.front().kind) +
-              " among those shown of its query, from 0 (the least) to 1; ties in the middle.";
+        how = "Colors show the rank of each " + values_word(maps.front().kind) +
+              " in its row, among those shown, from 0 (smallest) to 1 (largest); ties share the middle rank.";
     } else if (maps.front().implicit()) {
         how = implicit_note(maps.front());
     } else if (logits) {
-        how = logit_scale(maps.front().scale);
+        how = score_scale(maps.front().scale);
     } else {
-        if (some(CellScale::linear)) how = "Linear colour scale.";
+        if (some(CellScale::linear)) how = "Linear color scale.";
         if (square_root) {
-            how = "Colour by the square root of the " + values_word(maps.front().kind) +
-                  (logarithmic ? " up to " + std::to_string(kShortText) + " tokens. " : std::string("."));
+            how = "Colors show the square root of the " + values_word(maps.front().kind) +
+                  (logarithmic ? " for texts up to " + std::to_string(kShortText) + " tokens. " : std::string("."));
         }
-        if (logarithmic)
-            how += square_root ? "Beyond, logarithmic; smaller ones than the scale's end are drawn as its end."
-                               : "Logarithmic colour scale; smaller ones than its end are drawn as its end.";
+        if (logarithmic) {
+            double largest = 0;  // of norms; weights end at 1
+            for (const AttentionMap& map : maps)
+                if (map.open()) largest = std::max(largest, map.largest);
+            how += (square_root ? "Longer texts: logarithmic color scale; " : "Logarithmic color scale; ") +
+                   smallest_note(values_word(maps.front().kind) + "s", kSmallestShown * (largest > 0 ? largest : 1));
+        }
     }
-    how += " Grey: not allowed by the mask.";
+    how += " Gray: masked.";
     if (std::any_of(maps.begin(), maps.end(), [](const AttentionMap& map) { return !map.exact(); }))
         how += pooling_note(maps.front());
     return how;

@@ -8,6 +8,14 @@
 #include "core/figures/head_weights.h"
 
 namespace headscope::figures {
+namespace {
+
+/// Of the whole map, as far as it is known: a part has the colors of the whole.
+void take_largest(AttentionMap& map, const maps::PairMap& whole) {
+    if (const float most = whole.most(); std::isfinite(most)) map.largest = static_cast<double>(most);
+}
+
+}  // namespace
 
 AttentionSource::AttentionSource(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options)
     : file_(file), site_(site), mean_(options.all_sequences && file.header().sequences.size() > 1) {
@@ -28,7 +36,7 @@ void AttentionSource::fill(AttentionMap& map, const FigureOptions& options,
         fill_words(map, options, side);
     else
         fill_pieces(map, options, side);
-    if (!map.computed()) return;
+    if (!map.computed() || map.largest > 0) return;
     for (const float value : map.values)
         if (!std::isnan(value)) map.largest = std::max(map.largest, std::abs(static_cast<double>(value)));
 }
@@ -58,9 +66,10 @@ void AttentionSource::fill_pieces(AttentionMap& map, const FigureOptions& option
         map.key_regions = map.query_regions;
         map.query_tokens = stream_pieces(file_.header(), sequence_, about.query_stream);
         map.key_tokens = stream_pieces(file_.header(), sequence_, about.key_stream);
-        if (computed)
+        if (computed) {
             fill_computed(map, *computed);
-        else if (!mean)
+            take_largest(map, *computed);
+        } else if (!mean)
             map.values = map.exact() ? exact_values(*recorded_, map.head, map.region, map.kind)
                                      : pooled_values(*recorded_, map.head, map.region, map.rows, map.columns, map.kind,
                                                      map.pooling);
@@ -102,6 +111,7 @@ void AttentionSource::fill_words(AttentionMap& map, const FigureOptions& options
     map.query_tokens = words_->queries.tokens.pieces;
     map.key_tokens = words_->keys.tokens.pieces;
     map.values = pooled_values(*words, map.region, map.rows, map.columns, map.kind, map.pooling);
+    if (map.computed()) take_largest(map, *words);
 }
 
 std::shared_ptr<const maps::PairMap> AttentionSource::words_of(std::int64_t head) const {

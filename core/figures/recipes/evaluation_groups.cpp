@@ -27,9 +27,14 @@ constexpr std::size_t kMostPositions = 200'000;
 constexpr const char* kPositions = "position-perplexity";
 constexpr const char* kChance = "chance";
 constexpr const char* kMajority = "majority";
+constexpr std::string_view kChanceOf = "chance_";  ///< before a metric that is no accuracy
 /// What lm-eval's tasks are scored by.
 constexpr std::array<const char*, 7> kTaskMetrics{
     "acc", "acc_norm", "contains", "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"};
+
+bool is_baseline(const std::string& metric) {
+    return metric == kChance || metric == kMajority || metric.starts_with(kChanceOf);
+}
 
 std::string wanted_results(const std::string& recipe) {
     if (recipe == kPositions) return "results of evaluate --task position_perplexity";
@@ -65,6 +70,42 @@ auto key_of(const store::EvaluatedModel& model, bool apart = false) {
 }
 using GroupKey = decltype(key_of({}));
 
+/// Names of texts as figures have them: two texts of one name are told apart by the begin of their digests. Where no
+/// digest is known, the name alone stands for the text.
+class TextNames {
+public:
+    explicit TextNames(Evaluations evaluations) {
+        for (const auto& evaluation : evaluations)
+            for (const auto& result : evaluation->results)
+                if (!result.data_sha256.empty()) digests_[{result.task, result.text}].insert(result.data_sha256);
+    }
+    std::string name(const store::EvaluationResult& result) const {
+        const auto known = digests_.find({result.task, result.text});
+        if (known == digests_.end() || known->second.size() < 2 || result.data_sha256.empty()) return result.text;
+        return result.text + (result.text.empty() ? "" : " ") + result.data_sha256.substr(0, 7);
+    }
+
+private:
+    std::map<std::pair<std::string, std::string>, std::set<std::string>> digests_;
+};
+
+/// Adds a model's value. The same weights again are no other seed: the value over more tokens or items stays.
+void add_value(EvaluationValue& value, const store::EvaluatedModel& model, const store::EvaluationResult& result) {
+    const auto known = model.sha256.empty() ? value.weights.end()
+                                            : std::find(value.weights.begin(), value.weights.end(), model.sha256);
+    const auto at = static_cast<std::size_t>(known - value.weights.begin());
+    if (known == value.weights.end()) {
+        value.each.push_back(result.value);
+        value.weights.push_back(model.sha256);
+        value.counts.push_back(result.count);
+    } else if (result.count < value.counts[at]) {
+        return;
+    }
+    value.each[at] = result.value;
+    value.counts[at] = result.count;
+    value.error = result.error;
+}
+
 /// Groups in which a seed comes with several weights: no job tells what else they differ by.
 std::set<GroupKey> mixed_groups(Evaluations evaluations) {
     std::map<std::pair<GroupKey, std::int64_t>, std::string> weights;
@@ -88,7 +129,7 @@ bool draws(const std::string& recipe, const store::EvaluationResult& result) {
     if (recipe == kPositions) return positions;
     if (recipe == "latency") return latency;
     if (recipe == "ruler") return result.metric == "score" && (task.starts_with("niah_") || task.starts_with("ruler_"));
-    if (result.metric == kChance || result.metric == kMajority) return recipe == "tasks";
+    if (is_baseline(result.metric)) return recipe == "tasks";
     if (recipe == "tasks") {
         // Texts of the user's own have metrics of the same names.
         return task != "perplexity" &&
@@ -123,84 +164,8 @@ std::string shots_text(std::int64_t shots) {
     return std::to_string(shots) + (shots == 1 ? " shot" : " shots");
 }
 
-std::string measured_title(const Measured& what) {
-    const std::string task = spaced(what.task), metric = spaced(what.metric);
-    const std::string both = task == "perplexity" ? metric : task.ends_with(metric) ? task : task + ", " + metric;
-    return what.shots == 0 ? both : both + ", " + shots_text(what.shots);
-}
-
 bool is_accuracy(const std::string& metric) {
     return metric == "acc" || metric == "acc_norm";
-}
-
-std::vector<std::int64_t> model_sizes(const std::vector<EvaluationGroup>& groups) {
-    std::set<std::int64_t> all;
-    for (const auto& group : groups) all.insert(group.parameters);
-    std::vector<std::int64_t> sizes;
-    for (const auto parameters : all) {
-        const bool same = !sizes.empty() && static_cast<double>(parameters) <= 1.25 * static_cast<double>(sizes.back());
-        if (same)
-            sizes.back() = parameters;
-        else
-            sizes.push_back(parameters);
-    }
-    return sizes;
-}
-
-std::size_t size_index(const std::vector<std::int64_t>& sizes, std::int64_t parameters) {
-    const auto it = std::lower_bound(sizes.begin(), sizes.end(), parameters);
-    return static_cast<std::size_t>(std::min(it - sizes.begin(), std::ssize(sizes) - 1));
-}
-
-ScaleKind scale_for(const std::vector<double>& values) {
-    double low = std::numeric_limits<double>::infinity(), high = 0;
-    for (const double value : values) {
-        if (!std::isfinite(value)) continue;
-        if (value <= 0) return ScaleKind::linear;
-        low = std::min(low, value);
-        high = std::max(high, value);
-    }
-    return high > 10 * low ? ScaleKind::logarithmic : ScaleKind::linear;
-}
-
-void add_reach(std::vector<double>& reach, const EvaluationValue& value, ScaleKind scale) {
-    reach.push_back(value.mean);
-    if (!std::isfinite(value.error)) return;
-    reach.push_back(value.mean + value.error);
-    if (scale != ScaleKind::logarithmic || value.mean > value.error) reach.push_back(value.mean - value.error);
-}
-
-std::pair<double, double> padded_range(const std::vector<double>& values, ScaleKind scale) {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (const double value : values) {
-        if (!std::isfinite(value)) continue;
-        low = std::min(low, value);
-        high = std::max(high, value);
-    }
-    if (!(low <= high)) return {0, 1};
-    constexpr double share = 0.07;
-    if (scale == ScaleKind::logarithmic) {
-        const double room = std::max(1.02, std::pow(high / low, share));
-        return {low / room, high * room};
-    }
-    const double room = high > low ? share * (high - low) : std::max(0.05, share * std::abs(high));
-    return {low - room, high + room};
-}
-
-double size_dot(const std::vector<std::int64_t>& sizes, std::int64_t parameters) {
-    constexpr double smallest = 0.6, largest = 1.7;
-    if (sizes.size() < 2) return 1;
-    const auto rank = static_cast<double>(size_index(sizes, parameters));
-    return smallest + (largest - smallest) * rank / static_cast<double>(sizes.size() - 1);
-}
-
-Axis label_axis(const std::vector<std::string>& labels) {
-    Axis axis;
-    const auto rows = static_cast<double>(labels.size());
-    for (std::size_t i = 0; i < labels.size(); ++i)
-        axis.ticks.push_back({rows - 1 - static_cast<double>(i), labels[i]});
-    axis.range = std::pair(-0.6, rows - 0.4);
-    return axis;
 }
 
 std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups) {
@@ -212,32 +177,32 @@ std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups)
     }
     std::vector<std::string> names;
     for (const auto& group : groups) names.push_back(custom || known[group.label] > 1 ? group.model : group.label);
+    // Models of one name are numbered.
+    std::map<std::string, int> same, number;
+    for (const auto& name : names) ++same[name];
+    for (auto& name : names)
+        if (same[name] > 1) name += " #" + std::to_string(++number[name]);
     return names;
 }
 
-double mark_training(Panel& panel, const TrainingLengths& trained, std::int64_t low, std::int64_t high) {
-    constexpr std::size_t most_names = 2;
-    std::int64_t end = high;
-    for (const auto& [length, names] : trained) {
-        if (static_cast<double>(length) > 4 * static_cast<double>(high) || length < low) continue;
-        end = std::max(end, length);
-        std::string label = "trained at " + std::to_string(length);
-        if (trained.size() > 1 && names.size() > most_names)
-            label += ": " + std::to_string(names.size()) + " models";
-        else if (trained.size() > 1)
-            for (const auto& name : names) label += (&name == &names.front() ? ": " : ", ") + name;
-        panel.markers.push_back({true, static_cast<double>(length), label});
-    }
-    return static_cast<double>(end);
+bool EvaluationGroups::several_texts(const std::string& task) const {
+    std::set<std::string> texts;
+    for (const Measured& what : all_)
+        if (what.task == task) texts.insert(what.text);
+    return texts.size() > 1;
 }
 
-void set_length_axis(Panel& panel, const std::set<std::int64_t>& lengths, const TrainingLengths& trained) {
-    panel.x.label = "context length (tokens)";
-    panel.x.scale = ScaleKind::logarithmic;
-    if (lengths.empty()) return;
-    const double high = mark_training(panel, trained, *lengths.begin(), *lengths.rbegin());
-    for (const auto length : lengths) panel.x.ticks.push_back({static_cast<double>(length), std::to_string(length)});
-    panel.x.range = std::pair(static_cast<double>(*lengths.begin()) / 1.15, high * 1.15);
+std::string EvaluationGroups::text_words(const Measured& what) const {
+    std::string words;
+    if (several_texts(what.task)) words += ", " + (what.text.empty() ? "an unnamed text" : escaped(what.text));
+    if (!what.subset.empty()) words += ", " + escaped(what.subset);
+    return words;
+}
+
+std::string EvaluationGroups::title(const Measured& what) const {
+    const std::string task = spaced(what.task), metric = spaced(what.metric);
+    const std::string both = task == "perplexity" ? metric : task.ends_with(metric) ? task : task + ", " + metric;
+    return both + (what.shots == 0 ? "" : ", " + shots_text(what.shots)) + text_words(what);
 }
 
 const EvaluationValue* EvaluationGroup::find(const Measured& what, std::int64_t length) const {
@@ -255,13 +220,16 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
                     "found " + std::to_string(results));
     }
     const std::set<GroupKey> mixed = mixed_groups(evaluations);
+    const TextNames texts(evaluations);
     std::map<GroupKey, EvaluationGroup> groups;
     for (const auto& evaluation : evaluations) {
         for (const auto& result : evaluation->results) {
             if (!std::isfinite(result.value) || !draws(recipe, result)) continue;
-            if (result.metric == kChance || result.metric == kMajority) {
-                Baselines& known = baselines_[{result.task, result.shots}];
-                (result.metric == kChance ? known.chance : known.majority) = result.value;
+            if (is_baseline(result.metric)) {
+                const bool of_metric = result.metric.starts_with(kChanceOf);
+                const std::string metric = of_metric ? result.metric.substr(kChanceOf.size()) : "";
+                Baselines& known = baselines_[{result.task, metric, result.shots, texts.name(result), result.subset}];
+                (result.metric == kMajority ? known.majority : known.chance) = result.value;
                 continue;
             }
             const auto& model = evaluation->models[static_cast<std::size_t>(result.model)];
@@ -277,12 +245,10 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
             group.training_length = model.training_length;
             if (group.model.empty()) group.model = model.name;
             group.label = group_label(model);
-            const Measured what{result.task, result.metric, result.shots};
+            const Measured what{result.task, result.metric, result.shots, texts.name(result), result.subset};
             if (std::find(all_.begin(), all_.end(), what) == all_.end()) all_.push_back(what);
             check_most("tasks with their metrics", all_.size(), kMostMeasured);
-            EvaluationValue& value = group.values[what][result.length];
-            value.each.push_back(result.value);
-            value.error = result.error;
+            add_value(group.values[what][result.length], model, result);
         }
     }
     for (auto& [key, group] : groups) {
@@ -309,8 +275,9 @@ std::vector<Measured> EvaluationGroups::chosen(const FigureOptions& options) con
     for (const Measured& what : all_) {
         if (!options.task.empty() && what.task != options.task) continue;
         if (!options.metric.empty() && what.metric != options.metric) continue;
-        const bool again = std::any_of(some.begin(), some.end(),
-                                       [&](const Measured& m) { return m.task == what.task && m.shots == what.shots; });
+        const bool again = std::any_of(some.begin(), some.end(), [&](const Measured& m) {
+            return m.task == what.task && m.shots == what.shots && m.text == what.text && m.subset == what.subset;
+        });
         if (!again) some.push_back(what);
     }
     if (!some.empty()) return some;
@@ -325,8 +292,9 @@ std::vector<Measured> EvaluationGroups::chosen(const FigureOptions& options) con
 }
 
 Baselines EvaluationGroups::baselines(const Measured& what) const {
-    const auto known = baselines_.find({what.task, what.shots});
-    return known == baselines_.end() || !is_accuracy(what.metric) ? Baselines() : known->second;
+    const std::string metric = is_accuracy(what.metric) ? "" : what.metric;
+    const auto known = baselines_.find({what.task, metric, what.shots, what.text, what.subset});
+    return known == baselines_.end() ? Baselines() : known->second;
 }
 
 std::set<std::int64_t> EvaluationGroups::lengths(const Measured& what) const {
@@ -362,70 +330,6 @@ std::string EvaluationGroups::error_note() const {
     if (most_seeds_ <= 1) return "One seed each; bars: standard error of the mean over the text.";
     return "Bars: standard deviation over " + std::to_string(most_seeds_) + " seeds" +
            (some_have_one_ ? "; where there is one, standard error of the mean over the text." : ".");
-}
-
-FigureData rows_figure(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen, std::size_t rows,
-                       const std::function<Panel(const Measured&)>& panel) {
-    check_panels(chosen.size());
-    FigureData figure;
-    for (const auto& what : chosen) figure.panels.push_back(panel(what));
-    figure.columns = std::min<std::int64_t>(3, std::ssize(figure.panels));
-    figure.reflow = true;
-    figure.narrowest_mm = 24;
-    figure.share_y = true;
-    figure.panel_height_mm = 12 + 6.0 * static_cast<double>(rows);
-    figure.table = [table = evaluation_table(evaluations.groups(), chosen)] { return table; };
-    return figure;
-}
-
-std::vector<std::string> reading_notes(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen,
-                                       const FigureOptions& options) {
-    std::vector<std::string> notes;
-    for (const auto& what : chosen) {
-        notes.push_back(measured_title(what) + ": at " + std::to_string(evaluations.chosen_length(what, options)) +
-                        " tokens, " + (lower_is_better(what.metric) ? "lower" : "higher") + " is better.");
-    }
-    return notes;
-}
-
-Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen) {
-    std::vector<std::string> task, metric, mixer, layout, skipped, model;
-    std::vector<std::int64_t> parameters, length, shots, seeds, training_length;
-    std::vector<double> value, error;
-    for (const Measured& what : chosen) {
-        for (const auto& group : groups) {
-            const auto measured = group.values.find(what);
-            if (measured == group.values.end()) continue;
-            for (const auto& [at, one] : measured->second) {
-                task.push_back(what.task);
-                metric.push_back(what.metric);
-                mixer.push_back(group.mixer);
-                layout.push_back(group.layout);
-                skipped.emplace_back(group.skipped ? "yes" : "no");
-                parameters.push_back(group.parameters);
-                length.push_back(at);
-                shots.push_back(what.shots);
-                value.push_back(one.mean);
-                error.push_back(one.error);
-                seeds.push_back(std::ssize(one.each));
-                model.push_back(group.model);
-                training_length.push_back(group.training_length);
-            }
-        }
-    }
-    return {{{"task", std::move(task)},
-             {"metric", std::move(metric)},
-             {"mixer", std::move(mixer)},
-             {"layout", std::move(layout)},
-             {"skipped", std::move(skipped)},
-             {"parameters", std::move(parameters)},
-             {"length", std::move(length)},
-             {"shots", std::move(shots)},
-             {"value", std::move(value)},
-             {"error", std::move(error)},
-             {"seeds", std::move(seeds)},
-             {"model", std::move(model)},
-             {"training_length", std::move(training_length)}}};
 }
 
 }  // namespace headscope::figures

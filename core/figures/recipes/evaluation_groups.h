@@ -3,7 +3,8 @@
 
 // Results of evaluation files as points to draw: models that differ by their seed alone are one group, whose value is
 // the mean over its seeds. Models whose seed is not known are one group where their weights are the same. Where files
-// do not say what job trained a model, two models of one seed are no seeds of one either.
+// do not say what job trained a model, two models of one seed are no seeds of one either. Values of different texts are
+// never averaged, and one model's value on one text counts once: that over the most tokens or items.
 
 #include <compare>
 #include <cstdint>
@@ -31,6 +32,8 @@ bool draws(const std::string& recipe, const store::EvaluationResult& result);
 struct Measured {
     std::string task, metric;
     std::int64_t shots = 0;
+    /// EvaluationResult's; the text's name with its digest where two texts have that name.
+    std::string text{}, subset{};
     auto operator<=>(const Measured&) const = default;
 };
 
@@ -41,8 +44,10 @@ struct Baselines {
 
 struct EvaluationValue {
     double mean = 0;
-    double error = 0;          ///< over seeds: standard deviation; of one: its standard error; NaN: not known
-    std::vector<double> each;  ///< one a seed
+    double error = 0;                  ///< over seeds: standard deviation; of one: its standard error; NaN: not known
+    std::vector<double> each;          ///< one a seed
+    std::vector<std::string> weights;  ///< of each; empty: not known
+    std::vector<std::int64_t> counts;  ///< of each: tokens or items
 };
 
 struct EvaluationGroup {
@@ -69,7 +74,12 @@ public:
     const std::vector<Measured>& measured() const noexcept { return all_; }
     /// At which that was measured.
     std::set<std::int64_t> lengths(const Measured& what) const;
-    /// Of a task's accuracies; of other metrics none.
+    /// "perplexity: token perplexity", or short where they say the same; with the text's name where the task was
+    /// measured on several, and the subset's.
+    std::string title(const Measured& what) const;
+    /// ", kjv": the same words alone.
+    std::string text_words(const Measured& what) const;
+    /// Of a task's accuracies, or of a perplexity.
     Baselines baselines(const Measured& what) const;
     /// Tasks with the metric to draw: those that the options ask for, or every task with its first metric. Throws Error
     /// usage that lists what there is.
@@ -81,9 +91,11 @@ public:
     std::string error_note() const;
 
 private:
+    bool several_texts(const std::string& task) const;
+
     std::vector<EvaluationGroup> groups_;
     std::vector<Measured> all_;
-    std::map<std::pair<std::string, std::int64_t>, Baselines> baselines_;  ///< of a task with so many examples
+    std::map<Measured, Baselines> baselines_;  ///< of a task, without its metric
     std::size_t most_seeds_ = 0;
     bool some_have_one_ = false;
 };
@@ -107,8 +119,6 @@ void check_panels(std::size_t count);
 std::string mixer_label(const std::string& mixer);
 /// Place of a layout in the paper's order.
 std::size_t layout_rank(const std::string& layout);
-/// "perplexity: token perplexity", or short where they say the same; "piqa, acc, 5 shots" with examples in the prompt.
-std::string measured_title(const Measured& what);
 /// "arc easy" for "arc_easy".
 std::string spaced(std::string name);
 /// "5 shots": so many examples in the prompt.
@@ -145,8 +155,8 @@ FigureData rows_figure(const EvaluationGroups& evaluations, const std::vector<Me
 std::vector<std::string> reading_notes(const EvaluationGroups& evaluations, const std::vector<Measured>& chosen,
                                        const FigureOptions& options);
 
-/// task, metric, mixer, layout, skipped, parameters, length, shots, value, error, seeds, model, training_length:
-/// everything that there is of these.
+/// task, metric, mixer, layout, skipped, parameters, length, shots, value, error, seeds, model, training_length, text,
+/// subset: everything that there is of these.
 Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::vector<Measured>& chosen);
 
 }  // namespace headscope::figures

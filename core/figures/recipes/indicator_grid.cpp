@@ -55,14 +55,14 @@ constexpr std::array kKnown{
     Known{"special_to_a", "Inserted tokens to A", "", true},
     Known{"special_to_b", "Inserted tokens to B", "", true},
     Known{"special_to_special", "Inserted to inserted tokens", "", true},
-    // What files keep of the logits: drawn when it is asked for by name.
-    Known{"score_minimum", "Smallest logit", "", false},
-    Known{"score_maximum", "Largest logit", "", false},
-    Known{"score_mean", "Mean logit", "", false},
-    Known{"score_variance", "Logit variance", "", true},
-    Known{"above_10", "Logits beyond 10", "", true},
-    Known{"above_100", "Logits beyond 100", "", true},
-    Known{"above_1000", "Logits beyond 1000", "", true},
+    // Of the scores; drawn on request only.
+    Known{"score_minimum", "Smallest score", "", false},
+    Known{"score_maximum", "Largest score", "", false},
+    Known{"score_mean", "Mean score", "", false},
+    Known{"score_variance", "Score variance", "", true},
+    Known{"above_10", "Scores beyond 10", "", true},
+    Known{"above_100", "Scores beyond 100", "", true},
+    Known{"above_1000", "Scores beyond 1000", "", true},
 };
 
 constexpr std::string_view kScore = "score_";

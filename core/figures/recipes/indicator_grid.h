@@ -27,7 +27,7 @@ struct IndicatorGrid {
 };
 
 /// Indicators to draw, in the order of the specification: the one asked for, or all. By name there are also what is
-/// kept of the logits ("score_maximum", "above_10"), and one distance of local focus ("local_focus_2"). Throws Error
+/// kept of the scores ("score_maximum", "above_10"), and one distance of local focus ("local_focus_2"). Throws Error
 /// (usage) for one that the file does not have.
 std::vector<std::string> chosen_indicators(const store::AnalysisFile& file, const FigureOptions& options);
 

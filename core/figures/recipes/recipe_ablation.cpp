@@ -56,7 +56,7 @@ private:
     Panel panel(const Measured& what) const {
         const auto length = evaluations_.chosen_length(what, options_);
         Panel panel;
-        panel.x.label = measured_title(what);
+        panel.x.label = evaluations_.title(what);
         panel.y = label_axis(layouts_);
         Curves curves;
         std::vector<EvaluationValue> values;

@@ -23,7 +23,7 @@ std::int64_t side(std::int64_t positions, std::int64_t maps, std::int64_t most) 
 std::string title_of(MapValues values) {
     if (values == MapValues::rollout) return "Attention rollout";
     if (of_norms(values)) return of_layer(values) ? "Norm-based attention of all heads" : "Norm-based attention";
-    return values == MapValues::logits ? "Attention logits" : "Attention";
+    return values == MapValues::logits ? "Attention scores" : "Attention";
 }
 
 /// "head 3", "mean of the heads".
@@ -70,7 +70,7 @@ struct Grid {
     std::vector<std::string> models;  ///< above the columns
 };
 
-Grid grid_of(Files files, const std::vector<std::string>& names, std::int64_t expected) {
+Grid grid_of(Files files, const std::vector<std::string>& names, bool given, std::int64_t expected) {
     Grid grid;
     std::vector<std::vector<std::size_t>> models;
     const auto same = [&](std::size_t f, std::size_t other) {
@@ -97,7 +97,7 @@ Grid grid_of(Files files, const std::vector<std::string>& names, std::int64_t ex
         const auto others = std::count_if(models.begin(), models.end(), [&](const auto& other) {
             return files[other.front()]->header().model_name == name;
         });
-        grid.models.push_back(others > 1 || name.empty() ? names[model.front()] : name);
+        grid.models.push_back(given || others > 1 || name.empty() ? names[model.front()] : name);
     }
     return grid;
 }
@@ -112,7 +112,7 @@ bool one_token(const std::vector<std::string>& tokens) {
 
 FigureData attention(Files files, const FigureOptions& options) {
     const auto chosen = chosen_of_files(files, options);
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     const bool same_layer = options.layers.empty(), same_head = options.heads.empty();
     std::vector<AttentionMap> maps;
     std::vector<std::string> titles;
@@ -120,7 +120,7 @@ FigureData attention(Files files, const FigureOptions& options) {
     for (std::size_t f = 0; f < files.size(); ++f)
         for (const auto site : chosen_sites(*files[f], chosen[f]))
             expected += std::ssize(chosen_heads(*files[f], site, chosen[f]));
-    const Grid grid = grid_of(files, names, expected);
+    const Grid grid = grid_of(files, names, !options.names.empty(), expected);
     for (const std::size_t f : grid.order) {
         const auto& file = *files[f];
         const auto sites = chosen_sites(file, chosen[f]);
@@ -140,9 +140,7 @@ FigureData attention(Files files, const FigureOptions& options) {
                             [&](std::int64_t positions) { return side(positions, expected, options.pixels); });
                 std::string title = files.size() > 1 && grid.models.empty() ? names[f] : "";
                 const auto add = [&title](const std::string& part) { title += (title.empty() ? "" : ", ") + part; };
-                if (!same_layer) add("layer " + std::to_string(about.layer));
-                // All of one layer, which the figure's title names.
-                if (sites.size() > 1) add(about.branch.empty() ? about.kind : about.branch);
+                if (!same_layer || sites.size() > 1) add(site_title(file, site));
                 if (!of_layer(options.values) && (!same_head || !options.head)) add(head_text(h));
                 if (!grid.models.empty() && one_token(map.key_tokens)) add("one token repeated");
                 titles.push_back(title);
@@ -157,7 +155,7 @@ FigureData attention(Files files, const FigureOptions& options) {
     }
 
     FigureData figure;
-    figure.title = title_of(options.values) + (same_layer ? ", layer " + std::to_string(*chosen.front().layer) : "") +
+    figure.title = title_of(options.values) + (same_layer ? ", " + chosen_title(*files.front(), chosen.front()) : "") +
                    (options.head ? ", " + head_text(*options.head) : "");
     double largest = 0;
     for (const auto& map : maps) largest = std::max(largest, map.largest);
@@ -198,17 +196,16 @@ FigureData attention(Files files, const FigureOptions& options) {
     figure.notes = source_notes(files, options);
     if (asks_for_part(options)) figure.notes.push_back(part_note(maps));
     if (std::any_of(maps.begin(), maps.end(), [](const AttentionMap& map) { return map.sequences > 1; }))
-        figure.notes.push_back(
-            "Mean over sequences, position by position: each pair's over those that are long enough.");
+        figure.notes.push_back("Mean over sequences at each pair of positions, over those that are long enough.");
     if (const std::string note = definition_note(options.values); !note.empty()) figure.notes.push_back(note);
     const auto some_implicit =
         std::find_if(maps.begin(), maps.end(), [](const AttentionMap& map) { return map.implicit(); });
     if (some_implicit != maps.end()) figure.notes.push_back(definition_note(MapValues::implicit));
     if (options.units == Units::words) figure.notes.push_back(kWordsNote);
     if (std::any_of(maps.begin(), maps.end(), [](const AttentionMap& map) { return !map.key_regions.empty(); }))
-        figure.notes.push_back("A pair of texts: lines where A, B and inserted tokens begin.");
+        figure.notes.push_back("Lines mark where the texts A and B of the pair, and inserted tokens, begin.");
     figure.notes.push_back(scale_note(maps));
-    if (zeros.zero_apart) figure.notes.emplace_back("Weights that are exactly 0 have a colour of their own.");
+    if (zeros.zero_apart) figure.notes.emplace_back("Weights that are exactly 0 have their own color.");
     if (some_implicit != maps.end() && !maps.front().implicit()) figure.notes.push_back(implicit_note(*some_implicit));
     figure.table = [maps = std::move(maps)] { return attention_table(maps); };
     return figure;

@@ -232,7 +232,7 @@ Table bias_table(const std::vector<Biased>& all) {
 }  // namespace
 
 FigureData bias(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     const std::int64_t reach = reach_of(files);
     std::vector<Biased> all;
     for (std::size_t f = 0; f < files.size(); ++f) BiasReader(*files[f], names[f], options, reach).read(all);
@@ -266,14 +266,13 @@ FigureData bias(Files files, const FigureOptions& options) {
     figure.notes = source_notes(files, shown);
     figure.notes.front() = "Parameters of ";
     for (std::size_t f = 0; f < names.size(); ++f) figure.notes.front() += (f > 0 ? "; " : "") + names[f];
-    figure.notes.front() += ": what is added to a score, by the query's position less the key's.";
-    figure.notes.emplace_back(logarithmic
-                                  ? "Distance: linear from 0 to 1, logarithmic beyond; one scale of biases for all."
-                                  : "Linear distance; one scale of biases for all.");
+    figure.notes.front() += ": added to a score, by the position of the query minus that of the key.";
+    figure.notes.emplace_back(
+        logarithmic ? "Distance: linear from 0 to 1, then logarithmic; all panels share the scale of biases."
+                    : "Linear distance; all panels share the scale of biases.");
     if (slopes)
-        figure.notes.push_back("ALiBi: a slope times the distance, without an end; drawn to " + std::to_string(reach) +
-                               ".");
-    if (shared) figure.notes.emplace_back("Layers with the same biases are one panel.");
+        figure.notes.push_back("ALiBi: slope times distance, unbounded; drawn up to " + std::to_string(reach) + ".");
+    if (shared) figure.notes.emplace_back("Layers with equal biases share a panel.");
     figure.table = [all = std::move(all)] { return bias_table(all); };
     return figure;
 }

@@ -114,7 +114,7 @@ Table weights_table(const std::vector<Model>& models) {
 }  // namespace
 
 FigureData branch_weights(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<Model> models;
     for (std::size_t f = 0; f < files.size(); ++f) models.push_back(read(*files[f], names[f], options));
     FigureData figure;
@@ -130,7 +130,7 @@ FigureData branch_weights(Files files, const FigureOptions& options) {
     figure.legend = member_legend(members);
     figure.notes = source_notes(files, options);
     figure.notes.push_back(std::string(options.layer || options.head ? "" : "Means over the heads of a layer. ") +
-                           "What a token's normed output of each branch is multiplied by, before both are added.");
+                           "Factors of each token's normalized output of the two branches, before they are added.");
     figure.table = [models = std::move(models)] { return weights_table(models); };
     return figure;
 }

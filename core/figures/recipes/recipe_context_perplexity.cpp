@@ -52,7 +52,7 @@ public:
     FigureData make() {
         FigureData figure;
         figure.title =
-            drawn_.size() == 1 ? measured_title(drawn_[0]) + " by context length" : "Results by context length";
+            drawn_.size() == 1 ? evaluations_.title(drawn_[0]) + " by context length" : "Results by context length";
         figure.title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(figure.title[0])));
         for (const auto& what : drawn_) {
             const std::size_t first = figure.panels.size();
@@ -78,7 +78,7 @@ public:
             figure.legend.push_back({members_[i], coloured.colour, coloured.shade});
         }
         figure.notes.push_back(std::string(sizes_.size() > 1 ? "Larger dots: larger models. " : "") +
-                               (beyond_ ? "Thin lines: beyond the length of training. " : "") +
+                               (beyond_ ? "Thin lines: longer than the training length. " : "") +
                                evaluations_.error_note());
         figure.table = [table = evaluation_table(evaluations_.groups(), drawn_)] { return table; };
         return figure;
@@ -140,8 +140,8 @@ private:
         }
         beyond_ |= !beyond.empty();
         std::move(beyond.begin(), beyond.end(), std::back_inserter(curves.curves));
-        panel.title = parts_.size() > 1 ? part : drawn_.size() > 1 ? measured_title(what) : "";
-        panel.y.label = parts_.size() > 1 || drawn_.size() == 1 ? measured_title(what) : "";
+        panel.title = parts_.size() > 1 ? part : drawn_.size() > 1 ? evaluations_.title(what) : "";
+        panel.y.label = parts_.size() > 1 || drawn_.size() == 1 ? evaluations_.title(what) : "";
         panel.content = std::move(curves);
         set_length_axis(panel, lengths, trained);
         return panel;

@@ -260,7 +260,7 @@ private:
         }
         std::string note;
         for (const auto& [quantities, lines] : all)
-            note += (note.empty() ? "On one line for " : " For ") + quantities + ": " + lines + ".";
+            note += (note.empty() ? "Same curve for " : " For ") + quantities + ": " + lines + ".";
         return note;
     }
 
@@ -268,17 +268,20 @@ private:
         if (const std::string note = coinciding_note(); !note.empty()) figure.notes.push_back(note);
         for (const auto& model : models_) {
             const auto& setting = model.table->setting;
-            figure.notes.push_back(model.name + ": batch " + std::to_string(setting.batch) + ", hidden size " +
-                                   std::to_string(setting.hidden) + ", " + std::to_string(setting.heads) + " heads, " +
-                                   std::to_string(setting.bytes) + " bytes a number.");
+            figure.notes.push_back(
+                model.name + ": batch " + std::to_string(setting.batch) + ", hidden size " +
+                std::to_string(setting.hidden) + ", " + std::to_string(setting.heads) + " heads, " +
+                std::to_string(setting.bytes) + " bytes a number" +
+                (setting.tensor_parallel > 1
+                     ? ", activations shared by " + std::to_string(setting.tensor_parallel) + " machines."
+                     : "."));
         }
         figure.notes.emplace_back(
-            "One layer's token mixing without its output projection, matrix products only, by the papers' formulas.");
+            "Formulas of the papers: matrix products of one layer's token mixing, without its output projection.");
         if (measured_) {
             figure.notes.emplace_back(
-                "Dots and the columns \"here\": counted from the operators that ran on this machine, memory of its "
-                "tensors, "
-                "which are float32.");
+                "Dots and columns \"here\": operations counted and tensor memory measured on this machine, in "
+                "float32.");
         }
     }
 

@@ -162,8 +162,8 @@ FigureData variant_costs(const FigureInputs& inputs, const FigureOptions& option
     }
     figure.text_table = text_of(all, stacks);
     figure.notes.push_back("Heads of " + std::to_string(kHeadSize) +
-                           " numbers, a hidden size of all of them; no biases, no output projections.");
-    figure.notes.emplace_back("MHE-ADD and MHE-MUL lie on one line.");
+                           " numbers each, which make up the hidden size; without biases and output projections.");
+    figure.notes.emplace_back("MHE-ADD and MHE-MUL have the same curve.");
     figure.table = [table = table_of(all)] { return table; };
     return figure;
 }

@@ -32,7 +32,7 @@ bool of_other_head(const FigureOptions& options) {
 /// Files and options that say what is subtracted from what.
 void check_request(Files files, const FigureOptions& options) {
     if (options.values != MapValues::weights && options.values != MapValues::logits) {
-        throw Error(ErrorCode::usage, "--values", "expected weights or logits: differences are of those",
+        throw Error(ErrorCode::usage, "--values", "expected weights or scores",
                     "found " + std::string(options.values == MapValues::rollout ? "rollout" : "norms"));
     }
     if (of_other_head(options) && !of_maps(options)) {
@@ -185,7 +185,7 @@ std::string signed_number(double value) {
 }
 
 std::string list_note(const std::vector<Difference>& all, const std::vector<Place>& places) {
-    std::string note = "Differ most:";
+    std::string note = "Largest differences:";
     std::size_t listed = 0;
     for (const auto& place : places) {
         if (listed == kListed || !(place.size > 0)) break;
@@ -300,12 +300,12 @@ FigureData of_indicators(Files files, const FigureOptions& options) {
         return difference.grid.per_layer || difference.grid.columns == columns;
     });
     figure.notes = source_notes(files, options);
-    figure.notes.emplace_back(several ? "Second minus first; each indicator has its own scale, symmetric around 0."
-                                      : "Second minus first, on a scale symmetric around 0. Grey: none.");
+    figure.notes.emplace_back(several ? "Compared minus baseline; each indicator has its own scale, symmetric around 0."
+                                      : "Compared minus baseline, on a scale symmetric around 0. Gray: none.");
     const auto places = ranked(all);
     figure.notes.push_back(list_note(all, places));
-    if (!missing.empty()) figure.notes.push_back("Not defined in both, and left out: " + missing + ".");
-    if (!zero.empty()) figure.notes.push_back("Equal throughout, and left out: " + zero + ".");
+    if (!missing.empty()) figure.notes.push_back("Left out, as not defined in both: " + missing + ".");
+    if (!zero.empty()) figure.notes.push_back("Left out, as equal in both: " + zero + ".");
     figure.table = [all = std::move(all), places, over = options.all_sequences] {
         return difference_table(all, places, over);
     };
@@ -314,7 +314,7 @@ FigureData of_indicators(Files files, const FigureOptions& options) {
 
 std::string title_of(const FigureOptions& options, const std::vector<std::string>& names) {
     const bool maps = of_maps(options), logits = options.values == MapValues::logits;
-    std::string what = maps                        ? (logits ? "Attention logits" : "Attention")
+    std::string what = maps                        ? (logits ? "Attention scores" : "Attention")
                        : options.indicator.empty() ? "Indicators"
                                                    : indicator_title(options.indicator);
     // Layer and head are named once, or on both sides.
@@ -345,7 +345,7 @@ FigureData difference(Files given, const FigureOptions& options) {
     const bool maps = of_maps(options);
     if (!maps) check_alike(files, options);
     FigureData figure = maps ? map_difference(files, options) : of_indicators(files, options);
-    figure.title = title_of(options, file_labels(given));
+    figure.title = title_of(options, file_labels(given, options));
     return figure;
 }
 

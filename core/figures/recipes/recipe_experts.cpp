@@ -190,7 +190,7 @@ Table experts_table(const std::vector<Model>& models) {
 }  // namespace
 
 FigureData experts(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<Model> models;
     for (std::size_t f = 0; f < files.size(); ++f) models.push_back(read(*files[f], names[f], options));
     const bool several = models.size() > 1;
@@ -231,12 +231,12 @@ FigureData experts(Files files, const FigureOptions& options) {
     }
     if (!options.layer) {
         figure.notes.emplace_back(
-            "Experts in effect: e to the entropy of the load, as many as there are where it is even. Grey: no "
-            "experts.");
+            "Effective experts: exp of the entropy of the load; equal to the number of experts where the load is even. "
+            "Gray: no experts.");
     } else {
-        figure.notes.emplace_back("The weight is what an expert's outputs are multiplied by, summed over the tokens.");
+        figure.notes.emplace_back("Weight: factor of an expert's output, summed over the tokens.");
     }
-    if (options.all_sequences) figure.notes.emplace_back("Tokens of all sequences are counted together.");
+    if (options.all_sequences) figure.notes.emplace_back("Counts over the tokens of all sequences.");
     figure.table = [models = std::move(models)] { return experts_table(models); };
     return figure;
 }

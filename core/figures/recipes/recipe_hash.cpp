@@ -216,10 +216,10 @@ FigureData draw_hashes(std::vector<HashedText> texts) {
         figure.panels.push_back(cosine_panel(text));
         if (text.left_out > 0)
             figure.notes.push_back(text.prefix + "the first " + std::to_string(kMostWords) + " different words; " +
-                                   std::to_string(text.left_out) + " tokens of others are left out");
+                                   std::to_string(text.left_out) + " tokens of other words are left out");
     }
-    figure.notes.push_back("cosine similarities of the bits as -1 and 1; codes are groups of " +
-                           std::to_string(texts.front().group) + " bits from the first on");
+    figure.notes.push_back("cosine similarity of bits read as -1 and 1; codes are groups of " +
+                           std::to_string(texts.front().group) + " bits, from the first one");
     figure.text_table = words_table(texts);
     figure.table = [texts = std::move(texts)] { return pairs_table(texts); };
     return figure;
@@ -232,7 +232,7 @@ FigureData hash(Files files, const FigureOptions& options) {
         throw Error(ErrorCode::usage, "--words", "expected md5, lsh or checkpoints that hash them",
                     "found analysis files, which have a text of their own");
     }
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<HashedText> texts;
     for (std::size_t f = 0; f < files.size(); ++f) {
         for (const auto s : chosen_sequences(*files[f], options)) {

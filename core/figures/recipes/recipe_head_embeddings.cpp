@@ -243,7 +243,7 @@ Table pairs_table(const std::vector<EmbeddedModel>& models) {
 }  // namespace
 
 FigureData head_embeddings(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<EmbeddedModel> models;
     double highest = 0;
     std::int64_t rows = 1;
@@ -273,9 +273,8 @@ FigureData head_embeddings(Files files, const FigureOptions& options) {
     if (!options.layer) figure.panel_height_mm = std::clamp(8.0 * static_cast<double>(rows), 30.0, 110.0);
     figure.notes = source_notes(files, options);
     figure.notes.emplace_back(
-        "Embeddings as they are stored; mhe_mul multiplies by 1 more. The table has means over heads, and over pairs "
-        "of "
-        "different heads; head diversity is how far their weights differ for this text.");
+        "Embeddings as stored; mhe_mul multiplies by the embedding plus 1. Table: means over heads, and over pairs of "
+        "different heads; head diversity: difference of their weights on this text.");
     figure.text_table = sites_table(models);
     figure.table = [models = std::move(models)] { return pairs_table(models); };
     return figure;

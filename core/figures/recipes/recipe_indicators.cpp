@@ -153,7 +153,7 @@ std::string scale_note(Normalise normalise, bool several, bool several_models) {
 }  // namespace
 
 FigureData indicators(Files files, const FigureOptions& options) {
-    const auto labels = file_labels(files);
+    const auto labels = file_labels(files, options);
     std::vector<IndicatorGrid> grids;
     for (std::size_t f = 0; f < files.size(); ++f) {
         for (const auto& name : chosen_indicators(*files[f], options))
@@ -215,8 +215,8 @@ FigureData indicators(Files files, const FigureOptions& options) {
                                  [&](const IndicatorGrid& g) { return g.per_layer || g.columns == columns; });
     figure.notes = source_notes(files, options);
     figure.notes.push_back(scale_note(options.normalise, several, several_models));
-    if (!missing.empty()) figure.notes.push_back("Not defined for this model, and left out: " + listed(missing) + ".");
-    if (!zero.empty()) figure.notes.push_back("Zero throughout, and left out: " + listed(zero) + ".");
+    if (!missing.empty()) figure.notes.push_back("Left out, as not defined for this model: " + listed(missing) + ".");
+    if (!zero.empty()) figure.notes.push_back("Left out, as zero everywhere: " + listed(zero) + ".");
     figure.table = [grids = std::move(grids), all = options.all_sequences] { return indicators_table(grids, all); };
     return figure;
 }

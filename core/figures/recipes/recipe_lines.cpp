@@ -210,7 +210,7 @@ Table lines_table(const std::vector<Drawing>& drawings) {
 
 FigureData lines(Files files, const FigureOptions& options) {
     FigureOptions chosen = options;
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<Drawing> drawings;
     for (std::size_t f = 0; f < files.size(); ++f) {
         const auto& file = *files[f];
@@ -221,11 +221,11 @@ FigureData lines(Files files, const FigureOptions& options) {
             drawings.push_back(read(file, names[f], site, s, chosen));
             std::string& title = drawings.back().title;
             if (files.size() > 1) title = names[f];
-            if (sites.size() > 1) title += (title.empty() ? "" : ", ") + site_label(file, site);
+            if (sites.size() > 1) title += (title.empty() ? "" : ", ") + site_title(file, site);
         }
     }
     FigureData figure;
-    figure.title = "Attention, layer " + std::to_string(*chosen.layer);
+    figure.title = "Attention, " + chosen_title(*files.front(), chosen);
     if (options.head) figure.title += ", head " + std::to_string(*options.head);
     if (!options.head && options.heads.empty()) figure.title += ", mean over heads";
     std::size_t most = 1;
@@ -260,11 +260,11 @@ FigureData lines(Files files, const FigureOptions& options) {
     if (options.units == Units::words) figure.notes.push_back(kWordsNote);
     if (signs != drawings.end()) {
         figure.notes.push_back(definition_note(MapValues::implicit));
-        figure.notes.push_back("Its lines: magnitudes, as shares of the greatest one shown, " +
-                               short_number(static_cast<double>(signs->largest)) + "; colours are signs.");
+        figure.notes.push_back("Lines of recurrent layers: magnitudes, as shares of the largest one shown, " +
+                               short_number(static_cast<double>(signs->largest)) + "; colors are signs.");
     }
-    figure.notes.push_back("Width and strength of a line: the weight. Weights below " + short_number(least) +
-                           " are not drawn; the CSV has all.");
+    figure.notes.push_back("Wider and stronger lines are larger weights. Weights below " + short_number(least) +
+                           " are not drawn; the CSV has all weights.");
     figure.table = [drawings = std::move(drawings)] { return lines_table(drawings); };
     return figure;
 }

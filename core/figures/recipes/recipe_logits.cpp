@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Distributions of the scores before the normaliser, as in "Deconstructing Attention", Fig. 2 and 6: a ridge a layer,
+// Distributions of the scores before the normalizer, as in "Deconstructing Attention", Fig. 2 and 6: a ridge a layer,
 // or a head with --layer, models side by side, on a symmetric-log axis that shows outliers.
 
 #include <algorithm>
@@ -66,7 +66,7 @@ Ridge ridge(const ScoreRow& row, const std::vector<double>& edges, int colour) {
     return drawn;
 }
 
-/// The same row after the normaliser: heights are shares per decade.
+/// The same row after the normalizer: heights are shares per decade.
 Ridge weight_ridge(const ScoreRow& row, int colour) {
     const WeightSpread& spread = *row.after;
     const bool some = spread.maximum >= spread.minimum;
@@ -82,7 +82,7 @@ Ridge weight_ridge(const ScoreRow& row, int colour) {
     return drawn;
 }
 
-/// Bins of the weights, in the columns of logits_table(); their own columns lack what scores have, and the other way.
+/// Bins of the weights, in the columns of scores_table(); their own columns lack what scores have, and the other way.
 void add_weight_rows(Table& table, const std::vector<ScoreModel>& models) {
     const auto append = [&](std::size_t column, auto value) {
         std::get<std::vector<decltype(value)>>(table.columns[column].values).push_back(value);
@@ -108,7 +108,7 @@ void add_weight_rows(Table& table, const std::vector<ScoreModel>& models) {
     }
 }
 
-Table logits_table(const std::vector<ScoreModel>& models, bool over_sequences) {
+Table scores_table(const std::vector<ScoreModel>& models, bool over_sequences) {
     std::vector<std::string> model, site;
     std::vector<std::int64_t> layer, head;
     std::vector<double> low, high, count, minimum, maximum, mean, deviation;
@@ -151,7 +151,7 @@ Table logits_table(const std::vector<ScoreModel>& models, bool over_sequences) {
 /// Of scores, weights or both; then a column says which.
 Table spread_table(const std::vector<ScoreModel>& models, const FigureOptions& options) {
     const Stage stage = options.stage;
-    Table table = logits_table(stage == Stage::after ? std::vector<ScoreModel>() : models, options.all_sequences);
+    Table table = scores_table(stage == Stage::after ? std::vector<ScoreModel>() : models, options.all_sequences);
     if (stage == Stage::before) return table;
     table.columns.insert(table.columns.begin(), {"stage", std::vector<std::string>(table.rows(), "score")});
     add_weight_rows(table, models);
@@ -159,9 +159,9 @@ Table spread_table(const std::vector<ScoreModel>& models, const FigureOptions& o
 }
 
 std::string title(const FigureOptions& options) {
-    std::string text = options.stage == Stage::before  ? "Attention scores before the normaliser"
-                       : options.stage == Stage::after ? "Attention weights after the normaliser"
-                                                       : "Attention before and after the normaliser";
+    std::string text = options.stage == Stage::before  ? "Attention scores before the normalizer"
+                       : options.stage == Stage::after ? "Attention weights after the normalizer"
+                                                       : "Attention before and after the normalizer";
     if (options.layer) text += ", layer " + std::to_string(*options.layer);
     if (options.head) text += ", head " + std::to_string(*options.head);
     return text;
@@ -235,8 +235,8 @@ std::string weight_note(const std::vector<ScoreModel>& models) {
 
 }  // namespace
 
-FigureData logits(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+FigureData scores(Files files, const FigureOptions& options) {
+    const auto names = file_labels(files, options);
     std::vector<ScoreModel> models;
     for (std::size_t f = 0; f < files.size(); ++f) models.push_back(read_scores(*files[f], names[f], options));
 
@@ -277,11 +277,11 @@ FigureData logits(Files files, const FigureOptions& options) {
     figure.notes = source_notes(files, options);
     if (options.stage != Stage::after)
         figure.notes.push_back(
-            std::string("Symmetric-log axis, linear within ±8; heights are shares per unit of the drawn axis") +
+            std::string("Logarithmic axis, linear within ±8; heights are shares per unit of the drawn axis") +
             (common > 0 ? ", so that equal areas are equal shares." : "; each row is scaled to its own peak.") +
-            " Line: minimum to maximum; dot: mean. At the right: how many scores are so large.");
+            " Line: minimum to maximum; dot: mean. On the right: numbers of scores above these magnitudes.");
     if (options.all_sequences)
-        figure.notes.emplace_back("All sequences are counted together; the CSV has how their means deviate.");
+        figure.notes.emplace_back("Counts over all sequences; the CSV has the deviation of their means.");
     if (options.stage != Stage::before) figure.notes.push_back(weight_note(models));
     if (options.stage == Stage::after) {
         figure.table = [models = std::move(models), options] { return spread_table(models, options); };

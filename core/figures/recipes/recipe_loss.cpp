@@ -125,7 +125,7 @@ void add_curves(Panel& panel, const Losses& losses, int colour, bool several, bo
 }  // namespace
 
 FigureData loss(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<Losses> all;
     FigureData figure;
     const bool next =
@@ -162,12 +162,13 @@ FigureData loss(Files files, const FigureOptions& options) {
         figure.notes.push_back(note);
         all.push_back(losses);
     }
-    figure.notes.push_back("Thin: each token" + std::string(options.all_sequences ? ", mean over sequences" : "") +
-                           "; thick: mean of the last " + std::to_string(all.front().window) + " positions" +
-                           (options.all_sequences ? ", with the standard deviation over sequences at some." : ".") +
-                           (longest > kMostPoints
-                                ? " Long curves keep the least and the greatest value of each stretch; the CSV has all."
-                                : ""));
+    figure.notes.push_back(
+        "Thin line: each token" + std::string(options.all_sequences ? ", mean over sequences" : "") +
+        "; thick line: mean of the last " + std::to_string(all.front().window) + " positions" +
+        (options.all_sequences ? ", with the standard deviation over sequences at some." : ".") +
+        (longest > kMostPoints
+             ? " Long curves show the smallest and largest value of each stretch; the CSV has all values."
+             : ""));
     panel.x.range = std::pair(0.0, static_cast<double>(std::max<std::size_t>(1, longest)));
     panel.y.range = std::pair(0.0, std::max(1.0, highest * 1.06));
     if (limit > 0) panel.markers.push_back({true, static_cast<double>(limit), "trained to " + std::to_string(limit)});

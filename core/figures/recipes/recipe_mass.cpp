@@ -247,7 +247,7 @@ Table mass_table(const std::vector<MassModel>& models) {
 }  // namespace
 
 FigureData mass(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<MassModel> models;
     for (std::size_t f = 0; f < files.size(); ++f) models.push_back(read(*files[f], names[f], options));
     const auto shown = shown_parts(models);
@@ -268,11 +268,12 @@ FigureData mass(Files files, const FigureOptions& options) {
     figure.text_table = table_two(models, shown);
     figure.notes = source_notes(files, options);
     figure.notes.emplace_back(
-        "A bar a head, heads of a layer side by side: mean over queries of the weight on the first key, on other keys" +
+        "One bar per head, heads of a layer side by side: mean over queries of the weight on the first key, on other "
+        "keys" +
         std::string(shown[kVirtual] ? ", on a learned sink" : "") +
-        (shown[kReleased] ? ", and what is missing to 1." : "; together 1.") +
-        " Zeros: allowed pairs whose weight is below the smallest normal float32. The table has means over layers and "
-        "heads; loss in nats a token.");
+        (shown[kReleased] ? ", and the rest up to 1." : "; the sum is 1.") +
+        " Zeros: unmasked pairs whose weight is below the smallest normal float32. Table: means over layers and heads; "
+        "loss in nats per token.");
     figure.table = [models = std::move(models)] { return mass_table(models); };
     return figure;
 }

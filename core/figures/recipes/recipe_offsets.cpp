@@ -160,7 +160,7 @@ Table offsets_table(const std::vector<OffsetModel>& models) {
 }  // namespace
 
 FigureData offsets(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<OffsetModel> models;
     for (std::size_t f = 0; f < files.size(); ++f) models.push_back(read(*files[f], names[f], options));
     FigureData figure;
@@ -181,9 +181,9 @@ FigureData offsets(Files files, const FigureOptions& options) {
     for (std::size_t f = 0; f < names.size(); ++f) figure.notes.back() += (f > 0 ? "; " : "") + names[f];
     figure.notes.back() += ".";
     figure.notes.emplace_back(
-        "Violins: Gaussian kernel density of a layer's heads (Scott's width), each as wide as any; the line reaches "
-        "from "
-        "the least to the greatest offset, the dot is the mean.");
+        "Violins: Gaussian kernel density of a layer's heads (Scott's bandwidth), all of the same width; line: "
+        "smallest "
+        "to largest offset; dot: mean.");
     figure.table = [models = std::move(models)] { return offsets_table(models); };
     return figure;
 }

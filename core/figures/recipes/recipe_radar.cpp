@@ -158,7 +158,7 @@ Table radar_table(const std::vector<Model>& models, const RadarExtents& extents,
 }  // namespace
 
 FigureData radar(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<Model> models;
     RadarExtents extents;
     for (std::size_t f = 0; f < files.size(); ++f) {
@@ -233,7 +233,7 @@ FigureData radar(Files files, const FigureOptions& options) {
     if (recurrent) figure.notes.emplace_back(kRecurrentRadar);
     if (options.all_sequences)
         figure.notes.emplace_back("Bars along the spokes: standard deviation over the sequences.");
-    if (clipped) figure.notes.emplace_back("Values beyond the rim are cut to it; the CSV has them whole.");
+    if (clipped) figure.notes.emplace_back("Values beyond the rim are drawn on it; the CSV has the true values.");
     figure.table = [models = std::move(models), extents, all = options.all_sequences] {
         return radar_table(models, extents, all);
     };

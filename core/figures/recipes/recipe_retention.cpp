@@ -56,7 +56,8 @@ std::string fixed(double value, int digits) {
 class Maker {
 public:
     Maker(const EvaluationGroups& evaluations, const FigureOptions& options)
-        : groups_(evaluations.groups()),
+        : evaluations_(evaluations),
+          groups_(evaluations.groups()),
           names_(group_names(groups_)),
           baseline_(&named("--baseline", options.baseline)),
           smallest_(options.smallest.empty() ? nullptr : &named("--smallest", options.smallest)) {
@@ -163,7 +164,7 @@ private:
 
     Panel panel(const Measured& what) const {
         Panel panel;
-        panel.title = measured_title(what);
+        panel.title = evaluations_.title(what);
         Curves curves;
         const bool rates = what.metric.starts_with(kRate);
         const double same = rates ? 1 : 100;
@@ -202,7 +203,7 @@ private:
             return std::isfinite(value) ? fixed(unit * value, digits) : std::string("–");
         };
         TextTable table;
-        table.header = {"task",      "model",      "score", "PRR %",      "PEoP",
+        table.header = {"task",      "model",      "result", "PRR %",      "PEoP",
                         "attention", "parameters", "PCR %", "PCR emb. %", "PoEP %"};
         table.words = 2;
         Measured last;
@@ -212,7 +213,7 @@ private:
             const Sizes size = sizes(group);
             std::string score = short_number(row.score, 4);
             if (row.seeds > 1) score += " ± " + short_number(row.error, 2);
-            table.rows.push_back({row.what == last ? "" : measured_title(row.what), names_[row.group], score,
+            table.rows.push_back({row.what == last ? "" : evaluations_.title(row.what), names_[row.group], score,
                                   text(row.prr, 100, 1), text(row.peop, 1, 2),
                                   group.attention_parameters < 0 ? "–" : short_count(known(group.attention_parameters)),
                                   short_count(known(group.parameters)), text(size.pcr_all, 100, 1),
@@ -233,26 +234,28 @@ private:
     std::vector<std::string> notes() const {
         std::vector<std::string> notes{
             "PRR: the score as a share of " + name_of(*baseline_) +
-            "'s; where lower is better, 1 less the share by which it is worse. PCR: the share of its parameters, or of "
-            "its embeddings', that is saved. PoEP: embeddings among all parameters."};
+            "'s; where lower is better, 1 minus the relative increase. PCR: share of its parameters, or of its "
+            "embeddings, that is saved. PoEP: share of embeddings in all parameters."};
         if (smallest_)
-            notes.push_back("PEoP: how many per cent the score rises beyond " + name_of(*smallest_) +
-                            "'s for each per cent of weights more in attention.");
+            notes.push_back("PEoP: increase of the score over " + name_of(*smallest_) +
+                            "'s, in percent, for each percent of additional attention weights.");
         const bool seeds = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.seeds > 1; });
-        if (seeds) notes.emplace_back("Scores: mean ± standard deviation over seeds.");
+        if (seeds) notes.emplace_back("Results: mean ± standard deviation over seeds.");
         if (std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.is_rate(); }))
-            notes.push_back("Speed-up: how often " + name_of(*baseline_) + "'s time a sample is the model's.");
+            notes.push_back("Speed-up: time per sample of " + name_of(*baseline_) + " divided by the model's.");
         return notes;
     }
 
     Table numbers() const {
-        std::vector<std::string> model, task, metric;
+        std::vector<std::string> model, task, metric, text, subset;
         std::vector<double> score, prr, peop, pcr_all, pcr_emb, poep;
         for (const Row& row : rows_) {
             const Sizes size = sizes(groups_[row.group]);
             model.push_back(groups_[row.group].model);
             task.push_back(row.what.task);
             metric.push_back(row.what.metric);
+            text.push_back(row.what.text);
+            subset.push_back(row.what.subset);
             score.push_back(row.score);
             prr.push_back(row.prr);
             peop.push_back(row.peop);
@@ -268,9 +271,12 @@ private:
                  {"peop", std::move(peop)},
                  {"pcr_all", std::move(pcr_all)},
                  {"pcr_emb", std::move(pcr_emb)},
-                 {"poep", std::move(poep)}}};
+                 {"poep", std::move(poep)},
+                 {"text", std::move(text)},
+                 {"subset", std::move(subset)}}};
     }
 
+    const EvaluationGroups& evaluations_;
     const std::vector<EvaluationGroup>& groups_;
     std::vector<std::string> names_;
     const EvaluationGroup* baseline_;

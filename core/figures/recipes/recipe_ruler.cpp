@@ -38,7 +38,7 @@ public:
             const Curve coloured = curve(g);
             figure.legend.push_back({names_[g], coloured.colour, coloured.shade});
         }
-        figure.notes.push_back("Share of what was asked for that the greedy answer has. " + error_note());
+        figure.notes.push_back("Share of the expected answers that greedy decoding contains. " + error_note());
         if (groups.size() <= kMostColumns) figure.text_table = text_table();
         figure.table = [table = evaluation_table(groups, chosen_)] { return table; };
         return figure;
@@ -49,7 +49,7 @@ private:
         if (evaluations_.most_seeds() > 1) return evaluations_.error_note();
         return "Bars: standard error over items.";
     }
-    static std::string title(const Measured& what) { return spaced(what.task); }
+    std::string title(const Measured& what) const { return spaced(what.task) + evaluations_.text_words(what); }
     Curve curve(std::size_t group) const {
         Curve curve;
         curve.name = names_[group];

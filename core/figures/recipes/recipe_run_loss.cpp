@@ -35,7 +35,7 @@ struct Extent {
 class Maker {
 public:
     Maker(Runs runs, const FigureOptions& options)
-        : runs_(runs), options_(options), names_(run_labels(runs)), axis_(runs, options.against) {}
+        : runs_(runs), options_(options), names_(run_labels(runs, options)), axis_(runs, options.against) {}
 
     FigureData make() {
         const bool several = runs_.size() > 1;
@@ -52,12 +52,16 @@ public:
         figure.title = several ? "Loss of " + std::to_string(runs_.size()) + " runs" : "Loss of " + names_[0];
         training.title = several && held_out ? "Training" : "";
         validation.title = "Validation";
-        const std::pair range{std::max(0.0, extent_.low - 0.04 * (extent_.high - extent_.low)),
-                              extent_.high + 0.04 * (extent_.high - extent_.low)};
+        const double margin = 0.04 * (extent_.high - extent_.low);
+        const bool log = options_.log_loss;
+        const std::pair range{log ? extent_.low / 1.02 : std::max(0.0, extent_.low - margin),
+                              log ? extent_.high * 1.02 : extent_.high + margin};
         for (Panel* panel : {&training, &validation}) {
             panel->x.label = axis_.label();
-            panel->y.label = "loss (nats per token)";
+            panel->y.label = options_.perplexity ? "perplexity" : "loss (nats per token)";
+            if (log) panel->x.scale = panel->y.scale = ScaleKind::logarithmic;
             if (range.second > range.first) panel->y.range = range;
+            if (const auto part = shown_part()) panel->x.range = part;
         }
         figure.panels.push_back(std::move(training));
         if (several && held_out) figure.panels.push_back(std::move(validation));
@@ -85,31 +89,63 @@ private:
         return {name, coloured.colour, coloured.shade};
     }
 
+    /// The part of the axis that is drawn, in its own units; an end that is not given is the data's.
+    std::optional<std::pair<double, double>> shown_part() const {
+        if (!options_.from_x && !options_.to_x) return std::nullopt;
+        double last = 0;
+        for (const auto& run : runs_)
+            if (!run->training.step.empty()) last = std::max(last, axis_.place(*run, run->training.step.back()));
+        const std::pair part{options_.from_x.value_or(0) / axis_.unit(),
+                             options_.to_x ? *options_.to_x / axis_.unit() : last};
+        if (part.second > part.first) return part;
+        throw Error(ErrorCode::usage, options_.to_x ? "--to" : "--from",
+                    "expected a part of the axis, which ends at " + short_number(last * axis_.unit(), 6),
+                    "found " + short_number(options_.from_x.value_or(0), 6) + " to " +
+                        short_number(part.second * axis_.unit(), 6));
+    }
+
+    /// The points of a curve that are drawn: within the part, above 0 on a logarithmic axis, of loss or perplexity.
+    Curve points(std::span<const double> x, std::span<const double> loss) const {
+        const Curve all = known_points(x, loss);
+        const auto part = shown_part();
+        Curve curve;
+        for (std::size_t i = 0; i < all.x.size(); ++i) {
+            const double value = options_.perplexity ? std::exp(all.y[i]) : all.y[i];
+            if (part && (all.x[i] < part->first || all.x[i] > part->second)) continue;
+            if (options_.log_loss && (!(all.x[i] > 0) || !(value > 0))) continue;
+            if (!std::isfinite(value)) continue;
+            curve.x.push_back(all.x[i]);
+            curve.y.push_back(value);
+        }
+        return curve;
+    }
+
     void add_training(Panel& panel, std::size_t r) {
         const auto& run = *runs_[r];
         const auto x = axis_.places(run, run.training.step);
         const std::size_t window = window_of(run, options_);
         const auto smooth = running_mean(run.training.loss, window);
         auto& curves = std::get<Curves>(panel.content).curves;
-        Curve mean = known_points(x, smooth);
+        Curve mean = points(x, smooth);
         mean.name = names_[r];
         colour(mean, r);
         if (window > 1) {
-            Curve raw = known_points(x, run.training.loss);
+            Curve raw = points(x, run.training.loss);
             raw.name = names_[r];
             colour(raw, r);
             raw.faint = true;
             curves.insert(curves.begin(), thinned(std::move(raw), kMostPoints));
         }
+        extent_.take(mean.y);
         curves.push_back(thinned(std::move(mean), kMostPoints));
-        extent_.take(window > 1 ? smooth : run.training.loss);
         rows(r, "training", run.training.step, run.training.loss, smooth);
     }
 
     void add_validation(Panel& panel, std::size_t r, bool several) {
         const auto& run = *runs_[r];
         const auto x = axis_.places(run, run.validation.step);
-        Curve line = known_points(x, run.validation.loss);
+        Curve line = points(x, run.validation.loss);
+        extent_.take(line.y);
         line.name = names_[r];
         colour(line, r);
         if (!several) line.colour = 1;
@@ -119,7 +155,6 @@ private:
         auto& curves = std::get<Curves>(panel.content).curves;
         curves.push_back(thinned(std::move(line), kMostPoints));
         if (dots.x.size() <= kMostDots) curves.push_back(std::move(dots));
-        extent_.take(run.validation.loss);
         rows(r, "validation", run.validation.step, run.validation.loss, {});
     }
 
@@ -146,7 +181,7 @@ private:
         }
         const auto window = window_of(*runs_[0], options_);
         if (window > 1) {
-            figure.notes.push_back("Thin: each step; wide: mean of the last " +
+            figure.notes.push_back("Thin lines: each step; thick lines: mean of the last " +
                                    (options_.smooth || runs_.size() == 1 ? std::to_string(window) + " steps"
                                                                          : std::string("fiftieth of the steps")) +
                                    ".");

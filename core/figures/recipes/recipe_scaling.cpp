@@ -70,7 +70,7 @@ private:
         TextTable table;
         table.header = {"model", "attention"};
         for (const auto& what : chosen) {
-            table.header.push_back(measured_title(what) + (lower_is_better(what.metric) ? " ↓" : " ↑"));
+            table.header.push_back(evaluations_.title(what) + (lower_is_better(what.metric) ? " ↓" : " ↑"));
             table.header.emplace_back("PRR %");
         }
         bool some = false;
@@ -100,7 +100,7 @@ private:
     Panel panel(const Measured& what) const {
         const auto length = evaluations_.chosen_length(what, options_);
         Panel panel;
-        panel.x.label = measured_title(what);
+        panel.x.label = evaluations_.title(what);
         panel.y = label_axis(rows_);
         Curves curves;
         std::vector<EvaluationValue> values;

@@ -186,7 +186,7 @@ private:
     void name_members() {
         if (!options_.layer) {
             model_.members.emplace_back("input");
-            for (const auto site : sites_) model_.members.push_back("layer " + site_label(file_, site));
+            for (const auto site : sites_) model_.members.push_back(site_title(file_, site));
             return;
         }
         std::int64_t heads = 1;
@@ -366,7 +366,7 @@ Panel panel(const Model& model, std::size_t quantity, std::size_t measure, bool 
 }  // namespace
 
 FigureData states(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<Model> models;
     for (std::size_t f = 0; f < files.size(); ++f) models.push_back(Reader(*files[f], options).read(names[f]));
     FigureData figure;
@@ -390,32 +390,32 @@ FigureData states(Files files, const FigureOptions& options) {
     if (!(options.layer && options.head)) figure.legend = member_legend(most->members);
     figure.notes = source_notes(files, options);
     figure.notes.push_back(
-        std::string(options.layer ? "One curve a head; keys and values have the colour of the first query head that "
-                                    "reads them. Hidden states before and after the layer are in the first two colours."
+        std::string(options.layer ? "One curve per head; keys and values have the color of the first query head that "
+                                    "reads them. Hidden states before and after the layer have the first two colors."
                     : options.head
-                        ? "Queries of the head, and the keys and values that it reads; hidden states are what "
-                          "each layer gives."
-                        : "Means over heads; hidden states are what each layer gives.") +
+                        ? "Queries of the head, and the keys and values that it reads; hidden states are the "
+                          "outputs of the layers."
+                        : "Means over heads; hidden states are the outputs of the layers.") +
         " Queries and keys before rotary; variances with divisor size − 1." +
         (options.all_sequences ? " Bars: standard deviation over sequences." : ""));
     for (const auto& model : models) {
         if (model.sink < 0) continue;
         figure.notes.push_back((models.size() > 1 ? model.name + ": t" : std::string("T")) + "he dashed line at " +
-                               std::to_string(model.sink) + " is the sink, the key that draws most weight" +
+                               std::to_string(model.sink) + " is the sink, the key that receives the most weight" +
                                (options.layer ? " in the layer." : " in all layers together."));
     }
     if (options.layer && !options.all_sequences && models.size() <= kMostTables) {
         figure.text_table = layer_table(models, *options.layer);
         std::string note =
             options.head ? "Table: the head, and the keys and values that it reads" : "Table: means over heads";
-        note += "; the last two columns are of the hidden states that the layer gives. The first " +
-                std::to_string(kTableRows) + " tokens, and the sink.";
+        note += "; the last two columns describe the output of the layer. The first " + std::to_string(kTableRows) +
+                " tokens, and the sink.";
         if (models.size() > 1) note += " Left " + names[0] + ", right " + names[1] + ".";
         figure.notes.push_back(std::move(note));
     }
     if (thin)
         figure.notes.emplace_back(
-            "Long curves keep the least and the greatest value of each stretch; the CSV has all.");
+            "Long curves show the smallest and largest value of each stretch; the CSV has all values.");
     figure.table = [models = std::move(models), over = options.all_sequences] { return states_table(models, over); };
     return figure;
 }

@@ -8,6 +8,7 @@
 
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"
+#include "core/figures/task_averages.h"
 #include "core/figures/task_table.h"
 
 namespace headscope::figures {
@@ -28,11 +29,16 @@ public:
             const auto& all = tasks_.tasks();
             return panel(*std::find_if(all.begin(), all.end(), [&](const auto& task) { return task.what == what; }));
         });
+        if (tasks_.average() && tasks_.average()->some()) {
+            figure.panels.push_back(panel(*tasks_.average()));
+            figure.columns = std::min<std::int64_t>(3, std::ssize(figure.panels));
+        }
         const bool shots = std::any_of(chosen.begin(), chosen.end(), [](const auto& what) { return what.shots > 0; });
         figure.narrowest_mm = kNarrowest;
         figure.title = shots ? "Tasks" : "Zero-shot tasks";
         figure.notes = notes();
         figure.table = [table = table()] { return table; };
+        figure.latex = [grid = TaskGrid(tasks_, true)] { return grid.latex(grid.order(-1, false)); };
         return figure;
     }
 
@@ -40,8 +46,11 @@ private:
     Panel panel(const TaskResults& task) const {
         const double unit = task.share ? 100 : 1;
         Panel panel;
-        panel.title = spaced(task.what.task) + (task.what.shots > 0 ? ", " + shots_text(task.what.shots) : "");
-        panel.x.label = spaced(task.what.metric) + (task.share ? " (%)" : "");
+        panel.title = task.average
+                          ? task.title
+                          : spaced(task.what.task) + (task.what.shots > 0 ? ", " + shots_text(task.what.shots) : "") +
+                                evaluations_.text_words(task.what);
+        panel.x.label = task.average ? "average (%)" : spaced(task.what.metric) + (task.share ? " (%)" : "");
         panel.y = label_axis(tasks_.models());
         std::vector<double> means, reach;
         for (const auto& value : task.values)
@@ -66,7 +75,8 @@ private:
             curves.curves.push_back(std::move(dot));
         }
         const auto mark = [&](const char* name, const std::optional<double>& value) {
-            if (!value || !std::isfinite(unit * *value)) return;
+            // A guesser's perplexity is a hundred thousand and more: the table has it.
+            if (!value || !task.share || !std::isfinite(unit * *value)) return;
             panel.markers.push_back({true, unit * *value, name});
             reach.push_back(unit * *value);
         };
@@ -94,21 +104,35 @@ private:
         }
         if (baselines) first += " Dashed: who guesses (chance), and who always gives the commonest answer (majority).";
         std::vector<std::string> notes{first};
+        if (const TaskAverage* paper = find_task_average(tasks_.average_name())) {
+            std::string missing;
+            for (const AverageEntry& entry : paper->entries) {
+                const auto& all = evaluations_.measured();
+                if (std::none_of(all.begin(), all.end(), [&](const Measured& what) {
+                        return what.task == entry.task && what.metric == entry.metric;
+                    }))
+                    missing += (missing.empty() ? "" : ", ") + std::string(entry.task);
+            }
+            if (!missing.empty())
+                notes.push_back("No average of " + std::string(paper->title) + ": it needs " + missing + " too.");
+        }
         if (!lower.empty()) notes.push_back("Lower is better: " + lower + ".");
         for (const auto& [shots, names] : by_shots)
             notes.push_back("Examples in the prompt, " + std::to_string(shots) + ": " + names + ".");
         return notes;
     }
 
-    /// A row a task and model; a baseline is a model without anything but its name and value.
+    /// A row a task and model, the average behind them; a baseline is a model without anything but its name and value.
     Table table() const {
-        std::vector<std::string> task_names, metric, model, mixer, layout, skipped, rank;
+        std::vector<std::string> task_names, metric, text, subset, model, mixer, layout, skipped, rank;
         std::vector<std::int64_t> shots, parameters, length, seeds;
         std::vector<double> value, error;
         const auto add = [&](const TaskResults& task, const std::string& name, const EvaluationGroup& group,
                              const TaskValue& one) {
-            task_names.push_back(task.what.task);
-            metric.push_back(task.what.metric);
+            task_names.push_back(task.average ? "average" : task.what.task);
+            metric.push_back(task.average ? tasks_.average_name() : task.what.metric);
+            text.push_back(task.what.text);
+            subset.push_back(task.what.subset);
             shots.push_back(task.what.shots);
             model.push_back(name);
             mixer.push_back(group.mixer);
@@ -121,7 +145,9 @@ private:
             seeds.push_back(one.seeds);
             rank.emplace_back(one.rank == Rank::best ? "best" : one.rank == Rank::second ? "second" : "");
         };
-        for (const auto& task : tasks_.tasks()) {
+        std::vector<TaskResults> all = tasks_.tasks();
+        if (tasks_.average()) all.push_back(*tasks_.average());
+        for (const auto& task : all) {
             for (std::size_t m = 0; m < task.values.size(); ++m)
                 if (task.values[m]) add(task, tasks_.models()[m], evaluations_.groups()[m], *task.values[m]);
             for (const auto& [name, baseline] :
@@ -140,7 +166,9 @@ private:
                  {"value", std::move(value)},
                  {"error", std::move(error)},
                  {"seeds", std::move(seeds)},
-                 {"rank", std::move(rank)}}};
+                 {"rank", std::move(rank)},
+                 {"text", std::move(text)},
+                 {"subset", std::move(subset)}}};
     }
 
     const EvaluationGroups& evaluations_;

@@ -89,9 +89,9 @@ public:
         for (std::size_t m = 0; several() && m < models_.size(); ++m) figure.column_labels.push_back(shown(models_[m]));
         figure.text_table = text_table();
         if (!begin_.empty()) figure.notes.push_back("Names begin with " + shown(begin_));
-        figure.notes.push_back(several() ? "Rows are on equal axes." : "Of " + shown(models_.front()) + ".");
+        figure.notes.push_back(several() ? "Rows share their axes." : "Of " + shown(models_.front()) + ".");
         figure.notes.emplace_back(
-            "Bins of equal width from the least to the greatest finite value, counts on a "
+            "Bins of equal width from the smallest to the largest finite value, counts on a "
             "logarithmic axis; deviation: of all values (divisor n).");
         std::string none;
         for (const auto& number : kNumbers)

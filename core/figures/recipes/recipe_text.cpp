@@ -367,11 +367,11 @@ std::string head_words(const FigureOptions& options, const std::string& layer) {
     return options.head ? "head " + std::to_string(*options.head) + " of " + layer : "mean over the heads of " + layer;
 }
 
-std::string heads_note(const FigureOptions& options) {
-    std::string layer = options.layer ? "layer " + std::to_string(*options.layer) : "every layer";
-    if (options.tower == Tower::encoder) layer += " of the encoder";
-    if (options.tower == Tower::decoder) layer += " of the decoder";
-    if (options.tower == Tower::cross) layer += ", cross-attention";
+std::string heads_note(const store::AnalysisFile& file, const FigureOptions& options) {
+    std::string layer = options.layer ? chosen_title(file, options) : "every layer";
+    if (!options.layer && options.tower == Tower::encoder) layer += " of the encoder";
+    if (!options.layer && options.tower == Tower::decoder) layer += " of the decoder";
+    if (!options.layer && options.tower == Tower::cross) layer += ", cross-attention";
     if (options.values == MapValues::rollout)
         return std::string("rollout through ") + (options.layer ? "the layers up to " : "") + layer;
     if (options.values == MapValues::layer_norms) return "norms of all heads together of " + layer;
@@ -379,12 +379,13 @@ std::string heads_note(const FigureOptions& options) {
     return head_words(options, layer);
 }
 
-std::string title_of(const std::vector<Coloured>& texts, const FigureOptions& options) {
+std::string title_of(const store::AnalysisFile& file, const std::vector<Coloured>& texts,
+                     const FigureOptions& options) {
     switch (colour_of(options)) {
         case TextColour::loss:
             return "Loss of each token";
         case TextColour::mass:
-            return "Which tokens are looked at, " + heads_note(options);
+            return "Which tokens are looked at, " + heads_note(file, options);
         default:
             break;
     }
@@ -392,22 +393,22 @@ std::string title_of(const std::vector<Coloured>& texts, const FigureOptions& op
     const std::string& piece = texts.front().token;
     const std::string token =
         std::to_string(chosen_token(options, colour_of(options))) + (piece.empty() ? "" : " “" + piece + "”");
-    return (looks ? "What token " + token + " looks at, " : "Who looks at token " + token + ", ") + heads_note(options);
+    return (looks ? "What token " + token + " looks at, " : "Who looks at token " + token + ", ") +
+           heads_note(file, options);
 }
 
 std::string scale_note(const ColourScale& scale, const FigureOptions& options) {
-    std::string note = options.scale == CellScale::row_rank    ? "Coloured by rank among the tokens shown."
-                       : scale.scale == ScaleKind::square_root ? "Coloured by the square root."
+    std::string note = options.scale == CellScale::row_rank    ? "Colors show the rank among the tokens shown."
+                       : scale.scale == ScaleKind::square_root ? "Square-root color scale."
                        : scale.scale == ScaleKind::logarithmic
-                           ? "Logarithmic colour scale; smaller values than its end are drawn as its end."
-                           : "Linear colour scale.";
+                           ? "Logarithmic color scale; " + smallest_note("values", scale.minimum)
+                           : "Linear color scale.";
     if (colour_of(options) == TextColour::mass)
-        note += " Column mass: the mean weight that a token gets from the queries that see it.";
-    if (colour_of(options) == TextColour::weights)
-        note += " Framed: the token that looks; without colour: not seen by it.";
+        note += " Column mass: the mean weight that a token receives from the queries that can attend to it.";
+    if (colour_of(options) == TextColour::weights) note += " Framed: the query; no color: masked for it.";
     if (colour_of(options) == TextColour::lookers)
-        note += " Framed: the token that is looked at; without colour: does not see it.";
-    if (scale.zero_apart) note += " Weights that are exactly 0 have a colour of their own.";
+        note += " Framed: the key; no color: the key is masked for that token.";
+    if (scale.zero_apart) note += " Weights that are exactly 0 have their own color.";
     return note +
            " Outlined: tokens that are not in the text. Bytes of one character stand together, each with its "
            "own colour.";
@@ -419,17 +420,17 @@ FigureData text(Files files, const FigureOptions& options) {
     const TextColour chosen = colour_of(options);
     check_one_map(options);
     if (options.values == MapValues::logits)
-        throw Error(ErrorCode::usage, "--values", "expected weights, norms, layer-norms or rollout", "found logits");
+        throw Error(ErrorCode::usage, "--values", "expected weights, norms, layer-norms or rollout", "found scores");
     if (options.values != MapValues::weights && !of_token(chosen)) {
         throw Error(ErrorCode::usage, "--values", "expected weights where no --query or --key is chosen",
                     "found " + values_word(options.values));
     }
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<Coloured> texts;
     for (std::size_t f = 0; f < files.size(); ++f) texts.push_back(read(*files[f], names[f], options));
     const ColourScale scale = scale_of(texts, options);
     FigureData figure;
-    figure.title = title_of(texts, options);
+    figure.title = title_of(*files.front(), texts, options);
     figure.notes = source_notes(files, options);
     std::vector<Row> rows;
     for (const auto& coloured : texts) {
@@ -442,7 +443,7 @@ FigureData text(Files files, const FigureOptions& options) {
         if (coloured.end - coloured.first < count) {
             figure.notes.push_back((texts.size() > 1 ? coloured.model + ": t" : std::string("T")) + "okens " +
                                    std::to_string(coloured.first) + " to " + std::to_string(coloured.end - 1) + " of " +
-                                   std::to_string(count) + "; --from-key and --to-key choose others.");
+                                   std::to_string(count) + "; --from-key and --to-key select others.");
         }
         for (auto i = coloured.first; i < coloured.end; ++i) {
             const auto at = static_cast<std::size_t>(i);

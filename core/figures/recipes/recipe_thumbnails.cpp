@@ -303,15 +303,16 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
     figure.shared_colours = true;
     figure.notes = source_notes(files, options);
     figure.notes.push_back(
-        std::string("Rows of a map are queries, columns keys. ") +
-        (options.scale_per_head ? "Each head's colours end at its own highest value, logarithmic; "
-         : signs                ? "One colour scale for all heads, by square root; "
-                                : "One logarithmic colour scale for all heads; ") +
-        std::string(options.statistic == "maximum" ? "the largest weight" : "the mean weight") +
-        " of each block of the text, smaller ones than the scale's end drawn as its end, as are blocks that a "
-        "window or padding hides. Grey: the future of causal layers, or no value.");
+        std::string("Rows are queries, columns are keys; each cell is the ") +
+        (options.statistic == "maximum" ? "largest" : "mean") + " weight of a block of the text. " +
+        (options.scale_per_head ? "Each head has its own logarithmic color scale, up to its largest value. "
+         : signs                ? "All heads share a square-root color scale. "
+                                : "All heads share a logarithmic color scale. ") +
+        (signs ? ""
+               : "Values below its lower end, and blocks hidden by a window or padding, have the color of that end. ") +
+        "Gray: future tokens of causal layers, or no value.");
     if (std::get<Mosaic>(figure.panels.front().content).colours.zero_apart)
-        figure.notes.emplace_back("Blocks whose weights are all exactly 0 have a colour of their own.");
+        figure.notes.emplace_back("Blocks whose weights are all exactly 0 have their own color.");
     if (some_implicit) {
         figure.notes.emplace_back(signs ? "Of recurrent layers: coefficients of their implicit matrices, with signs."
                                         : "Of recurrent layers: magnitudes of their implicit matrices' coefficients; "
@@ -320,7 +321,8 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
     const bool unequal = std::any_of(tiles.begin(), tiles.end(), [&](const Tile& tile) {
         return tile.rows != tiles.front().rows || tile.columns != tiles.front().columns;
     });
-    if (unequal) figure.notes.emplace_back("Every map fills its square, however many queries and keys it has.");
+    if (unequal)
+        figure.notes.emplace_back("All maps are drawn as squares, whatever their numbers of queries and keys.");
     figure.table = [tiles, statistic = options.statistic] { return thumbnails_table(tiles, statistic); };
     return figure;
 }

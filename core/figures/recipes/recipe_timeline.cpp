@@ -3,10 +3,10 @@
 // a line there, the radar of each layer and the thumbnails of its heads at the last probe up to it.
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/site_name.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/indicator_grid.h"
 #include "core/figures/recipes/run_probe.h"
@@ -24,7 +24,7 @@ struct Drawn {
 class Maker {
 public:
     Maker(Runs runs, const FigureOptions& options)
-        : runs_(runs), options_(options), names_(run_labels(runs)), axis_(runs, options.against) {}
+        : runs_(runs), options_(options), names_(run_labels(runs, options)), axis_(runs, options.against) {}
 
     FigureData make() {
         for (const auto& run : runs_) check(*run);
@@ -126,7 +126,8 @@ private:
         for (const auto site : sites) {
             const auto& about = run.sites[static_cast<std::size_t>(site)];
             if (options_.layer && !options_.head && indicator.name != "head_diversity") {
-                for (std::int64_t h = 0; h < about.heads; ++h) add(site, h, "head " + std::to_string(h));
+                const std::string place = sites.size() > 1 ? site_title(run.sites, site) + ", " : "";
+                for (std::int64_t h = 0; h < about.heads; ++h) add(site, h, place + "head " + std::to_string(h));
             } else {
                 add(site, options_.head, site_title(run.sites, site));
             }
@@ -165,8 +166,7 @@ private:
             for (std::size_t k = 0; k < kRadarSpokes; ++k) series.values.push_back(displayed(raw, k, extents));
             radar.series.push_back(std::move(series));
             Panel panel;
-            panel.title = site_title(run.sites, site) + ", step " + at;
-            panel.title[0] = static_cast<char>(std::toupper(panel.title[0]));
+            panel.title = site_heading(run.sites, site) + ", step " + at;
             panel.content = std::move(radar);
             figure.panels.push_back(std::move(panel));
         }
@@ -189,8 +189,7 @@ private:
             if (!there) continue;  // a layer without a matrix
             for (const float value : mosaic.values) highest = std::max(highest, std::isnan(value) ? 0.0F : value);
             Panel panel;
-            panel.title = site_title(run.sites, site) + ", heads";
-            panel.title[0] = static_cast<char>(std::toupper(panel.title[0]));
+            panel.title = site_heading(run.sites, site) + ", heads";
             panel.content = std::move(mosaic);
             panels.push_back(std::move(panel));
         }

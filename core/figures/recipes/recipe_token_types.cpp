@@ -59,12 +59,9 @@ TypedText read(const std::shared_ptr<store::AnalysisFile>& file, const std::stri
         if (here.branch != "linear") continue;
         check_head(*file, site, options);
         const auto types = file->token_types(s, site);
-        TypedText::Row row{site,
-                           here.layer,
-                           std::to_string(here.layer),
-                           here.heads,
-                           (length + header.type_chunk - 1) / header.type_chunk,
-                           {}};
+        TypedText::Row row{
+            site, here.layer, site_label(*file, site), here.heads, (length + header.type_chunk - 1) / header.type_chunk,
+            {}};
         const std::int64_t stored = types->shape.back();
         for (std::int64_t h = 0; h < row.heads; ++h) {
             for (std::int64_t c = 0; c < row.chunks; ++c) {
@@ -83,7 +80,7 @@ TypedText read(const std::shared_ptr<store::AnalysisFile>& file, const std::stri
 
 /// The sequence chosen, or with all of them each one: the papers' figures put texts beside each other.
 std::vector<TypedText> read_all(Files files, const FigureOptions& options) {
-    const auto names = file_labels(files);
+    const auto names = file_labels(files, options);
     std::vector<TypedText> texts;
     for (std::size_t f = 0; f < files.size(); ++f) {
         for (const auto s : chosen_sequences(*files[f], options)) {
@@ -164,7 +161,7 @@ Panel text_panel(const TypedText& text, std::int64_t head, const FigureOptions& 
     if (part.keys() > kMostTokens) {
         part.end_key = part.first_key + kMostTokens;
         notes.push_back("Tokens " + std::to_string(part.first_key) + " to " + std::to_string(part.end_key - 1) +
-                        " of " + std::to_string(count) + "; --from-key and --to-key choose others.");
+                        " of " + std::to_string(count) + "; --from-key and --to-key select others.");
     }
     std::vector<float> shown(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i)
@@ -239,8 +236,8 @@ FigureData token_types(Files files, const FigureOptions& options) {
     figure.notes = source_notes(files, told);
     if (options.all_sequences) {
         std::string names;
-        for (const auto& name : file_labels(files)) names += (names.empty() ? "" : "; ") + name;
-        figure.notes.front() = names + ", all sequences, each for itself.";
+        for (const auto& name : file_labels(files, options)) names += (names.empty() ? "" : "; ") + name;
+        figure.notes.front() = names + ", all sequences, one by one.";
     }
     double rows = 1, columns = 1;
     if (options.layer && options.head) {
@@ -274,9 +271,10 @@ FigureData token_types(Files files, const FigureOptions& options) {
     }
     std::string list;
     for (const auto& size : sizes) list += (list.empty() ? "" : " and ") + size;
-    figure.notes.push_back("Chunks of " + list +
-                           " tokens, the last one what is left; the softmax fraction is the share of a head's chunks "
-                           "that later tokens see by softmax attention. Grey: none.");
+    figure.notes.push_back(
+        "Chunks of " + list +
+        " tokens (the last one may be shorter). Softmax fraction: share of a head's chunks that later tokens "
+        "attend to by softmax attention. Gray: none.");
     const bool types = options.layer.has_value();
     figure.table = [texts = std::move(texts), options, types] {
         return types ? types_table(texts, options) : fractions_table(texts, options);

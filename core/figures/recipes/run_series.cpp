@@ -6,9 +6,23 @@
 #include <limits>
 #include <map>
 
+#include "core/base/error.h"
+
 namespace headscope::figures {
 
-std::vector<std::string> run_labels(Runs runs) {
+std::vector<std::string> run_labels(Runs runs, const FigureOptions& options) {
+    if (!options.names.empty()) {
+        if (options.names.size() == runs.size()) {
+            FigureOptions usual;
+            std::vector<std::string> names = run_labels(runs, usual);
+            for (std::size_t r = 0; r < runs.size(); ++r)
+                if (!options.names[r].empty()) names[r] = options.names[r];
+            return names;
+        }
+        throw Error(ErrorCode::usage, "--names",
+                    "expected a name for each of the " + std::to_string(runs.size()) + " runs",
+                    "found " + std::to_string(options.names.size()));
+    }
     const auto folder = [](const store::RunRecord& run) { return run.name.empty() ? "run" : run.name; };
     std::map<std::string, int> titles, seen, count;
     for (const auto& run : runs) ++titles[run->title];

@@ -18,7 +18,7 @@ using Runs = std::span<const std::shared_ptr<const store::RunRecord>>;
 
 /// A name for each run that tells them apart: its job's, with the folder's where two are alike; the folder's alone
 /// where the job has none.
-std::vector<std::string> run_labels(Runs runs);
+std::vector<std::string> run_labels(Runs runs, const FigureOptions& options);
 
 /// Steps as places on the axis that the options ask for: steps, tokens or minutes of training. `steps` rise; those
 /// that the run did not train itself take the place of the last one before.
@@ -28,6 +28,7 @@ public:
 
     std::vector<double> places(const store::RunRecord& run, std::span<const std::int64_t> steps) const;
     double place(const store::RunRecord& run, std::int64_t step) const;
+    double unit() const { return unit_; }  ///< seconds of one unit of the axis; 1: of steps and tokens
     const std::string& label() const noexcept { return label_; }
 
 private:

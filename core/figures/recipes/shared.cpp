@@ -145,48 +145,18 @@ void check_head(const store::AnalysisFile& file, std::int64_t site, const Figure
     }
 }
 
-namespace {
-
-/// What tells a site from others: the stack where there are several, kind and branch where its layer has several.
-struct SiteName {
-    std::string stack, layer, kind, branch;
-};
-
-SiteName site_name(std::span<const Site> sites, std::int64_t site) {
-    const auto& here = sites[static_cast<std::size_t>(site)];
-    SiteName name;
-    name.layer = std::to_string(here.layer);
-    for (const auto& other : sites) {
-        if (other.stack != here.stack) name.stack = here.stack;
-        if (other.layer != here.layer || other.stack != here.stack) continue;
-        if (other.kind != here.kind) name.kind = here.kind;
-        if (other.branch != here.branch) name.branch = here.branch;
-    }
-    return name;
-}
-
-}  // namespace
-
 std::string site_label(const store::AnalysisFile& file, std::int64_t site) {
-    const SiteName name = site_name(file.header().sites, site);
-    std::string label;
-    for (const std::string* part : {&name.stack, &name.layer, &name.kind, &name.branch}) {
-        if (!part->empty()) label += (label.empty() ? "" : " ") + *part;
-    }
-    return label;
+    return site_label(file.header().sites, site);
 }
 
 std::string site_title(const store::AnalysisFile& file, std::int64_t site) {
     return site_title(file.header().sites, site);
 }
 
-std::string site_title(std::span<const Site> sites, std::int64_t site) {
-    const SiteName name = site_name(sites, site);
-    std::string title = (name.stack.empty() ? "" : name.stack + " ") + "layer " + name.layer;
-    for (const std::string* part : {&name.kind, &name.branch}) {
-        if (!part->empty()) title += ", " + *part;
-    }
-    return title;
+std::string chosen_title(const store::AnalysisFile& file, const FigureOptions& options) {
+    const auto sites = chosen_sites(file, options);
+    if (sites.size() == 1) return site_title(file, sites.front());
+    return options.layer ? "layer " + std::to_string(*options.layer) : "every layer";
 }
 
 OutputKind output_kind(const store::AnalysisHeader& header) {
@@ -206,24 +176,6 @@ OutputKind output_kind(const store::AnalysisHeader& header) {
     kind.none = head == "none";
     kind.next = causal && !kind.classes;
     return kind;
-}
-
-std::vector<std::string> file_labels(Files files) {
-    std::vector<std::string> labels;
-    for (const auto& file : files) {
-        const auto& name = file->header().model_name;
-        const auto same = std::count_if(files.begin(), files.end(), [&](const auto& other) {
-            return other != file && other->header().model_name == name;
-        });
-        if (name.empty() || same > 0) {
-            std::string stem = file_name(*file);
-            stem = stem.substr(0, stem.find(".headscope.h5"));
-            labels.push_back(name.empty() ? stem : name + " (" + stem + ")");
-        } else {
-            labels.push_back(name);
-        }
-    }
-    return labels;
 }
 
 std::vector<bool> heads_with_zeros(const store::AnalysisFile& file, std::int64_t site,
@@ -267,7 +219,7 @@ std::string text_note(const store::AnalysisFile& file, const FigureOptions& opti
 
 std::vector<std::string> source_notes(Files files, const FigureOptions& options) {
     std::vector<std::string> notes;
-    const auto labels = file_labels(files);
+    const auto labels = file_labels(files, options);
     const FigureOptions minuend = minuend_options(options);
     const auto of = [&](std::size_t f) -> const FigureOptions& { return f == 1 ? minuend : options; };
     const auto note = [&notes](const std::string& text) {
@@ -307,6 +259,14 @@ std::string short_number(double value, int digits) {
     char buffer[32];
     std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
     return buffer;
+}
+
+std::string smallest_note(const std::string& values, double smallest) {
+    std::string number = short_number(smallest, 2);
+    // 1e-04 as readers write it.
+    if (const std::size_t zero = number.find("e-0"); zero != std::string::npos) number.erase(zero + 2, 1);
+    if (number == "0.0001") number = "1e-4";
+    return values + " below " + number + " are drawn as " + number + ".";
 }
 
 std::string short_count(double count) {

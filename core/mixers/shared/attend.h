@@ -8,19 +8,11 @@
 
 #include "core/mixers/mixer.h"
 #include "kernels/attention.h"
+#include "kernels/reference/dense.h"
 
 namespace headscope::mixers {
 
-/// What of a rule a gradient may reach, as tensors; undefined: the rule's numbers are constants.
-struct RuleTensors {
-    at::Tensor sink_logits{};    ///< [H], what rule.sink_logits was copied from
-    at::Tensor distance_bias{};  ///< [H, bias_length], what rule.distance_bias was copied from
-    /// [B, H, blocks], what rule.blocks.visible was copied from: 1 or 0, a factor before e^s of a block's keys for
-    /// queries of other blocks, with the gradient that AttentionGradients::blocks tells.
-    at::Tensor blocks{};
-    bool hidden_blocks = false;  ///< of hidden blocks too
-    at::Tensor offsets{};        ///< [H], what rule.offsets was copied from
-};
+using kernels::reference::RuleTensors;
 
 /// One attention: query [B, H, Lq, dk], key [B, G, Lk, dk], value [B, G, Lk, dv] (any strides with unit stride in the
 /// last dimension) -> [B, Lq, H * dv] in the type of the query, heads side by side as the output projection reads them.
@@ -39,7 +31,7 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
                   const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context,
                   const RuleTensors& tensors = {});
 
-/// What one attention read, for what is told of it.
+/// Inputs of one attention, for the probe.
 struct Attended {
     const at::Tensor &query, &key, &value;  ///< [B, heads, L, size] as they enter the scores of `rule`
     const kernels::ScoreRule& rule;
@@ -50,9 +42,8 @@ struct Attended {
 at::Tensor finish_attention(const at::Tensor& output, const Attended& what, const kernels::Statistics* statistics,
                             SiteIndex site, const StackContext& context);
 
-/// The same by the book: builds the matrix, in the inputs' type, out of operators that autograd knows. Returns [B, H,
-/// Lq, dv].
-at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                           const kernels::ScoreRule& rule, const RuleTensors& tensors = {});
+/// attend() without probe and fused kernels: builds the matrix in the inputs' type and returns [B, H, Lq, dv].
+/// Differentiable.
+using kernels::reference::dense_attention;
 
 }  // namespace headscope::mixers

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What Gated DeltaNet and its kin make of a layer's input: query, key and value through a short convolution and SiLU,
-// how much a token writes and how fast the state decays, and the output's gate.
+// Parts of a layer's input for Gated DeltaNet and related mixers: query, key and value through a short convolution and
+// SiLU, write strength, decay, and the output's gate.
 
 #include <array>
 #include <cstdint>
@@ -32,7 +32,7 @@ struct DeltaSizes {
     DeltaSizes(const MixerType& type, const model::ModelConfig& config);
     std::int64_t key_rows() const { return key_heads * key_size; }
     std::int64_t value_rows() const { return heads * value_size; }
-    /// Of the maps to all three, as a file has them.
+    /// Rows of the maps to all three, as a file has them.
     std::int64_t query_key_value_rows() const { return key_rows() + (key_rows() + value_rows()) / sharing; }
 };
 
@@ -109,7 +109,7 @@ private:
     at::Tensor rate_log_, step_bias_;  ///< [H]
 };
 
-/// What a mixer made of these parts remembers.
+/// Memory of a mixer made of these parts.
 class DeltaCache final : public MixerCache {
 public:
     std::int64_t bytes() const override;

@@ -7,7 +7,7 @@
 
 namespace headscope::mixers {
 
-/// Of a layer in which a token needs no other one.
+/// Cache of a layer in which tokens do not mix.
 class NoCache final : public MixerCache {
 public:
     std::int64_t bytes() const override { return 0; }

@@ -43,8 +43,8 @@ public:
     at::Tensor with_norms(const at::Tensor& query_key) const;
     /// Rotated, and normed where norms come after that (QueryKeyNorm::rotated_head).
     at::Tensor rotated(const at::Tensor& heads, const model::Rotary& rotary, const model::RotaryTable& table) const;
-    /// What enters the scores after rotation, for tokens from `first` on: queries times ModelConfig::query_growth's
-    /// factor; `rotated` itself where that is 1. `turns`: the layer has positions.
+    /// Queries or keys as they enter the scores, for tokens from `first` on: times ModelConfig::query_growth's factor;
+    /// `rotated` itself if that is 1. `turns`: the layer has positions.
     at::Tensor grown(const at::Tensor& rotated, std::int64_t first, bool turns) const;
     /// Cut to ModelConfig::query_key_value_clip, where there is one.
     at::Tensor clipped(const at::Tensor& heads) const { return clip_ > 0 ? heads.clamp(-clip_, clip_) : heads; }

@@ -24,12 +24,12 @@ struct Recurrence {
     at::Tensor kept;              ///< [B, H, chunks], the factor of each NAtS-L chunk; undefined: no chunks
     kernels::RecurrentRule rule;  ///< decay, kept, chunk_begin, chunks and length are filled in by recur()
     bool dropped_too = false;     ///< chunks with factor 0 get a gradient, too (score_gradient_all)
-    /// Of a token's own value, beside what the state gives (Mamba2's D): [H], on the implicit matrix's diagonal; or [H
-    /// * dv], where there is no such matrix; or undefined.
+    /// Factor of a token's own value, added to the state's output (Mamba2's D): [H], on the implicit matrix's diagonal;
+    /// or [H * dv], which has no such matrix; or undefined.
     at::Tensor direct;
 };
 
-/// What a recurrence remembers of all earlier tokens.
+/// State of all earlier tokens.
 struct RecurrentCache {
     /// [B, H, dk, dv], float32, or float64 of a float64 model; undefined: no token yet.
     at::Tensor now, start;

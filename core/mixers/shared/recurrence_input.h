@@ -14,7 +14,7 @@ namespace headscope::mixers {
 /// `what.rule` with what the tensors say: decay, chunks, and `open` tokens of the first chunk that came earlier.
 kernels::RecurrentRule rule_of(const Recurrence& what, std::int64_t open);
 
-/// What the kernels read, and the tensors that it points into: float64 is made float32.
+/// Input of the kernels, and the tensors that it points into: float64 becomes float32.
 struct KernelInput {
     at::Tensor query, key, value, write, log_decay, direct;
     kernels::RecurrentRule rule;

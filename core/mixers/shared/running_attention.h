@@ -12,7 +12,7 @@
 
 namespace headscope::mixers {
 
-/// What a running quotient remembers of all earlier tokens (kernels/running.h), whatever their number.
+/// State of a running quotient (kernels/running.h), of constant size.
 class RunningCache final : public MixerCache {
 public:
     std::int64_t bytes() const override;

@@ -41,7 +41,7 @@ std::vector<at::Tensor> products(const at::Tensor& x, bool diagonal) {
     return {at::ones(sizes, x.options()), x, second};
 }
 
-/// What a query's products count for: 1; scale; scale^2 / 2, doubled where two equal products are merged.
+/// Weight of each product of a query: 1; scale; scale^2 / 2, doubled where two equal products are merged.
 std::vector<at::Tensor> counts(const at::Tensor& like, std::int64_t size, bool diagonal, double scale) {
     at::Tensor second = at::ones({size}, like.options());
     if (!diagonal) {

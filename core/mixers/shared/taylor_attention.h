@@ -11,8 +11,7 @@
 
 namespace headscope::mixers {
 
-/// What Taylor weights remember of all earlier tokens (kernels/taylor_state.h): the sums of their keys' products times
-/// values and ones, whatever their number.
+/// State of Taylor weights (kernels/taylor_state.h), of constant size: sums of keys' products times values and ones.
 class TaylorCache final : public MixerCache {
 public:
     std::int64_t bytes() const override;

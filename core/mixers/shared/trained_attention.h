@@ -12,7 +12,7 @@
 
 namespace headscope::mixers {
 
-/// Whether autograd records one of the three and trained_attention() knows the normaliser (its traits say so) and the
+/// True if autograd records one of the three and trained_attention() supports the normalizer (by its traits) and the
 /// type (float32 or bfloat16).
 bool trains_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule);

@@ -11,11 +11,11 @@
 
 namespace headscope::mixers {
 
-/// Whether autograd records any of its tensors.
+/// True if autograd records any of its tensors.
 bool recurrence_recorded(const Recurrence& what);
 
-/// Whether it does and trained_recurrence() knows the types of queries, keys and values (float32 or bfloat16) and the
-/// decay (one a token and head, or none).
+/// True if it does and trained_recurrence() supports the types of queries, keys and values (float32 or bfloat16) and
+/// the decay (one a token and head, or none).
 bool recurrence_trains_fused(const Recurrence& what);
 
 /// -> [B, L, H * dv] in the type of the value, of a text from its beginning. Gradients reach all of its tensors but

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What "mixers" of a native configuration holds: the options of mixers by name, those that were said.
+// "mixers" of a native configuration: the given options of mixers, by name.
 
 #include <map>
 #include <string>
@@ -32,7 +32,7 @@ public:
         return found == own->second.end() ? option.standard : found->second;
     }
 
-    /// Whether every option is what it would be if nothing were said.
+    /// True if every option has its default.
     bool are_standard(const MixerType& type) const {
         for (const MixerOption& option : type.options) {
             if (value(type, option) != option.standard) return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What is known of a token mixer before any model has it: its name, its options, what it is, what the papers say that
-// it costs. One header a mixer in this folder; core/mixers has what computes. Knows no tensor. Threads: any.
+// A token mixer without tensors: name, options, traits, the papers' cost. One header per mixer in this folder;
+// core/mixers computes. Threads: any.
 
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace headscope::mixers {
 
-/// What a mixer's query and key are made of.
+/// Source of a mixer's query and key.
 enum class QueryKeySource : std::uint8_t {
     own,           ///< the layer's input
     embedding,     ///< what the first layer read
@@ -27,8 +27,8 @@ using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
 /// One option of "mixers" in a native configuration. The default's type is the option's.
 struct MixerOption {
     const char* key;
-    OptionValue standard;                ///< what it is where nothing is said
-    std::vector<std::string> choices{};  ///< of a text
+    OptionValue standard;                ///< default
+    std::vector<std::string> choices{};  ///< of a text option
     double least = std::numeric_limits<double>::lowest(), most = std::numeric_limits<double>::max();  ///< of a number
 };
 
@@ -66,7 +66,7 @@ std::vector<std::string> known_names();
 /// The names of those that `may` says yes to.
 std::vector<std::string> names_where(const std::function<bool(const MixerType&)>& may);
 
-// What several cost rows share.
+// Shared by several cost rows.
 inline constexpr const char* kQuadratic = "B L^2 d + B L d^2";
 inline constexpr const char* kLinear = "B L d^2";
 inline constexpr const char* kProjections = "6 B L d^2";

@@ -6,7 +6,7 @@
 namespace headscope::model {
 namespace {
 
-/// What a file without rotary parameters means, whatever rope_theta it has.
+/// Rotary settings of a file without rotary parameters, whatever its rope_theta.
 RopeConfig published_rope(const ConfigReader& reader) {
     RopeConfig rope;
     rope.type = "llama3";

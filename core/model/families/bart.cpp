@@ -39,7 +39,7 @@ ModelConfig read_side(const ConfigReader& reader, const std::string& side, const
 }
 
 ModelConfig read(const ConfigReader& reader) {
-    // What fairseq's relatives of BART changed, in files of before model_type told them apart.
+    // Changes of fairseq's relatives of BART, in files older than model_type.
     for (const char* key : {"normalize_before", "add_final_layer_norm", "static_position_embeddings"})
         require_false(reader, key);
     return read_bart(reader, {});

@@ -33,7 +33,7 @@ ModelConfig read(const ConfigReader& reader) {
     config.mixers.assign(static_cast<std::size_t>(config.layers), mixers::kSideBySide.name);
     config.embedding_scale = reader.number("embedding_multiplier", 1);
     config.head_scale = reader.number("lm_head_multiplier", 1);
-    // What keys are multiplied by, their scores are.
+    // A factor on keys is a factor on scores.
     config.attention_scale = reader.positive("key_multiplier", 1) / std::sqrt(static_cast<double>(config.head_size));
     const std::vector<double> inside = read_factors(reader, "mlp_multipliers", 2);
     config.gate_scale = inside[0];

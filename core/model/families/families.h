@@ -22,7 +22,7 @@ ModelConfig read_llama(const ConfigReader& reader, std::int64_t default_position
 /// The same without rotary positions, whose heads may be of any size.
 ModelConfig read_llama_without_positions(const ConfigReader& reader, std::int64_t default_positions,
                                          const SizeDefaults& sizes = {});
-/// What is not a size of those.
+/// The settings that are no sizes.
 void read_llama_choices(ModelConfig& config, const ConfigReader& reader, std::int64_t default_positions);
 TensorNames llama_names(const ModelConfig& config);
 TensorNames gemma2_names(const ModelConfig& config);
@@ -52,7 +52,7 @@ ModelConfig read_latent_attention(const ConfigReader& reader, const SizeDefaults
                                   std::int64_t default_positions);
 void read_deepseek_experts(ModelConfig& config, const ConfigReader& reader, const std::string& key,
                            const DeepseekExperts& defaults);
-/// Of which a token's are those of its best groups.
+/// A token's experts are those of its best groups.
 void read_expert_groups(ModelConfig& config, const ConfigReader& reader, std::int64_t groups,
                         std::int64_t groups_per_token, std::int64_t best_of_group);
 /// By sigmoids, and a number of each expert that counts in the choice.
@@ -73,9 +73,9 @@ void read_linear_layers(ModelConfig& config, const ConfigReader& reader, const m
 struct LinearHeads {
     std::int64_t key_heads, heads, key_size, value_size;
 };
-/// linear_num_key_heads and its kin, for Gated DeltaNet.
+/// linear_num_key_heads and the like, for Gated DeltaNet.
 void read_gated_delta_heads(ModelConfig& config, const ConfigReader& reader, const LinearHeads& defaults);
-/// Of layers with Gated DeltaNet, whatever is as in those with softmax attention.
+/// For layers with Gated DeltaNet; other parts as in those with softmax attention.
 LayerNames gated_delta_names(const LayerNames& softmax);
 /// Qwen3-Next's and Qwen3.5's, without the feed-forward.
 ModelConfig read_qwen_hybrid(const ConfigReader& reader, const SizeDefaults& sizes);
@@ -88,7 +88,7 @@ struct Mamba2Keys {
 RecurrentNames mamba2_names(const std::string& stem, const Mamba2Keys& keys);
 /// Those of Bamba, Granite 4 and Falcon-H1.
 inline const Mamba2Keys kMambaKeys{"mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv"};
-/// What they say of it; `inner` numbers of all heads together, by `inner_key`.
+/// Mamba2's sizes; `inner` numbers of all heads together, by `inner_key`.
 void read_mamba2_sizes(ModelConfig& config, const ConfigReader& reader, std::int64_t inner,
                        const std::string& inner_key);
 /// The same of mamba_expand times the hidden size, where some layers have it and others softmax attention, whose biases
@@ -97,7 +97,7 @@ void read_mamba2_layers(ModelConfig& config, const ConfigReader& reader);
 /// `names` has what the layers share and those with softmax attention.
 void name_mamba2_layers(TensorNames& names, const ModelConfig& config);
 
-// What the models of flash-linear-attention (version 0.6.0) have in common; `defaults` are what a file leaves out.
+// Shared by flash-linear-attention's models (version 0.6.0); `defaults` are its classes'.
 struct FlaDefaults {
     std::int64_t layers = 24, heads = 0;
     double feed_forward_ratio = 4;
@@ -147,7 +147,7 @@ TensorNames bart_encoder_names(const ModelConfig& config);
 ModelConfig read_pre_norm_bart(const ConfigReader& reader, const BartDefaults& defaults);
 /// Both towers of a BART, which `change` is for.
 void change_towers(ModelConfig& decoder, const std::function<void(ModelConfig& tower)>& change);
-/// What most configuration classes of these families say.
+/// Defaults of most configuration classes of these families.
 BartDefaults large_bart(std::int64_t vocabulary, std::int64_t start);
 
 // T5's, with what feed_forward_proj says where the file does not.

@@ -5,7 +5,7 @@
 namespace headscope::model {
 namespace {
 
-/// What a file without rotary parameters means.
+/// Rotary settings of a file without rotary parameters.
 RopeConfig published_rope(const ConfigReader& reader) {
     RopeConfig rope;
     rope.type = "yarn";
@@ -49,6 +49,6 @@ TensorNames names(const ModelConfig& config) {
 }  // namespace
 
 const Family kGptOss{
-    "gpt_oss", {"gpt_oss"}, "gpt-oss: mixture of experts, sink logits, windows on every other layer", read, names};
+    "gpt_oss", {"gpt_oss"}, "gpt-oss: mixture of experts, learned sinks, windows on every other layer", read, names};
 
 }  // namespace headscope::model

@@ -103,7 +103,7 @@ tokenizer::HashSettings read_embedding(const ConfigReader& reader) {
     return embedding ? tokenizer::read_hash_settings(*embedding) : tokenizer::HashSettings();
 }
 
-/// What a hash embedding cannot be with.
+/// Refuses what a hash embedding excludes.
 void check_embedding(const ConfigReader& reader, ModelConfig& config) {
     const tokenizer::HashSettings& hashed = config.hashed;
     if (hashed.is_table()) return;
@@ -196,7 +196,7 @@ ModelConfig read(const ConfigReader& reader) {
     return config;
 }
 
-/// Whoever writes such a file by hand may leave keys out that its tensors answer.
+/// Files written by hand may omit keys that their tensors determine.
 void fill_in(nlohmann::json& config, const checkpoint::Checkpoint& file) {
     const auto has = [&file](std::string_view end) {
         return std::any_of(file.tensors().begin(), file.tensors().end(),
@@ -247,7 +247,7 @@ TensorNames own_names(const ModelConfig& config, const std::string& tower) {
     return names;
 }
 
-/// Of a stack that lies under the names of a class of transformers (ModelConfig::layout).
+/// For a stack under the names of a class of transformers (ModelConfig::layout).
 TensorNames layout_names(const ModelConfig& config) {
     TensorNames names = config.layout == "bert"   ? bert_names(config)
                         : config.layout == "gpt2" ? gpt2_names(config)

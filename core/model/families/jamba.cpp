@@ -46,7 +46,7 @@ ModelConfig read(const ConfigReader& reader) {
     for (const std::int64_t attends : read_every(reader, config.layers, "attn_layer", 8, 4))
         config.mixers.emplace_back(attends != 0 ? "standard" : mixers::kSelectiveScan.name);
     read_scan(config, reader);
-    // Of the two transformers takes this one.
+    // transformers prefers this one of the two.
     const std::string experts = present_key(reader, {"num_local_experts", "num_experts"});
     const std::vector<std::int64_t> routed = read_every(reader, config.layers, "expert_layer", 2, 1);
     if (reader.count(experts, 16) < 2) return config;

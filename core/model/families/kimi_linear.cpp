@@ -90,7 +90,7 @@ void read_mixture(ModelConfig& config, const ConfigReader& reader) {
     }
 }
 
-/// What the published code reads and transformers does not.
+/// Settings that the published code reads and transformers does not.
 void refuse_others(const ConfigReader& reader) {
     if (!reader.boolean("mla_use_nope", true)) reader.unsupported("mla_use_nope", "true or absent");
     if (reader.text("moe_router_activation_func", "sigmoid") != "sigmoid")

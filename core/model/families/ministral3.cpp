@@ -6,7 +6,7 @@
 namespace headscope::model {
 namespace {
 
-/// What a file without rotary parameters means, whatever rope_theta it has.
+/// Rotary settings of a file without rotary parameters, whatever its rope_theta.
 void read_published_rope(ModelConfig& config, const ConfigReader& reader) {
     config.rope.type = "yarn";
     config.rope.theta = 1'000'000.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Mistral 7B and its kin (Jiang et al., arXiv 2310.06825): Llama without biases, with one window on every layer.
+// Mistral 7B and relatives (Jiang et al., arXiv 2310.06825): Llama without biases, with one window on every layer.
 #include "core/model/families/families.h"
 
 namespace headscope::model {

@@ -61,7 +61,7 @@ ModelConfig read(const ConfigReader& reader) {
     return config;
 }
 
-/// As the hub has them, and as transformers writes them too unless it is told otherwise.
+/// As the hub has them, and as transformers writes them by default.
 TensorNames names(const ModelConfig&) {
     TensorNames names;
     names.keys.key_value_heads = names.keys.heads;

@@ -29,6 +29,6 @@ TensorNames names(const ModelConfig& config) {
 }  // namespace
 
 const Family kQwen3Moe{
-    "qwen3_moe", {"qwen3_moe"}, "Qwen3-30B-A3B and its kin: Qwen3 with a mixture of experts", read, names};
+    "qwen3_moe", {"qwen3_moe"}, "Qwen3-30B-A3B and others: Qwen3 with a mixture of experts", read, names};
 
 }  // namespace headscope::model

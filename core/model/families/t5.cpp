@@ -9,7 +9,7 @@
 namespace headscope::model {
 namespace {
 
-/// The bias by distance becomes a table of so many numbers a head and side; no model comes near.
+/// The bias by distance becomes a table of this many numbers a head and side; no model comes near.
 constexpr std::int64_t kFarthestBucket = std::int64_t{1} << 16;
 
 SizeKeys keys(const std::string& layers) {
@@ -30,7 +30,7 @@ void read_feed_forward(ModelConfig& config, const ConfigReader& reader, const st
     config.gated_feed_forward = text.compare(0, gate.size(), gate) == 0;
     const std::string activation = config.gated_feed_forward ? text.substr(gate.size()) : text;
     config.activation = text == "gated-gelu" ? Activation::gelu_tanh : activation_named(activation, reader, key);
-    // What transformers derives it writes into every file, and heeds where it says something else.
+    // transformers writes the derived value into every file, and obeys a different one.
     if (reader.has("dense_act_fn")) config.activation = read_activation(reader, "dense_act_fn", "relu");
     if (reader.boolean("is_gated_act", config.gated_feed_forward) != config.gated_feed_forward)
         reader.unsupported("is_gated_act", "what feed_forward_proj says");
@@ -78,8 +78,8 @@ namespace {
 ModelConfig read(const ConfigReader& reader) {
     const bool multilingual = reader.text("model_type", "t5") == "mt5";
     ModelConfig config = read_t5(reader, multilingual ? "gated-gelu" : "relu");
-    // What tie_word_embeddings says is whether the hidden states are scaled. transformers 5 writes the answer under a
-    // name of its own.
+    // tie_word_embeddings determines whether hidden states are scaled. transformers 5 writes the answer under a name of
+    // its own.
     const bool scaled = reader.boolean("scale_decoder_outputs", reader.boolean("tie_word_embeddings", true));
     if (scaled && !multilingual) config.head_scale = 1.0 / std::sqrt(static_cast<double>(config.hidden));
     return config;

@@ -72,7 +72,7 @@ AdaptiveConfig read_vocabulary(const ConfigReader& reader, const ModelConfig& co
     return adaptive;
 }
 
-/// What the original code had and its files never use, or what would be computed otherwise.
+/// Settings of the original code that its files never use, or that would change the computation.
 void refuse_others(const ConfigReader& reader) {
     if (reader.count("attn_type", 0) != 0) reader.unsupported("attn_type", "0, Transformer-XL's own attention");
     if (reader.number("sample_softmax", -1) > 0) reader.unsupported("sample_softmax", "-1: the whole softmax");

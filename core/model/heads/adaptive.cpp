@@ -28,7 +28,7 @@ Dimension size_of(const AdaptiveConfig& config, std::int64_t cluster) {
     return {config.size_of(cluster), keys};
 }
 
-/// Of one table for all, vectors of the model's size are not mapped.
+/// With one table for all, vectors of the model's size are not mapped.
 bool mapped(const ModelConfig& config) {
     return config.adaptive->divisor > 1 || config.adaptive->size != config.hidden;
 }

@@ -42,7 +42,7 @@ public:
     void declare(TensorPlan& plan, const TensorNames& names);
 
 private:
-    /// Of the entries of a cluster; behind the first one's, of the other clusters.
+    /// Logits of a cluster's entries; after the first cluster's, those of the other clusters.
     at::Tensor logits(std::int64_t cluster, const at::Tensor& rows) const;
 
     AdaptiveConfig config_;

@@ -6,7 +6,7 @@
 
 namespace headscope::model {
 
-/// What Model::logits does with a head: refuses one that is not there, announces "logits".
+/// Model::logits with a head: refuses a missing one, announces "logits".
 at::Tensor head_logits(const Head& head, const ModelConfig& config, const at::Tensor& hidden_rows, Probe* probe);
 
 }  // namespace headscope::model

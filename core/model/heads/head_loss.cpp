@@ -48,7 +48,7 @@ public:
         const tensor_list made = context->get_saved_variables();
         const double factor = outer.at(0).item<double>();
         const auto scaled = [factor](const at::Tensor& gradient) {
-            at::Tensor mine = gradient;  // nobody else has it: it may be scaled where it is
+            at::Tensor mine = gradient;  // not shared: it may be scaled in place
             return !mine.defined() || factor == 1.0 ? mine : mine.mul_(factor);
         };
         return {scaled(made.at(0)), scaled(made.at(1)), scaled(made.at(2)), {}, {}};
@@ -83,8 +83,7 @@ void check(const at::Tensor& hidden, const VocabularyMap& map, const at::Tensor&
         refuse("targets from -1 to " + std::to_string(weight.size(0) - 1), std::to_string(low < -1 ? low : high));
 }
 
-/// Whether `target` is the first of the largest of `count` numbers. Most rows of a model that has not learned end
-/// early.
+/// True if `target` is the first of the largest of `count` numbers. Most rows of an untrained model end early.
 template <class Number>
 bool is_first_largest(const Number* row, std::int64_t count, std::int64_t target) {
     constexpr std::int64_t block = 64;

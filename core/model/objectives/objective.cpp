@@ -10,7 +10,7 @@
 namespace headscope::model {
 namespace {
 
-/// Of shuffle_random: as they were, in another's place, replaced.
+/// Classes of shuffle_random: unchanged, moved, replaced.
 constexpr std::int64_t kShuffleClasses = 3;
 
 [[noreturn]] void refuse(const ModelConfig& config, const std::string& expected, const std::string& found) {
@@ -77,7 +77,7 @@ protected:
 class NextToken final : public TokenLabels {
 public:
     void check(const ModelConfig& config) const override {
-        const char* wanted = "a plain decoder to train on the next token (headscope, Llama, Qwen and their kin)";
+        const char* wanted = "a plain decoder to train on the next token (headscope, Llama, Qwen and the like)";
         if (config.encoder || !config.causal) refuse(config, wanted, stack_name(config));
         if (config.has_classes()) refuse(config, wanted, head_name(config));
     }

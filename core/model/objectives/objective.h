@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a model is trained for: from a batch to losses with names, through the model's own head. Threads: the compute
-// thread.
+// Training objectives: from a batch to named losses, through the model's own head. Threads: the compute thread.
 
 #include <memory>
 #include <string>

@@ -9,8 +9,8 @@
 
 namespace headscope::model {
 
-/// What a model remembers of the tokens it has read: one opaque mixer cache a layer. Made by Model::new_cache(), filled
-/// by Model::forward. Threads: the compute thread.
+/// A model's memory of the tokens it has read: one opaque mixer cache a layer. Made by Model::new_cache(), filled by
+/// Model::forward. Threads: the compute thread.
 class Cache {
 public:
     explicit Cache(std::vector<std::unique_ptr<mixers::MixerCache>> layers) : layers_(std::move(layers)) {}
@@ -32,7 +32,7 @@ public:
         return copy;
     }
 
-    /// Of the sequences [n] int64 of the batch that is held, in this order; one may come several times.
+    /// The cache of sequences [n] int64 of its batch, in this order; one may repeat.
     std::unique_ptr<Cache> chosen(const at::Tensor& sequences) const {
         std::vector<std::unique_ptr<mixers::MixerCache>> copies;
         for (const auto& layer : layers_) copies.push_back(layer->chosen(sequences));

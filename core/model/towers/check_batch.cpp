@@ -62,7 +62,7 @@ void check_positions(std::int64_t total, const ModelConfig& config, bool beyond_
     }
 }
 
-/// What is left after ModelConfig::dropped_token is scaled up: something must be.
+/// ModelConfig::dropped_token scales up the remaining tokens: at least one must remain.
 void check_dropped(const Batch& batch, const ModelConfig& config, const std::string& side) {
     for (std::int64_t i = 0; config.dropped_token >= 0 && i < batch.ids.size(0); ++i) {
         const std::int64_t length =
@@ -158,8 +158,7 @@ void check_segments(const Segments& segments, const ModelConfig& config) {
     }
     if (config.memory_is_a_window && segments.memory == 0) {
         throw Error(ErrorCode::usage, "--segment, --memory",
-                    "expected a memory of at least 1 token, for this model sees so many in all (same_length)",
-                    "found 0");
+                    "expected a memory of at least 1 token, which includes the token itself (same_length)", "found 0");
     }
 }
 

@@ -14,8 +14,8 @@ class Cache;
 /// target.
 void check_batch(const Batch& batch, const ModelConfig& config, std::int64_t held, bool beyond_positions);
 
-/// Refuses a text of so many tokens where the model (an encoder-decoder's encoder) has too few positions, as
-/// check_batch does: for who knows the length alone.
+/// Refuses a text of `tokens` tokens if the model (an encoder-decoder's encoder) has too few positions, as check_batch
+/// does, from the length alone.
 void check_length(std::int64_t tokens, const ModelConfig& config, bool beyond_positions);
 
 /// Refuses (usage) a cache that the batch cannot continue: of an encoder, spoiled, with padding, of another batch size.

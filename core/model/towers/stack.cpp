@@ -34,7 +34,7 @@ Stack::Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(Tens
     parameters_ = plan.elements();
     attention_parameters_ = plan.weights(TensorPlan::Part::attention);
     embedding_parameters_ = plan.weights(TensorPlan::Part::embedding);
-    // What every word has counts, special tokens' own rows do not.
+    // Per-word tables count, special tokens' own rows do not.
     if (!config_.hashed.is_table() && config_.hashed.kind != tokenizer::EmbeddingKind::emb)
         embedding_parameters_ -= tokenizer::kSpecialTokens * config_.hidden;
     fill(plan);

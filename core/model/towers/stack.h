@@ -15,12 +15,11 @@
 
 namespace headscope::model {
 
-/// What every family is computed by: one tower, or one that reads the source and one that reads the target and looks at
-/// what the first returned (T5, BART); and a head on the last. config() is the last tower's, with the encoder's inside.
-/// Layers are numbered through, the encoder's first.
+/// Computes every family: one tower, or one that reads the source and one that reads the target and attends to the
+/// first's output (T5, BART); and a head on the last. config() is the last tower's, with the encoder's inside. Layers
+/// are numbered through, the encoder's first.
 ///
-/// Of two towers with a cache, the first batch has `ids` and `target`, those that follow a further piece of `target`
-/// alone.
+/// With two towers and a cache, the first batch has `ids` and `target`, later ones a further piece of `target` alone.
 class Stack final : public Model {
 public:
     /// Checks the whole file against the blueprint, then reads it; without a precision it reads no weight, and only the
@@ -43,11 +42,11 @@ public:
     at::Tensor forward(const Batch& batch, const ForwardOptions& options) override;
     at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe) override;
     std::unique_ptr<Cache> new_cache() const override;
-    /// What was computed ahead of the weights holds no more.
+    /// Drops values computed from the weights.
     void forget() { last_.forget(); }
     /// Tower::expect().
     void expect(std::int64_t tokens) { last_.expect(tokens); }
-    /// Of the head's logits for hidden rows [N, d]; autograd records it where it records them.
+    /// Loss of the head's logits for hidden rows [N, d]; recorded by autograd if the rows are.
     LossSum loss(const at::Tensor& hidden_rows, const at::Tensor& targets, const HeadLossOptions& options) const {
         return head_.loss(hidden_rows, targets, options);
     }

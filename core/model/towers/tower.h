@@ -31,7 +31,7 @@ struct Layer {
     Norm feed_forward_update_norm;
     at::Tensor bucket_bias;  ///< [buckets, heads] of PositionKind::bucketed where each layer has its own, or undefined
 
-    // Of a decoder that has an encoder, after the mixer of its own tokens:
+    // In a decoder with an encoder, after the mixer of its own tokens:
     Norm cross_norm;
     std::unique_ptr<mixers::Mixer> cross;  ///< null: none
     Linear cross_output;
@@ -41,7 +41,7 @@ struct Layer {
     }
 };
 
-/// Where a tower stands in its model, and what its sites say of it.
+/// A tower's place in its model, and its sites' names.
 struct TowerPlace {
     std::int64_t first_layer = 0;  ///< what the layers' numbers begin with
     std::string stack = "text";
@@ -91,7 +91,7 @@ private:
     /// `table` is the bias by distance of the self-attentions to come; `bias` is what the context then points to.
     void enter_bias(const at::Tensor& table, kernels::ScoreRule& bias, mixers::StackContext& context,
                     bool recorded) const;
-    /// Of a mixer that reads the embeddings: those after its layer's input norm.
+    /// For a mixer that reads the embeddings: those after its layer's input norm.
     at::Tensor embedding_for(const Layer& layer, const at::Tensor& embedding) const;
 
     // Guide streams (tower_guides.cpp). Their queries and keys by layer number, for texts of `length` tokens.

@@ -41,7 +41,7 @@ void Tower::declare_guides(TensorPlan& plan, const TensorNames& names) {
     }
 }
 
-/// What the first layer reads of a guide, [1, length, d].
+/// Input of a guide's first layer, [1, length, d].
 at::Tensor Tower::guide_input(QueryKeySource guide, std::int64_t length) const {
     if (guide == QueryKeySource::random_guide) return guide_noise_.narrow(1, 0, length);
     const at::Tensor ids = guide_ids_.narrow(0, 0, length);
@@ -105,7 +105,7 @@ std::vector<GuideMaps> Tower::run_guides(std::int64_t length, const ForwardOptio
 const std::vector<GuideMaps>& Tower::kept_guides(std::int64_t length, const ForwardOptions& options,
                                                  const mixers::StackContext& context) const {
     if (kept_.length < length || kept_.skipped != options.skip_layers) {
-        // A text that grows token by token, nobody knows how far, has its guide run anew only when it has doubled.
+        // A text that grows token by token, to an unknown length, has its guide rerun only when it has doubled.
         const std::int64_t grown = kept_.skipped == options.skip_layers ? 2 * kept_.length : 0;
         const std::int64_t ahead = length <= expected_ ? expected_ : grown;
         const std::int64_t wanted = std::min(std::max(length, ahead), config_->max_positions);

@@ -23,10 +23,10 @@ public:
 /// The byte that a piece like "<0x0A>" stands for.
 std::optional<unsigned char> fallback_byte(std::string_view piece);
 
-/// The decoder that `description` tells of. Error(unsupported) names a kind that is not known.
+/// Makes the decoder of `description`. Error(unsupported) names an unknown kind.
 std::unique_ptr<Decoder> make_decoder(const JsonView& description);
 
-// The kinds, each in a file of its own or with its kin.
+// The kinds, each in its own file or with similar ones.
 std::unique_ptr<Decoder> make_byte_level_decoder();
 std::unique_ptr<Decoder> make_byte_fallback_decoder();
 std::unique_ptr<Decoder> make_fuse();

@@ -30,7 +30,7 @@ std::string replaced(std::string_view text, std::string_view wanted, std::string
     return result.append(text.substr(last));
 }
 
-// What tokenising English does to spaces, undone; in this order.
+// Undoes the spaces of English tokenization; in this order.
 std::string cleaned_up(std::string text) {
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> steps = {{{" .", "."},
                                                                                              {" ?", "?"},

@@ -319,7 +319,7 @@ private:
                 {"normalizers", json::array({{{"type", "NFC"}}, space, {{"type", "Lowercase"}}})}};
     }
 
-    // What transformers' class does after decoding: ends of words become spaces.
+    // As transformers' class after decoding: ends of words become spaces.
     json clip_decoder() const {
         const json ends = {{"type", "Replace"}, {"pattern", {{"String", "</w>"}}}, {"content", " "}};
         const json strip = {{"type", "Strip"}, {"content", " "}, {"start", 1 << 30}, {"stop", 1 << 30}};
@@ -424,7 +424,7 @@ json document_of_older_files(const fs::path& folder) {
 
 TextEnds text_ends(const fs::path& folder) {
     const Settings settings(folder);
-    // A class that is said to be any tokenizer has no tokens of its own, whatever the model is.
+    // The generic class has no tokens of its own, whatever the model is.
     const Style style = settings.tokenizer_class() == "PreTrainedTokenizer" ? Style::unknown : named_style(settings);
     const Settings::Named named = settings.named(style == Style::unknown ? Settings::Named{} : default_tokens(style));
     const auto content = [&](const char* name) {

@@ -77,7 +77,7 @@ Kind find_kind(const std::array<KindName, count>& names, std::string_view name) 
     return found == names.end() ? Kind::unknown : found->kind;
 }
 
-// What transformers takes for umT5's depends on the name of the model: no kind of it can be told from its files.
+// transformers' choice for umT5 depends on the model's name: its files do not determine a kind.
 Kind kind_of(const Settings& settings) {
     const std::string name = settings.tokenizer_class(), type = settings.model_type();
     if (type == "umt5") return Kind::unknown;
@@ -264,7 +264,7 @@ private:
         return document;
     }
 
-    /// What stands before the pieces, of which the first `return` are left out.
+    /// Tokens before the pieces; the first `return` of the model's are left out.
     template <class Add>
     std::size_t add_pegasus(const Add& add, std::vector<std::string>& special) const {
         add(text("pad_token"), 0);
@@ -336,7 +336,7 @@ private:
         return {{"type", "Metaspace"}, {"replacement", space}, {"prepend_scheme", "always"}, {"split", true}};
     }
 
-    /// What transformers' classes do after sentencepiece.
+    /// As transformers' classes after sentencepiece.
     static json stripped() {
         const json strip{{"type", "Strip"}, {"content", " "}, {"start", 1 << 30}, {"stop", 1 << 30}};
         return {{"type", "Sequence"}, {"decoders", json::array({metaspace(), {{"type", "Fuse"}}, strip})}};

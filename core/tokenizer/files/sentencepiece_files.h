@@ -11,7 +11,7 @@
 
 namespace headscope::tokenizer {
 
-/// What the tokenizer is for: Marian has a model for each side, and the others may have a language.
+/// Side that the tokenizer serves: Marian has a model for each, others may have a language.
 enum class Side { source, target };
 
 /// True if `folder` holds a sentencepiece model under a name that is known, be it one that is read or not.

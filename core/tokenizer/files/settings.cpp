@@ -96,7 +96,7 @@ void Settings::read_special_tokens_map(const std::filesystem::path& path) {
         nlohmann::json& value = map[key];
         if (value.is_object() && key != "extra_special_tokens") {
             value["special"] = true;
-            read_token(view.at(key));  // what is wrong with it is told of this file
+            read_token(view.at(key));  // errors name this file
         }
         config_[key] = value;
     }

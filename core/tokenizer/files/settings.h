@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What the files beside a vocabulary say: tokenizer_config.json, special_tokens_map.json, added_tokens.json and, for
-// the kind of tokenizer, config.json. Read as transformers 5.23 reads them; each may be absent.
+// Settings next to a vocabulary: tokenizer_config.json, special_tokens_map.json, added_tokens.json and, for the kind of
+// tokenizer, config.json. Read as transformers 5.23 reads them; each may be absent.
 
 #include <filesystem>
 #include <map>
@@ -22,8 +22,7 @@ struct TokenEntry {
     bool single_word = false;
     bool strip_left = false;
     bool strip_right = false;
-    std::optional<bool> normalized =
-        std::nullopt;  ///< where nothing is said, special tokens are looked for in the raw text
+    std::optional<bool> normalized = std::nullopt;  ///< default: special tokens match the raw text
     bool special = true;
 };
 
@@ -48,7 +47,7 @@ public:
 
     /// Special tokens by name, "bos_token" and so on.
     using Named = std::map<std::string, TokenEntry, std::less<>>;
-    /// What the files say, in place of `defaults`; null takes one away.
+    /// The files' tokens over `defaults`; null removes one.
     Named named(Named defaults) const;
     /// True if a file names this token by its content alone; the tokenizer's class then says the rest.
     bool is_plain(std::string_view name) const;

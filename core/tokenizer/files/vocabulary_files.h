@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// The lists of pieces and merges that tokenizers had in files of their own before tokenizer.json. What is wrong with
-// them is told with the file and the line.
+// Lists of pieces and merges in files of their own, from before tokenizer.json. Errors name file and line.
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>

@@ -136,7 +136,7 @@ json document_of_word_vocabulary(const fs::path& folder) {
     if (settings.choice("lower_case").value_or(vocabulary.lower_case())) normalizers.push_back({{"type", "Lowercase"}});
     json document = {{"version", "1.0"}, {"added_tokens", json::array()}};
     if (vocabulary.has(end)) {
-        // The text's own end is told by what is put behind it.
+        // The appended token marks the text's own end.
         normalizers.push_back(replaced(R"((?:\r\n?|\n)\z)", ""));
         normalizers.push_back(replaced(R"(\r\n?|\n)", " " + end + " "));
         const json id = vocabulary.words().at(end);

@@ -40,7 +40,7 @@ std::optional<HashSettings> hash_settings_in(const std::filesystem::path& folder
     try {
         config = read_python_json_file(path, kLargestConfig, "configuration");
     } catch (const Error&) {
-        return std::nullopt;  // whoever opens the model says what is wrong
+        return std::nullopt;  // opening the model reports the error
     }
     if (!config.is_object() || config.value("model_type", nlohmann::json()) != "headscope") return std::nullopt;
     const auto embedding = JsonView(config, "config.json").find("embedding");

@@ -63,8 +63,8 @@ public:
     void feed_word(std::string_view word);
     /// All words of a text (split.h).
     void feed(std::string_view text);
-    /// Where there are more than `most` different ones: drops the rarest until at most half of `most` are left (Manku
-    /// and Motwani 2002). Those that are dropped count from 0 again if they come back.
+    /// Above `most` different n-grams, drops the rarest until at most half of `most` are left (Manku and Motwani 2002).
+    /// Dropped ones count from 0 again if they return.
     void forget_rare(std::size_t most);
     std::int64_t different() const { return static_cast<std::int64_t>(counts_.size()); }
     /// At most `count`, the most frequent ones first, of equals the one of smaller code points.

@@ -40,7 +40,7 @@ struct HashSettings {
     std::int64_t bits = 0;                    ///< of each word (pool, add, proj, linear); 0: no bits
     std::int64_t group_bits = 0;              ///< that find one code word (pool)
     std::int64_t functions = 0, buckets = 0;  ///< of characters
-    /// Entries of the list that a fresh model's hash_normal is for: a file's tensor tells its own.
+    /// Entries of the list that a fresh model's hash_normal covers; a file's tensor gives its own number.
     std::int64_t ngrams = 50'000;
     bool tokenizer_pieces = false;  ///< what is hashed are the pieces of a tokenizer.json
 
@@ -49,14 +49,14 @@ struct HashSettings {
     std::int64_t groups() const { return group_bits > 0 ? (bits + group_bits - 1) / group_bits : 0; }
     /// Ids are below it; of a table 0.
     std::int64_t ids() const;
-    /// What MD5's digest is read as: bits of the hash where there is no `bits`, for people.
+    /// True if words are hashed to bits: MD5's digest counts as bits even if `bits` is 0.
     bool has_bits() const { return hash == WordHashKind::md5 || bits > 0; }
     std::int64_t shown_bits() const { return bits > 0 ? bits : hash == WordHashKind::md5 ? kMd5Bits : 0; }
 };
 
 /// Error format or limit names the key. Keys that the kind does not know are refused.
 HashSettings read_hash_settings(const JsonView& embedding);
-/// The same as JSON text, every key written out but `ngrams`, which the model's tensor tells.
+/// The same as JSON text, every key written out except `ngrams`, which the model's tensor gives.
 std::string hash_settings_json(const HashSettings& settings);
 
 }  // namespace headscope::tokenizer

@@ -8,7 +8,7 @@
 namespace headscope::tokenizer {
 namespace {
 
-/// Sums of so many hyperplanes stay in registers while a word's n-grams are gone through.
+/// Hyperplanes whose sums stay in registers while a word's n-grams are read.
 constexpr std::size_t kTogether = 16;
 
 std::vector<std::int32_t> places_of(const Ngrams& ngrams, std::string_view word) {

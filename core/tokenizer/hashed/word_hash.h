@@ -21,19 +21,19 @@ namespace headscope::tokenizer {
 
 class WordHash {
 public:
-    /// Of md5, and of characters, which have neither rows nor bits.
+    /// For md5, and for characters, which have neither rows nor bits.
     explicit WordHash(HashSettings settings);
-    /// Of lsh: `normal` has a number for each n-gram. Error(mismatch) where it has not.
+    /// For lsh: `normal` has a number for each n-gram, else Error(mismatch).
     WordHash(HashSettings settings, std::shared_ptr<const Ngrams> ngrams, const std::vector<float>& normal);
 
     const HashSettings& settings() const { return settings_; }
     const Ngrams* ngrams() const { return ngrams_.get(); }  ///< null: md5
-    /// Of lsh: a number for each n-gram, and then all of them again.
+    /// For lsh: a number for each n-gram, and then all of them again.
     const std::vector<double>& normal() const { return normal_; }
 
     /// The word's id: kSpecialTokens, of emb with the word's row added.
     std::int32_t id(std::string_view word) const;
-    /// settings().shown_bits() numbers, 0 or 1, into `bits`, which must have so many. Without bits there are none.
+    /// Writes settings().shown_bits() numbers, 0 or 1, into `bits` of that size; none without bits.
     void bits(std::string_view word, std::span<std::uint8_t> bits) const;
     /// The bits as hexadecimal digits, the first bit the most significant, zeros behind the last.
     std::string hex(std::string_view word) const;
@@ -50,7 +50,7 @@ private:
 };
 
 std::string bits_hex(std::span<const std::uint8_t> bits);
-/// Into `bits`; Error(format) at `where` for what is no such text of so many bits.
+/// Into `bits`; Error(format) at `where` unless the text holds exactly that number of bits.
 void read_bits_hex(std::string_view hex, std::span<std::uint8_t> bits, const std::string& where);
 
 /// Groups of `group_bits` bits from the first on, each a number, the first bit the most significant; the last group is

@@ -102,7 +102,7 @@ void WordTokenizer::encode_pair_into(TokenSink& sink, std::string_view first, st
 
 std::string WordTokenizer::decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const {
     std::string text;
-    if (skip_special_tokens) return text;  // nothing else is told by its id
+    if (skip_special_tokens) return text;  // other ids do not determine a text
     for (const std::int32_t id : ids) text += piece(id);
     return text;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a model with a hash embedding reads: <s>, words, </s>. Ids 0 to 4 are special tokens, which are never read from
-// text; a word's is WordHash::id. A token's piece is the word as it is hashed (FoundToken::respelled); of `characters`
-// it is each code point of the text as it stands.
+// Input of a model with a hash embedding: <s>, words, </s>. Ids 0 to 4 are special tokens, which are never read from
+// text; a word's id is WordHash::id. A token's piece is the word as hashed (FoundToken::respelled); with `characters`
+// each code point of the text as it stands.
 
 #include <memory>
 
@@ -23,7 +23,7 @@ public:
     void encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second, bool add_special_tokens,
                           const Cancellation* cancellation) const override;
     std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override;
-    std::string piece(std::int32_t id) const override;  ///< of special tokens; a word's id does not tell the word
+    std::string piece(std::int32_t id) const override;  ///< of special tokens; a word's id does not determine the word
     std::string surface(std::int32_t id) const override { return piece(id); }
     std::int64_t vocabulary_size() const override { return hash_->settings().ids(); }
     std::optional<std::int32_t> id_of(std::string_view piece) const override;

@@ -294,7 +294,7 @@ private:
     StringTable whole_;                         ///< byte-level pieces by the bytes they stand for
     std::int32_t unknown_id_ = none;
     bool works_on_bytes_ = false;
-    std::uint64_t number_ = 0;  ///< tells this model's words in a cache from another's
+    std::uint64_t number_ = 0;  ///< distinguishes this model's words in a shared cache
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Where merges wait for their turn: by rank, then by place in the word. Two kinds with the same order: a binary heap
-// for words, and lists by rank for texts that are one word of millions of bytes, where a heap misses the caches.
+// Queues of pending merges: by rank, then by place in the word. Two kinds with the same order: a binary heap for words,
+// and lists by rank for texts that are one word of millions of bytes, where a heap misses the caches.
 
 #include <algorithm>
 #include <array>

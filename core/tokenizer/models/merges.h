@@ -24,7 +24,7 @@ struct Merge {
 class MergeTable {
 public:
     void reserve(std::size_t count);  ///< before the first; else it grows
-    /// Of equal pairs the last counts. Ranks come in ascending order.
+    /// The last of equal pairs counts. Ranks come in ascending order.
     void add(std::int32_t left, std::int32_t right, Merge merge);
     const Merge* find(std::int32_t left, std::int32_t right) const;
     /// The piece that merges of this rank make.

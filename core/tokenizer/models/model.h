@@ -48,13 +48,13 @@ private:
     Vocabulary vocabulary_;
 };
 
-/// The model that `description` tells of; files without "type" are recognised by their fields. Error(unsupported)
-/// names a kind that is not known.
+/// Makes the model of `description`; files without "type" are recognized by their fields. Error(unsupported) names an
+/// unknown kind.
 std::unique_ptr<Model> make_model(const JsonView& description);
 
 std::unique_ptr<Model> make_bpe(const JsonView& description);
 std::unique_ptr<Model> make_unigram(const JsonView& description);
-// Of documents that were made of a sentencepiece model; no kinds of tokenizer.json.
+// For documents made from a sentencepiece model; no kinds of tokenizer.json.
 std::unique_ptr<Model> make_sentence_piece(const JsonView& description);
 std::unique_ptr<Model> make_sentence_piece_bpe(const JsonView& description);
 std::unique_ptr<Model> make_word_piece(const JsonView& description);

@@ -75,7 +75,7 @@ private:
             for (; block->next < block_size; ++block->next) {
                 if (units_[block->first + block->next].parent == nobody) break;
             }
-            // From the block's first free unit on: a few tries a block tell whether it is too full.
+            // From the block's first free unit on: a few tries a block show whether it is too full.
             int tries = 0;
             for (std::uint32_t at = block->next; at < block_size && tries < 32; ++at) {
                 const std::uint32_t unit = block->first + at;

@@ -165,8 +165,8 @@ private:
         std::vector<double> scores;  ///< of the places that a piece can reach: at their last bits
     };
 
-    // Viterbi's search. Where no piece reaches across, all that is before is settled; where that is nowhere, a word's
-    // ways are all that is kept of it.
+    // Viterbi's search. Where no piece reaches across, everything earlier is settled; if there is no such place, only
+    // the lattice of one word is kept.
     template <class Length>
     void search(const Word& word, TokenQueue& tokens) const {
         static thread_local Ways<Length> ways;
@@ -319,7 +319,7 @@ private:
     PieceTrie trie_;
     std::size_t longest_ = 0;                   ///< bytes of the longest piece
     std::array<std::int32_t, 256> fallback_{};  ///< "<0x41>" and so on
-    std::uint64_t number_ = 0;                  ///< tells this model's words in a cache from another's
+    std::uint64_t number_ = 0;                  ///< distinguishes this model's words in a shared cache
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ public:
         std::array<std::uint8_t, most_tokens> lengths{};  ///< bytes of the word that each token stands for
     };
 
-    /// The slot for a word of at most longest_word bytes. It holds the word's tokens if matches() says so.
+    /// The slot of a word of at most longest_word bytes. It holds the word's tokens if matches().
     Entry& slot(std::uint64_t owner, std::uint64_t hash) {
         if (owner_ != owner) {
             entries_.assign(slots, Entry{});

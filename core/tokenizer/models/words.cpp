@@ -41,7 +41,7 @@ public:
             fits = each_piece(word, [&](const Token& token) { found.push_back(token); });
             for (std::size_t i = 0; fits && i < found.size(); ++i) tokens.add(found[i]);
         } else if (fits) {
-            // Whether all of it fits is known at the end only: a long word is cut twice.
+            // Only the end shows whether all of it fits: a long word is cut twice.
             fits = each_piece(word, [](const Token&) {});
             if (fits) {
                 each_piece(word, [&](const Token& token) {

@@ -77,7 +77,7 @@ public:
         matcher_->each(text.text(), [&](Match match) {
             if (!builder) builder.emplace(text);
             builder->copy(last, match.begin);
-            // What is put in takes the place of the last character that it replaces.
+            // An insertion has the source of the last character that it replaces.
             builder->put(content_, match.end > 0 ? spans.at(match.end - 1) : Span{text.origin(), text.origin()});
             last = match.end;
         });

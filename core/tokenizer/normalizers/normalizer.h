@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What happens to a text before it is split. One class a kind of tokenizer.json's "normalizer"; immutable.
+// Changes to a text before it is split. One class per kind of tokenizer.json's "normalizer"; immutable.
 
 #include <memory>
 
@@ -16,10 +16,10 @@ public:
     virtual void apply(AlignedText& text) const = 0;
 };
 
-/// The normaliser that `description` tells of. Error(unsupported) names a kind that is not known.
+/// Makes the normalizer of `description`. Error(unsupported) names an unknown kind.
 std::unique_ptr<Normalizer> make_normalizer(const JsonView& description);
 
-// The kinds, each in a file of its own or with its kin.
+// The kinds, each in its own file or with similar ones.
 std::unique_ptr<Normalizer> make_normal_form(bool compatible, bool composed);
 std::unique_ptr<Normalizer> make_bert_normalizer(const JsonView& description);
 std::unique_ptr<Normalizer> make_lowercase();
@@ -27,7 +27,7 @@ std::unique_ptr<Normalizer> make_strip_accents();
 std::unique_ptr<Normalizer> make_nmt();
 std::unique_ptr<Normalizer> make_byte_level_normalizer();
 std::unique_ptr<Normalizer> make_precompiled(const JsonView& description);
-/// Of a document that was made of a sentencepiece model; no kind of tokenizer.json.
+/// For a document made from a sentencepiece model; no kind of tokenizer.json.
 std::unique_ptr<Normalizer> make_sentence_piece_rules(const JsonView& description);
 std::unique_ptr<Normalizer> make_strip(const JsonView& description);
 std::unique_ptr<Normalizer> make_prepend(const JsonView& description);

@@ -36,7 +36,7 @@ std::optional<std::string> decoded_base64(std::string_view text) {
         count -= 8;
         bytes.push_back(static_cast<char>(static_cast<unsigned char>(bits >> count & 0xFF)));
     }
-    if (count >= 6 || (bits & ((1u << count) - 1)) != 0) return std::nullopt;  // letters or bits that nobody wrote
+    if (count >= 6 || (bits & ((1u << count) - 1)) != 0) return std::nullopt;  // leftovers that no encoder writes
     return bytes;
 }
 
@@ -71,7 +71,7 @@ public:
         }
     }
 
-    /// What the shortest beginning of `text` that has a rule becomes.
+    /// Replacement of the shortest prefix of `text` that has a rule.
     std::optional<std::string_view> find(std::string_view text) const {
         std::optional<std::string_view> found;
         each(text, [&](std::size_t, std::string_view rule) {
@@ -213,8 +213,9 @@ private:
     CharacterMap map_;
 };
 
-/// What sentencepiece itself does, where transformers leaves it to that package: the longest beginning with a rule,
-/// then on; spaces at both ends and behind another one left out; "\u2581" for a space, and one more before the text.
+/// sentencepiece's own rules, where transformers leaves them to that package: the longest prefix with a rule,
+/// repeatedly; spaces at both ends and after another one are dropped; "\u2581" for a space, and one more before the
+/// text.
 class SentencePieceRules final : public Normalizer {
 public:
     explicit SentencePieceRules(const JsonView& description)

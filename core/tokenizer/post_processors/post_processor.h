@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What happens to the tokens of a text at the end: special tokens around them, tighter offsets. One class a kind of
+// Last step on the tokens of a text: special tokens around them, tighter offsets. One class per kind of
 // tokenizer.json's "post_processor"; immutable.
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct InsertedToken {
     std::string name;
 };
 
-/// What a text or a pair becomes: the tokens that are put in, and the texts' own between them. It begins as a group for
-/// each text. A template makes other groups of it, a processor that comes later puts its tokens around each group.
+/// Layout of a text or a pair: inserted tokens, and the texts' own between them. It starts as one group per text. A
+/// template forms other groups; a later processor puts its tokens around each group.
 struct LayoutItem {
     bool special = true;                                                ///< of a token that is put in, how it is marked
     std::optional<InsertedToken> token;                                 ///< none: all of the text's own
@@ -53,7 +53,7 @@ public:
     virtual void arrange(Layout&, [[maybe_unused]] bool special_tokens) const {}
 };
 
-/// The post-processor that `description` tells of. Error(unsupported) names a kind that is not known.
+/// Makes the post-processor of `description`. Error(unsupported) names an unknown kind.
 std::unique_ptr<PostProcessor> make_post_processor(const JsonView& description);
 
 std::unique_ptr<PostProcessor> make_template(const JsonView& description);

@@ -18,8 +18,8 @@ constexpr IntegerRange id_range{0, std::numeric_limits<std::int32_t>::max() - 1}
 /// Each copy of the text costs as much as the text.
 constexpr int most_copies = 16;
 
-/// The texts among special tokens, as the template for single texts or that for pairs says: once, more often or not at
-/// all. A fault of the latter is told when a pair comes: most files are never asked for one.
+/// The texts among special tokens, by the template for single texts or that for pairs: once, repeatedly or not at all.
+/// An error in the latter is thrown when a pair comes: most files never see one.
 class Template final : public PostProcessor {
 public:
     explicit Template(const JsonView& description)

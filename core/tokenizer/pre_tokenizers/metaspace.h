@@ -9,7 +9,7 @@ namespace headscope::tokenizer {
 
 enum class PrependScheme : unsigned char { always, first, never };
 
-/// What Metaspace as a pre-tokeniser and as a decoder share, in old files and new.
+/// Fields shared by Metaspace as pre-tokenizer and as decoder, in old files and new.
 struct MetaspaceFields {
     std::string replacement;  ///< one character, mostly U+2581
     PrependScheme prepend = PrependScheme::always;

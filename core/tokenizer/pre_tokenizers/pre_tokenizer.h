@@ -17,10 +17,10 @@ public:
     virtual void apply(Pieces& pieces) const = 0;
 };
 
-/// The pre-tokeniser that `description` tells of. Error(unsupported) names a kind that is not known.
+/// Makes the pre-tokenizer of `description`. Error(unsupported) names an unknown kind.
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonView& description);
 
-// The kinds, each in a file of its own or with its kin.
+// The kinds, each in its own file or with similar ones.
 std::unique_ptr<PreTokenizer> make_byte_level(const JsonView& description);
 std::unique_ptr<PreTokenizer> make_metaspace(const JsonView& description);
 std::unique_ptr<PreTokenizer> make_split(const JsonView& description);

@@ -43,7 +43,7 @@ private:
     Flow run_branch(const Node& node);
     Flow run_with(const Node& node);
     void assign(const Node& target, const Value& value);
-    /// What a body prints.
+    /// The output of a body.
     std::string captured(const Body& body);
     std::string captured_inside(const Body& body);
     void print(const Value& value);

@@ -18,7 +18,7 @@ public:
     NodePointer expression(bool conditional = true);
     /// One or, with commas, a tuple of them. `until`: a name that ends it.
     NodePointer tuple(bool conditional, std::string_view until = {});
-    /// What is assigned to: a name, a tuple of targets or, if allowed, a member of a namespace.
+    /// Target of an assignment: a name, a tuple of targets or, if allowed, a member of a namespace.
     NodePointer target(bool members);
     /// Filters after "|", or the one that comes first in a filter block; null when there is none.
     NodePointer filters(NodePointer subject, bool first_without_bar);

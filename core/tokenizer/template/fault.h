@@ -22,7 +22,7 @@ struct Fault {
     throw Fault{ErrorCode::format, std::move(expected), std::move(found)};
 }
 
-/// What one use of a template may cost, whatever it says. Charged before the work is done.
+/// Limit of one use of a template, whatever its text. Charged before the work is done.
 class Budget {
 public:
     /// `input`: bytes of what is put into the template.

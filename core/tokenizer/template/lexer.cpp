@@ -73,7 +73,7 @@ private:
         take_words(kind == '{');
     }
 
-    /// What of the text before a tag stays.
+    /// The part of the text before a tag that stays.
     std::string_view before_tag(std::string_view text, char sign, bool block) const {
         if (sign == '-') return stripped(text, nullptr, false, true);
         if (sign == '+' || !block) return text;

@@ -192,7 +192,7 @@ Value items(const Value& value, Budget& budget) {
     return Value::list(std::move(all));
 }
 
-/// Lists of so many items; the last one filled up, if it says with what.
+/// Lists of a given length; fills up the last one if a filler is given.
 Value batch(const Value& value, Arguments& arguments, Budget& budget) {
     const std::int64_t size = arguments.integer("linecount", 0);
     const auto filling = arguments.take("fill_with");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What the evaluator does with values, by Python's and Jinja's rules. Everything throws Fault.
+// Operations of the evaluator on values, by Python's and Jinja's rules. All throw Fault.
 
 #include <ctime>
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace headscope::tokenizer::chat {
 
-/// What a call gives to a filter, test, method or function, taken parameter by parameter in their order.
+/// Arguments of a filter, test, method or function, taken parameter by parameter in their order.
 class Arguments {
 public:
     std::vector<Value> positional;
@@ -25,7 +25,7 @@ public:
     Value need(std::string_view name);
     bool flag(std::string_view name, bool fallback);
     std::int64_t integer(std::string_view name, std::int64_t fallback);
-    /// Refuses what nobody took.
+    /// Refuses arguments left over.
     void finish() const;
 
 private:
@@ -34,7 +34,7 @@ private:
     std::size_t next_ = 0;
 };
 
-/// What calls may use beside their arguments.
+/// Tools of calls besides their arguments.
 struct Tools {
     Budget& budget;
     std::tm now;
@@ -51,14 +51,14 @@ Value item(const Value& object, const Value& key, Budget& budget);
 /// "a.b.0" of an object, as filters take it.
 Value at_path(const Value& object, const Value& path, Budget& budget);
 Value slice(const Value& object, const Value* start, const Value* stop, const Value* step, Budget& budget);
-/// What a loop goes through: items, keys, characters.
+/// Elements of a loop: items, keys, characters.
 std::shared_ptr<const List> items_of(const Value& value, Budget& budget);
 std::int64_t length_of(const Value& value);
 
 Value filtered(const std::string& name, const Value& subject, Arguments arguments, Tools& tools);
 bool tested(const std::string& name, const Value& subject, Arguments arguments, Tools& tools);
 Value call_method(const Value& self, const std::string& name, Arguments arguments, Tools& tools);
-/// Whether values of this kind have such a method, and whether it is there but would change the value.
+/// Whether values of this kind have a method, and whether it would change the value.
 enum class Method { none, known, changing };
 Method method_of(const Value& value, const std::string& name);
 

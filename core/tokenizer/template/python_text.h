@@ -16,7 +16,7 @@ bool is_white(char32_t point);
 /// Bytes of white space that `text` begins with, or ends with.
 std::size_t white_begin(std::string_view text);
 std::size_t white_end(std::string_view text);
-/// str.strip and its kin. `characters`: what is taken away; null: white space.
+/// str.strip and the like. `characters`: the set to strip; null: white space.
 std::string_view stripped(std::string_view text, const std::string* characters, bool left, bool right);
 
 /// Case by single characters, and "ß" to "SS".

@@ -80,7 +80,7 @@ void Evaluator::print(const Value& value) {
 std::string Evaluator::captured(const Body& body) {
     std::string text;
     std::string* const before = std::exchange(out_, &text);
-    execute(body);  // a throw ends the evaluator: nobody asks for out_ then
+    execute(body);  // a throw ends the evaluator: out_ is not read then
     out_ = before;
     return text;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What may stand after "is", and what select and its kin take by name.
+// Tests after "is", and by name in select and the like.
 #include <functional>
 #include <map>
 
@@ -22,7 +22,7 @@ bool is_divisible(std::int64_t number, std::int64_t by) {
     return by == -1 || number % by == 0;
 }
 
-/// The same object, as far as values that do not change can tell.
+/// Identity, as far as immutable values have one.
 bool same(const Value& a, const Value& b, Budget& budget) {
     return a.kind() == b.kind() && (a.list()   ? a.list() == b.list()
                                     : a.dict() ? a.dict() == b.dict()

@@ -14,7 +14,7 @@
 namespace headscope::tokenizer::chat {
 namespace {
 
-/// What Python's int() and float() take of a text; nothing for what they refuse.
+/// As Python's int() and float() of a text; empty if they refuse it.
 std::optional<double> parsed(std::string_view text, bool real) {
     text = stripped(text, nullptr, true, true);
     const std::string digits(text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What expressions of a template are worth: Python's plain values, immutable but for namespaces.
+// Values of expressions in a template: Python's plain ones, immutable except namespaces.
 
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@ class Value;
 struct Node;
 
 struct None {};
-/// What a name or key that is not there is worth; prints as nothing, and most of what is done to it is refused.
+/// Value of an undefined name or key: prints as nothing, and refuses most operations.
 struct Undefined {
     std::shared_ptr<const std::string> name;
 };
@@ -40,7 +40,7 @@ struct Dict {
 struct Namespace {
     std::map<std::string, Value, std::less<>> values;
 };
-/// What `loop` is inside of a for.
+/// `loop` inside of a for.
 struct Loop {
     std::shared_ptr<const List> items;
     std::int64_t index = 0;

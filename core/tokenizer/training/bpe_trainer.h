@@ -3,7 +3,7 @@
 
 // Learns a byte-level BPE vocabulary from text (Sennrich, Haddow and Birch 2016; bytes and words as GPT-2's), with the
 // same result as the `tokenizers` library's BpeTrainer (0.23) on the same text and settings: vocabulary, merges, ties.
-// Its rules are told in merge_learner.cpp. Deterministic, whatever the order of the text.
+// Its rules are in merge_learner.cpp. Deterministic, whatever the order of the text.
 
 #include <cstdint>
 #include <memory>

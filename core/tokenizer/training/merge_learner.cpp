@@ -27,7 +27,7 @@ std::uint64_t packed(Pair pair) {
            static_cast<std::uint32_t>(pair.second);
 }
 
-/// What is known of each pair, by open addressing: one look-up a change is what training spends its time on.
+/// Data of each pair, by open addressing: training spends its time on one look-up per change.
 class PairTable {
 public:
     struct Entry {

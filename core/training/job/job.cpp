@@ -61,12 +61,12 @@ std::string nearest_key(const std::string& section, const std::string& name) {
                 "found " + escaped(name));
 }
 
-/// Of a tokenizer: whether it is one that is made here, not a path.
+/// True for a tokenizer that is made here, not a path.
 bool is_made(const std::string& tokenizer) {
     return tokenizer == "bytes" || tokenizer.starts_with("train:");
 }
 
-/// Whether a value is there that is not a path though its key may hold one.
+/// True for a value that is no path though its key may hold one.
 bool names_no_path(const JobKey& key, const std::string& value) {
     return key.full_name() == "data.tokenizer" && is_made(value);
 }
@@ -92,14 +92,14 @@ json absolute(const JobKey& key, json value, const fs::path& base) {
     return value;
 }
 
-/// What schedule.minimum_rate is where nothing is said of it.
+/// Default of schedule.minimum_rate.
 double standard_minimum(const JobFile& job) {
     const std::string& kind = job.schedule.kind;
     if (kind == "linear" || kind == "cosine_restarts") return 0;
     return std::min(ScheduleSettings().minimum_rate, job.optimizer.learning_rate / 10);
 }
 
-/// Takes back what `name` stands instead of. Keys in `keep` are left: two that were both written are told later.
+/// Clears the alternatives of `name`, except keys in `keep`: two that were both written are reported later.
 void clear_alternatives(JobFile& job, const std::string& name, const std::set<std::string>& keep) {
     for (const auto& group : kAlternatives) {
         if (std::find(group.begin(), group.end(), name) == group.end()) continue;

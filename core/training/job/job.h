@@ -96,7 +96,7 @@ struct JobFile {
     SnapshotSettings snapshots;
     ProbeSettings probe;
     SampleSettings sample;
-    /// Whether data.tokenizer was said; else it is standard_tokenizer() of the job, also when that changes.
+    /// True if data.tokenizer was given; else it follows standard_tokenizer() of the job, also when that changes.
     bool tokenizer_given = false;
 
     // Not part of the job: where it was read.
@@ -109,21 +109,21 @@ struct JobFile {
     std::int64_t step_tokens() const { return sequences() * data.sequence_length; }
 };
 
-/// What a job's loss is called, for people, and what it is counted in ("nats a token"; empty: nothing).
+/// Name of a job's loss, and its unit ("nats a token"; empty: none).
 struct LossWords {
     const char* name;
     const char* unit;
 };
 LossWords loss_words(const data::ObjectiveSettings& objective);
-/// Whether shares of right answers are measured beside the loss.
+/// True if shares of right answers are measured with the loss.
 bool has_accuracy(const data::ObjectiveSettings& objective);
 
-/// What data.tokenizer is where nothing is said of it: "bytes", or with model.from that checkpoint, for its tokenizer.
+/// Default of data.tokenizer: "bytes", or with model.from that checkpoint, for its tokenizer.
 std::string standard_tokenizer(const JobFile& job);
 
-/// Reads a job. `where` names it in errors, which say line, column, key, what was expected (with the nearest valid name
-/// for one that is unknown) and what was found. Error format, limit for numbers out of range, usage for keys that
-/// contradict each other. What only data, model or machine can tell is not checked here.
+/// Reads a job. `where` names it in errors, which have line, column, key, expectation (with the nearest valid name for
+/// an unknown one) and finding. Error format, limit for numbers out of range, usage for keys that contradict each
+/// other. Checks that need data, model or machine come later.
 JobFile read_job(std::string_view text, const std::string& where);
 /// The same from a file of at most 1 MB, whose folder is the job's `base`.
 JobFile read_job_file(const std::filesystem::path& path);

@@ -121,7 +121,7 @@ private:
         config_keys();
     }
 
-    /// What replaces the preset's value in config.json.
+    /// Keys that replace the preset's values in config.json.
     void config_keys() {
         const auto config = [&](JobKey& key) {
             key.get = [name = key.name](const JobFile& job) {
@@ -225,7 +225,7 @@ private:
             job.data.generator = std::move(settings);
         };
         bind(add("data", "tokenizer", KeyKind::path,
-                 "\"bytes\", \"train:2048\" (a BPE of so many tokens), or a tokenizer's file or folder; without it "
+                 "\"bytes\", \"train:2048\" (a BPE of that many tokens), or a tokenizer's file or folder; without it "
                  "bytes, "
                  "or with model.from the checkpoint's own"),
              &JobFile::data, &DataSettings::tokenizer);

@@ -53,7 +53,7 @@ const JobKey* find_key(const std::string& full_name);
 /// Checks kind and range and brings the value into the form that set() takes. `place` names the key in errors.
 nlohmann::json checked_value(const JobKey& key, const nlohmann::json& value, const std::string& place);
 
-/// What the keys together must obey: one of steps, tokens and minutes, one thing to train on, and so on.
+/// Rules across keys: one of steps, tokens and minutes, one thing to train on, and so on.
 void check_together(const JobFile& job);
 /// The part of it that --set must not pass by: an update's tokens are a number that can be counted.
 void check_sizes(const JobFile& job);

@@ -14,7 +14,7 @@ std::string job_name(const std::string& job) {
     if (job.empty()) return {};
     try {
         return read_job(job, "job").name;
-    } catch (const Error&) {  // of another version, or nobody's: a run has its folder's name, too
+    } catch (const Error&) {  // another version, or no job: the folder's name serves
         return {};
     }
 }

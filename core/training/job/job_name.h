@@ -6,7 +6,7 @@
 
 namespace headscope::training {
 
-/// What a job (TOML) calls its runs; empty: nothing, or it cannot be read as a job. Any thread.
+/// A job's (TOML) name for its runs; empty: none, or it cannot be read as a job. Any thread.
 std::string job_name(const std::string& job);
 
 /// "my first run, step 40" for a snapshot where it lies in its run's folder, or for the links `last` and `best` beside

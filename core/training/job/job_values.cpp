@@ -95,7 +95,7 @@ private:
         if (!value.is_string()) refuse(value, wanted);
         if (value.get_ref<const std::string&>().find('\0') != std::string::npos)
             throw Error(ErrorCode::format, place_, std::string("expected ") + wanted, "found a NUL character in it");
-        // Jobs are kept as TOML, which is UTF-8: what cannot be written could not be gone on with.
+        // Jobs are kept as TOML, which is UTF-8: other text could not be resumed.
         if (find_invalid_utf8(value.get_ref<const std::string&>()) != std::string_view::npos)
             throw Error(ErrorCode::format, place_, std::string("expected ") + wanted + " in UTF-8",
                         "found " + escaped(value.get_ref<const std::string&>()));

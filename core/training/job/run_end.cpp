@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/training/job/run_end.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/base/os_error.h"
 #include "core/training/job/job_keys.h"
@@ -25,7 +27,7 @@ std::string end_text(const JobFile& job) {
                          const std::string& why) {
     throw Error(ErrorCode::mismatch, shown(run),
                 "expected the end that the run began with, " + end_text(was) + ", for " + why +
-                    "; to go on with another one: train --from SNAPSHOT",
+                    "; train --from SNAPSHOT starts another run from here",
                 "found " + end_text(job));
 }
 
@@ -56,6 +58,27 @@ void check_end(const JobFile& job, const JobFile& was, std::int64_t done, std::i
         refuse(job, was, run,
                "rates so far depend on it (schedule.kind = \"" + job.schedule.kind + "\", " + std::to_string(done) +
                    " updates done)");
+}
+
+std::vector<std::string> unreached_intervals(const JobFile& job, std::int64_t begin, std::int64_t end, bool held_out) {
+    std::vector<std::string> problems;
+    const std::int64_t updates = std::max<std::int64_t>(0, end - begin);
+    const std::string run = "the run's " + std::to_string(updates) + (updates == 1 ? " update" : " updates");
+    const std::int64_t warmup = std::max<std::int64_t>(0, job.schedule.warmup_steps - begin);
+    if (warmup > updates)
+        problems.push_back("schedule.warmup_steps = " + std::to_string(job.schedule.warmup_steps) + " is longer than " +
+                           run + ": the rate never reaches its peak");
+    else if (2 * warmup > updates)
+        problems.push_back("schedule.warmup_steps = " + std::to_string(job.schedule.warmup_steps) +
+                           " takes more than half of " + run);
+    const auto never = [&](const char* key, std::int64_t every, const char* what) {
+        if (every > 0 && end / every == begin / every)
+            problems.push_back(std::string(key) + " = " + std::to_string(every) + " is longer than " + run + ": " +
+                               what);
+    };
+    if (held_out) never("evaluation.every", job.evaluation.every, "only its begin and its end are evaluated");
+    never("probe.every", job.probe.every, "no indicator is measured after its begin");
+    return problems;
 }
 
 }  // namespace headscope::training

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Where a run ends, and when a resumed one may end elsewhere. No torch here.
+// End of a run, and when a resumed one may end elsewhere. No torch here.
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "core/training/job/job.h"
 
@@ -13,7 +15,7 @@ namespace headscope::training {
 /// The updates that the job is about; 0 for one of minutes, which is planned when its pace is known.
 std::int64_t planned_updates(const JobFile& job);
 
-/// Whether the plans of a job of minutes decide its rates: those that were made must then be followed on resume.
+/// True if a job of minutes has rates that depend on its plans: a resume must then follow them.
 bool follows_plans(const JobFile& job);
 
 /// Refuses an end (steps, tokens, minutes) that a run which has done `done` updates cannot get on resume. It may be any
@@ -23,5 +25,9 @@ bool follows_plans(const JobFile& job);
 /// Error mismatch, which says what to do instead.
 void check_end(const JobFile& job, const JobFile& was, std::int64_t done, std::int64_t planned,
                const std::filesystem::path& run);
+
+/// What of a job a run from update `begin` to update `end` never reaches: a sentence for each key. A warm-up that takes
+/// more than half of the run is one of them. `held_out`: there is data to evaluate on.
+std::vector<std::string> unreached_intervals(const JobFile& job, std::int64_t begin, std::int64_t end, bool held_out);
 
 }  // namespace headscope::training

@@ -12,13 +12,13 @@ namespace {
 /// Shares of the time at which the number of updates is planned: early, so that the rate can follow it, and again, for
 /// a machine does not keep its pace.
 constexpr std::array<double, 7> kPlanAt = {0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9};
-/// What was planned on a busy machine would be done long before the time is over on one that is busy no more.
+/// A plan made on a busy machine would end early once the machine is free.
 constexpr double kFaster = 1.1;
 
 /// Falls of cosine_restarts, each from the peak.
 constexpr double kRestarts = 5;
 
-/// Of wsd: how far the fall at the end is, from 0 to 1.
+/// wsd: progress of the fall at the end, from 0 to 1.
 double fallen(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates) {
     const double share = schedule.decay_share;
     const auto all = static_cast<double>(std::max<std::int64_t>(1, updates));

@@ -14,10 +14,10 @@ namespace headscope::training {
 /// function: nothing of it has to be saved.
 double learning_rate(const ScheduleSettings& schedule, double peak, std::int64_t update, std::int64_t updates);
 
-/// Whether the rate of this update, or of one before it, would be another one if `updates` were more.
+/// True if the rate of this update, or of an earlier one, would change with more `updates`.
 bool depends_on_end(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates);
 
-/// Updates that so many tokens are, at least one: the last may see more of them.
+/// Updates that see `tokens` tokens, at least one: the last may see more of them.
 std::int64_t updates_for_tokens(std::int64_t tokens, std::int64_t step_tokens);
 
 /// Decides for a job of `minutes` how many updates it will have, from what was measured. A plan is made at given shares

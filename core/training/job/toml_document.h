@@ -10,7 +10,7 @@
 
 namespace headscope::training {
 
-/// Where in a text something is, both from 1; 0: not in the text (it was set by --set or by the window).
+/// A place in a text, both from 1; 0: not in the text (set by --set or by the window).
 struct TextPlace {
     std::int64_t line = 0, column = 0;
 };
@@ -25,7 +25,7 @@ struct TomlDocument {
     nlohmann::json& values() { return *values_; }
     const nlohmann::json& values() const { return *values_; }
 
-    /// Of keys, and of the entries of lists, by JSON pointer: "/model/mixer", "/data/text/0".
+    /// Places of keys, and of the entries of lists, by JSON pointer: "/model/mixer", "/data/text/0".
     std::map<std::string, TextPlace> places;
 
 private:

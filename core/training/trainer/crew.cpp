@@ -109,7 +109,7 @@ void follow(Processes& processes, Progress& progress) {
     const CancellationScope scope(never);
     std::string text;
     processes.broadcast_text(text);
-    if (text.empty()) throw Stopped();  // the leader tells why
+    if (text.empty()) throw Stopped();  // the leader reports the reason
     const JobFile job = read_job(text, "job");
     std::string config, hash, layout, ngrams;
     std::int64_t position = 0;

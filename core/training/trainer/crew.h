@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// How the processes of one run work together. Process 0 (the leader) owns the run folder, reads wishes, evaluates,
-// takes snapshots; it hands the others (the crew) the model's state at the start, and a command a step. The crew knows
-// no run folder. For core/training only.
+// Processes of one run. Process 0 (the leader) owns the run folder, reads requests, evaluates, takes snapshots; it
+// sends the others (the crew) the model's state at the start, and a command each step. The crew has no run folder. For
+// core/training only.
 
 #include <cstdint>
 
@@ -35,9 +35,9 @@ private:
     bool invited_ = false, dismissed_ = false;
 };
 
-/// What a process of the crew does from its start to its end; a stop is for the leader to notice. Throws Stopped when
-/// the leader could not begin (it tells why), Error for what goes wrong here: then the caller must tell and abort(),
-/// for the others wait.
+/// Runs a process of the crew from start to end; a stop is noticed by the leader. Throws Stopped if the leader could
+/// not start (it reports why), Error for a failure here: then the caller must report it and abort(), since the others
+/// wait.
 void follow(Processes& processes, Progress& progress);
 
 /// The sequences that a process reads: its share of each pass.

@@ -106,7 +106,7 @@ std::vector<std::string> mixers_of(const JobFile& job, std::int64_t layers) {
     return model::layout_mixers(job.model.layout, job.model.mixer, layers);
 }
 
-/// An error about a key of config.json, told at the job's key that it came from: [job.toml: line 4, ...].
+/// An error about a key of config.json, reported at the job's key that it came from: [job.toml: line 4, ...].
 Error at_config_key(const JobFile& job, const Error& error) {
     constexpr std::string_view prefix = "config.json: ";
     const std::size_t at = error.where().find(prefix);
@@ -138,7 +138,7 @@ json preset_config(const JobFile& job) {
             Error(error.code(), "", error.expected() + (near.empty() ? "" : " (" + near + "?)"), error.found()));
     }
     const json& changes = job.model.config;
-    // What follows from the sizes follows from the changed ones.
+    // Values derived from sizes follow the changed ones.
     if (changes.contains("hidden_size") || changes.contains("num_attention_heads")) config.erase("head_dim");
     if (changes.contains("num_attention_heads")) config.erase("num_key_value_heads");
     const auto changed = [&changes](const char* key) {
@@ -188,7 +188,7 @@ std::shared_ptr<const tokenizer::Tokenizer> pieces_of(const JobFile& job, const 
     return chosen.tokenizer;
 }
 
-/// What a checkpoint's folder has beside its weights.
+/// Files of a checkpoint's folder besides its weights.
 data::HashedWords words_in(const std::filesystem::path& folder, const tokenizer::HashSettings& settings) {
     data::HashedWords words;
     words.tokenizer =

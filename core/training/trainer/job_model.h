@@ -16,7 +16,7 @@
 
 namespace headscope::training {
 
-/// What a job's data say of its model.
+/// Facts about a job's data that its model needs.
 struct OfData {
     OfData(std::int64_t least_vocabulary) : vocabulary(least_vocabulary) {}  // NOLINT(google-explicit-constructor)
     std::int64_t vocabulary;                                                 ///< the least that it may have
@@ -28,9 +28,9 @@ struct OfData {
 /// vocabulary of its data. Throws Error with the place of the key in the job that is wrong.
 std::string model_config(const JobFile& job, const OfData& data);
 
-/// What a job whose model hashes words reads; nothing with a vocabulary. `folder`: of the snapshot that it goes on
-/// from; empty: of model.from, or fresh, when LSH's n-grams are counted in the job's text and the hyperplanes are those
-/// that a fresh model draws.
+/// Input of a job whose model hashes words; nullopt with a vocabulary. `folder`: that of the snapshot to resume; empty:
+/// of model.from, or fresh: then LSH's n-grams are counted in the job's text and the hyperplanes are those that a fresh
+/// model draws.
 std::optional<data::HashedWords> hashed_words(const JobFile& job, const std::filesystem::path& folder,
                                               const data::DataPlaces& places, Progress& progress,
                                               const Cancellation& cancellation);
@@ -39,7 +39,7 @@ std::optional<data::HashedWords> hashed_words(const JobFile& job, const std::fil
 data::HashedWords hashed_words(const tokenizer::HashSettings& settings, const std::string& ngrams,
                                const std::vector<float>& normal, std::shared_ptr<const tokenizer::Tokenizer> pieces);
 
-/// What is wrong with a job's model.from before its weights are read: it is no checkpoint, or the job says sizes too.
+/// Refuses a bad model.from before its weights are read: no checkpoint, or sizes in the job too.
 void check_from(const JobFile& job);
 /// Refuses a job whose checkpoint brings no tokenizer where another had to be named.
 void check_tokenizer(const JobFile& job);

@@ -19,7 +19,7 @@
 namespace headscope::training {
 namespace {
 
-/// One number of three; SplitMix64, begun anew with each.
+/// One number of three by SplitMix64, restarted with each.
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t step, std::uint64_t part) {
     std::uint64_t state = 0;
     for (const std::uint64_t value : {seed, step, part}) state = scrambled((state ^ value) + 0x9E3779B97F4A7C15U);

@@ -19,7 +19,7 @@
 
 namespace headscope::training {
 
-/// What a pass over some sequences found.
+/// Result of a pass over some sequences.
 struct Loss {
     double sum = 0;            ///< of the objective's first loss: cross-entropy in nats, or squared errors
     std::int64_t counted = 0;  ///< targets, or values
@@ -33,7 +33,7 @@ private:
     double share(double part) const { return counted > 0 ? part / static_cast<double>(counted) : 0; }
 };
 
-/// What a model reads of a batch of data, with what its objective compares with.
+/// A model's input from a batch of data, with the objective's targets.
 model::Batch batch_of(const data::DataBatch& batch);
 
 class Learner {
@@ -56,17 +56,17 @@ public:
     /// [n], what update() goes by: the model's gradients, or, where a step of a bfloat16 job has several passes, their
     /// sums in float32, as the passes' own parts are lost beside a large bfloat16 sum.
     at::Tensor summed_gradients() const { return sums_.defined() ? sums_ : model_->gradients(); }
-    /// Of the gradients as they are; not finite where one of them is not.
+    /// Norm of the gradients as they are; not finite if one of them is not.
     double gradient_norm() const;
     /// One update, with the gradients scaled down so that their norm, `norm`, is at most the job's clip. `update`: of
     /// the running means, from 1.
     void update(double rate, double norm, std::int64_t update);
 
-    /// The loss without dropout, recorded by nobody.
+    /// The loss without dropout, not recorded.
     Loss evaluate(const data::DataBatch& batch);
     bool weights_finite() const;
 
-    /// What optimizer.safetensors holds: first, second [n], and master [n] of a bfloat16 model; all float32.
+    /// Content of optimizer.safetensors: first, second [n], and master [n] of a bfloat16 model; all float32.
     std::vector<checkpoint::OutputTensor> optimizer_tensors() const;
     /// Throws Error mismatch for one of another size.
     void read_optimizer(const checkpoint::Checkpoint& file);

@@ -21,7 +21,7 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// At most so many tokens of each sequence, and of each target.
+/// At most `most` tokens of each sequence, and of each target.
 model::Batch first_tokens(model::Batch batch, std::int64_t most) {
     const auto cut = [most](at::Tensor& tensor, std::vector<std::int64_t>& lengths) {
         if (!tensor.defined() || tensor.size(1) <= most) return;
@@ -71,7 +71,7 @@ void Observer::probe() {
 }
 
 void Observer::sample() {
-    // Encoders say no next token, encoder-decoders want a source, and hashes tell no words.
+    // Encoders have no next token, encoder-decoders need a source, and hashes do not determine words.
     const model::ModelConfig& config = std::as_const(s_.learner->model()).model().config();
     if (!config.causal || config.encoder || config.has_classes() || !config.hashed.is_table()) return;
     try {

@@ -8,8 +8,8 @@
 
 namespace headscope::training {
 
-/// Looks at a model while it learns and changes nothing of it: held-out loss, indicators, a text of its own. Each is
-/// told as an event. Threads: the compute thread.
+/// Observes a model while it learns and changes nothing: held-out loss, indicators, a text of its own. Each is an
+/// event. Threads: the compute thread.
 class Observer {
 public:
     Observer(Session& session, std::function<void(What)> emit, const Cancellation& cancellation)

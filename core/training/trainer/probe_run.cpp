@@ -154,7 +154,7 @@ private:
         }
     }
 
-    /// Of the first sequence.
+    /// Thumbnail of the first sequence.
     void put_thumbnail(std::size_t site, const kernels::Statistics& found) {
         const auto side = result_.thumbnail_size;
         if (found.thumbnail_rows != side || found.thumbnail_columns != side || found.thumbnail_mean.empty()) return;

@@ -172,7 +172,7 @@ private:
 }  // namespace
 
 std::unique_ptr<Processes> connect_processes() {
-    // What mpirun, and srun by PMIx or PMI-2, tell the processes that they start.
+    // Variables that mpirun, and srun by PMIx or PMI-2, set for the processes that they start.
     for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_SIZE"}) {
         if (std::getenv(name) == nullptr) continue;
         auto processes = std::make_unique<MpiProcesses>();

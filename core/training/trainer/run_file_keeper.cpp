@@ -51,7 +51,7 @@ void RunFileKeeper::work() {
         const auto start = Clock::now();
         try {
             build_run_file(folder_);
-        } catch (...) {  // stopped; or it cannot be written now, which the end of the run tells
+        } catch (...) {  // stopped; or not writable now, which the end of the run reports
         }
         pause = std::max<Clock::duration>(every_, kShare * (Clock::now() - start));
         guard.lock();

@@ -11,9 +11,9 @@
 
 namespace headscope::training {
 
-/// Keeps FOLDER/run.h5 young while a run is at work: a thread of its own, at a lower priority, makes it anew of the
-/// journal. It takes at most a twentieth of the time, so that a long run's file, which takes seconds, comes less often.
-/// What fails is left to the next time, and to the end of the run, which tells. For core/training only.
+/// Rebuilds run.h5 from the journal while training runs, on a low-priority thread, using at most 5 % of the time: the
+/// file of a long run takes seconds. A failure is left to the next time, and to the end of the run, which reports it.
+/// For core/training only.
 class RunFileKeeper {
 public:
     RunFileKeeper(std::filesystem::path folder, std::chrono::milliseconds every);

@@ -12,6 +12,7 @@
 #include "core/base/output_file.h"
 #include "core/data/token_file.h"
 #include "core/mixers/types/type.h"
+#include "core/model/generate/settings.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/training/job/run_end.h"
 #include "core/training/trainer/job_model.h"
@@ -22,8 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a stack with layers of a fixed guide (fixed_seq_qk) reads as it: the begin of the training text. A checkpoint
-/// that was trained with one keeps it.
+/// Input of a fixed guide (fixed_seq_qk): the start of the training text. A checkpoint trained with one keeps it.
 void set_guide(Session& session) {
     model::Trainable& model = session.learner->model();
     const ModelSettings& settings = session.job.model;
@@ -96,7 +96,7 @@ void adopt(Session& session, const TrainingState& state, const fs::path& folder)
 void check_data(const Session& session, const std::string& hash, const fs::path& where) {
     if (hash == session.data->hash()) return;
     throw Error(ErrorCode::mismatch, shown(where),
-                "expected the data that the run began with; to go on with other data: train --from SNAPSHOT",
+                "expected the data that the run began with; train --from SNAPSHOT starts a run on other data",
                 "found other text, tokenizer or settings (SHA-256 " + session.data->hash().substr(0, 12) +
                     "... instead of " + hash.substr(0, 12) + "...)");
 }
@@ -108,6 +108,9 @@ void begin_model(Session& session, Progress& progress, const Cancellation& cance
     if (session.job.data.objective.kind == "translation")
         data.decoder_start = session.source->read(0, 1).target_ids.at(0);
     session.learner = std::make_unique<Learner>(make_model(session.job, data, progress, cancellation), session.job);
+    if (!session.job.model.from.empty())
+        session.generation =
+            model::generation_keys_of(*checkpoint::Checkpoint::open(session.job.base / session.job.model.from)).keys;
     set_guide(session);
     fresh_state(session);
 }
@@ -119,6 +122,7 @@ void open_snapshot(Session& session, const fs::path& folder, Progress& progress,
         model::Trainable::open(*file, weight_type(session.job), {}, static_cast<std::uint64_t>(session.job.seed),
                                &progress, &cancellation),
         session.job);
+    session.generation = model::generation_keys_of(*file).keys;
 }
 
 }  // namespace headscope::training

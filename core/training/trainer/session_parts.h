@@ -17,7 +17,7 @@ void write_job(const RunFolder& run, const JobFile& job);
 /// words, data, source and held_out, by the job. `folder`: of the snapshot that the session goes on from; may be empty.
 void open_data(Session& session, const std::filesystem::path& folder, Progress& progress,
                const Cancellation& cancellation);
-/// Refuses data of another hash than a run began with; `where` names what says so.
+/// Refuses data of another hash than the run started with; `where` names its source.
 void check_data(const Session& session, const std::string& hash, const std::filesystem::path& where);
 
 /// learner: the model that the job begins with, its guide read from the data; state: that of step 0.
@@ -30,7 +30,7 @@ void open_snapshot(Session& session, const std::filesystem::path& folder, Progre
 /// state, and the optimiser's tensors of the same folder; the model must be theirs.
 void adopt(Session& session, const TrainingState& state, const std::filesystem::path& folder);
 
-/// Everything of a session that goes on with its run folder, by `processes` together.
+/// Opens everything of a session that resumes its run folder, with `processes` processes.
 void open_resumed(Session& session, int processes, Progress& progress, const Cancellation& cancellation);
 
 }  // namespace headscope::training

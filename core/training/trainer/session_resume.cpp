@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A run that goes on: its last whole snapshot, what its journal tells, and what must be as it was.
+// Resuming a run: its last whole snapshot, the records of its journal, and what must be unchanged.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -23,11 +23,11 @@ void check_job(const JobFile& job, const JobFile& was, const fs::path& run) {
     std::string found = differences.front();
     if (differences.size() > 1) found += ", and " + std::to_string(differences.size() - 1) + " more";
     throw Error(ErrorCode::mismatch, shown(run),
-                "expected the job that the run began with; to go on with another one: train --from SNAPSHOT",
+                "expected the job that the run began with; train --from SNAPSHOT starts a run of another one",
                 "found " + found);
 }
 
-/// Of a run whose journal is gone run.h5 is all that tells what was, and a new one will take its place.
+/// If a run's journal is gone, run.h5 is the only record, and a new one will replace it.
 void keep_run_file(Session& session) {
     const fs::path file = session.run.run_file();
     std::error_code error;
@@ -36,9 +36,9 @@ void keep_run_file(Session& session) {
     for (int number = 1; number == 1 || fs::exists(aside, error); ++number)
         aside = session.run.path / ("run-before-" + std::to_string(number) + ".h5");
     fs::rename(file, aside, error);
-    if (error) throw os_error(error.value(), file, "expected to keep what this tells of a run whose journal is gone");
-    session.problems.push_back("the journal tells nothing of what was before; " + shown(aside.filename()) +
-                               " does, as run.h5 was");
+    if (error) throw os_error(error.value(), file, "expected to keep this record of a run whose journal is gone");
+    session.problems.push_back("the journal lacks earlier records; " + shown(aside.filename()) +
+                               " has them, as run.h5 had");
 }
 
 std::unique_ptr<JournalWriter> open_journal(const RunFolder& run) {
@@ -54,7 +54,7 @@ std::unique_ptr<JournalWriter> open_journal(const RunFolder& run) {
     }
 }
 
-/// What the same numbers cannot be expected of.
+/// Changes after which the same numbers cannot be expected.
 void check_machine(Session& session, const Started& before, int processes) {
     const auto tell = [&](const std::string& was, const std::string& is) {
         session.problems.push_back("the run was computed " + was + " until now and goes on " + is +

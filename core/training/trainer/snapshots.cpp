@@ -38,7 +38,7 @@ void check_file(const fs::path& folder, const std::string& name, const JsonView&
                     "found " + std::to_string(file.size()));
     const std::string hash = sha256_hex(file, cancellation);
     if (hash != entry.at("sha256").string())
-        throw Error(ErrorCode::mismatch, shown(file.path()), "expected the bytes that the manifest tells of",
+        throw Error(ErrorCode::mismatch, shown(file.path()), "expected the bytes of the manifest",
                     "found others (SHA-256 " + hash.substr(0, 12) + "...)");
 }
 
@@ -133,7 +133,7 @@ std::int64_t SnapshotStore::newest_whole(TrainingState& state, std::vector<std::
         try {
             state = verify_snapshot(folder(*step), cancellation);
             verified_.insert(*step);
-            // What pruning may lean on: one more that is whole.
+            // Pruning may rely on this one: one more whole snapshot.
             for (auto older = std::next(step); older != all.rend() && verified_.size() < 2; ++older) {
                 try {
                     verify_snapshot(folder(*older), cancellation);

@@ -45,7 +45,7 @@ public:
     /// such link.
     void link(const std::string& name, std::int64_t step) const;
 
-    /// Whether the snapshot of this step is there, and was written or found whole by this object.
+    /// True if the snapshot of this step exists, and this object wrote it or found it whole.
     bool holds(std::int64_t step) const;
     std::uint64_t bytes(std::int64_t step) const;  ///< of its files
 

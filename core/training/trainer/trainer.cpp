@@ -19,6 +19,7 @@
 #include "core/run/run_history.h"
 #include "core/training/job/job_keys.h"
 #include "core/training/job/number_text.h"
+#include "core/training/job/run_end.h"
 #include "core/training/job/schedule.h"
 #include "core/training/trainer/crew.h"
 #include "core/training/trainer/observer.h"
@@ -86,6 +87,9 @@ private:
         return s_.state.planned_steps > 0 && s_.state.step >= s_.state.planned_steps;
     }
     double elapsed() const { return before_ + seconds_since(start_) - paused_; }
+    /// Of this run alone: a fork's minutes count from its begin.
+    double own_time() const { return elapsed() - s_.state.begin_seconds; }
+    std::int64_t own_updates() const { return s_.state.step - s_.state.begin_step; }
 
     void emit(What what) {
         s_.journal->append(what);
@@ -104,14 +108,15 @@ private:
         if (s_.untold)
             emit(Snapshot{state().step, snapshot_name(state().step), s_.snapshots->bytes(state().step), 0,
                           state().best_step == state().step});
-        if (state().planned_steps > 0 && minutes() && s_.replays.empty()) plan_.resume(before_);
+        if (state().planned_steps > 0 && minutes() && s_.replays.empty()) plan_.resume(before_ - state().begin_seconds);
+        if (!s_.resumed && !minutes()) warn_of_intervals();
         if (request_.start == TrainRequest::Start::fork) snapshot();
         if (state().step > 0) return;
         if (s_.job.evaluation.every > 0 && !s_.validated_first) observer_.validate();
         if (s_.job.probe.every > 0 && !s_.probed_first) observer_.probe();
     }
 
-    /// What no model can go below, where that is known.
+    /// Lower bounds of the loss, where known.
     void tell_entropies() {
         std::string text;
         for (const double entropy : s_.data->summary().entropies)
@@ -225,7 +230,7 @@ private:
                                     " evaluations in a row found no lower loss (evaluation.patience)");
     }
 
-    // What is done between two updates.
+    // Work between two updates.
 
     void between_steps() {
         replay();
@@ -265,18 +270,30 @@ private:
                 std::from_chars(replay.value.data(), replay.value.data() + replay.value.size(), wish.value);
                 apply(wish, replay.value);
             }
-            if (s_.replays.empty() && minutes()) plan_.resume(elapsed());
+            if (s_.replays.empty() && minutes()) plan_.resume(own_time());
         }
     }
 
     void plan() {
         for (const Replay& replay : s_.replays)
             if (replay.action == "plan") return;  // it was planned before what is done again
-        const double time = elapsed();
-        if (plan_.over(time) && state().step > 0 && !done())
+        const double time = own_time();
+        const std::int64_t begin = state().begin_step, planned = state().planned_steps;
+        if (plan_.over(time) && own_updates() > 0 && !done()) {
             set_plan(state().step);
-        else if (const std::int64_t steps = plan_.plan(state().step, time, state().planned_steps); steps > 0)
-            set_plan(steps);
+        } else if (const std::int64_t steps = plan_.plan(own_updates(), time, planned > 0 ? planned - begin : 0);
+                   steps > 0) {
+            set_plan(begin + steps);
+            if (planned == 0) warn_of_intervals();
+        }
+    }
+
+    /// Of a run that has just been planned.
+    void warn_of_intervals() {
+        if (state().planned_steps <= 0) return;
+        for (const std::string& problem :
+             unreached_intervals(s_.job, state().begin_step, state().planned_steps, s_.held_out != nullptr))
+            log(LogLevel::warning, problem);
     }
 
     void set_plan(std::int64_t steps) {
@@ -300,7 +317,7 @@ private:
             remove_control(s_.run, wish.id);
         }
         for (const std::string& text : refused)
-            if (done_.insert(text).second) log(LogLevel::warning, "a wish that cannot be read: " + text);
+            if (done_.insert(text).second) log(LogLevel::warning, "a request that cannot be read: " + text);
     }
 
     void apply(const ControlWish& wish, const std::string& value) {
@@ -337,7 +354,7 @@ private:
 
     void change_state(RunState to) { emit(StateChanged{to, state().step, ""}); }
 
-    /// What it is called, for people. A full disk ends no training: the older snapshots are there.
+    /// Its name, for messages. A full disk ends no training: the older snapshots exist.
     std::string snapshot() {
         if (s_.job.evaluation.every > 0) observer_.validate();
         if (!s_.learner->weights_finite())
@@ -374,16 +391,30 @@ private:
         request.tensors = s_.learner->model().output_tensors();
         request.side_tensors[kOptimizerName] = s_.learner->optimizer_tensors();
         for (const auto& file : s_.data->tokenizer_files()) request.texts[file.name] = file.content;
-        // What ends a text is told where transformers looks for it. A checkpoint's own word stands, while its tokenizer
-        // does.
+        // The end token stands where transformers looks for it: the checkpoint's own, while its tokenizer is used.
         const bool own = s_.job.model.from.empty() || s_.job.data.tokenizer == standard_tokenizer(s_.job);
         const auto said = config_.find("eos_token_id");
         if (s_.data->separator() >= 0 && (!own || said == config_.end() || said->is_null()))
             config_["eos_token_id"] = s_.data->separator();
-        nlohmann::json generation = {{"do_sample", true}, {"temperature", s_.job.sample.temperature}};
-        if (config_.contains("eos_token_id")) generation["eos_token_id"] = config_["eos_token_id"];
-        request.texts["generation_config.json"] = json_text(generation);
+        request.texts["generation_config.json"] = json_text(generation_config(own));
         return request;
+    }
+
+    /// What a checkpoint's own file says stays, while its tokenizer does; config.json and this file then agree about
+    /// the tokens that begin and end a text.
+    nlohmann::json generation_config(bool own_tokenizer) {
+        nlohmann::json generation =
+            own_tokenizer && s_.generation.is_object() ? s_.generation : nlohmann::json::object();
+        if (s_.job.model.from.empty()) {
+            generation["do_sample"] = true;
+            generation["temperature"] = s_.job.sample.temperature;
+        }
+        if (config_.contains("eos_token_id") && !generation.contains("eos_token_id"))
+            generation["eos_token_id"] = config_["eos_token_id"];
+        const model::ModelConfig& model = std::as_const(s_.learner->model()).model().config();
+        if (model.encoder && model.decoder_start >= 0)
+            config_["decoder_start_token_id"] = generation["decoder_start_token_id"] = model.decoder_start;
+        return generation;
     }
 
     const TrainRequest& request_;
@@ -398,7 +429,7 @@ private:
     TimePlan plan_;
     bool paused_now_ = false, stopping_ = false, ending_ = false, cancelled_ = false;
     double loss_ = std::nan("");
-    std::set<std::string> done_;  ///< wishes, and what was said of those that are none: each once
+    std::set<std::string> done_;  ///< requests, and messages on invalid ones: each once
     nlohmann::json config_;
     RunFileKeeper run_file_;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Runs a training job in a run folder, from its begin, from its last whole snapshot, or from a snapshot of another run.
-// What happens is told in the folder's journal, wishes are read from its control folder.
+// Runs a training job in a run folder, from its start, from its last whole snapshot, or from a snapshot of another run.
+// Events go to the folder's journal, requests come from its control folder.
 //
-// To the bit: weights after step N are a function of job, data and what was done to the run (journalled with its step,
-// and done again on resume), whatever was killed and resumed between, on one machine with one number of threads.
+// To the bit: weights after step N are a function of job, data and the run's control events (journaled with their step,
+// and repeated on resume), whatever was killed and resumed between, on one machine with one number of threads.
 
 #include <chrono>
 #include <filesystem>
@@ -28,16 +28,16 @@ struct TrainRequest {
     std::filesystem::path run;  ///< fresh, fork: a new or an empty folder
     Start start = Start::fresh;
     std::filesystem::path from;  ///< fork: a snapshot's folder
-    bool keep_optimizer = true;  ///< fork: steps, running means and place in the data go on; else they begin anew
+    bool keep_optimizer = true;  ///< fork: steps, running means and place in the data continue; else they restart
     std::string program_version;
     Processes* processes = nullptr;  ///< what trains together; null: this one alone
 
-    std::chrono::milliseconds run_file_every{30'000};  ///< run.h5 is made anew so often, beside the training
+    std::chrono::milliseconds run_file_every{30'000};  ///< interval of rebuilding run.h5 during training
 
-    std::function<void(const Event&)> on_event;  ///< told beside the journal; may be empty
-    /// For tests: sees, and may spoil, the gradients of update `step`; `attempt` 0, and 1 when it is done again.
+    std::function<void(const Event&)> on_event;  ///< called with each journal event; may be empty
+    /// For tests: sees, and may change, the gradients of update `step`; `attempt` 0, and 1 when it is repeated.
     std::function<void(std::int64_t step, int attempt, at::Tensor gradients)> on_gradients;
-    /// For tests and reproductions: returns true to stop after a step, as a wish to stop does.
+    /// For tests and reproductions: returns true to stop after a step, as a stop request does.
     std::function<bool(std::int64_t step)> stop_after;
 };
 
@@ -49,13 +49,12 @@ struct TrainOutcome {
     double validation = 0;  ///< the last; NaN without held-out text
 };
 
-/// Returns when the run is finished or was stopped: by a wish, or by `cancellation`, which ends the step at work and
-/// takes a snapshot. Error: of the job, the data, the model; usage for a run folder that another process works on, that
-/// is not empty (fresh, fork) or holds no run (resume); mismatch for a job or data that changed since; limit for a
-/// loss or gradient that is not finite twice; io. A run that failed can be resumed from its last snapshot. Stopped
-/// while nothing was done yet.
-/// Call on the compute thread, with threads set (kernels::set_threads, at::set_num_threads); with several processes on
-/// process 0, while the others follow() (crew.h).
+/// Returns when the run is finished or was stopped: by a request, or by `cancellation`, which ends the current step and
+/// takes a snapshot. Error: of the job, the data, the model; usage for a run folder that another process trains, that
+/// is not empty (fresh, fork) or holds no run (resume); mismatch for a changed job or data; limit for a loss or
+/// gradient that is not finite twice; io. A failed run can be resumed from its last snapshot. Stopped if nothing was
+/// done yet. Call on the compute thread, with threads set (kernels::set_threads, at::set_num_threads); with several
+/// processes on process 0, while the others follow() (crew.h).
 TrainOutcome train(const TrainRequest& request, Progress& progress, const Cancellation& cancellation);
 
 /// The job that a run folder or a snapshot's folder was made by.

@@ -43,7 +43,7 @@ void create_run(Session& session) {
 
 void open_fresh(Session& session, Progress& progress, const Cancellation& cancellation) {
     check_folder(session.run);
-    // What is wrong without data is told at once.
+    // Errors that need no data come first.
     if (session.job.model.from.empty())
         model_config(session.job, 1);
     else
@@ -110,6 +110,8 @@ void open_fork(Session& session, const TrainRequest& request, Progress& progress
         session.state.best_validation = fresh.best_validation;
         session.state.least_validation = fresh.least_validation;
         session.state.waited = 0;
+        session.state.begin_step = state.step;
+        session.state.begin_seconds = state.seconds;
         if (state.data_hash != session.data->hash()) session.state.position = 0;
         if (fresh.planned_steps > 0 && fresh.planned_steps <= state.step)
             throw error_at_key(session.job, "training.steps",
@@ -184,7 +186,7 @@ JobFile stored_job(const fs::path& folder) {
         job.base.clear();
         return job;
     }
-    // Without the file the journal tells what the job was.
+    // Without the file the journal has the job.
     std::string text;
     for (const Event& event : read_journal(run.journal()))
         if (const auto* started = std::get_if<Started>(&event.what)) text = started->job;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What train() has in its hands once everything is found and checked. For core/training only.
+// Everything that train() works with, once found and checked. For core/training only.
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,15 +20,15 @@
 
 namespace headscope::training {
 
-/// A wish, or a plan of the trainer's own, that took effect after a step that will be computed again.
+/// A request, or a plan of the trainer's own, that took effect after a step that will be computed again.
 struct Replay {
     std::int64_t step = 0;
     std::string action, value, id;
     bool operator==(const Replay&) const = default;
 };
 
-/// What is to be done again after step `from`, in order: every Control event of a journal, each once. A rate that was
-/// set after a rewind takes the place of those that had been set for later steps before it.
+/// Actions to repeat after step `from`, in order: every Control event of a journal, each once. A rate set after a
+/// rewind replaces those set for later steps before it.
 std::vector<Replay> replays_of(const std::vector<Event>& journal, std::int64_t from);
 
 struct Session {
@@ -37,21 +38,22 @@ struct Session {
     std::shared_ptr<const data::DataSet> data;
     std::unique_ptr<const data::BatchSource> source, held_out;  ///< held_out may be null
     std::unique_ptr<Learner> learner;
+    nlohmann::json generation;  ///< keys of generation_config.json of the checkpoint that the model comes from, or null
     std::unique_ptr<JournalWriter> journal;
     std::unique_ptr<SnapshotStore> snapshots;
     TrainingState state;
     std::vector<Replay> replays;
     std::vector<std::string> problems;  ///< what was noticed on the way: damaged snapshots, a torn journal
-    bool rewound = false;               ///< the journal tells of later steps
+    bool rewound = false;               ///< the journal has later steps
     bool resumed = false;
-    bool untold = false;  ///< the journal does not tell of the snapshot that it goes on from: killed just before
+    bool untold = false;  ///< the journal lacks the snapshot to resume from: killed just before
     bool validated_first = false, probed_first = false;  ///< the journal has that of step 0
 };
 
 /// Opens or makes the run folder, finds data, model and state. Errors as train().
 Session open_session(const TrainRequest& request, Progress& progress, const Cancellation& cancellation);
 
-/// What Started says.
+/// The Started event.
 Started started_event(const Session& session, const std::string& program_version);
 
 }  // namespace headscope::training

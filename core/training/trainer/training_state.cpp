@@ -28,6 +28,8 @@ json state_json(const TrainingState& state) {
             {"position", state.position},
             {"tokens", state.tokens},
             {"seconds", state.seconds},
+            {"begin_step", state.begin_step},
+            {"begin_seconds", state.begin_seconds},
             {"peak_rate", state.peak_rate},
             {"planned_steps", state.planned_steps},
             {"validation", number(state.validation)},
@@ -53,6 +55,8 @@ TrainingState read_state(const json& document, const std::string& where) {
     state.position = view.at("position").integer(counts);
     state.tokens = view.at("tokens").integer(counts);
     state.seconds = view.at("seconds").number(0);
+    state.begin_step = view.integer_or("begin_step", 0, counts);  // older states lack the two
+    state.begin_seconds = view.number_or("begin_seconds", 0, 0);
     state.peak_rate = view.at("peak_rate").number(0);
     state.planned_steps = view.at("planned_steps").integer(counts);
     state.validation = view.number_or("validation", std::numeric_limits<double>::quiet_NaN());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a snapshot holds beside the weights, so that a resumed run does what an uninterrupted one does, to the bit:
-// training.json (this struct) and optimizer.safetensors (the running means, and the float32 weights of a bfloat16 job).
-// Order of data, dropout and samples are pure functions of seed and step, so no generator's state is among it.
+// A snapshot's content besides the weights, so that a resumed run equals an uninterrupted one to the bit: training.json
+// (this struct) and optimizer.safetensors (the running means, and the float32 weights of a bfloat16 job). Order of
+// data, dropout and samples are pure functions of seed and step, so no generator's state is stored.
 
 #include <cstdint>
 #include <limits>
@@ -18,10 +18,12 @@ inline constexpr const char* kOptimizerName = "optimizer.safetensors";
 
 struct TrainingState {
     std::int64_t step = 0;            ///< updates since the run's begin
-    std::int64_t optimizer_step = 0;  ///< updates that the running means know of: fewer where a fork began anew
+    std::int64_t optimizer_step = 0;  ///< updates in the running means: fewer after a fork that restarted them
     std::int64_t position = 0;        ///< sequences read: the next one's number
     std::int64_t tokens = 0;          ///< seen
     double seconds = 0;               ///< of training, without pauses
+    std::int64_t begin_step = 0;      ///< of this run: the snapshot's step in a fork
+    double begin_seconds = 0;         ///< likewise: minutes count from there
     double peak_rate = 0;             ///< the schedule's, as the job says or a wish set it
     std::int64_t planned_steps = 0;   ///< 0: a job of minutes before its first plan
     double validation = std::numeric_limits<double>::quiet_NaN();  ///< loss at this step

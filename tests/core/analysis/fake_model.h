@@ -94,7 +94,7 @@ public:
         return at::arange(3 * o_.heads * o_.size, at::kFloat).view({3, o_.heads, o_.size}) / 8;
     }
     static constexpr std::int64_t kChunk = 4;
-    /// Of a chunk of a row of the batch.
+    /// One chunk of a row of the batch.
     static std::int8_t type_of(std::int64_t b, std::int64_t head, std::int64_t chunk) {
         return (b + head + chunk) % 3 == 0 ? 0 : 1;
     }
@@ -104,7 +104,7 @@ public:
     }
     static float slope_of(std::int64_t head) { return 0.125F * static_cast<float>(head + 1); }
     static float offset_of(std::int64_t head) { return -1.0F - 0.25F * static_cast<float>(head); }
-    static constexpr double kDeviation = 0.25;  ///< that the linear branch tells
+    static constexpr double kDeviation = 0.25;  ///< that the linear branch announces
 
     std::function<void(std::int64_t layer)> before_layer;  ///< may throw, cancel, or look at the files
     std::vector<std::int64_t> batch_sizes;                 ///< of every forward pass
@@ -163,7 +163,8 @@ private:
         announce(probe, "expert_weight", layer, at::cat({share, 1 - share}, -1));
     }
 
-    /// The linear branch is told and not computed: a causal matrix with signs, the softmax branch's weight 1 / (t + 1).
+    /// The linear branch is announced, not computed: a causal matrix with signs, the softmax branch's weight 1 / (t +
+    /// 1).
     void tell_branches(const at::Tensor& hidden, std::int64_t layer, model::Probe* probe) const {
         const std::int64_t batch = hidden.size(0), length = hidden.size(1), chunks = (length + kChunk - 1) / kChunk;
         at::Tensor types = at::empty({batch, o_.heads, chunks}, at::kChar);

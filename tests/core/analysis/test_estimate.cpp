@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What an analysis is said to take against what it takes.
+// The estimated time of an analysis against its real time.
 #include <catch2/catch.hpp>
 
 #include "core/analysis/estimate.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A run that is followed: what it tells of can be read from the partial file at once.
+// A followed run: announced values can be read from the partial file at once.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -39,7 +39,7 @@ void elsewhere(Body body) {
 
 }  // namespace
 
-TEST_CASE("Whoever follows a run reads each site and loss from the partial file as it is told", "[analysis][follow]") {
+TEST_CASE("A follower reads each site and loss from the partial file when it is announced", "[analysis][follow]") {
     tests::FakeModel model({});
     const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
@@ -85,7 +85,7 @@ TEST_CASE("Whoever follows a run reads each site and loss from the partial file 
     CHECK(folder.names() == std::vector<std::string>{"a.headscope.h5"});
 }
 
-TEST_CASE("A stopped or failed run leaves its partial file where that is wished", "[analysis][follow]") {
+TEST_CASE("A stopped or failed run leaves its partial file on request", "[analysis][follow]") {
     const bool keep = GENERATE(true, false), stops = GENERATE(true, false);
     tests::FakeModel model({});
     const test::TemporaryFolder folder;
@@ -110,7 +110,7 @@ TEST_CASE("A stopped or failed run leaves its partial file where that is wished"
     const auto file = store::AnalysisFile::open(folder / "a.headscope.h5.partial");
     CHECK_FALSE(file->complete());
     CHECK((file->site_done(0, 1) && !file->site_done(0, 2)));
-    // And the next run is not disturbed, whatever it wishes.
+    // The next run is not disturbed, whatever it requests.
     model.before_layer = nullptr;
     run(model, request, folder / "a.headscope.h5");
     CHECK(folder.names() == std::vector<std::string>{"a.headscope.h5", "a.headscope.h5.partial"});

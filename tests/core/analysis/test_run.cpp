@@ -603,7 +603,7 @@ TEST_CASE("Progress grows evenly and ends at its total", "[analysis]") {
     REQUIRE(recorder.last == Approx(recorder.of));
 }
 
-TEST_CASE("Numbers that are none are told by the first place of each kind, and stored", "[analysis][problems]") {
+TEST_CASE("NaN is reported by the first place of each kind, and stored", "[analysis][problems]") {
     const test::TemporaryFolder folder;
     tests::FakeModel good({}), bad({});
     REQUIRE(analyse(good, request_for({9, 9}), folder / "good.h5")->problems().empty());

@@ -72,7 +72,7 @@ TEST_CASE("Files that the system makes up as they are read are refused, not take
     REQUIRE_THROWS_MATCHES(read_small_file("/proc/self/status", 1U << 20U), Error, IsError(ErrorCode::io, "/proc"));
 }
 
-TEST_CASE("A file with holes tells what of it is stored", "[base][input]") {
+TEST_CASE("A file with holes reports its stored size", "[base][input]") {
     const TemporaryFolder folder;
     const InputFile plain(write_file(folder / "a", std::string(100'000, 'x')));
     REQUIRE(plain.stored() >= 100'000);

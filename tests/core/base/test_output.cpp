@@ -92,7 +92,7 @@ TEST_CASE("Two writers of one output do not mix; the last to publish wins", "[ba
     REQUIRE(folder.names() == std::vector<std::string>{"a"});
 }
 
-TEST_CASE("A target that appears while it is checked is no link that leads nowhere", "[base][output]") {
+TEST_CASE("A target that appears while it is checked is no dangling link", "[base][output]") {
     const TemporaryFolder folder;
     const auto target = folder / "x.h5";
     std::atomic<bool> done = false;
@@ -162,7 +162,7 @@ TEST_CASE("Targets that cannot be are refused before anything is made", "[base][
     refused(folder / std::string(300, 'x'), ErrorCode::io, "too long");
     refused(folder / std::string("a\0b", 3), ErrorCode::usage, "NUL");
     fs::create_symlink(folder / "nowhere", folder / "dangling");
-    refused(folder / "dangling", ErrorCode::usage, "leads nowhere");
+    refused(folder / "dangling", ErrorCode::usage, "to a missing file");
     fs::create_symlink(folder / "loop", folder / "loop");
     refused(folder / "loop", ErrorCode::io, "circle");
     fs::create_symlink("/dev/null", folder / "device");
@@ -256,7 +256,7 @@ TEST_CASE("Output folders that cannot be are refused", "[base][output]") {
     };
     refused(folder / "full", ErrorCode::usage, "not empty");
     refused(folder / "file", ErrorCode::usage, "found a regular file");
-    refused(folder / "dangling", ErrorCode::usage, "leads nowhere");
+    refused(folder / "dangling", ErrorCode::usage, "to a missing file");
     refused(folder / "input", ErrorCode::usage, "not an input");
     refused(folder / "none/a", ErrorCode::io, "found nothing there");
     refused("/dev/null", ErrorCode::usage, "character device");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A program beside this one: what it is given, what it says, how it ends, and who hears of it.
+// A child program: its input, its output, its end, and who receives these.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ SpawnOptions shell(const std::string& script) {
     return options;
 }
 
-/// What it wrote, after a good end.
+/// Its output, after a good end.
 std::string said(const SpawnOptions& options) {
     const auto spawned = Spawned::start(options);
     REQUIRE(spawned->wait(20s));
@@ -83,7 +83,7 @@ TEST_CASE("A spawned program's priority, session and file of errors", "[spawned]
     CHECK(spawned->errors().empty());
 }
 
-TEST_CASE("A spawned program can be ended, and a signal to one that has ended meets nobody", "[spawned]") {
+TEST_CASE("A spawned program can be ended, and a later signal reaches no other process", "[spawned]") {
     const auto spawned = Spawned::start(shell("trap '' TERM; echo on; exec sleep 100"));
     while (spawned->output() != "on\n") CHECK_FALSE(spawned->wait(1ms));
     spawned->send_signal(SIGTERM);
@@ -105,7 +105,7 @@ TEST_CASE("A signal that this process ignores reaches a spawned one", "[spawned]
     CHECK(spawned->status() == 128 + SIGUSR1);
 }
 
-TEST_CASE("A program that is not there, and a file that cannot be written, are told at once", "[spawned]") {
+TEST_CASE("A missing program and an unwritable file are reported at once", "[spawned]") {
     const headscope::test::TemporaryFolder folder;
     SpawnOptions options;
     options.program = (folder / "nothing").string();
@@ -123,7 +123,7 @@ TEST_CASE("A program that is not there, and a file that cannot be written, are t
     CHECK_THROWS_AS(Spawned::start(wrong), Error);
 }
 
-TEST_CASE("A program that is begun aside is told of as any other", "[spawned]") {
+TEST_CASE("A program started aside is reported like any other", "[spawned]") {
     std::promise<void> told;
     const auto spawned = Spawned::start_aside(shell("printf wrong >&2; exit 7"), [&] { told.set_value(); });
     REQUIRE(told.get_future().wait_for(20s) == std::future_status::ready);

@@ -38,7 +38,7 @@ bool is_refused(const std::function<void()>& work) {
 
 }  // namespace
 
-TEST_CASE("A thread that the system refuses is an error that says so", "[threads]") {
+TEST_CASE("A thread that the system refuses is an error", "[threads]") {
     CHECK(holds_without_threads([] { return is_refused([] { start_thread([] {}); }); }));
     CHECK(holds_without_threads([] { return is_refused([] { const Worker worker; }); }));
     CHECK(holds_without_threads([] {
@@ -91,7 +91,7 @@ TEST_CASE("A process that leads a session is as nice a group", "[threads]") {
     const auto other = Spawned::start(options);
     CHECK(group_of(leader->process()).ends_with(" nice " + std::to_string(options.nice)));
     CHECK(group_of(::getpid()) == own);
-    // Of a process that is as nice already, as one of a nice window, the group is not yet.
+    // In a process of the same niceness, as of a nice window, the group is not nice yet.
     const int more = std::min(options.nice + 2, 19);
     ::setpriority(PRIO_PROCESS, static_cast<id_t>(leader->process()), more);
     make_nice(leader->process(), more);

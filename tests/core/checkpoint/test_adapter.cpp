@@ -125,7 +125,7 @@ TEST_CASE("Names differ by wrappers around the model", "[checkpoint][adapter]") 
     }
 }
 
-TEST_CASE("Adapters that cannot be applied are told by what is wrong with them", "[checkpoint][adapter]") {
+TEST_CASE("Adapters that cannot be applied are refused by the reason", "[checkpoint][adapter]") {
     const TemporaryFolder folder;
     SECTION("kinds and keys") {
         write_both(folder, kOnA, "", "IA3");
@@ -170,7 +170,7 @@ TEST_CASE("Adapters that cannot be applied are told by what is wrong with them",
     }
 }
 
-TEST_CASE("The head of a classifier is left out, and told", "[checkpoint][adapter]") {
+TEST_CASE("The head of a classifier is left out, with a note", "[checkpoint][adapter]") {
     const TemporaryFolder folder;
     Shapes adapter = kOnA;
     adapter.push_back({"base_model.model.score.weight", {4, 3}});
@@ -178,7 +178,7 @@ TEST_CASE("The head of a classifier is left out, and told", "[checkpoint][adapte
     REQUIRE(open_both(folder)->adapter()->left_out() == std::vector<std::string>{"score.weight"});
 }
 
-TEST_CASE("Adapters are told as adapters, alone and beside a model", "[checkpoint][adapter]") {
+TEST_CASE("Adapters are recognized, alone and next to a model", "[checkpoint][adapter]") {
     const TemporaryFolder folder;
     write_adapter(folder / "lora", kOnA);
     REQUIRE(adapter_alone(folder / "lora"));

@@ -87,7 +87,7 @@ TEST_CASE("A configuration must be strict JSON in a regular file", "[checkpoint]
     }
 }
 
-TEST_CASE("Folders that hold no checkpoint are told what was looked for", "[checkpoint]") {
+TEST_CASE("Errors on folders without a checkpoint list the expected files", "[checkpoint]") {
     const TemporaryFolder folder;
     refused(folder.path(), ErrorCode::format,
             "model.safetensors, pytorch_model.bin or an index of their shards in this folder; found neither");
@@ -152,7 +152,7 @@ TEST_CASE("Shards open through their index, as a folder and as a file", "[checkp
     }
 }
 
-TEST_CASE("A tensor that a shard holds beyond its index is read and told", "[checkpoint][shards]") {
+TEST_CASE("A tensor beyond a shard's index is read, with a note", "[checkpoint][shards]") {
     const TemporaryFolder folder;
     write_shards(folder, R"({"a":"s1.safetensors"})");
     write_file(
@@ -190,7 +190,7 @@ TEST_CASE("Shard names never leave the index's folder", "[checkpoint][shards]") 
 
 TEST_CASE("Shards that are missing, contradict the index or are no files are refused", "[checkpoint][shards]") {
     const TemporaryFolder folder;
-    SECTION("missing, all told at once") {
+    SECTION("missing, all reported at once") {
         write_shards(folder, R"({"a":"x1","b":"s2.safetensors","c":"x2"})");
         refused(folder.path(), ErrorCode::io, R"(all of its 3 shards as regular files beside it; found no "x1", "x2")");
     }

@@ -65,7 +65,7 @@ TEST_CASE("What torch.save writes is read as PyTorch reads it", "[checkpoint][py
     REQUIRE(found->fingerprint() == sha256_hex(sha256_hex(read_file(golden / (name + ".pt"))) + "\n"));
 }
 
-TEST_CASE("What else a PyTorch file holds is told, not read", "[checkpoint][pytorch]") {
+TEST_CASE("Other content of a PyTorch file is noted, not read", "[checkpoint][pytorch]") {
     const auto beside = Checkpoint::open(golden / "protocol4.pt");
     REQUIRE(any_note(*beside, R"(the weights lie under "model_state_dict"; beside them, and not read: "epoch")"));
     REQUIRE(any_note(*beside, "\"module.\" was taken off every name"));
@@ -92,7 +92,7 @@ TEST_CASE("Tensors of kinds that are not read are named when they are asked for"
     REQUIRE_THROWS_MATCHES(checkpoint->tensor(name), Error, IsError(ErrorCode::unsupported, std::string(name)));
 }
 
-TEST_CASE("Files that PyTorch wrote and that hold no state dictionary are told apart", "[checkpoint][pytorch]") {
+TEST_CASE("PyTorch's files without a state dictionary are distinguished", "[checkpoint][pytorch]") {
     const auto [name, code, part] = GENERATE(table<const char*, ErrorCode, const char*>({
         {"legacy_module", ErrorCode::unsupported, "torch.nn.modules.container.Sequential: if that is a whole model"},
         {"script", ErrorCode::unsupported, "TorchScript"},
@@ -162,7 +162,7 @@ TEST_CASE("A PyTorch file opens in a folder, single and sharded, under every usu
     }
 }
 
-TEST_CASE("Shards that hold a tensor elsewhere than the index says are told where", "[checkpoint][pytorch][shards]") {
+TEST_CASE("A tensor in another shard than the index says is reported with its shard", "[checkpoint][pytorch][shards]") {
     const TemporaryFolder folder;
     write_file(folder / "1.bin", pytorch_bytes(PickleText().raw("}").plain_entry("a").end()));
     write_file(folder / "2.bin", pytorch_bytes(PickleText().raw("}").plain_entry("b").plain_entry("c").end()));
@@ -173,7 +173,7 @@ TEST_CASE("Shards that hold a tensor elsewhere than the index says are told wher
     refused(R"({"a":"1.bin","b":"1.bin","c":"2.bin"})", ErrorCode::mismatch, R"(found no "b"; "b" lies in "2.bin")");
     refused(R"({"a":"1.bin","b":"2.bin","c":"3.bin","d":"4.bin"})", ErrorCode::io, R"(found no "3.bin", "4.bin")");
     refused(R"({"a":"1.bin","b":"2.bin","c":"2.bin","d":"2.bin"})", ErrorCode::mismatch, R"(found no "d")");
-    // What lies beyond the index is read, as transformers does.
+    // Tensors beyond the index are read, as in transformers.
     write_file(folder / "pytorch_model.bin.index.json", R"({"weight_map":{"a":"1.bin","b":"2.bin"}})");
     REQUIRE(Checkpoint::open(folder.path())->tensors().count("c") == 1);
 }

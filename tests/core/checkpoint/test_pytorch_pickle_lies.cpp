@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Storages, tensors and sizes that lie; and pickles that nobody wrote.
+// Storages, tensors and sizes that lie; and pickles of no known writer.
 #include <random>
 
 #include "tests/core/checkpoint/pickle_files.h"

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What is found in a folder with these tensors and this configuration; empty: nothing special.
+/// Finding in a folder with these tensors and this configuration; empty: nothing special.
 std::string found_in(const Shapes& tensors, const std::string& config = "") {
     const TemporaryFolder folder;
     write_file(folder / "model.safetensors", counting_safetensors(tensors));
@@ -29,7 +29,7 @@ bool has(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("Quantised weights are told by the configuration", "[checkpoint][special]") {
+TEST_CASE("Quantized weights are recognized by the configuration", "[checkpoint][special]") {
     const auto found = [](const std::string& key, const std::string& value) {
         return found_in({{"a", {1}}}, R"({"model_type": "llama", ")" + key + "\": " + value + "}");
     };
@@ -50,7 +50,7 @@ TEST_CASE("Quantised weights are told by the configuration", "[checkpoint][speci
     CHECK(found(key, R"({"quant_method": "mxfp4"})").empty());
 }
 
-TEST_CASE("Quantised weights are told by their tensors", "[checkpoint][special]") {
+TEST_CASE("Quantized weights are recognized by their tensors", "[checkpoint][special]") {
     CHECK(has(found_in({{"l.qweight", {1}}, {"l.qzeros", {1}}, {"l.scales", {1}}}), "AWQ or GPTQ"));
     CHECK(has(found_in({{"l.g_idx", {1}}, {"l.qweight", {1}}, {"l.qzeros", {1}}}), "GPTQ"));
     CHECK(has(found_in({{"l.weight", {1}}, {"l.weight.absmax", {1}}, {"l.weight.quant_map", {1}}}),
@@ -66,7 +66,7 @@ TEST_CASE("Quantised weights are told by their tensors", "[checkpoint][special]"
     CHECK(special_weights(*Checkpoint::open(folder.path()))->found == "found a quantised model: fp8 (F8_E4M3)");
 }
 
-TEST_CASE("Adapters in weights, and nanoGPT's, are told by their names", "[checkpoint][special]") {
+TEST_CASE("Adapters in weights, and nanoGPT's, are recognized by their names", "[checkpoint][special]") {
     CHECK(has(
         found_in({{"base_model.model.q.base_layer.weight", {1}}, {"base_model.model.q.lora_A.default.weight", {1}}}),
         "saved with an adapter around its layers"));

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kBins = 16;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// What numpy's min, max, mean, std, linalg.norm, histogram and count functions give, the plain way.
+/// numpy's min, max, mean, std, linalg.norm, histogram and count functions, written plainly.
 TensorSummary expected(const std::vector<double>& values) {
     TensorSummary all;
     all.elements = std::ssize(values);

@@ -122,7 +122,7 @@ TEST_CASE("Mixers with a state execute, hold and have what their formulas say", 
         options.length = kTokens;
         const auto here = cost::measure_mixer(config.dump(), mixer, 2, options).layers.back();
         const auto formula = [&] { return cost::evaluate(cost::mixer_cost(mixer), setting); };
-        // What is no mixer of a layer: embedding and head, the last norm; W^O, two norms, the feed-forward.
+        // Besides a layer's mixer: embedding and head, the last norm; W^O, two norms, the feed-forward.
         const std::int64_t others =
             2 * config["vocab_size"].get<std::int64_t>() * kHidden + kHidden +
             2 * (kHidden * kHeads * 32 + 2 * kHidden + 3 * kHidden * config["intermediate_size"].get<std::int64_t>());
@@ -136,7 +136,7 @@ TEST_CASE("Mixers with a state execute, hold and have what their formulas say", 
             CHECK(then.cache_bytes == formula().cache);
             continue;
         }
-        // What its softmax heads read is up to the types that chunks got, and masked pairs are left out.
+        // Work of its softmax heads depends on the types of chunks; masked pairs are left out.
         setting.softmax_share = 0;
         const double least = formula().cache;
         setting.softmax_share = 1;

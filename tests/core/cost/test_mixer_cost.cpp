@@ -44,7 +44,7 @@ const std::map<std::string, Printed>& printed() {
         {"rnd_emb_qk", fixed},
         {"fixed_seq_qk", fixed},
         {"static_emb_qk", standard},
-        // Of the third paper, which are it with one thing otherwise.
+        // The third paper's mixers that differ from it in one thing.
         {"sigmoid", standard},
         {"alibi", standard},
         {"sink_logits", standard}};

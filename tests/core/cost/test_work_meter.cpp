@@ -98,7 +98,7 @@ TEST_CASE("Memory of tensors is followed from where the meter began", "[cost]") 
     CHECK_THROWS_AS(cost::WorkMeter(), kernels::Error);
 }
 
-TEST_CASE("The peak can be taken anew", "[cost]") {
+TEST_CASE("The peak can be reset", "[cost]") {
     cost::WorkMeter meter;
     at::empty({1000}, at::kFloat);
     CHECK(meter.peak_bytes() == 4000);

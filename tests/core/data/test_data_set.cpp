@@ -53,6 +53,31 @@ TEST_CASE("text becomes bytes with an end of text behind each document", "[data]
     CHECK(again->decode(std::vector<std::int32_t>{97, 0xC3, 0xA9, 256}, true) == "a\xC3\xA9");
 }
 
+TEST_CASE("Lines and arrays of .json files are the data of .jsonl files", "[data][json]") {
+    Corpus corpus;
+    std::string lines, array = "[";
+    for (int i = 0; i < 200; ++i) {
+        const std::string object = "{\"text\": \"document " + std::to_string(i) + "\"}";
+        lines += object + "\n";
+        array += (i > 0 ? ",\n" : "") + object;
+    }
+    corpus.write("a.jsonl", lines);
+    corpus.write("b.json", lines);
+    corpus.write("c.json", array + "]");
+    const auto usual = corpus.prepare(settings_of({"a.jsonl"}));
+    CHECK(usual->summary().documents == 200);
+    for (const char* name : {"b.json", "c.json"}) {
+        INFO(name);
+        const auto set = corpus.prepare(settings_of({name}));
+        CHECK(set->summary().documents == 200);
+        CHECK(text_of(*set, Split::training) == text_of(*usual, Split::training));
+        CHECK(set->hash() == usual->hash());
+    }
+    corpus.write("d.json", "In the beginning\n");
+    CHECK_THROWS_MATCHES(corpus.prepare(settings_of({"d.json"})), Error,
+                         IsError(ErrorCode::format, "d.json] expected"));
+}
+
 TEST_CASE("a share or files are held out, and files that are held out are not trained on", "[data]") {
     Corpus corpus;
     corpus.write("a.txt", "abcdefghi");

@@ -87,7 +87,7 @@ TEST_CASE("copy says the same symbols once more behind the separator", "[data]")
     }
 }
 
-TEST_CASE("induction counts exactly what an earlier occurrence tells", "[data]") {
+TEST_CASE("induction counts exactly the tokens that an earlier occurrence determines", "[data]") {
     std::set<std::size_t> periods;
     for (const Sequence& s : sequences("induction", {{"symbols", 20}, {"shortest", 3}}, 40)) {
         std::map<std::int64_t, std::int64_t> follows;
@@ -200,7 +200,7 @@ TEST_CASE("RULER's tasks are bytes whose answer counts, up to the end of the tex
             REQUIRE(answer.size() > 2);
             CHECK(answer[0] == ' ');
             CHECK(text.ends_with(answer));
-            // What is said was shown.
+            // Every answer was shown before.
             std::istringstream words(answer);
             for (std::string word; words >> word;) {
                 if (word.ends_with(',')) word.pop_back();

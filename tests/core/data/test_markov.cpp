@@ -63,7 +63,7 @@ TEST_CASE("the stationary distribution stays as it is", "[data]") {
     CHECK(sum == Approx(1.0).epsilon(1e-13));
 }
 
-TEST_CASE("Markov text has the entropies that are told, at every place", "[data]") {
+TEST_CASE("Markov text has the reported entropies at every place", "[data]") {
     const auto generator = data::make_generator({"markov", {{"symbols", 4}, {"order", 2}, {"table", 5}}}, 20);
     CHECK(generator.pieces == std::vector<std::string>{"a", "b", "c", "d"});
     const MarkovChain chain(4, 2, 1.5, 5);

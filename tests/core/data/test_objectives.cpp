@@ -110,7 +110,7 @@ TEST_CASE("Corruption follows from seed and index, not from what was read before
         return std::count(batch.ids.begin(), batch.ids.end(), 261);
     };
     CHECK(count(0) != count(epoch));
-    // What is held out is spoilt alike, whatever the seed.
+    // Held-out data is corrupted alike for every seed.
     CHECK(set->source(Split::validation, 5)->read(0, 4).ids == set->source(Split::validation, 6)->read(0, 4).ids);
     // Another objective reads the same token file in another way.
     settings.objective.mask = 0.25;
@@ -381,7 +381,7 @@ TEST_CASE("Columns of GLUE and SuperGLUE are found by their names", "[data][obje
         std::string all;
         const auto path = corpus.write("a.jsonl", line + "\n");
         data::read_items(
-            InputFile(path), objective,
+            InputFile(path), data::SourceKind::json_lines, objective,
             [&](const data::TextItem& item) { all += item.text + (item.has_other ? "|" + item.other : ""); },
             [](std::uint64_t) {});
         return all;

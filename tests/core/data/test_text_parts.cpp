@@ -77,7 +77,7 @@ TEST_CASE("parts give byte-level tokenizers the same tokens as the whole text", 
     CHECK(encoder.ids == with->encode(text, false).ids);
 }
 
-TEST_CASE("a text file loses its byte order mark, and bytes that are no UTF-8 are told by their place", "[data]") {
+TEST_CASE("a text file loses its byte order mark, and invalid UTF-8 is reported by its place", "[data]") {
     TemporaryFolder folder;
     const auto read = [&](const std::string& bytes) {
         return collected(write_file(folder / "a.txt", bytes), data::SourceKind::text).documents.at(0);

@@ -16,7 +16,7 @@ namespace headscope::test {
 
 class ScriptedModel final : public model::Model {
 public:
-    /// logits [V, V] float32: row i is said behind token i.
+    /// logits [V, V] float32: row i follows token i.
     explicit ScriptedModel(at::Tensor logits, std::int64_t max_positions = 0) : logits_(std::move(logits)) {
         config_.family = "scripted";
         config_.vocabulary = logits_.size(0);

@@ -196,7 +196,7 @@ TEST_CASE("Parquet is refused with the line that turns it into JSON lines", "[ev
     CHECK(evaluation::read_items(folder.path(), task("piqa"), {}).items.size() == 1);
 }
 
-TEST_CASE("Files are told with their hashes, items with their places, and a limit is kept", "[evaluation][harness]") {
+TEST_CASE("Files are listed with their hashes, items with their places, and a limit is kept", "[evaluation][harness]") {
     const auto data = golden_folder / "data";
     ItemsOptions options = shots(1);
     options.limit = 2;
@@ -217,7 +217,7 @@ TEST_CASE("Files are told with their hashes, items with their places, and a limi
     CHECK_THROWS_AS(evaluation::read_items(data, task("boolq"), {}, &cancellation), Stopped);
 }
 
-TEST_CASE("What is wrong with a record is told with its line and column", "[evaluation][harness]") {
+TEST_CASE("A bad record is refused with its line and column", "[evaluation][harness]") {
     struct Case {
         std::string task;
         Json changes;

@@ -70,7 +70,7 @@ Asked last_words(const nlohmann::json& wanted) {
     return asked;
 }
 
-/// Sums of so many terms, in any order; null: there is none.
+/// Error bound of a sum of `terms` terms in any order; null: none.
 void check_close(double found, const nlohmann::json& wanted, std::int64_t terms) {
     if (wanted.is_null()) {
         CHECK(std::isnan(found));
@@ -212,6 +212,42 @@ TEST_CASE("Baselines are who guesses and who always says the most frequent answe
     CHECK(asked.values()[0].error == Approx(values[1].error));
     CHECK(std::isnan(evaluation::baselines_of(task, {items.data(), 1})[0].error));
     CHECK(evaluation::baselines_of(task_of(HarnessKind::last_word, {"perplexity", "acc"}), items).empty());
+}
+
+TEST_CASE("A guesser gives each token of the vocabulary one probability", "[evaluation]") {
+    // By hand: words of 1, 2 and 1 tokens, a vocabulary of 10; two of the three words are the same.
+    Asked words{task_of(HarnessKind::last_word, {"perplexity", "acc"}), {}, {}};
+    for (const auto& [word, tokens] : {std::pair{" a", 1}, {" b", 2}, {" a", 1}}) {
+        HarnessItem item;
+        item.requests.push_back({"Q", word});
+        add(words, item, {-3.0});
+        words.scores.back().requests.front().each.resize(static_cast<std::size_t>(tokens));
+    }
+    const auto values = evaluation::guesses_of(words.task, words.items, words.scores, 10);
+    REQUIRE(values.size() == 3);
+    CHECK(values[0].metric == "chance");
+    CHECK(values[0].value == Approx((0.1 + 0.01 + 0.1) / 3));
+    CHECK(values[1].metric == "majority");
+    CHECK(values[1].value == Approx(2 / 3.0));
+    CHECK(values[2].metric == "chance_perplexity");
+    CHECK(values[2].value == Approx(std::pow(10, 4 / 3.0)));
+
+    // Two pages: 6 tokens, 4 words, 20 bytes in all.
+    Asked pages{task_of(HarnessKind::page, {"word_perplexity", "byte_perplexity", "bits_per_byte"}), {}, {}};
+    for (const auto& [tokens, count, bytes] : {std::tuple{4, 3, 12}, {2, 1, 8}}) {
+        HarnessItem item;
+        item.words = count;
+        item.bytes = bytes;
+        add(pages, item, {-3.0});
+        pages.scores.back().requests.front().each.resize(static_cast<std::size_t>(tokens));
+    }
+    const auto of_pages = evaluation::guesses_of(pages.task, pages.items, pages.scores, 10);
+    REQUIRE(of_pages.size() == 3);
+    CHECK(of_pages[0].metric == "chance_word_perplexity");
+    CHECK(of_pages[0].value == Approx(std::pow(10, 6 / 4.0)));
+    CHECK(of_pages[1].value == Approx(std::pow(10, 6 / 20.0)));
+    CHECK(of_pages[2].value == Approx(6 / 20.0 * std::log2(10)));
+    CHECK(evaluation::guesses_of(task_of(HarnessKind::choices, {"acc"}), pages.items, pages.scores, 10).empty());
 }
 
 TEST_CASE("Of no items there is no value", "[evaluation]") {

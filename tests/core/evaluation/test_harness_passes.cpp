@@ -48,7 +48,7 @@ std::size_t groups(const PassPlan& plan) {
     return sum;
 }
 
-/// What must hold of any plan.
+/// Invariants of any plan.
 void check_plan(const std::vector<HarnessRequest>& requests, const PassRules& rules) {
     const PassPlan plan = plan_passes(requests, rules);
     std::vector<int> answered(requests.size()), read(plan.readings.size());

@@ -32,7 +32,7 @@ test::ScriptedModel spelling() {
     return test::ScriptedModel(logits);
 }
 
-/// Log-likelihood of so many likely tokens and so many others.
+/// Log-likelihood of a number of likely tokens and a number of others.
 double sum_of(int likely, int others) {
     const double normaliser = std::log(256 + std::exp(kPeak));
     return likely * (kPeak - normaliser) - others * normaliser;
@@ -102,7 +102,7 @@ TEST_CASE("Choices and last words are scored together, judged, and handed out in
         rows_of_items.push_back(evaluated_item(answered, 4, *wish.said.tokenizer));
     };
     NoProgress progress;
-    const auto rows = run_tasks(model, wish, nullptr, 4, progress);
+    const auto rows = run_tasks(model, wish, {}, 4, progress);
     CHECK(row_of(rows, "arc_easy", "acc").value == 0.5);  // " b" has the fewest tokens to lose on
     CHECK(row_of(rows, "arc_easy", "acc").count == 2);
     CHECK(row_of(rows, "arc_easy", "acc").length == 64);
@@ -162,7 +162,7 @@ TEST_CASE("A page is one item, whatever its windows", "[evaluation][harness]") {
         texts.push_back(json::parse(evaluated_item(answered, 0, *wish.said.tokenizer).texts));
     };
     NoProgress progress;
-    const auto rows = run_tasks(model, wish, nullptr, 0, progress);
+    const auto rows = run_tasks(model, wish, {}, 0, progress);
     REQUIRE(lines.size() == 1);
     CHECK(lines[0].at("tokens") == json({11}));
     CHECK(lines[0].at("loglikelihood").at(0).get<double>() == Approx(sum_of(11, 0)).margin(kClose));
@@ -200,7 +200,7 @@ TEST_CASE("Said answers are right if they contain one of several, and are read b
         items.push_back(evaluated_item(answered, 0, *wish.said.tokenizer));
     };
     NoProgress progress;
-    const auto rows = run_tasks(model, wish, nullptr, 0, progress);
+    const auto rows = run_tasks(model, wish, {}, 0, progress);
     CHECK(model.longest == 64 - 48);
     CHECK(row_of(rows, "fda", "contains").value == 0.5);
     CHECK(row_of(rows, "fda", "contains").error == Approx(0.5));  // of 1 and 0
@@ -238,8 +238,7 @@ TEST_CASE("Tasks on data sets: options, sets, and what cannot be", "[evaluation]
     NoProgress progress;
     Request wish;
     wish.tasks = {"arc_easy"};
-    CHECK_THROWS_MATCHES(run_tasks(model, wish, nullptr, 0, progress), Error,
-                         test::IsError(ErrorCode::usage, "--data"));
+    CHECK_THROWS_MATCHES(run_tasks(model, wish, {}, 0, progress), Error, test::IsError(ErrorCode::usage, "--data"));
 
     wish = request_of({items_of("arc_easy", {choice("Question", {"bc", "b"}, 0)})});
     CHECK_NOTHROW(encode_items(wish.harness, wish.said, 10, nullptr));
@@ -256,5 +255,5 @@ TEST_CASE("A model whose logits are no numbers is refused with the item", "[eval
     test::ScriptedModel model(at::zeros({257, 257}).fill_(std::nan("")));
     auto wish = request_of({items_of("arc_easy", {choice("Q", {"bc", "b"}, 0)})});
     NoProgress progress;
-    CHECK_THROWS_MATCHES(run_tasks(model, wish, nullptr, 0, progress), Error, test::IsError(ErrorCode::limit));
+    CHECK_THROWS_MATCHES(run_tasks(model, wish, {}, 0, progress), Error, test::IsError(ErrorCode::limit));
 }

@@ -162,7 +162,7 @@ TEST_CASE("Contexts of the requests above are really read ahead", "[evaluation]"
     CHECK(ahead == 4);
 }
 
-TEST_CASE("Equal options are scored once and alike, and what is said is greedy", "[evaluation]") {
+TEST_CASE("Equal options are scored once and alike, and answers are greedy", "[evaluation]") {
     test::ScriptedModel model(counting());
     const std::vector<HarnessRequest> requests = {
         {{1, 2, 3, 4}, {}, 2}, {{1, 2, 3, 7}, {}, 2}, {{1, 2, 3, 4}, {}, 2}, {{1, 2, 3, 4}, {}, 3}};

@@ -34,8 +34,14 @@ TEST_CASE("What a run held out is scored behind the token before it, and cut at 
     const auto path = corpus.write("a.txt", text);
     NoProgress progress;
     const Cancellation cancellation;
-    const auto documents = evaluation::held_out_part(job_on(path), corpus.folder / "run", progress, cancellation);
-    REQUIRE(documents != nullptr);
+    const auto text = evaluation::held_out_part(job_on(path), corpus.folder / "run", progress, cancellation);
+    REQUIRE(text);
+    CHECK(text->name == "held-out part of a.txt");
+    // Another share of the same file is another text, whatever their names.
+    auto more = job_on(path);
+    more.data.validation = 0.6;
+    CHECK(evaluation::held_out_part(more, corpus.folder / "run", progress, cancellation)->sha256 != text->sha256);
+    const auto& documents = text->documents;
     // 257 ids; all the same logits: each token costs log 257.
     test::ScriptedModel model(at::zeros({257, 257}));
     evaluation::TextOptions options;
@@ -60,10 +66,10 @@ TEST_CASE("A job of a generator, or without a part held out, has no text to scor
     const Cancellation cancellation;
     training::JobFile job;
     job.data.generator = data::GeneratorSettings{"copy", {}};
-    CHECK(evaluation::held_out_part(job, corpus.folder / "run", progress, cancellation) == nullptr);
+    CHECK_FALSE(evaluation::held_out_part(job, corpus.folder / "run", progress, cancellation));
     auto without = job_on(corpus.write("a.txt", std::string(400, 'x')));
     without.data.validation = 0;
-    CHECK(evaluation::held_out_part(without, corpus.folder / "run", progress, cancellation) == nullptr);
+    CHECK_FALSE(evaluation::held_out_part(without, corpus.folder / "run", progress, cancellation));
 }
 
 TEST_CASE("A job's fixed token has the id that it says, or that of the checkpoint's tokenizer", "[evaluation]") {
@@ -91,24 +97,24 @@ TEST_CASE("Generated tasks are scored with their own targets at any length", "[e
     request.generator_options["copy"] = {{"symbols", 16}};
     request.generator_options["induction"] = {{"symbols", 16}};
     NoProgress progress;
-    const auto rows = evaluation::run_tasks(model, request, nullptr, 3, progress);
+    const auto rows = evaluation::run_tasks(model, request, {}, 3, progress);
     REQUIRE(rows.size() == 8);
     for (const auto& row : rows) {
         CHECK(row.model == 3);
         CHECK(row.count > 0);
         if (row.metric == "accuracy") CHECK(row.value < 0.5);
     }
-    const auto again = evaluation::run_tasks(model, request, nullptr, 3, progress);
+    const auto again = evaluation::run_tasks(model, request, {}, 3, progress);
     for (std::size_t i = 0; i < rows.size(); ++i) CHECK(again[i].value == rows[i].value);
     request.seed = 2;
-    CHECK(evaluation::run_tasks(model, request, nullptr, 3, progress)[1].value != rows[1].value);
+    CHECK(evaluation::run_tasks(model, request, {}, 3, progress)[1].value != rows[1].value);
     request.tasks = {"perplexity"};
-    CHECK_THROWS_AS(evaluation::run_tasks(model, request, nullptr, 3, progress), Error);
+    CHECK_THROWS_AS(evaluation::run_tasks(model, request, {}, 3, progress), Error);
     request.tasks = {"mqar"};  // 8192 ids by default
-    CHECK_THROWS_AS(evaluation::run_tasks(model, request, nullptr, 3, progress), Error);
+    CHECK_THROWS_AS(evaluation::run_tasks(model, request, {}, 3, progress), Error);
 }
 
-TEST_CASE("A model whose numbers are not finite is told, not scored", "[evaluation]") {
+TEST_CASE("A model with non-finite numbers is reported, not scored", "[evaluation]") {
     test::ScriptedModel model(at::zeros({64, 64}).fill_(std::numeric_limits<double>::quiet_NaN()));
     evaluation::Request request;
     request.tasks = {"copy"};
@@ -116,7 +122,7 @@ TEST_CASE("A model whose numbers are not finite is told, not scored", "[evaluati
     request.sequences = 4;
     request.generator_options["copy"] = {{"symbols", 16}};
     NoProgress progress;
-    CHECK_THROWS_MATCHES(evaluation::run_tasks(model, request, nullptr, 0, progress), Error,
+    CHECK_THROWS_MATCHES(evaluation::run_tasks(model, request, {}, 0, progress), Error,
                          test::IsError(ErrorCode::limit, "copy at 16"));
 }
 

@@ -72,7 +72,8 @@ TEST_CASE("Spoilt texts are scored by seed and number, whatever the batches are"
         << "In the beginning God created the heaven and the earth. And the earth was without "
            "form, and void; and darkness was upon the face of the deep.";
     const LabelledWork work = work_of_bytes();
-    const auto documents = evaluation::documents_of({(folder / "a.txt").string()}, work.tokenizer.tokenizer);
+    const auto documents =
+        evaluation::file_documents({{folder / "a.txt", data::SourceKind::text}}, work.tokenizer.tokenizer, "a.txt");
     const std::pair<const char*, json> cases[] = {
         {"masked", {{"head", {{"kind", "masked_language"}}}}},
         {"shuffle_random", {{"head", {{"kind", "token_classes"}, {"classes", 3}}}}},

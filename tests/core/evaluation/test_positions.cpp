@@ -21,13 +21,21 @@ test::ScriptedModel repeating() {
     return test::ScriptedModel(logits);
 }
 
-std::unique_ptr<evaluation::Documents> texts(const test::TemporaryFolder& folder,
-                                             const std::vector<std::string>& contents) {
+std::unique_ptr<evaluation::Documents> documents_of(const test::TemporaryFolder& folder,
+                                                    const std::vector<std::string>& contents) {
     std::vector<data::SourceFile> sources;
     for (std::size_t i = 0; i < contents.size(); ++i)
         sources.push_back(
             {test::write_file(folder / (std::to_string(i) + ".txt"), contents[i]), data::SourceKind::text});
     return evaluation::file_documents(sources, tokenizer::Tokenizer::bytes(), "texts");
+}
+
+/// One text of those files.
+std::vector<evaluation::NamedText> texts(const test::TemporaryFolder& folder,
+                                         const std::vector<std::string>& contents) {
+    std::vector<evaluation::NamedText> all;
+    all.push_back({"words", "digest", documents_of(folder, contents)});
+    return all;
 }
 
 evaluation::Request request(std::int64_t length, double bucket) {
@@ -43,7 +51,7 @@ evaluation::Request request(std::int64_t length, double bucket) {
 TEST_CASE("Perplexity by position: blocks of joined text, each from its first token", "[evaluation]") {
     const test::TemporaryFolder folder;
     // Blocks aabb and abbb; the last two bytes are no block.
-    const auto documents = texts(folder, {"aabba", "bbbxx"});
+    const auto documents = documents_of(folder, {"aabba", "bbbxx"});
     const double same = -std::log(kSame), other = -std::log(kOther);
     for (const std::int64_t batch : {1, 1000}) {
         auto model = repeating();
@@ -52,7 +60,7 @@ TEST_CASE("Perplexity by position: blocks of joined text, each from its first to
         options.bucket = 2;
         options.score.batch_tokens = batch;
         const auto buckets = evaluation::score_positions(model, *documents, options);
-        CHECK(model.longest == 3);  // the last token of a block is said, not read
+        CHECK(model.longest == 3);  // the last token of a block is predicted, not read
         CHECK(model.passes == (batch == 1 ? 2 : 1));
         REQUIRE(buckets.size() == 2);
         CHECK(buckets[0].last == 2);
@@ -68,7 +76,7 @@ TEST_CASE("Perplexity by position: blocks of joined text, each from its first to
 
 TEST_CASE("The last bucket ends with the block, and one of the first position alone is none", "[evaluation]") {
     const test::TemporaryFolder folder;
-    const auto documents = texts(folder, {"aaaaaaa"});
+    const auto documents = documents_of(folder, {"aaaaaaa"});
     auto model = repeating();
     evaluation::PositionOptions options;
     options.length = 7;
@@ -94,20 +102,22 @@ TEST_CASE("Rows of perplexity by position are those of its buckets", "[evaluatio
     auto model = repeating();
     NoProgress progress;
     const double same = -std::log(kSame), other = -std::log(kOther);
-    const auto rows = evaluation::run_tasks(model, request(4, 2), documents.get(), 1, progress);
+    const auto rows = evaluation::run_tasks(model, request(4, 2), documents, 1, progress);
     REQUIRE(rows.size() == 2);
     CHECK(rows[1].model == 1);
     CHECK(rows[1].task == "position_perplexity");
     CHECK(rows[1].metric == "token_perplexity");
     CHECK(rows[1].length == 4);
     CHECK(rows[1].count == 4);
+    CHECK(rows[1].text == "words");
+    CHECK(rows[1].data_sha256 == "digest");
     const double perplexity = std::exp((3 * same + other) / 4);
     CHECK(rows[1].value == Approx(perplexity).epsilon(1e-6));
     CHECK(rows[1].error == Approx(perplexity * (other - same) / 4).epsilon(1e-6));
-    // A 32nd of the block if nothing is said.
+    // Default: a 32nd of the block.
     auto usual = request(4, 1);
     usual.generator_options.clear();
-    CHECK(evaluation::run_tasks(model, usual, documents.get(), 1, progress).size() == 3);
+    CHECK(evaluation::run_tasks(model, usual, documents, 1, progress).size() == 3);
 }
 
 TEST_CASE("Perplexity by position refuses lengths and buckets that cannot be", "[evaluation]") {
@@ -116,7 +126,7 @@ TEST_CASE("Perplexity by position refuses lengths and buckets that cannot be", "
     auto model = repeating();
     NoProgress progress;
     const auto refused = [&](const evaluation::Request& wrong, const std::string& part) {
-        CHECK_THROWS_MATCHES(evaluation::run_tasks(model, wrong, documents.get(), 0, progress), Error,
+        CHECK_THROWS_MATCHES(evaluation::run_tasks(model, wrong, documents, 0, progress), Error,
                              test::IsError(ErrorCode::usage, part));
     };
     auto two = request(4, 2);

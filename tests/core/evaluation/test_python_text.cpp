@@ -68,7 +68,7 @@ TEST_CASE("A capital sigma is final behind a letter and before none", "[evaluati
         if (run + 1 < runs.size() && runs[run + 1][0].get<char32_t>() <= c) ++run;
         const int kind = runs[run][1].get<int>();
         ++seen[kind];
-        // What CPython's Unicode does not know yet; a mark that became one of another kind.
+        // Characters newer than CPython's Unicode; a mark of a changed category.
         if (kind == 0 || c == 0x1171E) return;
         const std::string text = tokenizer::to_utf8(c);
         const bool alone = evaluation::lowered(text + "\u03a3").ends_with(final);
@@ -114,7 +114,7 @@ TEST_CASE("A text is found letter case aside as by re.IGNORECASE", "[evaluation]
         CHECK(evaluation::contains_any_case(wanted[0].get<std::string>(), wanted[1].get<std::string>()) ==
               wanted[2].get<bool>());
     }
-    // Of every class: each member finds each, and none is found outside.
+    // For every class: each member finds each, and none is found outside.
     const auto classes = golden()["ignore_case"].get<std::vector<std::string>>();
     REQUIRE(classes.size() > 1000);
     std::vector<std::string> wrong;

@@ -42,7 +42,7 @@ const data::RulerTask& task(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("An answer is said until the end, cut to what the model may read, and scored", "[evaluation]") {
+TEST_CASE("An answer is generated to its end, cut to the model's length, and scored", "[evaluation]") {
     auto model = counting();
     auto wish = request({"niah_single_1"});
     CHECK(evaluation::said_answer(model, wish.said, "The number is", 128, 0, {}) == " 1234567");
@@ -62,7 +62,7 @@ TEST_CASE("An answer is said until the end, cut to what the model may read, and 
         lines.push_back(evaluation::item_line(answered, 2, true));
     };
     NoProgress progress;
-    const auto rows = evaluation::run_tasks(model, wish, nullptr, 2, progress);
+    const auto rows = evaluation::run_tasks(model, wish, {}, 2, progress);
     CHECK(lines ==
           std::vector<std::string>{R"({"model":2,"task":"niah_single_1","item":0,"length":64,"prompt":"It is",)"
                                    R"("generated":" 1234567","score":0.5})"
@@ -97,7 +97,7 @@ TEST_CASE("ruler_retrieval is the eight and their mean, each once", "[evaluation
         tasks.insert(name);
     };
     NoProgress progress;
-    const auto rows = evaluation::run_tasks(model, wish, nullptr, 0, progress);
+    const auto rows = evaluation::run_tasks(model, wish, {}, 0, progress);
     REQUIRE(rows.size() == 9);
     CHECK(items.size() == 8 * 3);
     CHECK(tasks.size() == 8);
@@ -108,12 +108,12 @@ TEST_CASE("ruler_retrieval is the eight and their mean, each once", "[evaluation
     CHECK(rows[8].task == "ruler_retrieval");
     CHECK(rows[8].count == 24);
     CHECK(rows[8].value == 0);
-    // Nobody's chance: the answer counts up.
+    // No chance involved: the answer counts up.
     for (const auto& row : rows) CHECK(row.length == 1500);
     wish.seed = 2;
     const auto before = items.front().input;
     items.clear();
-    evaluation::run_tasks(model, wish, nullptr, 0, progress);
+    evaluation::run_tasks(model, wish, {}, 0, progress);
     CHECK(items.front().input != before);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("Items that were dumped are read back as they were asked", "[evaluatio
     }
 }
 
-TEST_CASE("NVIDIA's columns are read, and what is wrong with a file is told with its line", "[evaluation]") {
+TEST_CASE("NVIDIA's columns are read, and a bad file is refused with its line", "[evaluation]") {
     const test::TemporaryFolder folder;
     std::filesystem::create_directory(folder / "niah_single_1");
     const auto file = evaluation::ruler_items_file(folder.path(), "niah_single_1");
@@ -170,8 +170,7 @@ TEST_CASE("RULER's tasks refuse models without a tokenizer and lengths that hold
     auto model = counting();
     NoProgress progress;
     const auto refused = [&](const evaluation::Request& wrong, ErrorCode code, const std::string& part) {
-        CHECK_THROWS_MATCHES(evaluation::run_tasks(model, wrong, nullptr, 0, progress), Error,
-                             test::IsError(code, part));
+        CHECK_THROWS_MATCHES(evaluation::run_tasks(model, wrong, {}, 0, progress), Error, test::IsError(code, part));
     };
     auto wish = request({"ruler_vt"});
     wish.lengths = {100};

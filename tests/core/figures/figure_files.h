@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What tests of recipes share: synthetic analysis files in a folder of their own, refusals, notes.
+// Shared by tests of recipes: synthetic analysis files in a folder of their own, refusals, notes.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -24,7 +24,7 @@ public:
         write_synthetic_analysis(path, wish);
         return store::AnalysisFile::open(path);
     }
-    /// Of another text than synthetic ones have.
+    /// A file of another text than the synthetic ones.
     std::shared_ptr<store::AnalysisFile> analysis(const std::string& name, SyntheticAnalysis wish,
                                                   const store::SequenceTokens& tokens) const {
         const auto path = *this / (name + ".headscope.h5");

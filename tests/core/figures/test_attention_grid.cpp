@@ -170,7 +170,7 @@ TEST_CASE("Texts of several models are a grid: models in columns, texts in rows,
     CHECK(rows.column_labels == figure.column_labels);
     CHECK(rows.panels[0].title.empty());
     CHECK(rows.panels[3].title == "one token repeated");
-    // Models of one name are told by their files.
+    // Models of one name are distinguished by their files.
     auto other = with_maps("alpha", 24, 5);
     other.model_sha256 = std::string(64, 'c');
     const File c = folder.analysis("c", other), d = folder.analysis("d", other);

@@ -197,7 +197,7 @@ TEST_CASE("Of an encoder-decoder one attention can be chosen", "[figures]") {
     options.layer = 0;
     CHECK_THROWS_AS(pair.make("attention", options), Error);
 
-    // Who looks at a token of the source are tokens of the target, and what these look at is the source.
+    // Queries that attend to a source token are target tokens; keys of these are source tokens.
     const auto chips = [&](const FigureOptions& wish) {
         std::size_t tokens = 0;
         for (const auto& chip : std::get<TextBlock>(pair.make("text", wish).panels.at(0).content).chips)

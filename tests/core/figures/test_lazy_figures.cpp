@@ -80,7 +80,7 @@ TEST_CASE("Slopes and tables of both directions are drawn alike, equal layers on
     CHECK(curve.x.back() == 511);
     CHECK(curve.y.back() == -511.0 / 4);
     CHECK(curve.y.front() == 0);
-    // Beyond the first distances only as many points as can be told apart.
+    // Beyond the first distances only as many points as can be distinguished.
     CHECK(curve.x.size() < 512);
     CHECK(curve.x[100] == 100);
     CHECK(lines(figure_csv(figure)) == 1 + 3 * 4 * 512);

@@ -59,6 +59,8 @@ std::vector<std::string> some_value(const FigureOption& option, std::mt19937& ra
     if (option.name == "sequence") return {random() % 2 == 0 ? "all" : "3"};
     if (option.name == "heads") return {"0,3,5"};
     if (option.name == "mixers") return {"standard,mlp"};
+    if (option.name == "names") return {random() % 2 == 0 ? "whole,without 3.1\\, 5.0" : ",a\\\\b"};
+    if (option.name == "from" || option.name == "to") return {"0.5"};
     if (option.name == "layer") return {random() % 2 == 0 ? "4" : "3,7,3"};
     if (option.name == "indicator" || option.name == "task" || option.name == "metric") return {"sink"};
     if (option.name == "tensor") return {"--a b", "model.layers.*.weight"};
@@ -172,4 +174,19 @@ TEST_CASE("Values that cannot be are refused with what is expected", "[figures][
     CHECK(refusal("colour-map", {"viridis", "jet"}).find("indigo, viridis") != std::string::npos);
     CHECK(refusal("font-family", {""}).find("font") != std::string::npos);
     CHECK(refusal("colour-map", {"viridis", "blue-orange"}).empty());
+}
+
+TEST_CASE("Older names of figures and values are accepted and written as today's", "[figures][options]") {
+    CHECK(current_recipe("logits") == "scores");
+    CHECK(current_recipe("radar") == "radar");
+    CHECK(has_option("logits", *find_figure_option("stage")));
+    FigureRequest older, today;
+    find_figure_option("values")->set(older, {"logits"});
+    find_figure_option("values")->set(today, {"scores"});
+    CHECK(older == today);
+    CHECK(older.options.values == MapValues::logits);
+    CHECK(find_figure_option("values")->get(older) == std::vector<std::string>{"scores"});
+    const auto& listed = find_figure_option("values")->choices;
+    CHECK(std::find(listed.begin(), listed.end(), "logits") == listed.end());
+    for (const auto& recipe : recipes()) CHECK(recipe.name == current_recipe(recipe.name));
 }

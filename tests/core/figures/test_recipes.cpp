@@ -362,7 +362,7 @@ TEST_CASE("Indicators: one named, or all as small multiples", "[figures][indicat
     REQUIRE(diversity != all.panels.end());
     CHECK(std::get<HeatMap>(diversity->content).columns == 1);
 
-    // What is kept of the logits, and one distance of local focus, are drawn when they are named.
+    // Logit summaries, and one distance of local focus, are drawn when named.
     const auto logits = [&](const std::string& name, const store::Values& values, std::size_t width, std::size_t pick) {
         options.indicator = name;
         const auto figure = make("indicators", {file}, options);

@@ -93,7 +93,7 @@ TEST_CASE("Several runs are overlaid, training beside validation, against tokens
     CHECK(curves(of_runs("loss", {sample_record("a")}, options).panels[0])[0].x.back() == Approx(80));
 }
 
-TEST_CASE("Runs are called what their jobs call them, and told apart by their folders", "[figures][run]") {
+TEST_CASE("Runs have their jobs' names, and are distinguished by their folders", "[figures][run]") {
     const auto called = [](const std::string& folder, const std::string& title) {
         auto run = sample_record(folder, 40);
         run.title = title;
@@ -156,7 +156,7 @@ TEST_CASE("At a step the timeline shows each layer's radar and its heads' thumbn
     FigureOptions options;
     options.step = 120;
     const auto figure = of_runs("timeline", {sample_record("a")}, options);
-    REQUIRE(figure.panels.size() == 8 + 3 + 2);  // the third layer has no matrix, and says so
+    REQUIRE(figure.panels.size() == 8 + 3 + 2);  // the third layer has no matrix, with a note
     CHECK(std::get<Radar>(figure.panels[10].content).nothing == "no attention matrix");
     CHECK(figure.panels[0].markers[0].position == 100);
     const auto& radar = std::get<Radar>(figure.panels[8].content);
@@ -310,7 +310,7 @@ TEST_CASE("An evaluation without results, or of one length, is refused by what i
                          IsError(ErrorCode::usage, "--length"));
 }
 
-TEST_CASE("Tasks, models and panels that nobody could look at are refused", "[figures][evaluation]") {
+TEST_CASE("More tasks, models and panels than a figure can show are refused", "[figures][evaluation]") {
     const auto refused = [](const store::Evaluation& evaluation, const std::string& of) {
         FigureInputs inputs;
         inputs.evaluations.push_back(std::make_shared<const store::Evaluation>(evaluation));
@@ -524,6 +524,40 @@ TEST_CASE("Models of one mixer and layout are called by their names", "[figures]
     const auto figure = make_figure("ruler", inputs, {});
     REQUIRE(figure.legend.size() == 3);
     CHECK(figure.legend[1].name == "gated_deltanet");
+}
+
+TEST_CASE("Runs are drawn on the part, the scale and in the unit that are asked for", "[figures][run]") {
+    const auto run = sample_record("a");
+    const auto drawn = [&](FigureOptions options) { return of_runs("loss", {run}, options); };
+    const auto curve = [](const FigureData& figure) -> const Curve& {
+        const auto& all = std::get<Curves>(figure.panels.at(0).content).curves;
+        return *std::find_if(all.begin(), all.end(), [](const Curve& one) { return !one.faint && !one.points; });
+    };
+    FigureOptions options;
+    options.smooth = 1;
+    const FigureData whole = drawn(options);
+    options.from_x = 10;
+    options.to_x = 30;
+    const FigureData part = drawn(options);
+    REQUIRE(!curve(part).x.empty());
+    CHECK(curve(part).x.front() >= 10);
+    CHECK(curve(part).x.back() <= 30);
+    CHECK(part.panels[0].x.range == std::pair(10.0, 30.0));
+    CHECK(part.panels[0].y.range != whole.panels[0].y.range);  // of what is drawn
+    options.perplexity = true;
+    const FigureData perplexity = drawn(options);
+    REQUIRE(curve(perplexity).y.size() == curve(part).y.size());
+    for (std::size_t i = 0; i < curve(part).y.size(); ++i)
+        CHECK(curve(perplexity).y[i] == Approx(std::exp(curve(part).y[i])));
+    CHECK(perplexity.panels[0].y.label == "perplexity");
+    options.log_loss = true;
+    CHECK(drawn(options).panels[0].x.scale == ScaleKind::logarithmic);
+    CHECK(drawn(options).panels[0].y.scale == ScaleKind::logarithmic);
+    options.from_x = 40;
+    CHECK_THROWS_MATCHES(drawn(options), Error, IsError(ErrorCode::usage, "--to"));
+    options.names = {"a long run"};
+    options.from_x = 10;
+    CHECK(drawn(options).title == "Loss of a long run");
 }
 
 TEST_CASE("Costs are the paper's formulas as curves and as a table", "[figures][cost]") {

@@ -88,7 +88,7 @@ TEST_CASE("Retention and elasticity are those of Tables 3.1 and 3.2", "[figures]
     CHECK(rows[{"mha", "accuracy"}].peop == Approx(0.02).margin(0.005));
     CHECK(100 * rows[{"sha", "token_perplexity"}].prr == Approx(55.8).margin(0.05));
     CHECK(100 * rows[{"mhe-mul", "token_perplexity"}].prr == Approx(74.9).margin(0.15));
-    // Of exact counts: millions with two digits would give 39.0.
+    // From exact counts: millions with two digits would give 39.0.
     CHECK(rows[{"mhe-mul", "token_perplexity"}].peop == Approx(42.32).margin(0.005));
     CHECK(std::isnan(rows[{"sha", "accuracy"}].peop));
     CHECK(std::isnan(rows[{"fnet", "accuracy"}].peop));
@@ -175,7 +175,7 @@ TEST_CASE("Retention wants a baseline that there is", "[figures][retention]") {
                          test::IsError(ErrorCode::usage, "to compare others with"));
 }
 
-TEST_CASE("Scaling tells what models keep of the Standard one of their size", "[figures][scaling]") {
+TEST_CASE("Scaling shows the share that models keep of the Standard one of their size", "[figures][scaling]") {
     // Table 3.15: BLEU of base and 16h, which have the same weights with MHA.
     store::Evaluation all;
     const auto add = [&](const std::string& name, const char* mixer, std::int64_t heads, double bleu) {

@@ -270,7 +270,7 @@ TEST_CASE("The text by who is looked at and by loss, a part of it, by rank", "[f
     CHECK(block(loss).colours.label == "loss (nats)");
 }
 
-TEST_CASE("A long text is cut to some pages, and says so", "[figures][text]") {
+TEST_CASE("A long text is cut to some pages, with a note", "[figures][text]") {
     const FigureFiles folder;
     SyntheticAnalysis wish;
     wish.lengths = {3500};

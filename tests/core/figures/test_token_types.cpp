@@ -54,7 +54,7 @@ TEST_CASE("Softmax fractions by layer and head, texts and files side by side", "
     }
     CHECK(map.colours.minimum == 0);
     CHECK(map.colours.maximum == 1);
-    CHECK(one.panels[0].y.ticks[0].label == "0");
+    CHECK(one.panels[0].y.ticks[0].label == "0 linear");
 
     FigureOptions all;
     all.all_sequences = true;

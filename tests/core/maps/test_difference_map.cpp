@@ -142,7 +142,7 @@ TEST_CASE("Tokens without a partner are no pair, wherever the others moved to", 
     backwards[100] = 406;
     const DifferenceMap source(a, b, backwards, identity(213));
     for (const int level : {0, 3}) check_pooled(source, subtracted(*a, *b, backwards, identity(213)), level);
-    // Nobody has one.
+    // No query has a partner.
     const DifferenceMap nothing(a, b, std::vector<std::int64_t>(213, -1), identity(213));
     for (const float value : nothing.values({0, 213, 0, 213})) REQUIRE(std::isnan(value));
 }

@@ -83,7 +83,7 @@ TEST_CASE("Every pixel of every tile is made, by one worker and by several", "[t
     }
 }
 
-TEST_CASE("The latest wish wins: what is no longer wanted is given up and not begun", "[tiles]") {
+TEST_CASE("The latest request wins: tiles no longer requested are given up or not started", "[tiles]") {
     const auto source = std::make_shared<Positions>(100000);
     source->blocked = true;
     TileServer server(with(2));
@@ -136,7 +136,7 @@ TEST_CASE("The cache forgets what was used longest ago, never what is wanted now
     for (const TileKey& key : more) CHECK(server.find(key));
 }
 
-TEST_CASE("A source that fails is told once and leaves the server working", "[tiles]") {
+TEST_CASE("A failing source is reported once and leaves the server working", "[tiles]") {
     const auto broken = std::make_shared<Positions>(5000), sound = std::make_shared<Positions>(5000);
     broken->broken = true;
     std::atomic<int> told{0};
@@ -167,7 +167,7 @@ TEST_CASE("A map that is removed takes its tiles along; unknown maps and tiles a
     CHECK_THROWS_AS(server.want({{map, 0, 0, 0}}), Error);
 }
 
-TEST_CASE("A server that goes away while it works does not wait for what nobody wants", "[tiles]") {
+TEST_CASE("A server destroyed at work does not wait for unrequested tiles", "[tiles]") {
     const auto source = std::make_shared<Positions>(1 << 20);
     source->blocked = true;  // until it is cancelled
     {

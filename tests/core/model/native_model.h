@@ -59,7 +59,7 @@ inline at::Tensor next_token_loss(model::Trainable& model, const model::Batch& b
     return loss_of(model, model.forward(batch, training), batch);
 }
 
-/// Of the same weights, as inference computes it.
+/// The same weights, as inference computes them.
 inline double loss_value(model::Trainable& model, const model::Batch& batch) {
     const c10::InferenceMode inference;
     return loss_of(model, model.model().forward(batch), batch).item<double>();

@@ -79,7 +79,7 @@ TEST_CASE("fan_in_fan_out must be the family's where shapes leave it open", "[mo
                            IsError(ErrorCode::mismatch, "adapter_config.json: fan_in_fan_out] expected true"));
 }
 
-TEST_CASE("Quantised and renamed weights are told before what misses because of them", "[model][adapter]") {
+TEST_CASE("Quantized and renamed weights are reported before tensors that they leave missing", "[model][adapter]") {
     const TemporaryFolder folder;
     TinyCheckpoint base = test::golden_checkpoint("adapter-llama");
     const auto refused = [&](const std::string& part) {

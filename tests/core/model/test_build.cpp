@@ -271,7 +271,7 @@ TEST_CASE("Half precision files compute in float32 unless asked otherwise", "[mo
     CHECK(half.checkpoint.build(checkpoint::LoadAs::stored)->forward(half.batch).scalar_type() == at::kFloat);
 }
 
-TEST_CASE("A native configuration may leave out what its tensors tell", "[model][build][native]") {
+TEST_CASE("A native configuration may omit sizes that its tensors give", "[model][build][native]") {
     for (const char* name : {"native-all-mixers", "native-standard-norms"}) {
         const auto golden = golden_model(name);
         TinyCheckpoint shorter = golden.checkpoint;
@@ -301,7 +301,8 @@ TEST_CASE("Mixers of a native configuration are refused by their key", "[model][
             "mixers: standard: normaliser] expected softmax or sparsemax");
     refuses(with("mixers", {{"standard", {{"window", 4}}}}), ErrorCode::mismatch,
             "mixers: standard] expected only \"normaliser\"");
-    refuses(with("num_attention_heads", -4), ErrorCode::mismatch, "expected a whole number from 1 to 2^31 - 1; found -4");
+    refuses(with("num_attention_heads", -4), ErrorCode::mismatch,
+            "expected a whole number from 1 to 2^31 - 1; found -4");
 }
 
 namespace {
@@ -342,7 +343,7 @@ TEST_CASE("A tied model is read from the head where the file has its embedding u
     refuses(untied, ErrorCode::mismatch, "[transformer.wte.weight] expected shape");
 }
 
-TEST_CASE("What training frameworks put before every name is found and told", "[model][build]") {
+TEST_CASE("Prefixes of training frameworks are found, with a note", "[model][build]") {
     for (const char* golden : {"llama", "gpt2", "bert", "albert"}) {
         for (const std::string before : {"model.", "module.", "model._orig_mod."}) {
             TinyCheckpoint checkpoint = golden_model(golden).checkpoint;

@@ -119,7 +119,7 @@ TEST_CASE("A null switches off what is on by default", "[model][families]") {
     for (const char* type : {"gemma", "gemma3_text", "smollm3", "starcoder2"}) CHECK(read(least(type)).tied_head);
     for (const char* type : {"phi3", "olmo", "olmo3", "granite"}) CHECK_FALSE(read(least(type)).tied_head);
     CHECK_FALSE(read(least("stablelm", 32)).tied_head);
-    // Of files with images the tie stands beside the towers, and logits have no cap.
+    // In files with images the tie stands next to the towers, and logits have no cap.
     json images = {{"model_type", "gemma3"}, {"text_config", with(least("gemma3_text"), "final_logit_softcapping", 7)}};
     images["text_config"]["tie_word_embeddings"] = false;
     CHECK(read(images).tied_head);
@@ -171,7 +171,7 @@ TEST_CASE("Rotary settings have each family's names and defaults", "[model][fami
     }
     CHECK(read(with(least("gemma3_text"), "rope_local_base_freq", 5)).window_rope->theta == 5);
     CHECK_FALSE(read(with(least("olmo3"), "sliding_window", nullptr)).window_rope.has_value());
-    // Of several sets none's own truncate is read.
+    // With several sets, no set's own truncate is read.
     const json yarn = {{"rope_type", "yarn"}, {"factor", 8}, {"truncate", false}};
     json sets = {{"full_attention", yarn}};
     CHECK(read(with(least("olmo3"), "rope_parameters", sets)).rope.truncate);
@@ -257,14 +257,14 @@ TEST_CASE("A stored configuration shows every choice", "[model][families]") {
     CHECK(gemma2.at("embedding_scale") == Approx(std::sqrt(24.0 * 16.0)));
 }
 
-TEST_CASE("The family that HACKING.md shows is the one that is compiled", "[model][families]") {
+TEST_CASE("The family in add-family.md is the one that is compiled", "[model][families]") {
     const auto text_of = [](const std::string& path) {
         std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR) + "/" + path);
         std::ostringstream text;
         text << file.rdbuf();
         return text.str();
     };
-    const std::string guide = text_of("HACKING.md"), recipe = text_of("core/model/families/qwen3.cpp");
+    const std::string guide = text_of("docs/dev/add-family.md"), recipe = text_of("core/model/families/qwen3.cpp");
     REQUIRE_FALSE(recipe.empty());
     CHECK(guide.find("```cpp\n" + recipe + "```") != std::string::npos);
     CHECK(text_of("core/model/families/list.inc").find("\nHEADSCOPE_FAMILY(qwen3, kQwen3)\n") != std::string::npos);
@@ -403,7 +403,7 @@ TEST_CASE("Sizes, positions and experts that GLM to Granite's mixtures leave out
     CHECK(read(with(windows, "max_window_layers", 2)).windows == Windows{4096, 0, 0, 0});
     CHECK(read(with(with(windows, "mlp_only_layers", {1}), "decoder_sparse_step", 2)).expert_layers ==
           Windows{0, 0, 0, 1});
-    // Of two names transformers takes its own.
+    // transformers prefers its own of two names.
     CHECK(read(with(with(least("qwen3_moe"), "num_experts", 9), "num_local_experts", 11)).experts == 11);
     CHECK(read(with(with(least("mixtral"), "num_experts", 9), "num_local_experts", 11)).experts == 9);
     CHECK(read(least("qwen3_moe")).experts == 128);
@@ -544,7 +544,7 @@ TEST_CASE("What DeepSeek, GLM-4.5 and Llama 4 leave out, and what they refuse", 
     CHECK(read(with(text, "no_rope_layers", {0, 1, 1, 1, 1})).chunks == Windows{0, 8192, 8192, 8192, 8192});
     CHECK(read(with(text, "use_qk_norm", false)).query_key_norm == model::QueryKeyNorm::none);
     CHECK(read(with(text, "attn_temperature_tuning", false)).query_growth == 0);
-    // Of files with images the text tower, whose sizes are Scout's.
+    // The text tower of files with images, with Scout's sizes.
     json images = {{"model_type", "llama4"}, {"text_config", json::object()}};
     CHECK(read(images).hidden == 5120);
     CHECK(read(images).layers == 48);

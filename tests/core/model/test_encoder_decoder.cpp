@@ -99,7 +99,7 @@ const std::vector<std::string> kPairs{
     "umt5-own-head",
 };
 
-/// Those whose files tell all that is inside; and these with others that have padded sequences and a continuation.
+/// Files with all internal values, and these with others that have padded sequences and a continuation.
 const std::vector<std::string> kMeasured{"t5", "bart", "marian", "m2m-100", "umt5"};
 const std::vector<std::string> kPadded{"t5",      "bart",    "marian",     "marian-two-vocabularies", "mbart",
                                        "m2m-100", "pegasus", "blenderbot", "blenderbot-small",        "umt5"};
@@ -216,7 +216,7 @@ TEST_CASE("Every site's weights equal those of transformers, the encoder's first
                 {site.query.size(0), heads, site.query.size(2), keys}, in_encoder ? layer : layer - encoder);
             const auto& lengths = in_encoder ? golden.batch.lengths : golden.batch.target_lengths;
             CHECK(largest_difference(weights.transpose(1, 2), theirs.transpose(1, 2), lengths) < test::kFloatError);
-            // What the kernel measured is of those weights.
+            // The kernel measured those weights.
             const at::Tensor first = theirs.select(3, 0);
             for (std::int64_t b = 0; b < theirs.size(0); ++b) {
                 const std::int64_t rows = lengths[static_cast<std::size_t>(b)];
@@ -310,7 +310,7 @@ TEST_CASE("Encoder-decoders generate what transformers does", "[model][generate]
                          IsError(ErrorCode::limit, "source length"));
 }
 
-TEST_CASE("The start token is found where either generation has it", "[model][encoder-decoder]") {
+TEST_CASE("The start token of generation_config.json goes before config.json's", "[model][encoder-decoder]") {
     const GoldenPair golden = golden_pair("t5");
     const auto start_of = [](const TinyCheckpoint& tiny, const char* generation) {
         const test::TemporaryFolder folder;
@@ -320,7 +320,8 @@ TEST_CASE("The start token is found where either generation has it", "[model][en
     };
     TinyCheckpoint tiny = golden.checkpoint;
     tiny.config["decoder_start_token_id"] = 7;
-    CHECK(start_of(tiny, R"({"decoder_start_token_id": 9})") == 7);
+    CHECK(start_of(tiny, R"({"decoder_start_token_id": 9})") == 9);
+    CHECK(start_of(tiny, R"({"num_beams": 2})") == 7);
     tiny.config.erase("decoder_start_token_id");
     CHECK(start_of(tiny, R"({"decoder_start_token_id": 9})") == 9);
     tiny.config["pad_token_id"] = 3;
@@ -328,6 +329,8 @@ TEST_CASE("The start token is found where either generation has it", "[model][en
     tiny.config["decoder_start_token_id"] = 41;
     CHECK_THROWS_MATCHES(start_of(tiny, nullptr), Error,
                          IsError(ErrorCode::mismatch, "config.json: decoder_start_token_id"));
+    CHECK_THROWS_MATCHES(start_of(tiny, R"({"decoder_start_token_id": 50})"), Error,
+                         IsError(ErrorCode::mismatch, "generation_config.json: decoder_start_token_id"));
 }
 
 TEST_CASE("Configurations of BART's relatives that leave everything out mean what transformers' do",
@@ -509,7 +512,7 @@ TEST_CASE("A setting of an encoder-decoder read wrongly would show", "[model][go
         CAPTURE(change.name, change.key);
         GoldenPair golden = golden_pair(change.name);
         golden.checkpoint.config[change.key] = change.value;
-        // What follows from it stands in every file that transformers saves, and wins.
+        // A consequence of it stands in every file that transformers saves, and wins.
         if (change.key == std::string("feed_forward_proj")) golden.checkpoint.config.erase("dense_act_fn");
         const auto model = golden.checkpoint.build();
         const at::Tensor expected = golden.logits();

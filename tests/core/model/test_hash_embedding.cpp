@@ -118,7 +118,7 @@ TEST_CASE("A hash embedding's vectors are numpy's", "[hashed]") {
         const model::Batch batch = batch_of(one);
         const at::Tensor expected = expected_of(one);
         CHECK(farthest(embedding(batch, nullptr), expected) < kTolerance);
-        // So many words that a pool's table is weighted whole.
+        // Enough words that a pool's table is weighted whole.
         model::Batch many = batch;
         many.ids = batch.ids.repeat({9, 1});
         many.features = batch.features.repeat({9, 1, 1});
@@ -232,7 +232,7 @@ TEST_CASE("A native stack reads hashed words in place of a table", "[hashed]") {
         CHECK(embedding == one.parameters);
         model::Stack& stack = *built.stack;
         CHECK(stack.parameters() == all);
-        // What every word has is counted, the rows of special tokens are only in emb's table.
+        // Counts per-word tables; rows of special tokens are only in emb's table.
         const bool in_table = stack.config().hashed.kind == tokenizer::EmbeddingKind::emb;
         CHECK(stack.embedding_parameters() == embedding - (in_table ? 0 : tokenizer::kSpecialTokens * 16));
         CHECK_FALSE(stack.has_head());

@@ -188,7 +188,7 @@ TEST_CASE("Bias and offset begin as the options say, take no weight decay, and a
     CHECK(has({{"offset", "constant"}}, "offset"));
 }
 
-TEST_CASE("Options of Lazy Attention that nobody knows are refused by their name", "[lazy]") {
+TEST_CASE("Unknown options of Lazy Attention are refused by name", "[lazy]") {
     for (const json& options : {json{{"window", 0}}, json{{"normaliser", "hardmax"}}, json{{"offset", "often"}},
                                 json{{"offset_init", "low"}}, json{{"windows", 3}}}) {
         INFO(options);

@@ -119,7 +119,7 @@ TEST_CASE("Value size may differ from key size", "[model][mixers]") {
     CHECK(largest_difference(mixers::attend(q, k, v, rule, SiteIndex(0), {}), expected) < test::kFloatError * 4);
 }
 
-TEST_CASE("Autograd passes through where nobody measures", "[model][mixers]") {
+TEST_CASE("Autograd passes through without a probe", "[model][mixers]") {
     at::Tensor q = noise({1, 2, 5, 4}, 1).set_requires_grad(true);
     const at::Tensor k = noise({1, 2, 5, 4}, 2), v = noise({1, 2, 5, 4}, 3);
     kernels::ScoreRule rule;

@@ -150,7 +150,7 @@ void compare(const std::string& name) {
     test::compare_matrices(golden);
 }
 
-/// What the model says of the text when it reads `first` tokens at once and then one after the other.
+/// The model's logits when it reads `first` tokens at once and then one after the other.
 at::Tensor in_pieces(model::Model& model, const at::Tensor& ids, std::int64_t first) {
     const auto cache = model.new_cache();
     model::ForwardOptions options;
@@ -305,7 +305,7 @@ TEST_CASE("Gradients in bfloat16 are those of float64 to its eight bits", "[nati
         test::next_token_loss(*half, batch).backward();
         test::next_token_loss(*exact, batch).backward();
         const at::Tensor error = half->gradients().to(at::kDouble) - exact->gradients();
-        // What has a state rounds about twice as often: gates, decays and norms of heads lie around it.
+        // Mixers with a state round about twice as often: gates, decays and norms of heads surround it.
         const double roundings = is_recurrent(mixer) ? 8 : 4;
         CHECK(error.norm().item<double>() < roundings * test::kBfloatError * exact->gradients().norm().item<double>());
     }

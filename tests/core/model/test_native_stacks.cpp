@@ -56,7 +56,7 @@ struct GoldenStack {
     static at::Tensor numbers(const json& list) { return at::tensor(list.get<std::vector<double>>(), at::kDouble); }
 };
 
-/// What the head makes of every row; without a head the rows themselves. [rows, columns]
+/// The head's output for every row; without a head the rows themselves. [rows, columns]
 at::Tensor said_by(model::Model& model, const model::Batch& batch) {
     const at::Tensor hidden = model.forward(batch).flatten(0, 1);
     return model.has_head() || model.has_classes() ? model.logits(hidden) : hidden;
@@ -67,7 +67,7 @@ void compare_logits(const GoldenStack& golden) {
         const auto model = golden.checkpoint.build(precision);
         const at::Tensor expected = GoldenStack::numbers(golden.all.at("logits"));
         at::Tensor found = said_by(*model, golden.batch);
-        // Of a head of the text's classes, transformers says the first row alone.
+        // With a head of text classes, transformers returns the first row alone.
         if (found.numel() > expected.numel()) found = found.narrow(0, 0, 1);
         REQUIRE(found.numel() == expected.numel());
         CHECK(largest_difference(found, expected.view(found.sizes())) < test::kFloatError * largest_value(expected));
@@ -251,7 +251,7 @@ TEST_CASE("A native stack is opened as it was saved", "[native][trainable]") {
         CHECK(again->model().sites().size() == made->model().sites().size());
         const model::Batch batch = batch_of(config, 9);
         CHECK(at::equal(said_by(again->model(), batch), said_by(made->model(), batch)));
-        // What multiplies part of a matrix in place rounds by where that lies in memory.
+        // Multiplying part of a matrix in place rounds by its position in memory.
         const bool in_place = config.at("layers").dump().find("\"linear\"") != std::string::npos;
         const at::Tensor states = made->model().forward(batch);
         CHECK(largest_difference(model::Model::build(*file)->forward(batch), states) <=
@@ -391,7 +391,7 @@ TEST_CASE("Mixers of an encoder's and of a decoder's layers are swapped by their
                          IsError(ErrorCode::unsupported, "with cross-attention one of"));
 }
 
-TEST_CASE("A head for a task replaces that of pre-training, and begins anew", "[native][swap]") {
+TEST_CASE("A head for a task replaces that of pre-training, with fresh weights", "[native][swap]") {
     const test::TemporaryFolder folder;
     NoProgress progress;
     const Cancellation cancellation;
@@ -439,7 +439,7 @@ TEST_CASE("A head for a task replaces that of transformers' BERT, whose tensors 
     CHECK(test::find_parameter(*tuned, "cls.predictions.transform.dense.weight") == nullptr);
     const model::Batch batch = some_tokens(2, 7);
     CHECK(at::equal(tuned->model().forward(batch), own->model().forward(batch)));
-    // What is no head's is not made anew where it lacks.
+    // Only missing tensors of heads get fresh weights.
     test::TinyCheckpoint lacking = test::golden_checkpoint("bert");
     REQUIRE(lacking.tensors.erase("bert.encoder.layer.0.attention.self.query.weight") == 1);
     const test::TemporaryFolder without;
@@ -523,7 +523,7 @@ TEST_CASE("Weights of attention sublayers are counted as the thesis counts them"
     for (const auto& [mixer, weights] : without_output) {
         INFO(mixer);
         for (const char* manner : {"encoder", "decoder", "both"}) {
-            // Of "both" the first layer is the encoder's, the others' attentions are two each.
+            // In "even" the first layer is the encoder's; the others have two attentions each.
             const std::int64_t sublayers = std::string(manner) == "both" ? 5 : 3;
             const auto made = Trainable::create(stack_config(manner, {mixer, mixer, mixer}).dump(), 3, at::kFloat);
             CHECK(made->model().attention_parameters() == sublayers * (weights + output));

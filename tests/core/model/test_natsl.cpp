@@ -169,7 +169,7 @@ TEST_CASE("NAtS-L in bfloat16 is the reference that rounds as it does, and types
             if (!few) continue;
             const at::Tensor logits = model->logits(model->forward({batch.ids.narrow(0, 0, 1), {}, {}}));
             const at::Tensor expected = at::tensor(one.at("logits").get<std::vector<double>>(), at::kDouble);
-            // What is rounded inside the branches and in the feed-forward, the reference does not round.
+            // The reference does not round inside the branches and in the feed-forward.
             CHECK(largest_difference(logits, expected.view(logits.sizes())) < 4 * kStep * largest_value(expected));
         }
     }
@@ -225,7 +225,7 @@ TEST_CASE("A padded NAtS-L text is what it is alone, types too", "[natsl]") {
     }
 }
 
-TEST_CASE("A layer of NAtS-L is two sites, each with what is told of it", "[natsl]") {
+TEST_CASE("A layer of NAtS-L is two sites, each with its own values", "[natsl]") {
     const auto trainable = Trainable::create(natsl(json::object(), 4, {"standard", "natsl"}).dump(), 3, at::kFloat);
     model::Model& model = trainable->model();
     REQUIRE(model.sites().size() == 3);
@@ -250,7 +250,7 @@ TEST_CASE("A layer of NAtS-L is two sites, each with what is told of it", "[nats
     CHECK(probe.sites[1].rule.blocks.block_size == 4);
     const at::Tensor types = probe.at("token_types", 1);
     CHECK(types.scalar_type() == at::kChar);
-    // What is visible is what the types say, the same for the softmax heads of a linear one.
+    // Visibility follows the types, alike for the softmax heads of a linear one.
     const auto& visible = probe.sites[1].rule.blocks.visible;
     REQUIRE(visible.size() == 2 * 4 * 6);
     for (std::int64_t n = 0; n < 48; ++n) {

@@ -204,7 +204,7 @@ TEST_CASE("Where nothing counts, the loss is 0 and no gradient is a NaN", "[obje
     }
 }
 
-TEST_CASE("A target is said where its logit is the first of the largest", "[head_loss]") {
+TEST_CASE("A target is predicted if its logit is the first of the largest", "[head_loss]") {
     const at::Tensor hidden = at::tensor(std::vector<double>{1, 0, 0, 1, -1, 0, 1, 1}, at::kDouble).view({4, 2});
     // Rows of logits: [2, 2, 0], [0, 0, 3], [-2, -2, 0], [2, 2, 3].
     const at::Tensor weight = at::tensor(std::vector<double>{2, 0, 2, 0, 0, 3}, at::kDouble).view({3, 2});

@@ -246,7 +246,7 @@ TEST_CASE("Falcon's slopes are announced as they are used, rounded", "[model][pr
     CHECK(slopes[16].item<double>() == Approx(0.83984375 * twice).epsilon(1e-6));  // 2^-0.25
     const auto& site = probe.sites.front();
     REQUIRE(site.rule.slopes.empty());
-    // What a query of ones adds for key 1.
+    // Contribution of a query of ones for key 1.
     const at::Tensor step = site.key.select(0, 0).select(1, 1).select(1, 2) * static_cast<double>(site.rule.scale);
     for (std::int64_t head = 0; head < 18; ++head)
         CHECK(step[head].item<double>() == Approx(slopes[head].item<double>()).epsilon(1e-6));

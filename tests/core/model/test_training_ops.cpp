@@ -42,7 +42,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// Numbers within [-1, 1] that repeat nowhere.
+/// Numbers within [-1, 1] without repeats.
 at::Tensor numbers(at::IntArrayRef sizes, double phase) {
     std::int64_t count = 1;
     for (const std::int64_t size : sizes) count *= size;
@@ -262,7 +262,7 @@ TEST_CASE("short convolutions that are trained agree with LibTorch's autograd", 
             const auto terms = static_cast<double>(4 * length + taps);
             for (const bool plain : {false, true}) {
                 INFO("length " << length << ", taps " << taps << ", plain " << plain);
-                // Of float64 the same function takes LibTorch's operators.
+                // In float64 the same function uses LibTorch's operators.
                 const Formula whole = [plain](const Tensors& x) {
                     return mixers::short_convolution(x[0], x[1], x.size() > 2 ? x[2] : at::Tensor(), nullptr, plain);
                 };

@@ -20,7 +20,7 @@
 
 namespace headscope::test {
 
-/// What lies in a checkpoint's folder. Tests change a copy and see what opening it says.
+/// Content of a checkpoint's folder. Tests change a copy and check the result of opening it.
 struct TinyCheckpoint {
     nlohmann::json config;
     std::map<std::string, std::vector<std::int64_t>> tensors;

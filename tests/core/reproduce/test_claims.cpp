@@ -77,7 +77,7 @@ TEST_CASE("With the paper's numbers every claim about scores holds", "[reproduce
     CHECK(spread.deviation == Approx(39.4 * 0.001));
 }
 
-TEST_CASE("A claim that does not hold is said so, and one that half of the mixers keep", "[reproduce]") {
+TEST_CASE("Claims that fail, or that half of the mixers meet, have these verdicts", "[reproduce]") {
     reproduce::Plan plan;
     store::Evaluation evaluation = as_the_paper(plan, 1);
     for (auto& result : evaluation.results) {
@@ -163,7 +163,7 @@ TEST_CASE("Indicators and outliers of several seeds are judged by their means", 
     CHECK(verdict_of(claims, "Scores before softmax") == Verdict::partly);
 }
 
-TEST_CASE("The report tells verdicts, tables beside the paper's, and what is missing", "[reproduce]") {
+TEST_CASE("The report has verdicts, tables next to the paper's, and missing parts", "[reproduce]") {
     reproduce::Plan plan;
     plan.size = reproduce::sizes().front();
     plan.steps = 100;

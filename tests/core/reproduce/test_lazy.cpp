@@ -95,7 +95,7 @@ TEST_CASE("Lazy Attention's models are the paper's", "[reproduce][lazy]") {
     CHECK(rows.size() == 7);
     for (const auto& model : lazy::models())
         CHECK(!model.formula.empty() == (std::count(rows.begin(), rows.end(), model.name) == 1));
-    // The sparsity that the paper tells is what density and sink leave.
+    // The paper's sparsity is the rest of density and sink.
     const auto& paper = lazy::model("lazy").paper;
     CHECK(100 - paper.density - paper.sink == Approx(59.58));
     CHECK_THROWS_AS(lazy::model("absent"), Error);
@@ -200,7 +200,7 @@ TEST_CASE("Lazy Attention's claims hold for the paper's own numbers", "[reproduc
         CHECK(claim.verdict == Verdict::not_measured);
         CHECK(claim.found.empty());
     }
-    // Too few tokens: nothing is said of what was measured.
+    // Too few tokens: no verdict on measured values.
     auto few = plan;
     few.steps = 40;
     for (const auto& claim : lazy::judge(few, as_the_paper_says(plan))) CHECK(claim.verdict == Verdict::undecided);

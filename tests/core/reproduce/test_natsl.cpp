@@ -116,7 +116,7 @@ TEST_CASE("NAtS-L's claims hold for the paper's picture and fail for its contrar
         INFO(claim.title << ": " << claim.found);
         CHECK(claim.verdict != reproduce::Verdict::held);
     }
-    // Nobody learned the task: nothing is said of who is the best at it.
+    // No model learned the task: no verdict on the best one.
     for (auto& [trial, accuracies] : measured.recall)
         for (auto& [length, accuracy] : accuracies) accuracy = 0.1;
     CHECK(natsl::judge(plan, measured).front().verdict == reproduce::Verdict::undecided);

@@ -54,7 +54,7 @@ TEST_CASE("A seed is Standard and six mixers, uniform and hybrid; layouts that a
     std::set<std::string> names;
     for (const auto& trial : reproduce::trials_of(3, 6, true)) CHECK(names.insert(trial.name).second);
     CHECK(names.size() == 39 + 2 * 8);
-    // Of four layers, bilateral is middle and last is quarter.
+    // With four layers, bilateral is middle and last is quarter.
     CHECK(reproduce::trials_of(1, 4, true).size() == 13 + 2 * 6);
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("All runs of a plan see the same tokens, and differ in mixer, layout a
             const std::string key = difference.substr(0, difference.find(':'));
             CHECK((key == "name" || key == "seed" || key == "model.mixer" || key == "model.layout"));
         }
-        // What is written is a job that can be read.
+        // A written job can be read.
         CHECK(training::job_differences(training::read_job(training::job_text(job), "job"), job, false).empty());
     }
     CHECK(plan.lengths() == std::vector<std::int64_t>{16, 32, 64, 128, 256});
@@ -120,7 +120,7 @@ TEST_CASE("Runs go side by side as far as memory goes, at least one", "[reproduc
     CHECK(reproduce::side_by_side(8, run, 700e6) == 2);
     CHECK(reproduce::side_by_side(8, run, 1) == 1);
     CHECK(reproduce::side_by_side(1, run, 1) == 1);
-    // Where nobody says, nothing is changed.
+    // Without a choice nothing changes.
     CHECK(reproduce::side_by_side(8, 0, 1e9) == 8);
     CHECK(reproduce::side_by_side(8, run, 0) == 8);
 }

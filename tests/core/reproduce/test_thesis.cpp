@@ -232,14 +232,14 @@ TEST_CASE("Compared parts are open within twice the standard error of the differ
     CHECK(verdict({1.1, -1.1}) == Verdict::partly);
 }
 
-TEST_CASE("Seeds tell their own noise", "[reproduce][thesis]") {
+TEST_CASE("Seeds give the noise", "[reproduce][thesis]") {
     thesis::Measured in;
     in.scores[{"sha", Score::bleu}] = {{20, 22, 24}, 0.1};
     CHECK(thesis::score_of(in, "sha", Score::bleu).value == Approx(22));
     CHECK(thesis::score_of(in, "sha", Score::bleu).error == Approx(2 / std::sqrt(3.0)));
     in.scores[{"sha", Score::bleu}] = {{22}, 0.7};  // one seed: what its items say
     CHECK(thesis::score_of(in, "sha", Score::bleu).error == Approx(0.7));
-    in.scores[{"sha", Score::bleu}] = {{22}};  // nobody says: no difference tells anything
+    in.scores[{"sha", Score::bleu}] = {{22}};  // without seeds no difference is significant
     in.scores[{"mhe_mul", Score::bleu}] = {{30}};
     reproduce::ComparedParts parts;
     parts.add_above(thesis::merit_of(in, "mhe_mul", Score::bleu), thesis::merit_of(in, "sha", Score::bleu));
@@ -276,7 +276,7 @@ TEST_CASE("The thesis's claims hold for its own numbers and fail for their contr
             if (!still.contains(claim.title)) CHECK(claim.verdict == Verdict::failed);
         }
         for (const auto& claim : thesis::judge(plan, {})) CHECK(claim.verdict == Verdict::not_measured);
-        // Too few tokens: nothing is said, but of what needs no learning.
+        // Too few tokens: no verdict, except on claims that need no learning.
         const auto hasty = plan_for(chapter, 1);
         REQUIRE_FALSE(thesis::learned(hasty));
         for (const auto& claim : thesis::judge(hasty, as_the_thesis_says(chapter))) {

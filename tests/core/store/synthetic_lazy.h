@@ -21,7 +21,7 @@ struct LazySample {
     bool offsets = true, slopes = false;
 };
 
-/// Of the same sizes, with ALiBi's slopes and nothing learned.
+/// A file of the same sizes, with ALiBi's slopes and nothing learned.
 inline LazySample alibi_sample() {
     LazySample sample;
     sample.analysis.model_name = "alibi";
@@ -37,7 +37,7 @@ inline float lazy_bias(std::int64_t layer, std::int64_t head, std::int64_t dista
 inline float lazy_offset(std::int64_t layer, std::int64_t head) {
     return -1.0F - 0.125F * static_cast<float>(head * (layer + 1));
 }
-/// Of all layers the same, as ALiBi has it.
+/// The same for all layers, as in ALiBi.
 inline float lazy_slope(std::int64_t head) {
     return std::exp2(-static_cast<float>(head + 1));
 }

@@ -204,7 +204,7 @@ TEST_CASE("Files of older versions open, without shots, items, jobs and counts",
     CHECK_THROWS_MATCHES(store::read_evaluation(path), Error, IsError(ErrorCode::unsupported, "1 to 5"));
 }
 
-TEST_CASE("Items that nobody wrote so are refused by what is wrong", "[store][evaluation][hostile]") {
+TEST_CASE("Invalid items are refused by the reason", "[store][evaluation][hostile]") {
     const test::TemporaryFolder folder;
     const auto number = [&](const char* name, std::int64_t first) {
         return changed_file(folder, [&](hid_t file) { replace(file, name, H5T_STD_I64LE, 5, first); });

@@ -101,7 +101,7 @@ TEST_CASE("A killed process's partial file does not stand in the way of the next
     CHECK(store::AnalysisFile::open(path)->complete());
 }
 
-TEST_CASE("A writer that is given up leaves nothing, unless told to keep the partial file", "[store]") {
+TEST_CASE("A discarded writer leaves nothing, unless asked to keep the partial file", "[store]") {
     const test::TemporaryFolder folder;
     const auto path = folder / "a.headscope.h5";
     {

@@ -95,7 +95,7 @@ TEST_CASE("Text that is no UTF-8 is refused with its byte", "[tokenizer][bad]") 
     REQUIRE(tokenizer->encode(std::string("a\0b", 3)).ids.size() == 1);  // unknown and without a token for it: left out
 }
 
-TEST_CASE("An unknown word without a token for it is an error that says so", "[tokenizer][bad]") {
+TEST_CASE("An unknown word without a token for it is an error", "[tokenizer][bad]") {
     const auto words = with_model(R"({"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "[UNK]"})").make();
     REQUIRE(words->encode("a").ids.size() == 1);
     REQUIRE_THROWS_MATCHES(words->encode("b"), Error, IsError(ErrorCode::mismatch, "[UNK]"));

@@ -154,7 +154,7 @@ TEST_CASE("A word of millions of characters is no square", "[tokenizer][bpe]") {
     REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));  // a square would take hours
 }
 
-TEST_CASE("Encoding stops when it is told to", "[tokenizer][bpe]") {
+TEST_CASE("Encoding can be stopped", "[tokenizer][bpe]") {
     JsonParts parts;
     parts.model = R"({"vocab": {"a": 0, "aa": 1}, "merges": ["a a"]})";
     const auto tokenizer = parts.make();

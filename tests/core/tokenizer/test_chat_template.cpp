@@ -128,7 +128,7 @@ TEST_CASE("Templates with tools and calls read as in Jinja", "[chat_template][go
     }
 }
 
-TEST_CASE("What is wrong with a template is told with its line and column", "[chat_template]") {
+TEST_CASE("A bad template is refused with line and column", "[chat_template]") {
     const auto fails = [](const std::string& source, ErrorCode code, const std::string& part) {
         INFO(source);
         REQUIRE_THROWS_MATCHES(render(source), Error, IsError(code, part));

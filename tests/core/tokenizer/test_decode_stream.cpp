@@ -54,7 +54,7 @@ TEST_CASE("A stream gives what decoding everything gives", "[tokenizer][stream]"
             DecodeStream stream(*tokenizer, std::span(ids).first(before), true);
             std::string joined = tokenizer->decode(std::span(ids).first(before), true);
             const std::string whole = tokenizer->decode(ids, true);
-            // Where the first part ends within a character, the two parts read as other text than the whole.
+            // If the first part ends within a character, the two parts decode to other text than the whole.
             if (before > 0 && !whole.starts_with(joined)) continue;
             for (const std::int32_t id : std::span(ids).subspan(before)) joined += stream.add(id);
             joined += stream.finish();

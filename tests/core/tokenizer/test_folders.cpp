@@ -132,7 +132,7 @@ TEST_CASE("ESM's vocab.txt splits proteins into its pieces, wherever they are", 
     const auto encoding = tokenizer->encode("LA<mask>A");
     REQUIRE(encoding.ids == Ids{0, 4, 5, 7, 5, 2});
     REQUIRE(encoding.offsets == Offsets{{0, 0}, {0, 1}, {1, 2}, {2, 8}, {8, 9}, {0, 0}});
-    // What is no piece is one unknown up to the next piece or white space, as Python has it.
+    // Characters without a piece form one unknown up to the next piece or white space, as in Python.
     REQUIRE(tokenizer->encode(" lx\x1Cy L<<null_1>").ids == Ids{0, 3, 3, 4, 3, 6, 2});
     REQUIRE(tokenizer->decode(encoding.ids) == "<cls> L A <mask> A <eos>");
     REQUIRE(tokenizer->decode(encoding.ids, true) == "L A A");
@@ -150,7 +150,7 @@ TEST_CASE("tokenizer.json goes before older files", "[tokenizer][folders]") {
     REQUIRE_FALSE(Tokenizer::is_in(TemporaryFolder().path()));
 }
 
-TEST_CASE("What cannot be read is told with what is expected", "[tokenizer][folders][bad]") {
+TEST_CASE("Unreadable files are refused with the expectation", "[tokenizer][folders][bad]") {
     refused(Folder(), ErrorCode::io, "expected a tokenizer.json, or vocab.json with merges.txt, or vocab.txt");
     refused(Folder().file("vocab.json", "{}"), ErrorCode::io, "merges.txt");
     refused(Folder().file("tokenizer.model", "\x0A"), ErrorCode::unsupported, "sentencepiece");
@@ -167,7 +167,7 @@ TEST_CASE("What cannot be read is told with what is expected", "[tokenizer][fold
             "merges.txt");
 }
 
-TEST_CASE("Broken older files are told with their place", "[tokenizer][folders][bad]") {
+TEST_CASE("Broken older files are refused with the place", "[tokenizer][folders][bad]") {
     refused(Folder().merges("[]"), ErrorCode::format, "vocab.json");
     refused(Folder().merges("{"), ErrorCode::format, "vocab.json");
     refused(Folder().merges(R"({"a": "0", "b": 1, "ab": 3})", "a b\n"), ErrorCode::format, "model.vocab.a");

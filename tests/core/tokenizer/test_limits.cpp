@@ -111,7 +111,7 @@ TEST_CASE("A pattern that runs to the end of the text from every place ends in a
     REQUIRE(found.size() == 1);
 }
 
-TEST_CASE("A search stops when it is told to", "[tokenizer][limits]") {
+TEST_CASE("A search can be stopped", "[tokenizer][limits]") {
     Cancellation cancelled;
     cancelled.request();
     const CancellationScope scope(cancelled);

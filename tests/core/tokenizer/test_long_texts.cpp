@@ -21,7 +21,7 @@ std::uint32_t below(std::mt19937& random, std::uint32_t bound) {
 
 }  // namespace
 
-TEST_CASE("A table of spans tells of each byte what was said of it", "[tokenizer][long]") {
+TEST_CASE("A table of spans returns the value of each byte", "[tokenizer][long]") {
     std::mt19937 random(5);
     for (int round = 0; round < 100; ++round) {
         SpanTable table;

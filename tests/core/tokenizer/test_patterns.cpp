@@ -22,7 +22,7 @@ std::vector<std::string> matches(const Matcher& matcher, std::string_view text) 
     return parts;
 }
 
-// Text that is rich in what the patterns tell apart.
+// Text rich in characters that the patterns distinguish.
 std::string random_text(std::mt19937& random) {
     static const std::vector<std::string> parts = {
         "a",      "B",       "s",          "S",          "t",       "re",     "VE",     "'",          "'s",

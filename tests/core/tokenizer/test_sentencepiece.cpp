@@ -134,7 +134,7 @@ TEST_CASE("A sentencepiece model is read field by field", "[tokenizer][sentencep
     CHECK(model.spaces_escaped);
 }
 
-TEST_CASE("What is no sentencepiece model is told with its place", "[tokenizer][sentencepiece][bad]") {
+TEST_CASE("A bad sentencepiece model is refused with the place", "[tokenizer][sentencepiece][bad]") {
     const auto refuses = [](const std::string& bytes, const std::string& part) {
         CHECK_THROWS_MATCHES(parse_sentencepiece_model(bytes, "model"), Error, IsError(ErrorCode::format, part));
     };
@@ -152,7 +152,7 @@ TEST_CASE("What is no sentencepiece model is told with its place", "[tokenizer][
     refuses(piece("\xFF"), "which is no UTF-8");
     refuses(piece("a", std::numeric_limits<float>::infinity()), "found a score that is no number");
     refuses(tiny_model(counted(2, number(3, 5))), "found a model of type 5");
-    // Every beginning is one or the other: a model, or told.
+    // Every prefix is one or the other: a model, or an error.
     const std::string whole = tiny_model();
     for (std::size_t size = 0; size < whole.size(); ++size) {
         try {

@@ -99,7 +99,7 @@ TEST_CASE("Lower case has no context and two characters at most", "[tokenizer][t
     REQUIRE(lower(U'1') == "1");
 }
 
-TEST_CASE("Splits treat what they found as told", "[tokenizer][text]") {
+TEST_CASE("Splits treat their matches as the behavior says", "[tokenizer][text]") {
     const auto split = [](SplitBehavior behavior, bool invert = false) {
         const std::string_view text = "the-final--countdown";
         std::vector<Match> found;

@@ -65,7 +65,7 @@ TEST_CASE("Of equal pieces of a unigram model the last one counts", "[tokenizer]
     REQUIRE(tokenizer->id_of("a") == 2);
 }
 
-TEST_CASE("A unigram model without an unknown piece says so when it needs one", "[tokenizer][unigram]") {
+TEST_CASE("A unigram model without an unknown piece throws when it needs one", "[tokenizer][unigram]") {
     const auto tokenizer = unigram(R"([["a", -1], ["ab", -1]])", R"("unk_id": null)").make();
     REQUIRE(tokenizer->encode("aab").ids == Ids{0, 1});
     REQUIRE_THROWS_MATCHES(tokenizer->encode("b"), Error, IsError(ErrorCode::mismatch, "unk_id"));

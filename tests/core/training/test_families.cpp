@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Of tests/golden/models: each decoder family, and what its heads, layouts and files do of their own.
+/// From tests/golden/models: each decoder family, and its special heads, layouts and files.
 const std::vector<std::string> kDecoders{
     "gpt2",
     "gpt2-old-file",
@@ -112,7 +112,7 @@ JobFile job_from(const fs::path& checkpoint) {
     return job;
 }
 
-/// What `evaluate` says of the sequences that a validation reads.
+/// `evaluate`'s result for the sequences of a validation.
 double evaluated(const JobFile& job, const fs::path& folder) {
     NoProgress progress;
     const Cancellation cancellation;

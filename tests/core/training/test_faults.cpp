@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What goes wrong while a run works: numbers that are not finite, disks that are full, wishes that are none.
+// Failures during a run: numbers that are not finite, full disks, invalid requests.
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/run/control.h"
 #include "core/run/run_folder.h"
 #include "core/run/run_history.h"
+#include "core/training/job/job_keys.h"
+#include "core/training/job/run_end.h"
 #include "core/training/trainer/trainer_session.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/file_size_limit.h"
@@ -32,7 +37,7 @@ TEST_CASE("A gradient that is not finite once is computed again", "[training][fa
     CHECK(weights_of(folder / "run", 12) == weights_of(folder / "whole", 12));
 }
 
-TEST_CASE("One that stays is told, stops the run and reaches no snapshot", "[training][faults]") {
+TEST_CASE("A lasting one is reported, stops the run and reaches no snapshot", "[training][faults]") {
     const TemporaryFolder folder;
     run(fresh(small_job(folder), folder / "whole"));
     TrainRequest request = fresh(small_job(folder), folder / "run");
@@ -111,7 +116,7 @@ TEST_CASE("A run is paused, resumed, stopped and asked from outside", "[training
             }
         }
         if (const auto* state = std::get_if<StateChanged>(&event.what); state && state->state == RunState::paused) {
-            // Both before the next look at wishes: this one has its list already.
+            // Both before the next look at requests: this one has its list already.
             send_control(run_folder, ControlAction::resume);
             send_control(run_folder, ControlAction::stop);
         }
@@ -128,8 +133,7 @@ TEST_CASE("A run is paused, resumed, stopped and asked from outside", "[training
     CHECK(read_run(run_folder.path).state == "stopped");
 }
 
-TEST_CASE("Wishes to a process that died are dropped, those to the one that took its place are not",
-          "[training][control]") {
+TEST_CASE("Requests to a dead process are dropped, those to its successor are not", "[training][control]") {
     const TemporaryFolder folder;
     const RunFolder run_folder{folder / "run"};
     fs::create_directories(run_folder.path);
@@ -155,6 +159,72 @@ TEST_CASE("Wishes to a process that died are dropped, those to the one that took
     clear_control(run_folder, found_control(run_folder));
     CHECK_FALSE(fs::exists(run_folder.control()));
     CHECK_FALSE(fs::is_empty(folder / "other"));
+}
+
+TEST_CASE("The minutes of a fork count from its begin, also when it was killed", "[training][fork]") {
+    const TemporaryFolder folder;
+    const std::vector<std::string> none{"evaluation.every=0", "probe.every=0", "sample.every=0"};
+    auto settings = none;
+    settings.emplace_back("training.minutes=0.02");  // 1.2 s
+    const Told parent = run(fresh(small_job(folder, settings), folder / "parent"));
+    REQUIRE(parent.all<Step>().back().seconds >= 1);
+    TrainRequest request = fresh(small_job(folder, settings), folder / "fork");
+    request.start = TrainRequest::Start::fork;
+    request.from = folder / "parent" / "snapshots" / "last";
+    const Told fork = run(request);
+    CHECK(fork.outcome.state == RunState::finished);
+    const auto steps = fork.all<Step>();
+    const std::int64_t begin = parent.outcome.step;
+    REQUIRE(steps.size() > 5);  // one update, were the parent's time counted
+    CHECK(steps.front().step == begin + 1);
+    CHECK(steps.back().seconds - parent.all<Step>().back().seconds >= 0.9);
+    const auto plans = fork.all<Control>();
+    REQUIRE_FALSE(plans.empty());
+    CHECK(std::stoll(plans.front().value) > begin + 2);
+
+    // One that is stopped and goes on has what is left of its own time.
+    request.run = folder / "killed";
+    request.stop_after = [&](std::int64_t step) { return step >= begin + 3; };
+    const Told stopped = run(request);
+    CHECK(stopped.outcome.state == RunState::stopped);
+    const Told rest = run(resumed(folder / "killed"));
+    CHECK(rest.outcome.state == RunState::finished);
+    CHECK(rest.outcome.step > begin + 4);
+    CHECK(rest.all<Step>().back().seconds - parent.all<Step>().back().seconds >= 0.9);
+}
+
+TEST_CASE("A run warns of what it is too short for", "[training]") {
+    const auto warnings = [](std::int64_t warmup, std::int64_t every, std::int64_t begin, std::int64_t end) {
+        JobFile job;
+        job.schedule.warmup_steps = warmup;
+        job.evaluation.every = job.probe.every = every;
+        return unreached_intervals(job, begin, end, true);
+    };
+    CHECK(warnings(10, 20, 0, 100).empty());
+    CHECK(warnings(100, 50, 0, 1000).empty());
+    CHECK(warnings(0, 0, 0, 1).empty());
+    CHECK(warnings(100, 20, 0, 42) ==
+          std::vector<std::string>{"schedule.warmup_steps = 100 is longer than the run's 42 updates: the rate never "
+                                   "reaches its peak"});
+    CHECK(warnings(30, 20, 0, 42) ==
+          std::vector<std::string>{"schedule.warmup_steps = 30 takes more than half of the run's 42 updates"});
+    CHECK(warnings(0, 50, 0, 42) ==
+          std::vector<std::string>{"evaluation.every = 50 is longer than the run's 42 updates: only its begin and its "
+                                   "end are evaluated",
+                                   "probe.every = 50 is longer than the run's 42 updates: no indicator is measured "
+                                   "after its begin"});
+    CHECK(warnings(0, 50, 80, 122).empty());  // step 100 is among them
+    CHECK(warnings(0, 50, 101, 140).size() == 2);
+    CHECK(warnings(100, 0, 500, 502).empty());  // a fork behind the warm-up
+
+    const TemporaryFolder folder;
+    const Told told = run(fresh(small_job(folder, {"training.steps=4", "schedule.warmup_steps=9", "evaluation.every=0",
+                                                   "probe.every=0", "sample.every=0"}),
+                                folder / "run"));
+    const auto lines = told.all<Log>();
+    CHECK(std::count_if(lines.begin(), lines.end(), [](const Log& line) {
+              return line.level == LogLevel::warning && line.text.find("warmup_steps = 9") != std::string::npos;
+          }) == 1);
 }
 
 TEST_CASE("A fork goes on from a snapshot, with its optimiser's state or without", "[training][fork]") {
@@ -191,7 +261,7 @@ TEST_CASE("A fork goes on from a snapshot, with its optimiser's state or without
     REQUIRE_THROWS_MATCHES(run(request), Error, IsError(ErrorCode::usage, "training.steps"));
 }
 
-TEST_CASE("Wishes are done again in the order of their steps, the latest word counting", "[training][control]") {
+TEST_CASE("Requests are repeated in the order of their steps; the latest counts", "[training][control]") {
     const auto control = [](std::int64_t step, const char* action, const char* value, const char* id) {
         return Event{0, Control{step, action, value, "", id}};
     };

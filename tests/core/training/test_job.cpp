@@ -21,7 +21,7 @@ namespace {
 
 const std::string kLeast = "[data]\ncorpus = \"kjv\"\n";
 
-/// The job file of the specification, in the state in which every key is said.
+/// The job file of the specification, with every key written out.
 const std::string kWhole = R"(name = "hybrid, even layers standard"
 seed = 7
 
@@ -151,7 +151,7 @@ fixed_token = { position = 16, id = 7 }
     CHECK(job_differences(read(job_text(job)), job, false).empty());
 }
 
-TEST_CASE("What is wrong with a job is told with line, column, key and the nearest name", "[training][job]") {
+TEST_CASE("A bad job is refused with line, column, key and the nearest name", "[training][job]") {
     struct Case {
         const char* text;
         ErrorCode code;
@@ -356,7 +356,7 @@ TEST_CASE("Two letters that changed places are one slip", "[training][job]") {
     CHECK(nearest_word("pml", known).empty());
 }
 
-TEST_CASE("A tokenizer that nobody chose is the checkpoint's own, of a job that trains on one", "[training][job]") {
+TEST_CASE("Without a choice a job that continues a checkpoint has the checkpoint's tokenizer", "[training][job]") {
     CHECK(read(kLeast).data.tokenizer == "bytes");
     const std::string from = "[model]\nfrom = \"model\"\n" + kLeast;
     JobFile job = read(from);
@@ -394,7 +394,7 @@ TEST_CASE("All that a native configuration says is a key of a job", "[training][
                            IsError(ErrorCode::format, "a table"));
 }
 
-TEST_CASE("A minimum that nobody chose follows the learning rate", "[training][job]") {
+TEST_CASE("A default minimum follows the learning rate", "[training][job]") {
     JobFile job = read(kLeast);
     CHECK(job.schedule.minimum_rate == 4e-5);
     set_key(job, "optimizer.learning_rate=1e-5");
@@ -415,7 +415,7 @@ TEST_CASE("A list of layers may be called a custom layout", "[training][job]") {
     CHECK(read(job_text(job)).model.layers == job.model.layers);
 }
 
-TEST_CASE("What is wrong with data is told at the key that it is about", "[training][job]") {
+TEST_CASE("Bad data is reported at its key", "[training][job]") {
     const JobFile job = read("[data]\n\ntext = \"a.txt\"\nvalidation = [\"b.txt\"]\ntokenizer = \"t.json\"\n");
     const auto place = [&](const std::string& where) {
         return error_in_data(job, Error(ErrorCode::usage, where, "expected", "found")).where();
@@ -496,7 +496,7 @@ TEST_CASE("Rates are those of transformers' schedules", "[training][schedule]") 
     }
 }
 
-TEST_CASE("A schedule that ends at 0 does so unless another end is said", "[training][schedule][job]") {
+TEST_CASE("A schedule that ends at 0 does so unless another end is given", "[training][schedule][job]") {
     for (const char* kind : {"linear", "cosine_restarts"}) {
         const std::string text = kLeast + "[schedule]\nkind = \"" + kind + "\"\n";
         CHECK(read(text).schedule.minimum_rate == 0);

@@ -62,7 +62,7 @@ std::vector<What> one_of_each() {
             Rewound{200, "resumed from step-000200"}};
 }
 
-/// The payloads tell whether events are equal, NaN included.
+/// Equal payloads mean equal events, NaN included.
 std::vector<std::string> texts(const std::vector<Event>& events) {
     std::vector<std::string> all;
     for (const Event& event : events) {
@@ -134,7 +134,7 @@ TEST_CASE("Text that is no UTF-8 is made readable before it is written", "[train
     REQUIRE(std::get<SampleText>(event.what).text == "half of <0xC3>");
 }
 
-TEST_CASE("A text that is longer than anybody reads is cut by the reader, and says so", "[training][journal]") {
+TEST_CASE("The reader cuts a very long text, with a mark", "[training][journal]") {
     const TemporaryFolder folder;
     std::string text(5'000'000, 'a');
     text.replace(kLongestSample - 1, 2, "é");  // across the place of the cut
@@ -223,7 +223,7 @@ TEST_CASE("A journal is read while it grows", "[training][journal]") {
     REQUIRE(calls > 10);
 }
 
-TEST_CASE("A journal that was replaced or got shorter is read anew", "[training][journal]") {
+TEST_CASE("A replaced or shortened journal is read from the start", "[training][journal]") {
     const TemporaryFolder folder;
     const auto path = folder / "events.log";
     write_file(path, journal_of(timed({step(1), step(2)})));
@@ -290,7 +290,7 @@ TEST_CASE("A read that ends in its middle loses no event, whenever that is", "[t
     CHECK(stopped > 0);
 }
 
-TEST_CASE("That a journal was replaced is told by the next read after one that failed", "[training][journal]") {
+TEST_CASE("The next read after a failed one reports a replaced journal", "[training][journal]") {
     const TemporaryFolder folder;
     const auto path = folder / "events.log";
     write_file(path, journal_of(timed({step(1), step(2)})));
@@ -374,7 +374,7 @@ TEST_CASE("A writer that is killed loses nothing that it appended", "[training][
         ::close(pipe[0]);
         REQUIRE(!being_written(path));
         const auto events = read_journal(path);
-        // What was told is there; one more may be.
+        // Reported events are there; one more may be.
         REQUIRE((std::ssize(events) == told || std::ssize(events) == told + 1));
         for (std::size_t i = 0; i < events.size(); ++i)
             REQUIRE(std::get<Step>(events[i].what).step == static_cast<std::int64_t>(i) + 1);
@@ -419,7 +419,7 @@ TEST_CASE("What is no journal is refused and left alone", "[training][journal]")
     REQUIRE(read_journal(folder / "absent").empty());
 }
 
-TEST_CASE("Sites that an older program told of have no implicit matrices", "[training][journal]") {
+TEST_CASE("Sites from an older program have no implicit matrices", "[training][journal]") {
     const What what = one_of_each().front();
     const std::size_t sites = std::get<Started>(what).sites.size();
     EncodedEvent encoded = encode({5, what});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// File systems that have no links (FAT and its kin): the snapshots are there without.
+// File systems without links (FAT and the like): snapshots work without them.
 #include "tests/core/training/training_run.h"
 
 #include <linux/filter.h>
@@ -41,7 +41,7 @@ bool refuse_links(unsigned number) {
 
 enum Outcome { linked, refused, no_filter };
 
-/// What becomes of a link in a process that is refused them so.
+/// Results of linking in a process that is refused links.
 int outcome(const std::filesystem::path& run, unsigned number) {
     const pid_t child = ::fork();
     if (child == 0) {

@@ -105,7 +105,7 @@ JobFile job_from(const fs::path& checkpoint, const std::string& text, const Line
 
 }  // namespace
 
-TEST_CASE("A run for any objective goes on to the bit, and tells its accuracy", "[training][objective][resume]") {
+TEST_CASE("A run for any objective resumes to the bit, and reports its accuracy", "[training][objective][resume]") {
     const TemporaryFolder folder;
     for (const Objective& one : objectives(folder)) {
         DYNAMIC_SECTION(one.name) {
@@ -130,7 +130,7 @@ TEST_CASE("A run for any objective goes on to the bit, and tells its accuracy", 
             for (const Validation& validation : whole.all<Validation>())
                 CHECK(std::isnan(validation.accuracy) != one.accurate);
             if (one.accurate) CHECK(history.training.accuracy == expected.training.accuracy);
-            CHECK(whole.all<SampleText>().empty());  // none of them can go on with a text
+            CHECK(whole.all<SampleText>().empty());  // none of them can continue a text
             for (const Log& log : whole.all<Log>()) CHECK(log.level == LogLevel::note);
             const auto probes = whole.all<ProbeResult>();
             REQUIRE(probes.size() == 3);
@@ -142,7 +142,7 @@ TEST_CASE("A run for any objective goes on to the bit, and tells its accuracy", 
 TEST_CASE("A model learns what its objective asks for", "[training][objective]") {
     const TemporaryFolder folder;
     for (const Objective& one : objectives(folder)) {
-        // Shuffled words of a text without order are seen by nobody.
+        // Shuffled words of a text without order cannot be detected.
         if (std::string(one.name).find("classify") != 0 && std::string(one.name) != "number") continue;
         DYNAMIC_SECTION(one.name) {
             const Told told =

@@ -56,7 +56,7 @@ TEST_CASE("A run killed after any of its events ends with the same weights", "[t
         CHECK(told.outcome.validation == whole.outcome.validation);
         CHECK(weights_of(killed[i], 12) == weights_of(folder / "whole", 12));
         CHECK(optimizer_of(killed[i], 12) == optimizer_of(folder / "whole", 12));
-        // What the history shows is one run, each step once, with the same losses.
+        // The history shows one run, each step once, with the same losses.
         const auto history = read_run(killed[i]), expected = read_run(folder / "whole");
         CHECK(history.training.loss == expected.training.loss);
         CHECK(history.validation.loss == expected.validation.loss);
@@ -85,7 +85,7 @@ TEST_CASE("A run that is stopped again and again ends with the same weights", "[
     }
 }
 
-TEST_CASE("Mixers with windows, sinks and states that learn go on with the same weights", "[training][resume]") {
+TEST_CASE("Mixers with windows, sinks and learned states resume with the same weights", "[training][resume]") {
     const TemporaryFolder folder;
     for (const char* mixer : {"lazy", "ttt_linear", "streaming_llm"}) {
         INFO(mixer);
@@ -196,7 +196,7 @@ TEST_CASE("What was done to a run is done again after a kill", "[training][resum
     CHECK_FALSE(controls[0].id.empty());
     CHECK(told.all<Step>()[5].learning_rate < 1.01e-3);
     CHECK(controls[1].outcome.find("loss") != std::string::npos);
-    // The copy knows of the first two; the third is done to it anew.
+    // The copy has the first two; the third is done again.
     const RunFolder killed{folder / "killed"};
     TrainRequest again = resumed(killed.path);
     again.on_event = [&](const Event& event) {

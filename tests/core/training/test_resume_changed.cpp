@@ -97,7 +97,7 @@ TEST_CASE("An end that rates depend on stays, and so does one that is passed", "
         REQUIRE_THROWS_MATCHES(run(resumed_with(runs / "run", end)), Error, IsError(ErrorCode::mismatch, words));
         CHECK(run(resumed(runs / "run")).outcome.step == 12);  // nothing was lost
     };
-    refused({}, "training.steps=18", "to go on with another one: train --from");
+    refused({}, "training.steps=18", "train --from SNAPSHOT starts another run");
     refused({}, "training.steps=18", "training.steps = 12");
     refused({"schedule.kind=linear"}, "training.tokens=9e3", "found training.tokens = 9000");
     refused({"schedule.kind=wsd", "schedule.decay_share=0.25"}, "training.steps=18", "11 updates done");
@@ -119,7 +119,7 @@ TEST_CASE("With a constant schedule minutes may become more, or updates", "[trai
     CHECK(run(resumed_with(path, "training.steps=" + std::to_string(end))).outcome.step == end);
 }
 
-TEST_CASE("Going on with another number of threads is told", "[training][resume]") {
+TEST_CASE("Resuming with another number of threads is reported", "[training][resume]") {
     const TemporaryFolder folder;
     TrainRequest request = fresh(small_job(folder), folder / "run");
     request.stop_after = [](std::int64_t step) { return step == 5 || step == 7; };
@@ -191,7 +191,7 @@ TEST_CASE("What a kill between a snapshot and its links left is put right", "[tr
     CHECK(linked(path, "last") == 9);
     CHECK(linked(path, "best") == best_in_state(path, 9));
 
-    // One that was damaged is led to by nobody.
+    // No link leads to a damaged one.
     fs::remove(path / "snapshots" / "step-000009" / "config.json");
     request.stop_after = [](std::int64_t step) { return step == 10; };
     std::int64_t last = 0, best = 0;

@@ -102,7 +102,7 @@ TEST_CASE("What a resume from an earlier step supersedes is not shown", "[traini
     REQUIRE(record.samples.size() == 2);
 }
 
-TEST_CASE("A step that is told twice replaces what followed the first", "[training][run]") {
+TEST_CASE("A repeated step replaces everything after the first", "[training][run]") {
     const auto record = history_of({sample_start(), sample_step(1), sample_step(2, 9), sample_step(3, 9),
                                     sample_step(2, 4), sample_probe(2), sample_probe(2, 0.25F)})
                             .take();
@@ -136,7 +136,7 @@ TEST_CASE("Probes of odd sizes are left out or filled", "[training][run]") {
     REQUIRE(std::isnan(store::float_from_half(record.probes.thumbnails.back())));
 }
 
-TEST_CASE("Probes that tell nothing take no more room than some times what the others tell", "[training][run]") {
+TEST_CASE("Empty probes take at most a multiple of the room of the others", "[training][run]") {
     auto start = sample_start();
     start.sites.assign(1000, start.sites.front());
     const auto cells = start.sites.size() * static_cast<std::size_t>(start.sites.front().heads);
@@ -190,7 +190,7 @@ TEST_CASE("run.h5 is built from the journal and again after a crash, and reads t
     REQUIRE_THROWS_MATCHES(read_run(folder.path()), Error, IsError(ErrorCode::mismatch, "folder of a run"));
 }
 
-TEST_CASE("A run file that a crash left behind the journal is made anew by whoever opens the run", "[training][run]") {
+TEST_CASE("Opening a run rebuilds a run file that a crash left behind the journal", "[training][run]") {
     const TemporaryFolder folder;
     const auto file = folder / "run.h5";
     const auto steps = [&] { return store::read_run_file(file).training.step.size(); };
@@ -214,7 +214,7 @@ TEST_CASE("A run file that a crash left behind the journal is made anew by whoev
     std::filesystem::last_write_time(file, made - std::chrono::seconds(60));  // clocks of files are coarse
     mend_run_file(folder.path());
     REQUIRE(steps() == 2);
-    // What cannot be written is read from the journal.
+    // Without write access the journal is read.
     std::filesystem::remove(file);
     std::filesystem::create_directory(file);
     mend_run_file(folder.path());

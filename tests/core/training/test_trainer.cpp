@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A run from its begin to its end: it learns, tells what happens, and leaves snapshots that others open.
+// A run from start to end: it learns, reports its events, and leaves snapshots that others open.
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ using namespace headscope::training;
 using namespace headscope::test;
 namespace fs = std::filesystem;
 
-TEST_CASE("A tiny model learns a text, and its run tells everything", "[training][trainer]") {
+TEST_CASE("A tiny model learns a text, and its run records everything", "[training][trainer]") {
     const TemporaryFolder folder;
     const fs::path run_path = folder / "run";
     const Told told = run(fresh(small_job(folder, {"training.steps=60", "snapshots.every=20"}), run_path));
@@ -104,7 +104,7 @@ TEST_CASE("A snapshot is an ordinary checkpoint with a manifest", "[training][sn
     const auto model = model::Model::build(*file);
     CHECK(model->config().family == "qwen2");  // uniform standard with biases: transformers knows it
     CHECK(tokenizer::Tokenizer::is_in(snapshot));
-    // What ends a text, where transformers and generate look for it.
+    // End tokens, where transformers and generate look for them.
     const std::int64_t end = *tokenizer::Tokenizer::from_folder(snapshot)->id_of("<|endoftext|>");
     CHECK(file->config().at("eos_token_id") == end);
     CHECK(model::end_tokens(*file) == std::vector<std::int64_t>{end});
@@ -135,7 +135,7 @@ TEST_CASE("A checkpoint is trained on with its own tokenizer, unless another is 
     CHECK(tokenizer_of(job_from(snapshot / "model.safetensors", {}), "file") == own);
     CHECK(tokenizer_of(job_from(snapshot, {"data.tokenizer=bytes"}), "bytes") != own);
 
-    // It goes on with what it began with, and so does a fork whose job names none.
+    // It resumes with its first one, and so does a fork whose job names none.
     TrainRequest request = resumed(folder / "own");
     set_key(request.job, "training.steps=1");
     CHECK(run(request).outcome.step == 1);
@@ -229,7 +229,7 @@ TEST_CASE("run.h5 comes while a run that takes no snapshots is at work", "[train
     CHECK_FALSE(fs::exists(path / "run.h5.partial"));
 }
 
-TEST_CASE("A folder that a kill left before it was a run is begun anew", "[training][trainer]") {
+TEST_CASE("A folder that a kill left before it was a run can start a new run", "[training][trainer]") {
     const TemporaryFolder folder;
     const auto leave = [&](const fs::path& run, const std::string& journal) {
         fs::create_directory(run);

@@ -50,7 +50,7 @@ TEST_CASE("Items are counted by model, task and length", "[items]") {
     CHECK(items_of_others(groups, groups[0].key) == std::vector<ItemsKey>{groups[1].key});
     CHECK(items_of_others(groups, groups[2].key).empty());
     CHECK(item_groups({}).empty());
-    // Of its own length first.
+    // Items of its own length first.
     auto more = groups;
     more.push_back({{2, "copa", 64, 0}, 1, 1});
     more.push_back({{3, "copa", 64, 5}, 1, 1});
@@ -64,7 +64,7 @@ TEST_CASE("A list shows all items, wrong ones, or those that models disagree abo
     CHECK(rows({second, {}, true, false}) == std::vector<std::int64_t>{6});
     CHECK(rows({first, second, false, true}) == std::vector<std::int64_t>{1, 3});  // both wrong, in other ways
     CHECK(rows({second, first, true, true}) == std::vector<std::int64_t>{6});
-    CHECK(rows({first, {}, false, true}).empty());  // with nobody
+    CHECK(rows({first, {}, false, true}).empty());  // with no partner
     CHECK(rows({{0, "fda", 64, 0}, {}, false, false}).empty());
     const auto shown = shown_items(kItems, {first, second, false, false});
     CHECK(shown == std::vector<ShownItem>{{0, 4}, {1, 5}, {2, -1}, {3, 6}});

@@ -108,7 +108,7 @@ TEST_CASE("JSON that is no sets of heads is refused with its place", "[workspace
     CHECK_THROWS_MATCHES(read(json::array()), Error, IsError(ErrorCode::format));
 }
 
-TEST_CASE("Heads that something is said of are exported as CSV", "[workspace][sets]") {
+TEST_CASE("Heads with marks or notes are exported as CSV", "[workspace][sets]") {
     CHECK(figures::csv(example().plain_table()) ==
           "layer,site,head,marked,sets,note\r\n"
           "0,0,0,0,sinks,\r\n"

@@ -82,7 +82,7 @@ TEST_CASE("A job that says nothing to train on is mended by the key that does", 
     CHECK(mended.starts_with(nothing));
 }
 
-TEST_CASE("A text that cannot be edited by lines is written anew", "[workspace][job]") {
+TEST_CASE("A text that cannot be edited by lines is rewritten", "[workspace][job]") {
     const std::string inlined = "data = { corpus = \"kjv\" }\ntraining = { steps = 10 }\n";
     const auto job = training::read_job(edited_job(inlined, "training.batch=3"), "job");
     CHECK(job.training.batch == 3);

@@ -63,7 +63,7 @@ LiveRun made(std::initializer_list<training::What> events) {
 
 }  // namespace
 
-TEST_CASE("A run's state is its journal's last word, unless nobody writes on", "[workspace][run]") {
+TEST_CASE("A run's state is its journal's last one, unless its writer died", "[workspace][run]") {
     LiveRun run;
     CHECK(run.status() == RunStatus::empty);
     run.add(at(1, started(10)));
@@ -100,7 +100,7 @@ TEST_CASE("What a rewind supersedes is forgotten", "[workspace][run]") {
     CHECK(run.steps.loss.back() == 7);
 }
 
-TEST_CASE("What a resumed run tells again takes the place of what was told", "[workspace][run]") {
+TEST_CASE("Records of a resumed run replace earlier ones", "[workspace][run]") {
     LiveRun run =
         made({started(10), step(1), step(2), training::Validation{2, 3.0, 10, 0}, probe(2, 0),
               training::Snapshot{2, "step-000002", 10, 0, true}, step(3), step(4), training::Validation{4, 2.0, 10, 0},
@@ -108,7 +108,7 @@ TEST_CASE("What a resumed run tells again takes the place of what was told", "[w
     CHECK(run.best_snapshot()->step == 4);
     training::Started again = started(20);
     again.step = 2;
-    run.add(at(2000, again));  // a machine that died told no rewind
+    run.add(at(2000, again));  // a machine that died recorded no rewind
     CHECK(run.last_step() == 2);
     CHECK(run.validations.step == std::vector<std::int64_t>{2});
     CHECK(run.samples.empty());
@@ -143,7 +143,7 @@ TEST_CASE("Of the texts that a run wrote the last ones are held, and how many th
     const LiveRun finished = live_run(record);
     CHECK(finished.samples.size() == run.samples.size());
     CHECK(finished.older_samples == run.older_samples);
-    // What is taken back is not there, before those that are held either.
+    // Superseded records are gone, also before the held ones.
     run.add(at(2001, training::Rewound{900, {}}));
     CHECK(std::ssize(run.samples) == kHeld - 100);
     CHECK(std::ssize(run.older_samples) == kAll - kHeld);
@@ -170,7 +170,7 @@ TEST_CASE("The best snapshot is the last one that was called so", "[workspace][r
     CHECK(LiveRun{}.best_snapshot() == nullptr);
 }
 
-TEST_CASE("What is left is told by the pace of the last steps", "[workspace][run]") {
+TEST_CASE("The time left follows the pace of the last steps", "[workspace][run]") {
     LiveRun run = made({started(30)});
     CHECK_FALSE(run.seconds_left());
     for (int i = 1; i <= 10; ++i) run.add(at(i, step(i)));

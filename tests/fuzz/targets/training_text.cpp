@@ -84,10 +84,28 @@ void read_items(std::string_view input, const std::string& objective) {
         texts.insert(texts.end(), {item.text, item.other});
     };
     const auto refused =
-        refusal([&] { data::read_items(InputFile(memory.path(), "text file"), settings, take, [](std::uint64_t) {}); });
+        refusal([&] { data::read_items(InputFile(memory.path(), "text file"), data::SourceKind::json_lines, settings, take,
+                                                   [](std::uint64_t) {}); });
     const auto items =
         labelled ? other_items(input, "text", "pair", true) : other_items(input, "source", "target", false);
     if (items) expect(!refused && texts == *items, "both readers of items to agree");
+}
+
+/// The objects of lines that can be read are the same documents in an array.
+void read_as_array(std::string_view input, const std::vector<std::string>& documents) {
+    std::string array = "[";
+    for (std::string_view text = without_mark(input); !text.empty();) {
+        const std::string_view line = take_line(text);
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+        array += (array.size() > 1 ? ",\n" : "\n") + std::string(line);
+    }
+    array += "\n]\n";
+    static MemoryFile memory;
+    memory.set(array);
+    Collector collector;
+    data::read_parts(InputFile(memory.path(), "text file"), data::SourceKind::json_array, collector,
+                     [](std::uint64_t) {});
+    expect(collector.documents == documents, "an array to have the documents of its lines");
 }
 
 void read(std::string_view input, data::SourceKind kind) {
@@ -103,6 +121,7 @@ void read(std::string_view input, data::SourceKind kind) {
     if (kind == data::SourceKind::json_lines) {
         const auto documents = other_documents(input);
         if (documents) expect(!refused && collector.documents == *documents, "both readers of lines to agree");
+        if (!refused) read_as_array(input, collector.documents);
     }
     if (kind == data::SourceKind::bible) expect(refused.has_value(), "no bible in so few bytes");
 }
@@ -112,6 +131,7 @@ void read(std::string_view input, data::SourceKind kind) {
 void run_training_text(std::string_view input) {
     const std::string_view kind = take_line(input);
     if (kind == "lines") return read(input, data::SourceKind::json_lines);
+    if (kind == "array") return read(input, data::SourceKind::json_array);
     if (kind == "bible") return read(input, data::SourceKind::bible);
     if (kind == "text") return read(input, data::SourceKind::text);
     if (kind == "translation" || kind == "classify") return read_items(input, std::string(kind));

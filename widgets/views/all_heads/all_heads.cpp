@@ -14,6 +14,7 @@
 #include "core/figures/recipe.h"
 #include "core/workspace/head_filter.h"
 #include "widgets/desk/head_set_store.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/views/all_heads/head_wall.h"
@@ -44,9 +45,10 @@ QComboBox* choice(const char* name, const QString& title, const QString& tip, QW
 
 AllHeads::AllHeads(Desk* desk, QWidget* parent)
     : View(desk, parent),
-      statistic_(choice("statistic", tr("What a point shows"), tr("Of the weights that fall into one point"), this)),
-      scale_(
-          choice("scale", tr("Colour scale"), tr("One scale to compare heads, or each its own to see them all"), this)),
+      statistic_(choice("statistic", tr("Value of a pixel"),
+                        tr("Show the mean or the largest of the weights under a pixel"), this)),
+      scale_(choice("scale", tr("Color scale"),
+                    tr("Share one scale to compare heads, or scale each head to its own highest weight"), this)),
       slider_(new QSlider(Qt::Horizontal, this)),
       fit_(new QPushButton(tr("Fit"), this)),
       unfilter_(new QPushButton(tr("Clear filter"), this)),
@@ -98,8 +100,8 @@ AllHeads::AllHeads(Desk* desk, QWidget* parent)
     connect(wall_, &HeadWall::opened, this, &AllHeads::open);
     add_command(fit_, fit_->accessibleName());
     add_command(unfilter_, unfilter_->accessibleName());
-    add_command("all_heads_mark", tr("Mark the head"), {}, tr("Or take its mark off"), [this] { mark(); });
-    add_command("all_heads_open_map", tr("Open the head's map"), {}, tr("In the view Map"),
+    add_command("all_heads_mark", tr("Mark the head"), {}, tr("Mark the head, or remove its mark"), [this] { mark(); });
+    add_command("all_heads_open_map", tr("Open the head's map"), {}, tr("Open the head in the view Map"),
                 [this] { open(selection().site, selection().head); });
 }
 
@@ -122,14 +124,14 @@ void AllHeads::open(std::int64_t site, std::int64_t head) {
 QWidget* AllHeads::make_bar() {
     slider_->setObjectName(QStringLiteral("size"));
     slider_->setAccessibleName(tr("Size of the thumbnails"));
-    slider_->setToolTip(tr("Size of the thumbnails: the wheel does the same, dragging moves them"));
+    slider_->setToolTip(tr("Size of the thumbnails. The wheel zooms, dragging moves"));
     slider_->setRange(0, static_cast<int>(HeadWall::kSizes.size()) - 1);
     slider_->setPageStep(2);
     slider_->setMaximumWidth(160);
     slider_->setValue(index_of(wall_->size()));
     fit_->setObjectName(QStringLiteral("fit"));
     fit_->setAccessibleName(tr("Fit all heads into the window"));
-    fit_->setToolTip(tr("As large as all heads of a layer fit (0)"));
+    fit_->setToolTip(tr("Fit all heads of a layer into the width (0)"));
     unfilter_->setObjectName(QStringLiteral("unfilter"));
     unfilter_->setAccessibleName(tr("Clear the overview's filter"));
     unfilter_->hide();
@@ -255,7 +257,7 @@ void AllHeads::show_rows() {
 void AllHeads::show_filter() {
     const QString& text = desk().head_filter();
     unfilter_->setVisible(!text.isEmpty());
-    unfilter_->setToolTip(tr("The overview's filter “%1” dims the other heads: show all").arg(text));
+    unfilter_->setToolTip(tr("The overview's filter “%1” dims the other heads. Click to clear it").arg(text));
     const auto table = text.isEmpty() ? nullptr : study()->heads(selection().sequence).value;
     if (text == filter_ && table == filter_table_) return;
     filter_ = text;
@@ -276,7 +278,7 @@ void AllHeads::show_filter() {
             filtered_ = tr("%1 of %2 heads match the filter “%3”").arg(matching).arg(table->rows.size()).arg(text);
         } catch (const Error&) {  // a name that this analysis has not: the overview says so, and nothing is dimmed
             dimmed.clear();
-            filtered_ = tr("the filter “%1” is not of this analysis").arg(text);
+            filtered_ = tr("the filter “%1” does not apply to this analysis").arg(text);
         }
     }
     wall_->set_dimmed(std::move(dimmed));
@@ -361,7 +363,7 @@ void AllHeads::show_scale(std::optional<double> highest) {
         maximum ? tr("largest weight of a block, logarithmic") : tr("mean weight of a block, logarithmic");
     const QString name =
         shared() ? tr("Shared: %1").arg(what) : tr("Per head: %1, up to each head's highest").arg(what);
-    const QString zeros = some_zeros() ? tr(" · sand: exactly 0") : QString();
+    const QString zeros = some_zeros() ? tr(" · sand color: exactly 0") : QString();
     std::vector<std::pair<double, QString>> ticks;
     if (shared() && highest) {
         const figures::ColourScale scale = thumbnail_scale(statistic(), *highest);
@@ -404,9 +406,10 @@ void AllHeads::show_pointed(std::int64_t site, std::int64_t head) {
         site = selection().site;
         head = selection().head;
     }
-    QString text = tr("Layer %1, head %2").arg(study()->site_name(site)).arg(head);
+    QString text = tr("%1, head %2").arg(study()->site_heading(site)).arg(head);
     if (site < std::ssize(sequences_) && sequences_[static_cast<std::size_t>(site)].empty())
-        text += QStringLiteral(" · ") + (study()->running() ? tr("not analysed yet") : tr("the run ended before it"));
+        text += QStringLiteral(" · ") +
+                (study()->running() ? tr("not computed yet") : tr("not computed: the run ended early"));
     pointed_->setText(text);
 }
 
@@ -439,12 +442,16 @@ std::optional<FigureWish> AllHeads::figure() const {
     if (!wish.options.all_sequences) wish.options.sequence = selection().one_sequence();
     if (averaged_ > 0 && !wish.options.all_sequences)
         wish.note =
-            tr("A figure is the mean of all sequences or of one: this is sequence %1.").arg(selection().one_sequence());
+            tr("A figure shows one sequence or the mean of all: this is sequence %1.").arg(selection().one_sequence());
     wish.studies = {study()->id()};
-    return wish;
+    return named(wish);
 }
 
-const ViewKind kAllHeads{"all_heads", "All heads", "A thumbnail of every head: what patterns are there?",
-                         [](Desk* desk, QWidget* parent) -> View* { return new AllHeads(desk, parent); }};
+const ViewKind kAllHeads{"all_heads",
+                         "All heads",
+                         "A thumbnail of every head: what patterns are there?",
+                         [](Desk* desk, QWidget* parent) -> View* { return new AllHeads(desk, parent); },
+                         ViewGroup::heads,
+                         with_sites};
 
 }  // namespace headscope::widgets

@@ -87,7 +87,7 @@ QVariant ChangesModel::data(const QModelIndex& index, int role) const {
     if (role == Qt::TextAlignmentRole)
         return static_cast<int>((index.column() == measure_column ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
     if (role == Qt::ToolTipRole)
-        return tr("Layer %1, head %2").arg(QString::fromStdString(head.site_name), QString::number(head.head));
+        return tr("%1, head %2").arg(QString::fromStdString(head.site_heading), QString::number(head.head));
     if (role != Qt::DisplayRole) return {};
     const bool known = measure != HeadChanges::kNoMeasure;
     switch (index.column()) {
@@ -112,17 +112,17 @@ QVariant ChangesModel::data(const QModelIndex& index, int role) const {
 
 QVariant ChangesModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
-    static const std::array names{tr("Rank"), tr("Head"),  tr("Differs by"),  tr("Most in"),
-                                  tr("Left"), tr("Right"), tr("Right − left")};
+    static const std::array names{tr("Rank"),     tr("Head"),     tr("Differs by"), tr("Most in"),
+                                  tr("Baseline"), tr("Compared"), tr("Change")};
     static const std::array tips{tr("1: differs most"),
                                  tr("Layer and head"),
                                  tr("In standard deviations of the measure over all heads of both sides; of all "
                                     "measures: the root of the sum of "
                                     "their squares"),
                                  tr("The measure that contributes most"),
-                                 tr("Its value on the left"),
-                                 tr("Its value on the right"),
-                                 tr("The right value minus the left one")};
+                                 tr("Its value in the baseline, on the left"),
+                                 tr("Its value in what is compared, on the right"),
+                                 tr("The compared value minus the baseline")};
     if (role == Qt::DisplayRole) return names[static_cast<std::size_t>(section)];
     if (role == Qt::ToolTipRole) return tips[static_cast<std::size_t>(section)];
     return {};

@@ -11,6 +11,7 @@
 
 #include "core/base/text.h"
 #include "core/figures/recipe.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/map_plot.h"
 #include "widgets/views/compare/heads_page.h"
 #include "widgets/views/compare/maps_page.h"
@@ -93,18 +94,18 @@ void CompareView::make_note() {
         [this] {
             const auto now = sides();
             if (!now) return;
-            RightChoice choice = choice_;
+            CompareChoice choice = choice_;
             choice.study = choice.study.value_or(0);
-            choice.head = (now->left.head + 1) % std::max(1, now->left.place().heads);
+            choice.head = (now->selected().head + 1) % std::max(1, now->selected().place().heads);
             set_choice(choice);
             if (mode_ == CompareMode::heads) set_mode(CompareMode::maps);
         });
     add("compare_next_layer", tr("Compare with the next layer"), tr("The same head of the layer behind"), [this] {
         const auto now = sides();
         if (!now) return;
-        RightChoice choice = choice_;
+        CompareChoice choice = choice_;
         choice.study = choice.study.value_or(0);
-        choice.site = (now->left.site + 1) % std::ssize(now->left.study->sites());
+        choice.site = (now->selected().site + 1) % std::ssize(now->selected().study->sites());
         set_choice(choice);
         if (mode_ == CompareMode::heads) set_mode(CompareMode::maps);
     });
@@ -125,7 +126,7 @@ bool CompareView::note_for(const CompareSides& sides) {
                                                      : tr("Left and right are the same head of the same text"));
     QString text = alone ? tr("Open another analysis, from the start page or by dropping one onto this window: another "
                               "model on this text, another text, or a run with heads switched off (Overview).")
-                         : tr("Choose another analysis on the right, above.");
+                         : tr("Choose another analysis above.");
     if (sides.left.study->sequences() > 1)
         text += QLatin1Char(' ') + tr("Another sequence of this one can be chosen above.");
     text += QLatin1Char(' ') + tr("Two heads or two layers of this analysis can be compared as well:");
@@ -171,7 +172,7 @@ void CompareView::set_mode(CompareMode mode) {
     Q_EMIT state_changed();
 }
 
-void CompareView::set_choice(const RightChoice& choice) {
+void CompareView::set_choice(const CompareChoice& choice) {
     wanted_path_.clear();
     if (choice == choice_) return;
     choice_ = choice;
@@ -179,26 +180,14 @@ void CompareView::set_choice(const RightChoice& choice) {
     Q_EMIT state_changed();
 }
 
+/// The other side becomes the baseline; the selection stays.
 void CompareView::swap() {
     const auto now = sides();
     if (!now || now->left == now->right) return;
-    const CompareSide &left = now->left, &right = now->right;
-    RightChoice choice = choice_;
-    choice.study = left.study == right.study ? 0 : left.study->id();
-    if (choice.sequence) choice.sequence = left.one_sequence();
-    // The right may have been cut to what it has: then it is fixed from now on.
-    if (choice.site || left.site != right.site) choice.site = left.site;
-    if (choice.head || left.head != right.head) choice.head = left.head;
-    Selection selection;
-    selection.study = right.study->id();
-    selection.sequence = right.sequence;
-    selection.site = right.site;
-    selection.head = right.head;
-    wanted_path_.clear();
-    choice_ = choice;
-    desk().select(selection);
-    refresh_later();
-    Q_EMIT state_changed();
+    CompareChoice choice = choice_;
+    choice.study = now->left.study == now->right.study ? 0 : now->other().study->id();
+    choice.swapped = !choice.swapped;
+    set_choice(choice);
 }
 
 void CompareView::keyPressEvent(QKeyEvent* event) {
@@ -252,6 +241,7 @@ QJsonObject CompareView::state() const {
     put("sequence", choice_.sequence);
     put("site", choice_.site);
     put("head", choice_.head);
+    if (choice_.swapped) state[QLatin1String("swapped")] = true;
     state[QLatin1String("maps")] = maps_->state();
     state[QLatin1String("heads")] = heads_->state();
     state[QLatin1String("text")] = text_->state();
@@ -270,6 +260,7 @@ void CompareView::restore(const QJsonObject& state) {
     choice_.sequence = take("sequence");
     choice_.site = take("site");
     choice_.head = take("head");
+    choice_.swapped = state[QLatin1String("swapped")].toBool();
     wanted_path_.clear();
     const QJsonValue right = state[QLatin1String("right")];
     if (right.isString()) {
@@ -296,7 +287,7 @@ std::optional<FigureWish> CompareView::text_figure(const CompareSides& now) cons
     wish.options.tower = figures::tower_of(now.left.study->sites(), now.left.site);
     wish.options.colour = figures::TextColour::mass;
     wish.note =
-        tr("A figure shows both texts, each by how much its tokens are looked at; the window colours by the "
+        tr("A figure shows both texts, each by how much its tokens are looked at; the window colors by the "
            "difference of the two.");
     return wish;
 }
@@ -334,6 +325,7 @@ std::optional<FigureWish> CompareView::maps_figure(const CompareSides& now) cons
     const bool recurrent = now.left.place().has_implicit || now.right.place().has_implicit;
     if (maps_->look().logits() && !recurrent) wish.options.values = figures::MapValues::logits;
     wish.options.scale = maps_->linear_difference() ? figures::CellScale::linear : figures::CellScale::square_root;
+    wish.note = tr("The figure is the difference; the maps of both sides are left out.");
     const MapPlot* plot = maps_->plot(CompareMaps::left);
     const maps::Cells cells = plot->shown();
     if (cells.queries() < plot->content().queries) {
@@ -350,17 +342,23 @@ std::optional<FigureWish> CompareView::maps_figure(const CompareSides& now) cons
 std::optional<FigureWish> CompareView::figure() const {
     const auto now = sides();
     if (!now || (now->same_text() && (mode_ != CompareMode::maps || now->same_heads()))) return std::nullopt;
-    if (mode_ == CompareMode::text) return text_figure(*now);
+    if (mode_ == CompareMode::text) {
+        const auto wish = text_figure(*now);
+        return wish ? std::optional(named(*wish)) : std::nullopt;
+    }
     auto wish = mode_ == CompareMode::heads ? heads_figure(*now) : maps_figure(*now);
     if (!wish) return wish;
     wish->recipe = "difference";
     wish->studies = {now->left.study->id()};
     if (now->left.study != now->right.study) wish->studies.push_back(now->right.study->id());
-    return wish;
+    return named(*wish);
 }
 
-const ViewKind kCompare{"compare", "Compare",
+const ViewKind kCompare{"compare",
+                        "Compare",
                         "What differs: two models on one text, two texts, two heads, before and after switching off.",
-                        [](Desk* desk, QWidget* parent) -> View* { return new CompareView(desk, parent); }};
+                        [](Desk* desk, QWidget* parent) -> View* { return new CompareView(desk, parent); },
+                        ViewGroup::compare,
+                        with_sites};
 
 }  // namespace headscope::widgets

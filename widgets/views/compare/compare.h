@@ -26,8 +26,8 @@ public:
 
     CompareMode mode() const { return mode_; }
     void set_mode(CompareMode mode);
-    const RightChoice& choice() const { return choice_; }
-    void set_choice(const RightChoice& choice);
+    const CompareChoice& choice() const { return choice_; }
+    void set_choice(const CompareChoice& choice);
     void swap();
 
     CompareMaps* maps() const { return maps_; }
@@ -48,9 +48,9 @@ private:
     bool note_for(const CompareSides& sides);
     std::optional<CompareSides> sides() const;
 
-    RightChoice choice_;
+    CompareChoice choice_;
     CompareMode mode_ = CompareMode::maps;
-    QString wanted_path_;  ///< of the right study, restored before it was open
+    QString wanted_path_;  ///< of the other study, restored before it was open
     CompareBar* bar_;
     QStackedWidget* pages_;
     CompareMaps* maps_;

@@ -18,6 +18,7 @@
 #include "core/workspace/measures.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/ticks.h"
+#include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/views/overview/overview_grid.h"
 #include "widgets/views/overview/overview_scale.h"
@@ -133,6 +134,7 @@ void CompareHeads::make_widgets() {
 
     model_ = new ChangesModel(this);
     list_ = new QTableView(this);
+    copy_rows_by_key(list_);
     list_->setObjectName(QStringLiteral("compare_list"));
     list_->setAccessibleName(tr("Heads that differ most"));
     list_->setModel(model_);
@@ -210,7 +212,8 @@ void CompareHeads::show_sides(const CompareSides& sides) {
         shown_ = {};
         split_->hide();
         for (QLabel* label : {loss_, switched_, pointed_}) label->hide();
-        return banner_->set(why);
+        const QString replaced = replaced_layers(*sides.left.study, *sides.right.study);
+        return banner_->set(replaced.isEmpty() ? why : why + QLatin1Char(' ') + replaced);
     }
     if (!ask(sides)) {
         split_->hide();
@@ -327,7 +330,7 @@ void CompareHeads::show_grid() {
                              ? QStringLiteral(" (%1)").arg(
                                    QString::fromUtf8(about->unit.data(), static_cast<qsizetype>(about->unit.size())))
                              : QString();
-    bar_->set_ticks(measure ? tr("Right − left: %1%2").arg(measure_title(changes.measures[*measure]), unit)
+    bar_->set_ticks(measure ? tr("Compared − baseline: %1%2").arg(measure_title(changes.measures[*measure]), unit)
                             : tr("All measures together, in standard deviations"),
                     scale.map, std::move(ticks));
     measures_->setToolTip(measures_->currentData(Qt::ToolTipRole).toString());

@@ -32,13 +32,11 @@ QString CompareHeads::loss_words(const CompareSides& sides) const {
     const auto number = [](const std::optional<double>& loss) {
         return loss ? QString::number(*loss, 'f', 4) : tr("none");
     };
-    QString text = tr("Mean next-token loss: left <b>%1</b>, right <b>%2</b>").arg(number(a), number(b));
+    const QString text = tr("Mean loss: baseline <b>%1</b>, compared <b>%2</b>").arg(number(a), number(b));
     if (!a || !b) return text;
-    const double change = *b - *a;
-    return text + tr(", difference <b>%1%2</b> nats")
-                      .arg(change > 0 ? QStringLiteral("+") : QString(),
-                           change < 0 ? QStringLiteral("−") + QString::number(-change, 'f', 4)
-                                      : QString::number(change, 'f', 4));
+    const QString change = QString::number(std::abs(*b - *a), 'f', 4);
+    if (change.toDouble() == 0) return text + tr(": no change");
+    return text + (*b > *a ? tr(": costs <b>+%1</b> nats") : tr(": saves <b>−%1</b> nats")).arg(change);
 }
 
 QString CompareHeads::switched_words() const {
@@ -56,9 +54,11 @@ QString CompareHeads::switched_words() const {
         return list.join(QStringLiteral(", "));
     };
     QStringList parts;
+    if (const QString replaced = replaced_layers(*sides_.left.study, *sides_.right.study); !replaced.isEmpty())
+        parts << replaced;
     if (!off_left_.empty()) parts << tr("Switched off on the left: %1.").arg(names(off_left_));
     if (!off_right_.empty()) parts << tr("Switched off on the right: %1.").arg(names(off_right_));
-    if (parts.isEmpty()) return {};
+    if (off_left_.empty() && off_right_.empty()) return parts.join(QLatin1Char(' '));
     std::int64_t first = std::numeric_limits<std::int64_t>::max();
     for (const auto* off : {&off_left_, &off_right_})
         for (const auto& head : *off) first = std::min(first, head.site);
@@ -69,8 +69,8 @@ QString CompareHeads::switched_words() const {
         if (shown_.changes->score[row] > 0) ++changed;
     }
     if (later > 0)
-        parts << tr("What they wrote is missing behind layer %1: of the %2 heads there %3 differ.")
-                     .arg(sides_.left.study->site_name(first))
+        parts << tr("Their output is missing after %1: %3 of the %2 heads there differ.")
+                     .arg(sides_.left.study->site_title(first))
                      .arg(later)
                      .arg(changed);
     return parts.join(QLatin1Char(' '));
@@ -109,7 +109,7 @@ void CompareHeads::show_pointed(std::int64_t site, std::int64_t head) {
     const auto row = row_of(site, head);
     if (!row) return pointed_->clear();
     const workspace::HeadChanges& changes = *shown_.changes;
-    QString text = tr("Layer %1, head %2").arg(sides_.left.study->site_name(site)).arg(head);
+    QString text = tr("%1, head %2").arg(sides_.left.study->site_heading(site)).arg(head);
     const std::size_t measure = measure_index().value_or(changes.largest[*row]);
     if (!done_[static_cast<std::size_t>(site)])
         text += tr(" · not on both sides yet");

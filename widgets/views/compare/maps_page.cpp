@@ -28,7 +28,7 @@ figures::ColourScale signed_scale(double reach, bool linear) {
     scale.scale = linear ? figures::ScaleKind::linear : figures::ScaleKind::square_root;
     scale.minimum = -reach;
     scale.maximum = reach;
-    scale.label = std::string("right − left (greatest magnitude") + (linear ? ")" : ", square root)");
+    scale.label = std::string("compared − baseline (greatest magnitude") + (linear ? ")" : ", square root)");
     return scale;
 }
 
@@ -235,10 +235,9 @@ QString CompareMaps::missing(const CompareSide& side) const {
     if (!side.place().has_matrix && !side.place().has_implicit)
         return tr("%1: this layer mixes tokens without attention weights.").arg(side.name(false));
     if (!side.done())
-        return (side.study->running() ? tr("%1: layer %2 is not computed yet; it appears as soon as the run has passed "
-                                           "it.")
-                                      : tr("%1: layer %2 was not computed, the run ended before."))
-            .arg(side.name(false), side.study->site_name(side.site));
+        return (side.study->running() ? tr("%1: %2 is not computed yet; it appears when the run has passed it.")
+                                      : tr("%1: %2 was not computed: the run ended before it."))
+            .arg(side.name(false), side.study->site_title(side.site));
     if (!side.study->has_maps(side.site) && side.place().has_implicit)
         return tr("%1: implicit matrices were not recorded (--record implicit).").arg(side.name(false));
     if (!side.study->has_maps(side.site))
@@ -263,6 +262,8 @@ void CompareMaps::show_message() {
         const QString words = link_words(*queries, *keys);
         if (!words.isEmpty()) lines += words;
     }
+    if (const QString replaced = replaced_layers(*sides.left.study, *sides.right.study); !replaced.isEmpty())
+        lines += replaced;
     for (const CompareSide* side : {&sides.left, &sides.right})
         if (!side->sequence && side->study->sequences() > 1) {
             lines += tr("All sequences are chosen: maps show sequence 0.");
@@ -270,10 +271,10 @@ void CompareMaps::show_message() {
         }
     if (implicit(left) != implicit(right))
         lines +=
-            tr("Weights and signed coefficients are subtracted: the colours of each map are its own, and the "
+            tr("Weights and signed coefficients are subtracted: the colors of each map are its own, and the "
                "scale between is the right one's.");
     if (look_.logits() && (implicit(left) || implicit(right)))
-        lines += tr("A recurrent layer has coefficients alone, no logits.");
+        lines += tr("A recurrent layer has coefficients, no scores.");
     const auto largest = differences_.largest();
     if (largest && std::isnan(*largest) && queries && queries->any() && keys->any())
         lines += tr("No pair is allowed by both masks.");
@@ -351,18 +352,21 @@ void CompareMaps::point(Which which, qint64 query, qint64 key) {
 
 void CompareMaps::choose(Which which, qint64 query, qint64 key) {
     chosen_ = place(which, query, key);
-    if (!chosen_.left_query || !chosen_.left_key)
-        Q_EMIT desk_->told(tr("This pair of the right has no partner on the left"));
-    desk_->select_tokens(chosen_.left_query, chosen_.left_key);
+    const auto [own_query, own_key] = chosen_.of(selected_side());
+    if (!own_query || !own_key)
+        Q_EMIT desk_->told(selected_side() == left ? tr("This pair of the right has no partner on the left")
+                                                   : tr("This pair of the left has no partner on the right"));
+    desk_->select_tokens(own_query, own_key);
     show_chosen();
 }
 
 void CompareMaps::show_chosen() {
     const Selection& selected = desk_->selection_in_one();
-    // What was chosen on the right stays as long as the desk has what it is on the left.
-    const bool kept = (chosen_.right_query || chosen_.right_key) && chosen_.left_query == selected.query &&
-                      chosen_.left_key == selected.key;
-    const Place before = std::exchange(chosen_, kept ? chosen_ : place(left, selected.query, selected.key));
+    // What was chosen on the other side stays as long as its partners are the selected tokens.
+    const Which own = selected_side();
+    const auto other = chosen_.of(own == left ? right : left);
+    const bool kept = (other.first || other.second) && chosen_.of(own) == std::pair(selected.query, selected.key);
+    const Place before = std::exchange(chosen_, kept ? chosen_ : place(own, selected.query, selected.key));
     plots_[left]->set_chosen(chosen_.left_query, chosen_.left_key);
     plots_[difference]->set_chosen(chosen_.left_query, chosen_.left_key);
     plots_[right]->set_chosen(chosen_.right_query, chosen_.right_key);

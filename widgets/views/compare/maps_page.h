@@ -66,8 +66,13 @@ private:
     /// A pair of tokens on both sides; what has no partner is empty.
     struct Place {
         std::optional<std::int64_t> left_query, left_key, right_query, right_key;
+        /// Query and key on one side.
+        std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>> of(Which which) const {
+            return which == right ? std::pair(right_query, right_key) : std::pair(left_query, left_key);
+        }
         bool operator==(const Place&) const = default;
     };
+    Which selected_side() const { return shown_.sides.selected_right ? right : left; }
     void make_widgets();
     QComboBox* make_choice(const char* name, const QString& title, const QString& tip);
     std::int64_t longest() const;  ///< tokens along a side
@@ -75,7 +80,7 @@ private:
     bool implicit(Which which) const;
     figures::ColourScale colours_of(Which which) const;
     void show_titles();
-    void limit_heights();
+    void make_square();
     void show_maps();
     MapContent content(Which which);
     struct Thumbnail {
@@ -112,6 +117,7 @@ private:
     std::array<MapPlot*, 3> plots_{};
     std::array<LinkMarks*, 3> marks_{};
     std::array<QLabel*, 3> titles_{};
+    QWidget *maps_ = nullptr, *below_ = nullptr;
     QComboBox *values_ = nullptr, *scale_ = nullptr;
     UprightScale *weights_ = nullptr, *signed_ = nullptr;
     Banner* banner_ = nullptr;

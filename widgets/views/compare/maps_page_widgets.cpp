@@ -16,16 +16,19 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kTitleGap = 16;     ///< pixels between the names of two maps
-constexpr double kHighest = 1.3;  ///< of a map's width: higher, its cells are slits
-constexpr int kLowest = 300;      ///< pixels
+constexpr int kTitleGap = 16;                    ///< pixels between the names of two maps
+constexpr int kMapGap = 6, kTitleSpacing = 2;    ///< pixels between left and right map, of a title above its map
+constexpr double kFlattest = 0.5, kHighest = 2;  ///< height by width of maps of two texts of other lengths
+constexpr int kLeast = 60;                       ///< pixels of a map's side
 constexpr std::array kNames{"left_map", "right_map", "difference_map"};
 
 }  // namespace
 
 void CompareMaps::make_widgets() {
-    const std::array titles{tr("Left"), tr("Right"), tr("Right minus left")};
-    auto* maps = new QHBoxLayout;
+    const std::array titles{tr("Left"), tr("Right"), tr("Compared minus baseline")};
+    maps_ = new QWidget(this);
+    auto* maps = new QHBoxLayout(maps_);
+    maps->setContentsMargins(0, 0, 0, 0);
     maps->setSpacing(0);
     for (int i = left; i <= difference; ++i) {
         const auto which = static_cast<Which>(i);
@@ -42,11 +45,11 @@ void CompareMaps::make_widgets() {
         title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
         title->setAlignment(Qt::AlignHCenter);
         auto* column = new QVBoxLayout;
-        column->setSpacing(2);
+        column->setSpacing(kTitleSpacing);
         column->addWidget(title);
         column->addWidget(plot, 1);
         maps->addLayout(column, 1);
-        if (which == left) maps->addSpacing(6);
+        if (which == left) maps->addSpacing(kMapGap);
         if (which == left) continue;
         auto*& scale = which == right ? weights_ : signed_;
         scale = new UprightScale(this);
@@ -66,18 +69,17 @@ void CompareMaps::make_widgets() {
         connect(plots_[which], &MapPlot::pointed, this, [this, which](qint64 q, qint64 k) { point(which, q, k); });
         connect(plots_[which], &MapPlot::chosen, this, [this, which](qint64 q, qint64 k) { choose(which, q, k); });
     }
-    values_ = make_choice("compare_values", tr("What is shown"),
-                          tr("Weights, or logits: the scores before the normaliser, and their difference"));
+    values_ = make_choice("compare_values", tr("What is shown"), tr("Show weights, or scores before the normalizer"));
     values_->addItem(tr("Weights"), QStringLiteral("weights"));
-    values_->addItem(tr("Logits"), QStringLiteral("logits"));
+    values_->addItem(tr("Scores"), QStringLiteral("logits"));
     connect(values_, &QComboBox::currentIndexChanged, this, [this] {
         look_.values = values_->currentIndex() == 1 ? MapLook::Values::logits : MapLook::Values::weights;
         if (shown_.sides.open(*desk_)) show_sides(CompareSides(shown_.sides));
         Q_EMIT state_changed();
     });
-    scale_ = make_choice("compare_scale", tr("Colour scale"),
-                         tr("How values become colours. Automatic: weights by square root, of long texts logarithmic, "
-                            "their difference by square root; logits linear"));
+    scale_ = make_choice("compare_scale", tr("Color scale"),
+                         tr("How values become colors. Automatic: weights by square root, of long texts logarithmic; "
+                            "their difference by square root; scores linear"));
     scale_->addItem(tr("Automatic"), QStringLiteral("by_length"));
     scale_->addItem(tr("Linear"), QStringLiteral("linear"));
     scale_->addItem(tr("Logarithmic"), QStringLiteral("logarithmic"));
@@ -94,7 +96,10 @@ void CompareMaps::make_widgets() {
     words_->setTextFormat(Qt::PlainText);
     words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-    auto* below = new QHBoxLayout;
+    maps->addStretch();
+    below_ = new QWidget(this);
+    auto* below = new QHBoxLayout(below_);
+    below->setContentsMargins(0, 0, 0, 0);
     below->addWidget(words_, 1);
     below->addWidget(values_);
     below->addWidget(scale_);
@@ -102,10 +107,10 @@ void CompareMaps::make_widgets() {
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(4);
     column->addWidget(banner_);
-    column->addLayout(maps, 1);
-    column->addLayout(below);
+    column->addWidget(maps_, 1);
+    column->addWidget(below_);
     column->addStretch();
-    connect(plots_[left], &QCustomPlot::afterLayout, this, &CompareMaps::limit_heights);
+    connect(plots_[left], &QCustomPlot::afterLayout, this, &CompareMaps::make_square);
 }
 
 QComboBox* CompareMaps::make_choice(const char* name, const QString& title, const QString& tip) {
@@ -122,31 +127,47 @@ void CompareMaps::show_titles() {
     const auto title = [this](Which which, const QString& text, const CompareSide& side) {
         titles_[which]->setToolTip(text);
         const int room = std::max(0, titles_[which]->width() - kTitleGap);
-        const QString name = side.study->name();
+        const QString& name = side.label;
         const int rest = fontMetrics().horizontalAdvance(QString(text).remove(name));
         QString shown = text;
         shown.replace(name, fontMetrics().elidedText(name, Qt::ElideMiddle, std::max(0, room - rest)));
         titles_[which]->setText(fontMetrics().elidedText(shown, Qt::ElideMiddle, room));
     };
-    title(left, tr("Left: %1").arg(shown_.sides.left.name()), shown_.sides.left);
-    title(right, tr("Right: %1").arg(shown_.sides.right.name()), shown_.sides.right);
+    title(left, tr("Baseline: %1").arg(shown_.sides.left.name()), shown_.sides.left);
+    title(right, tr("Compared: %1").arg(shown_.sides.right.name()), shown_.sides.right);
 }
 
-/// Maps on a narrow page are not drawn out to slits.
-void CompareMaps::limit_heights() {
-    const QRect area = plots_[left]->area()->rect();
-    if (area.width() < 10) return;
-    const int around = plots_[left]->height() - area.height();
-    const int highest = std::max(kLowest, static_cast<int>(kHighest * area.width()) + around);
-    for (MapPlot* plot : plots_)
-        if (plot->maximumHeight() != highest) plot->setMaximumHeight(highest);
+/// Maps are as high as wide, or as their text has queries by keys, and as large as the page lets all three be.
+void CompareMaps::make_square() {
+    const MapContent& content = plots_[left]->content();
+    const double wanted =
+        content.keys > 0 ? static_cast<double>(content.queries) / static_cast<double>(content.keys) : 1;
+    const double ratio = std::clamp(wanted, kFlattest, kHighest);
+    int across = 0, down = 0;  // around the maps
+    for (const MapPlot* plot : plots_) {
+        across += plot->width() - plot->area()->rect().width();
+        down = std::max(down, plot->height() - plot->area()->rect().height());
+    }
+    const QMargins edges = layout()->contentsMargins();
+    const int beside = weights_->sizeHint().width() + signed_->sizeHint().width() + kMapGap;
+    const int around = (banner_->isHidden() ? 0 : banner_->height() + layout()->spacing()) + below_->height() +
+                       layout()->spacing() + titles_[left]->height() + kTitleSpacing;
+    const int width = (this->width() - edges.left() - edges.right() - beside - across) / 3;
+    const int height = this->height() - edges.top() - edges.bottom() - around - down;
+    const int side = std::max(kLeast, std::min(width, static_cast<int>(height / ratio)));
+    const int high = static_cast<int>(side * ratio);
+    for (MapPlot* plot : plots_) {
+        const QSize room(side + plot->width() - plot->area()->rect().width(), high + down);
+        if (plot->maximumSize() != room) plot->setMaximumSize(room);
+    }
     for (UprightScale* scale : {weights_, signed_})
-        if (scale->maximumHeight() != highest) scale->setMaximumHeight(highest);
+        if (scale->maximumHeight() != high + down) scale->setMaximumHeight(high + down);
 }
 
 void CompareMaps::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     QMetaObject::invokeMethod(this, &CompareMaps::show_titles, Qt::QueuedConnection);  // when they are laid out
+    make_square();
 }
 
 QJsonObject CompareMaps::state() const {

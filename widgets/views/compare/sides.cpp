@@ -3,11 +3,16 @@
 
 #include <QCoreApplication>
 #include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "widgets/training/mixer_look.h"
 
 namespace headscope::widgets {
 namespace {
 
 constexpr std::size_t kCopies = 8;
+constexpr qsizetype kNamedLayers = 8;
 
 QString tr(const char* text) {
     return QCoreApplication::translate("CompareView", text);
@@ -26,8 +31,8 @@ QString shape_of(const Study& study) {
 }  // namespace
 
 QString CompareSide::name(bool with_head) const {
-    QString text = study->name();
-    if (with_head) text += tr(" · layer %1 · head %2").arg(study->site_name(site)).arg(head);
+    QString text = label;
+    if (with_head) text += tr(" · %1 · head %2").arg(study->site_title(site)).arg(head);
     if (study->sequences() <= 1) return text;
     return text + (sequence ? tr(" · sequence %1").arg(*sequence) : tr(" · all sequences"));
 }
@@ -38,22 +43,30 @@ bool CompareSides::open(const Desk& desk) const {
     return there(left.study) && there(right.study);
 }
 
-CompareSides RightChoice::sides(const Desk& desk) const {
-    const Selection& selected = desk.selection();
-    CompareSides sides;
-    sides.left = {desk.current(), selected.sequence, selected.site, selected.head};
-    CompareSide& right = sides.right;
-    right = sides.left;
+CompareSides CompareChoice::sides(const Desk& desk) const {
+    const Selection& chosen = desk.selection();
+    CompareSide selected{desk.current(), chosen.sequence, chosen.site, chosen.head};
+    CompareSide other = selected;
+    std::vector<Study*> all = desk.studies();
+    std::erase_if(all, [](const Study* one) { return one->sites().empty(); });
+    const bool first_selected = !all.empty() && all.front() == selected.study;
     if (!study) {
-        for (Study* other : desk.studies())
-            if (other != sides.left.study && !other->sites().empty()) right.study = other;
-    } else if (Study* other = desk.study(*study); other && !other->sites().empty()) {
-        right.study = other;
+        if (!all.empty()) other.study = first_selected ? all.back() : all.front();
+    } else if (Study* wanted = desk.study(*study); wanted && !wanted->sites().empty()) {
+        other.study = wanted;
     }
-    if (sequence) right.sequence = sequence;
-    if (right.sequence) right.sequence = within(*right.sequence, right.study->sequences());
-    right.site = within(site.value_or(right.site), std::ssize(right.study->sites()));
-    right.head = within(head.value_or(right.head), right.place().heads);
+    if (sequence) other.sequence = sequence;
+    if (other.sequence) other.sequence = within(*other.sequence, other.study->sequences());
+    other.site = within(site.value_or(other.site), std::ssize(other.study->sites()));
+    other.head = within(head.value_or(other.head), other.place().heads);
+    const auto labels =
+        other.study == selected.study ? study_labels({selected.study}) : study_labels({selected.study, other.study});
+    selected.label = labels.front();
+    other.label = labels.back();
+    const auto place = [&all](const Study* one) { return std::find(all.begin(), all.end(), one); };
+    const bool later = place(other.study) < place(selected.study);
+    CompareSides sides{selected, other, later != swapped};
+    if (sides.selected_right) std::swap(sides.left, sides.right);
     return sides;
 }
 
@@ -91,13 +104,31 @@ bool same_shape(const Study& left, const Study& right, QString* why) {
     return false;
 }
 
+QString replaced_layers(const Study& left, const Study& right) {
+    const auto &a = left.header().mixers, &b = right.header().mixers;
+    if (a.size() != b.size()) return {};
+    QStringList words;
+    std::size_t more = 0;
+    for (std::size_t layer = 0; layer < a.size(); ++layer) {
+        if (a[layer] == b[layer]) continue;
+        if (words.size() == kNamedLayers)
+            ++more;
+        else
+            words << tr("layer %1: %2 on the left, %3 on the right")
+                         .arg(QString::number(layer), mixer_title(a[layer]), mixer_title(b[layer]));
+    }
+    if (words.isEmpty()) return {};
+    if (more > 0) words << tr("and %1 more layers").arg(more);
+    return tr("Replaced: %1.").arg(words.join(QStringLiteral("; ")));
+}
+
 QString link_words(const TokenLink& queries, const TokenLink& keys) {
     if (queries.identical() && keys.identical()) return {};
     using By = figures::TokenAlignment::By;
     if (!queries.any() || !keys.any())
         return tr("No token of the left is one of the right: there is nothing to subtract, and the maps move apart.");
     const By by = queries.identical() ? keys.pairs.by : queries.pairs.by;
-    QString text = by == By::place ? tr("One text, two tokenisations: tokens are paired by the characters they cover")
+    QString text = by == By::place ? tr("One text, two tokenizations: tokens are paired by the characters they cover")
                                    : tr("Two texts: equal tokens are paired in their order");
     const std::int64_t left = std::max(queries.unpaired_left, keys.unpaired_left);
     const std::int64_t right = std::max(queries.unpaired_right, keys.unpaired_right);

@@ -110,7 +110,7 @@ CompareText::CompareText(Desk* desk, QWidget* parent) : QWidget(parent), desk_(d
     scope_ = combo("compare_scope", tr("Heads"), tr("One head, or the mean over those of its layer"));
     scope_->addItem(tr("This head"), QStringLiteral("head"));
     scope_->addItem(tr("Mean of the layer"), QStringLiteral("layer"));
-    scale_ = combo("compare_text_scale", tr("Colour scale"), tr("How differences become colours"));
+    scale_ = combo("compare_text_scale", tr("Color scale"), tr("How differences become colors"));
     scale_->addItem(tr("Square root"), QStringLiteral("sqrt"));
     scale_->addItem(tr("Linear"), QStringLiteral("linear"));
     colours_ = new ColourKey(this);
@@ -127,8 +127,8 @@ CompareText::CompareText(Desk* desk, QWidget* parent) : QWidget(parent), desk_(d
         titles_[i]->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
         areas_[i] = new PairedTextArea(panel);
         areas_[i]->setObjectName(i == 0 ? QStringLiteral("left_text") : QStringLiteral("right_text"));
-        areas_[i]->setAccessibleName(i == 0 ? tr("Left text, coloured by the difference")
-                                            : tr("Right text, coloured by the difference"));
+        areas_[i]->setAccessibleName(i == 0 ? tr("Left text, colored by the difference")
+                                            : tr("Right text, colored by the difference"));
         areas_[i]->set_description([this, i](std::int64_t token) { return describe(i, token); });
         column->addWidget(titles_[i]);
         column->addWidget(areas_[i], 1);
@@ -209,8 +209,8 @@ void CompareText::show_sides(const CompareSides& sides) {
             areas_[i]->set_theme(theme_);
             if (shown_.texts[i]) areas_[i]->set_text(shown_.texts[i]);
             const CompareSide& side = i == 0 ? sides.left : sides.right;
-            const QString title = (i == 0 ? tr("Left: %1") : tr("Right: %1")).arg(side.name(!shown_.layer)) +
-                                  (shown_.layer ? tr(" · layer %1").arg(side.study->site_name(side.site)) : QString());
+            const QString title = (i == 0 ? tr("Baseline: %1") : tr("Compared: %1")).arg(side.name(!shown_.layer)) +
+                                  (shown_.layer ? tr(" · %1").arg(side.study->site_title(side.site)) : QString());
             titles_[i]->setText(title);
             titles_[i]->setToolTip(title);
         }
@@ -249,19 +249,26 @@ void CompareText::show_values() {
 
 void CompareText::show_chosen() {
     const auto key = desk_->selection_in_one().key;
-    const auto partner = shown_.link ? shown_.link->to_right(key) : std::nullopt;
-    areas_[0]->set_outlined(key);
-    areas_[1]->set_outlined(partner);
+    const std::size_t own = selected_side(), other = 1 - own;
+    const auto partner = !shown_.link ? std::nullopt
+                         : own == 0   ? shown_.link->to_right(key)
+                                      : shown_.link->to_left(key);
+    areas_[own]->set_outlined(key);
+    areas_[other]->set_outlined(partner);
     if (key == key_) return;
     key_ = key;
-    if (key) areas_[0]->show_token(*key);
-    if (partner) areas_[1]->show_token(*partner);
+    if (key) areas_[own]->show_token(*key);
+    if (partner) areas_[other]->show_token(*partner);
 }
 
 void CompareText::choose(std::size_t side, std::int64_t token) {
-    const auto key = side == 0 ? std::optional(token) : shown_.link ? shown_.link->to_left(token) : std::nullopt;
+    const auto key = side == selected_side() ? std::optional(token)
+                     : !shown_.link          ? std::nullopt
+                     : side == 1             ? shown_.link->to_left(token)
+                                             : shown_.link->to_right(token);
     if (!key) {
-        Q_EMIT desk_->told(tr("This token of the right has no partner on the left"));
+        Q_EMIT desk_->told(side == 1 ? tr("This token of the right has no partner on the left")
+                                     : tr("This token of the left has no partner on the right"));
         return;
     }
     desk_->select_tokens(desk_->selection_in_one().query, key);
@@ -272,13 +279,13 @@ void CompareText::show_message() {
     if (!failure_.isEmpty()) lines += failure_;
     for (const CompareSide* side : {&shown_.sides.left, &shown_.sides.right}) {
         if (side->done()) continue;
-        const QString line = (side->study->running() ? tr("%1: layer %2 is not computed yet.")
-                                                     : tr("%1: layer %2 was not computed, the run ended before."))
-                                 .arg(side->name(false), side->study->site_name(side->site));
+        const QString line = (side->study->running() ? tr("%1: %2 is not computed yet.")
+                                                     : tr("%1: %2 was not computed: the run ended before it."))
+                                 .arg(side->name(false), side->study->site_title(side->site));
         if (!lines.contains(line)) lines += line;
     }
     if (shown_.link && !shown_.link->any())
-        lines += tr("No token of the left is one of the right: nothing can be coloured.");
+        lines += tr("No token of the left is one of the right: nothing can be colored.");
     for (const CompareSide* side : {&shown_.sides.left, &shown_.sides.right})
         if (!side->sequence && side->study->sequences() > 1) {
             lines += tr("All sequences are chosen: texts show sequence 0.");

@@ -72,6 +72,7 @@ private:
     void show_chosen();
     void show_message();
     void choose(std::size_t side, std::int64_t token);
+    std::size_t selected_side() const { return shown_.sides.selected_right ? 1 : 0; }
     QString describe(std::size_t side, std::int64_t token) const;
 
     Desk* desk_;

@@ -95,12 +95,12 @@ QVariant ItemModel::data(const QModelIndex& index, int role) const {
 QVariant ItemModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
     const QStringList titles{tr("Item"), tr("Right"), tr("Gold"), tr("Chosen"), tr("Other"), tr("Text")};
-    const QStringList tips{tr("Its number in the data, from 0"),
-                           tr("Whether the model is right"),
-                           tr("The option that is right; 1: the first"),
+    const QStringList tips{tr("Index in the data, from 0"),
+                           tr("Whether the model's answer is right"),
+                           tr("The right option, counted from 1"),
                            tr("The option that the model chose"),
-                           tr("The other model: whether it is right, and what it chose"),
-                           tr("How the item begins")};
+                           tr("The other model's choice, and whether it is right"),
+                           tr("Start of the item")};
     if (role == Qt::DisplayRole) return titles[section];
     if (role == Qt::ToolTipRole) return tips[section];
     if (role == Qt::TextAlignmentRole)
@@ -111,7 +111,7 @@ QVariant ItemModel::headerData(int section, Qt::Orientation orientation, int rol
 ItemTable::ItemTable(QWidget* parent) : QTableView(parent) {
     setObjectName(QStringLiteral("items_list"));
     setAccessibleName(tr("Items"));
-    setToolTip(tr("Items of the task; up and down step through them"));
+    setToolTip(tr("Items of the task. Up and down step through them"));
     setSelectionBehavior(SelectRows);
     setSelectionMode(SingleSelection);
     setEditTriggers(NoEditTriggers);

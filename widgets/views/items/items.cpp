@@ -15,6 +15,7 @@
 
 #include "core/figures/recipes/evaluation_groups.h"
 #include "widgets/desk/evaluation_shelf.h"
+#include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
 #include "widgets/text/flow_layout.h"
@@ -103,6 +104,7 @@ void ItemsView::build() {
     auto* rows = new QVBoxLayout(list);
     rows->setContentsMargins(0, 0, 0, 0);
     table_ = new ItemTable(list);
+    copy_rows_by_key(table_);
     table_->setModel(model_);
     count_ = new QLabel(list);
     count_->setObjectName(QStringLiteral("items_count"));
@@ -119,10 +121,10 @@ void ItemsView::build() {
     connect(table_, &ItemTable::looked_at, this, [this] { words_soon_.start(); });
     connect(model_, &QAbstractItemModel::rowsInserted, this, [this] { words_soon_.start(); });
     add_command(
-        "items_next", tr("Next item"), Qt::Key_Down, tr("The next one in the list"),
+        "items_next", tr("Next item"), Qt::Key_Down, tr("Go to the next item in the list"),
         [this] { go_to(table_->currentIndex().row() + 1); }, [this] { return model_->rowCount() > 0; });
     add_command(
-        "items_previous", tr("Previous item"), Qt::Key_Up, tr("The one before it in the list"),
+        "items_previous", tr("Previous item"), Qt::Key_Up, tr("Go to the previous item in the list"),
         [this] { go_to(table_->currentIndex().row() - 1); }, [this] { return model_->rowCount() > 0; });
     add_command(
         "items_wrong_only", tr("Wrong items only, or all"), Qt::Key_W, wrong_->toolTip(), [this] { wrong_->toggle(); },
@@ -150,12 +152,12 @@ QWidget* ItemsView::make_bar() {
     file_ = box("items_file", tr("File"), tr("The evaluation whose items are shown"));
     of_model_ = box("items_model", tr("Model"), tr("The model whose answers are shown"));
     task_ = box("items_task", tr("Task"), tr("The task whose items are shown"));
-    other_ = box("items_other", tr("Other model"), tr("Another model that was asked the same, beside each item"));
+    other_ = box("items_other", tr("Other model"), tr("Compare with another model that answered the same items"));
     wrong_ = new QCheckBox(tr("Wrong only"), bar);
-    named(wrong_, "items_wrong", wrong_->text(), tr("Only items that the model has wrong (W)"));
+    named(wrong_, "items_wrong", wrong_->text(), tr("Show only items that the model got wrong (W)"));
     disagree_ = new QCheckBox(tr("Models disagree"), bar);
     named(disagree_, "items_disagree", disagree_->text(),
-          tr("Only items where the other model chose something else, or is right where this one is wrong"));
+          tr("Show only items where the models chose different options"));
     for (QCheckBox* check : {wrong_, disagree_})
         connect(check, &QCheckBox::toggled, this, [this] {
             if (filling_) return;
@@ -165,7 +167,7 @@ QWidget* ItemsView::make_bar() {
     find_ = new QLineEdit(bar);
     find_->setPlaceholderText(tr("Find in the texts"));
     find_->setClearButtonEnabled(true);
-    named(find_, "items_find", tr("Find"), tr("Only items with this in their contexts, options or answers"));
+    named(find_, "items_find", tr("Find"), tr("Show only items that contain this text"));
     connect(find_, &QLineEdit::textChanged, this, [this] {
         if (!filling_) find_soon_.start();
     });
@@ -200,14 +202,14 @@ QWidget* ItemsView::make_detail() {
     row->addWidget(key_);
     option_ = new QComboBox(below);
     option_->setObjectName(QStringLiteral("items_option"));
-    option_->setAccessibleName(tr("What is analysed"));
-    option_->setToolTip(tr("What is analysed behind the context"));
+    option_->setAccessibleName(tr("Text to analyze"));
+    option_->setToolTip(tr("Continuation to analyze after the context"));
     option_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     row->addWidget(option_);
     analyse_ = new QPushButton(tr("Open as analysis"), below);
     analyse_->setObjectName(QStringLiteral("items_analyse"));
     analyse_->setAccessibleName(analyse_->text());
-    analyse_->setToolTip(tr("Runs this item's text through the model that was evaluated, from where it was read"));
+    analyse_->setToolTip(tr("Run this item's text through the evaluated model"));
     row->addWidget(analyse_);
     connect(analyse_, &QPushButton::clicked, this, &ItemsView::open_as_analysis);
     add_command(analyse_);
@@ -233,8 +235,8 @@ void ItemsView::show_nothing() {
     }
     const QString none = shelf().all().empty() ? tr("No evaluation is open") : tr("No open evaluation has items");
     show_notice(none,
-                tr("Items are kept of tasks with right answers. A file with some is made here, or by\n"
-                   "headscope evaluate MODEL... --task copa,hellaswag --data DIR -o scores.evaluation.h5"),
+                tr("Tasks with right answers keep their items. Evaluate models on such a task here, or with\nheadscope "
+                   "evaluate MODEL... --task copa,hellaswag --data DIR -o results.evaluation.h5"),
                 tr("Evaluate…"), [this] { Q_EMIT shelf().plan_wanted(); });
 }
 
@@ -466,7 +468,7 @@ void ItemsView::show_page() {
 
     const workspace::ItemTexts& texts = source_->texts();
     option_->clear();
-    if (texts.said) option_->addItem(tr("prompt and what was said"), 0);
+    if (texts.said) option_->addItem(tr("prompt and answer"), 0);
     for (std::size_t i = 0; i < texts.requests.size(); ++i) {
         const auto number = static_cast<std::int64_t>(i);
         QString words = tr("option %1").arg(number + 1);
@@ -513,7 +515,7 @@ void ItemsView::open_as_analysis() {
         wanted.continuation = QString::fromStdString(texts.requests[option].continuation);
     }
     if (!model.skipped.empty())
-        Q_EMIT desk().told(tr("%1 was evaluated without layers %2; the analysis has all of them")
+        Q_EMIT desk().told(tr("The evaluation of %1 skipped layers %2; the analysis computes all of them")
                                .arg(name_of(item->model), QString::fromStdString(model.skipped)));
     Q_EMIT shelf().analyse_wanted(wanted);
 }
@@ -552,8 +554,11 @@ void ItemsView::restore(const QJsonObject& state) {
     refresh_later();
 }
 
-extern const ViewKind kItems{
-    "items", "Items", "What models answered, item by item: options with their tokens coloured by log-likelihood",
-    [](Desk* desk, QWidget* parent) -> View* { return new ItemsView(desk, parent); }, ViewKind::Area::training};
+extern const ViewKind kItems{"items",
+                             "Items",
+                             "What models answered, item by item: options with their tokens coloured by log-likelihood",
+                             [](Desk* desk, QWidget* parent) -> View* { return new ItemsView(desk, parent); },
+                             ViewGroup::results,
+                             with_items};
 
 }  // namespace headscope::widgets

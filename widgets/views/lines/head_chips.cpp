@@ -14,7 +14,8 @@ HeadChip::HeadChip(int head, QWidget* parent) : QAbstractButton(parent), theme_(
     setText(QString::number(head));
     setObjectName(QStringLiteral("head_%1").arg(head));
     setAccessibleName(tr("Head %1").arg(head));
-    setToolTip(tr("Head %1\nClick or Space: show or hide · Alt+click or Shift+Space: only this one").arg(head));
+    setToolTip(
+        tr("Head %1\nClick or Space shows or hides it · Alt+click or Shift+Space shows only this one").arg(head));
     setCheckable(true);
     setFocusPolicy(Qt::TabFocus);
 }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "core/figures/recipe.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/views/lines/head_chips.h"
@@ -71,7 +72,7 @@ void LinesView::build() {
     threshold_ = new QSlider(Qt::Horizontal, content());
     threshold_->setObjectName(QStringLiteral("threshold"));
     threshold_->setAccessibleName(tr("Smallest weight drawn"));
-    threshold_->setToolTip(tr("Weights below this are not drawn"));
+    threshold_->setToolTip(tr("Lines of smaller weights are not drawn"));
     threshold_->setRange(0, static_cast<int>(kThresholds.size()) - 1);
     threshold_->setPageStep(2);
     threshold_->setValue(kFirstThreshold);
@@ -82,21 +83,21 @@ void LinesView::build() {
         refresh_later();
         Q_EMIT state_changed();
     });
-    earlier_ = button("earlier", QStringLiteral("◀"), tr("The tokens before"));
-    later_ = button("later", QStringLiteral("▶"), tr("The tokens behind"));
+    earlier_ = button("earlier", QStringLiteral("◀"), tr("Earlier tokens"));
+    later_ = button("later", QStringLiteral("▶"), tr("Later tokens"));
     connect(earlier_, &QToolButton::clicked, this, [this] { move_window(first_ - window_size() / 2); });
     connect(later_, &QToolButton::clicked, this, [this] { move_window(first_ + window_size() / 2); });
     first_shown_ = new QSpinBox(content());
     first_shown_->setObjectName(QStringLiteral("first_token"));
     first_shown_->setAccessibleName(tr("First token shown"));
-    first_shown_->setToolTip(tr("First token shown; the window also follows the selected token"));
+    first_shown_->setToolTip(tr("First token shown. The view also follows the selected token"));
     first_shown_->setKeyboardTracking(false);
     connect(first_shown_, &QSpinBox::valueChanged, this, [this](int first) { move_window(first); });
     range_text_ = new QLabel(content());
     size_ = new QComboBox(content());
     size_->setObjectName(QStringLiteral("window_size"));
     size_->setAccessibleName(tr("Tokens shown"));
-    size_->setToolTip(tr("How many tokens of a long text are shown at a time"));
+    size_->setToolTip(tr("Tokens of a long text that are shown at once"));
     for (const int size : {25, 50, 100, 200}) size_->addItem(tr("%1 tokens").arg(size), size);
     size_->setCurrentIndex(1);
     connect(size_, &QComboBox::currentIndexChanged, this, [this] {
@@ -107,7 +108,7 @@ void LinesView::build() {
     units_ = new QComboBox(content());
     units_->setObjectName(QStringLiteral("lines_units"));
     units_->setAccessibleName(tr("Units"));
-    units_->setToolTip(tr("Units: the tokenizer's pieces, or words: their rows averaged, their columns summed"));
+    units_->setToolTip(tr("Show the tokenizer's pieces, or words (rows averaged, columns summed)"));
     units_->addItem(tr("Pieces"), QStringLiteral("pieces"));
     units_->addItem(tr("Words"), QStringLiteral("words"));
     connect(units_, &QComboBox::currentIndexChanged, this, [this] {
@@ -150,7 +151,7 @@ void LinesView::build() {
     connect(canvas_, &LinesCanvas::stepped, this, &LinesView::step);
     add_command(every_, every_->accessibleName());
     add_command("lines_only", tr("Only the selected head"), Qt::SHIFT | Qt::Key_Space,
-                tr("Shows the lines of no other; on a head's chip: those of that head"),
+                tr("Show only the lines of the selected head, or of the head whose chip has the focus"),
                 [this] { show_only(static_cast<int>(selection().head)); });
     add_command(earlier_, earlier_->accessibleName());
     add_command(later_, later_->accessibleName());
@@ -296,23 +297,23 @@ bool LinesView::notice_without_maps() {
     const Site& site = study()->sites().at(static_cast<std::size_t>(selection().site));
     const std::int64_t sequence = selection().one_sequence();
     if (site.has_implicit && !study()->has_maps(selection().site)) {
-        show_notice(tr("Lines need the implicit matrix"),
-                    tr("This layer has no softmax: its outputs are a matrix, with signs, times its values. It was not "
-                       "recorded."),
-                    study()->running() ? QString() : tr("Run again with implicit matrices"), [this] {
-                        if (!study()) return;
-                        RunWish wish;
-                        wish.study = study()->id();
-                        wish.implicit = true;
-                        Q_EMIT desk().run_wanted(wish);
-                    });
+        show_notice(
+            tr("Lines need the implicit matrix"),
+            tr("This layer has no softmax. Its implicit matrix, which maps values to outputs, was not recorded."),
+            study()->running() ? QString() : tr("Run again with implicit matrices"), [this] {
+                if (!study()) return;
+                RunWish wish;
+                wish.study = study()->id();
+                wish.implicit = true;
+                Q_EMIT desk().run_wanted(wish);
+            });
     } else if (!site.has_matrix && !site.has_implicit) {
         show_notice(tr("No lines to draw"), tr("This layer mixes tokens without attention weights."));
     } else if (!study()->header().measured(site) && !study()->header().measured_implicit(site)) {
         show_notice(tr("No lines to draw"), tr("This layer was left out of the analysis."));
     } else if (!study()->has_maps(selection().site)) {
-        show_notice(tr("Lines need the maps"), tr("This analysis was made without recording them."),
-                    tr("Run again with maps"), [this] {
+        show_notice(tr("Lines need the maps"), tr("This analysis did not record them."), tr("Run again with maps"),
+                    [this] {
                         if (!study()) return;
                         RunWish wish;
                         wish.study = study()->id();
@@ -320,9 +321,9 @@ bool LinesView::notice_without_maps() {
                         Q_EMIT desk().run_wanted(wish);
                     });
     } else if (!study()->site_done(sequence, selection().site)) {
-        show_notice(study()->running() ? tr("Layer %1 is not computed yet").arg(study()->site_name(selection().site))
-                                       : tr("Layer %1 was not computed").arg(study()->site_name(selection().site)),
-                    study()->running() ? tr("Its lines appear as soon as it is.") : tr("The run ended before."));
+        show_notice(study()->running() ? tr("%1 is not computed yet").arg(study()->site_heading(selection().site))
+                                       : tr("%1 was not computed").arg(study()->site_heading(selection().site)),
+                    study()->running() ? tr("Its lines appear when it is done.") : tr("The run ended early."));
     } else {
         return false;
     }
@@ -401,7 +402,7 @@ void LinesView::refresh_counts() {
     if (!study()) return;
     const QLocale locale;
     const auto count = static_cast<qlonglong>(canvas_->lines_drawn());
-    QString text = tr("Layer %1 · ").arg(study()->site_name(selection().site));
+    QString text = tr("%1 · ").arg(study()->site_heading(selection().site));
     text += count == 1 ? tr("one line") : tr("%1 lines").arg(locale.toString(count));
     if (canvas_->lines_found() > canvas_->lines_drawn())
         text += tr(", the strongest of %1").arg(locale.toString(static_cast<qlonglong>(canvas_->lines_found())));
@@ -411,11 +412,12 @@ void LinesView::refresh_counts() {
     if (heads_.empty()) text = tr("No head is shown: click one above");
     if (words()) text += tr(" · words: rows averaged, columns summed");
     if (study()->sequences() > 1) text += tr(" · sequence %1").arg(selection().one_sequence());
-    if (!selection().sequence) text += tr(" (all are chosen; lines show one)");
+    if (!selection().sequence) text += tr(" (all are chosen; lines show the first)");
     counts_->setText(text);
     const QString pointed = canvas_->pointed_text();
-    pointed_->setText(
-        pointed.isEmpty() ? tr("Point at a token: only its lines · Click: choose it · Ctrl+←/→: next token") : pointed);
+    pointed_->setText(pointed.isEmpty()
+                          ? tr("Point at a token to see only its lines · Click chooses it · Ctrl+←/→ moves to the next")
+                          : pointed);
     pointed_->setEnabled(!pointed.isEmpty());
     canvas_->setAccessibleDescription(pointed.isEmpty() ? text : pointed);
 }
@@ -467,20 +469,25 @@ std::optional<FigureWish> LinesView::figure() const {
     const TokenWindow shown = window();
     QStringList notes;
     if (heads_.size() > kFigureHeads)
-        notes
-            << tr("A figure has colours for %1 heads: the first of the %2 shown.").arg(kFigureHeads).arg(heads_.size());
+        notes << tr("A figure has colors for %1 heads: it draws the first of the %2 shown.")
+                     .arg(kFigureHeads)
+                     .arg(heads_.size());
     if (shown.queries() > kFigureTokens || shown.keys() > kFigureTokens)
-        notes << tr("A page has room for %1 tokens a side: the first of those shown.").arg(kFigureTokens);
+        notes << tr("A page has room for %1 tokens a side: it draws the first of those shown.").arg(kFigureTokens);
     wish.note = notes.join(QLatin1Char(' '));
-    if (queries() <= std::min(window_size(), kFigureTokens) && keys() <= kFigureTokens) return wish;
+    if (queries() <= std::min(window_size(), kFigureTokens) && keys() <= kFigureTokens) return named(wish);
     wish.options.from_query = shown.q_begin;
     wish.options.to_query = std::min(shown.q_end, shown.q_begin + kFigureTokens);
     wish.options.from_key = shown.k_begin;
     wish.options.to_key = std::min(shown.k_end, shown.k_begin + kFigureTokens);
-    return wish;
+    return named(wish);
 }
 
-extern const ViewKind kLines{"lines", "Lines", "Which tokens are linked, for one head or several in colours",
-                             [](Desk* desk, QWidget* parent) -> View* { return new LinesView(desk, parent); }};
+extern const ViewKind kLines{"lines",
+                             "Lines",
+                             "Which tokens are linked, for one head or several in colours",
+                             [](Desk* desk, QWidget* parent) -> View* { return new LinesView(desk, parent); },
+                             ViewGroup::map,
+                             with_maps};
 
 }  // namespace headscope::widgets

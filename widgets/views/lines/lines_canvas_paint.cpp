@@ -77,7 +77,7 @@ QString LinesCanvas::outside_text(bool before) const {
     const std::int64_t count =
         before ? content_.window.k_begin : std::max<std::int64_t>(0, content_.all_keys - content_.window.k_end);
     const QString number = QLocale().toString(static_cast<qlonglong>(count));
-    return before ? tr("⋯ %1 tokens before").arg(number) : tr("⋯ %1 tokens behind").arg(number);
+    return before ? tr("⋯ %1 tokens before").arg(number) : tr("⋯ %1 tokens after").arg(number);
 }
 
 void LinesCanvas::paint_outside(QPainter& painter) const {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/figures/recipe.h"
+#include "widgets/desk/presence.h"
 #include "widgets/panels/token_weights.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/banner.h"
@@ -62,8 +63,8 @@ void LossView::build() {
     column->addLayout(tools);
     range_ = new QComboBox(content());
     range_->setObjectName(QStringLiteral("range"));
-    range_->setAccessibleName(tr("Range of the colours"));
-    range_->setToolTip(tr("Where the colours end"));
+    range_->setAccessibleName(tr("Range of the colors"));
+    range_->setToolTip(tr("Value at the end of the color scale"));
     range_->addItem(tr("Up to the largest"), "largest");
     range_->addItem(tr("0 to %1 nats").arg(kFixedRange), "fixed");
     connect(range_, &QComboBox::currentIndexChanged, this, [this] {
@@ -73,7 +74,7 @@ void LossView::build() {
     numbers_ = new QToolButton(content());
     numbers_->setObjectName(QStringLiteral("numbers"));
     numbers_->setText(tr("Numbers"));
-    numbers_->setToolTip(tr("The loss in nats under each token"));
+    numbers_->setToolTip(tr("Show each token's loss in nats under it"));
     numbers_->setCheckable(true);
     numbers_->setChecked(true);
     connect(numbers_, &QToolButton::toggled, this, [this](bool on) {
@@ -92,7 +93,7 @@ void LossView::build() {
     left_->setChildrenCollapsible(false);
     text_ = new TokenTextArea(left_);
     text_->setObjectName(QStringLiteral("text"));
-    text_->setAccessibleName(tr("Text, coloured by loss"));
+    text_->setAccessibleName(tr("Text, colored by loss"));
     text_->set_description([this](std::int64_t token) { return describe(token); });
     text_->set_numbers(true);
     curve_ = new LossCurve(left_);
@@ -111,7 +112,7 @@ void LossView::build() {
     connect(text_, &TokenTextArea::clicked, this, [this](qint64 token) { choose(token); });
     connect(text_, &TokenTextArea::stepped, this, &LossView::step);
     connect(text_, &TokenTextArea::pointed, this, [this](qint64 token) {
-        const QString hint = tr("Click: choose a token · Ctrl+←/→: next token");
+        const QString hint = tr("Click chooses a token · Ctrl+←/→ moves to the next");
         pointed_->setText(token < 0 ? hint : describe(token).replace(QLatin1Char('\n'), QStringLiteral(" · ")));
         pointed_->setEnabled(token >= 0);
     });
@@ -225,9 +226,9 @@ void LossView::refresh() {
             show_notice(title, tr("This model does not predict the next token."));
         else
             show_notice(title,
-                        output().classes ? tr("This model has classes: its logits tell them.")
-                                         : tr("This model reads the tokens on both sides of each. If it has a head, "
-                                              "its logits tell what it would put in a token's place."),
+                        output().classes ? tr("This model predicts classes. Record logits to see them.")
+                                         : tr("This model reads the tokens on both sides of each one. Record logits to "
+                                              "see which tokens it predicts in each place."),
                         tr("Run again with logits"), [this] { ask_for_logits(); });
         return;
     }
@@ -239,7 +240,7 @@ void LossView::refresh() {
         share_out(left_, 0.72);
         share_out(right_, 0.5);
     }
-    banner_->set(any ? QString() : tr("The loss is there when the last layer is computed."));
+    banner_->set(any ? QString() : tr("The loss appears when the last layer is computed."));
     text_->set_text(text.value);
     text_->set_theme(desk().theme());
     figures::ColourScale scale = colour_scale();
@@ -287,7 +288,7 @@ void LossView::refresh_heading() {
     }
     QString text;
     if (count == 0 && !output().next)
-        text = of_text() ? tr("What the model says of this text") : tr("What the model says of each token");
+        text = of_text() ? tr("Predictions for this text") : tr("Predictions for each token");
     if (count > 0) {
         const double mean = sum / static_cast<double>(count);
         text = tr("Mean loss %1 nats · perplexity %2 · %3 tokens predicted")
@@ -336,17 +337,17 @@ void LossView::refresh_predictions() {
     predictions_->setVisible(recorded);
     if (!recorded) {
         predictions_title_->setText(tr("What the model expected"));
-        no_logits_->set(tr("The model's choices need the logits, which were not recorded."),
-                        tr("Run again with logits"), [this] { ask_for_logits(); });
+        no_logits_->set(tr("Predictions need the logits, which were not recorded."), tr("Run again with logits"),
+                        [this] { ask_for_logits(); });
         return;
     }
     predictions_->model_of_tokens().set_titles(output().classes ? tr("Class") : tr("Token"), tr("Id"),
                                                tr("Probability"));
     if (!of_text() && (!token || (*token == 0 && output().next))) {
         predictions_->model_of_tokens().set_rows({});
-        predictions_title_->setText(token           ? tr("Nothing stands before the first token to predict it")
-                                    : output().next ? tr("Choose a token: what did the model expect there?")
-                                                    : tr("Choose a token: what does the model say of it?"));
+        predictions_title_->setText(token           ? tr("The first token has no context that could predict it")
+                                    : output().next ? tr("Choose a token to see what the model expected there")
+                                                    : tr("Choose a token to see its predictions"));
         return;
     }
     const std::int64_t sequence = selection().one_sequence();
@@ -454,10 +455,15 @@ std::optional<FigureWish> LossView::figure() const {
     wish.studies = {study()->id()};
     wish.options.all_sequences = !selection().sequence && study()->sequences() > 1;
     if (!wish.options.all_sequences) wish.options.sequence = selection().one_sequence();
-    return wish;
+    wish.note = tr("The figure is the curve; the colored text is the figure text with --colour loss.");
+    return named(wish);
 }
 
-extern const ViewKind kLoss{"loss", "Loss", "Which tokens surprise the model, and what it expected in their place",
-                            [](Desk* desk, QWidget* parent) -> View* { return new LossView(desk, parent); }};
+extern const ViewKind kLoss{"loss",
+                            "Loss",
+                            "Which tokens surprise the model, and what it expected in their place",
+                            [](Desk* desk, QWidget* parent) -> View* { return new LossView(desk, parent); },
+                            ViewGroup::text,
+                            with_output};
 
 }  // namespace headscope::widgets

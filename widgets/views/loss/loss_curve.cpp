@@ -37,7 +37,7 @@ std::vector<double> running_mean(const std::vector<float>& values, int width) {
 LossCurve::LossCurve(QWidget* parent) : QCustomPlot(parent), theme_(make_theme(false)) {
     setObjectName(QStringLiteral("loss_curve"));
     setAccessibleName(tr("Loss by position"));
-    setToolTip(tr("Drag: move · Wheel: zoom · Double click: all · Click: choose the token"));
+    setToolTip(tr("Drag moves · Wheel zooms · Double click shows all · Click chooses a token"));
     addGraph()->setName(tr("loss"));
     addGraph()->setName(tr("running mean"));
     mark_ = new QCPItemStraightLine(this);

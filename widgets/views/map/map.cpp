@@ -11,6 +11,7 @@
 #include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_types.h"
+#include "widgets/desk/presence.h"
 #include "widgets/plots/map_plot.h"
 #include "widgets/plots/map_profiles.h"
 #include "widgets/plots/upright_scale.h"
@@ -160,32 +161,31 @@ void MapView::refresh() {
     if (study.sites().empty()) return show_notice(tr("This model has no attention heads"));
     const std::int64_t sequence = selection().one_sequence(), site = selection().site;
     if (!study.site_done(sequence, site)) {
-        return show_notice(tr("Layer %1 is not there yet").arg(study.site_name(site)),
-                           study.running() ? tr("Its maps appear here as soon as the run has passed it.")
-                                           : tr("The run ended before it. Run the analysis again to have it."));
+        return show_notice(tr("%1 is not computed yet").arg(study.site_heading(site)),
+                           study.running() ? tr("Its maps appear here when it is done.")
+                                           : tr("The run ended early. Run the analysis again to compute it."));
     }
     const Site& about = study.sites()[static_cast<std::size_t>(site)];
     if (about.has_implicit && !study.has_maps(site)) {
-        return show_notice(
-            tr("The implicit matrix of layer %1 was not recorded").arg(study.site_name(site)),
-            tr("This layer has no softmax: its outputs are a matrix, with signs, times its values. It is "
-               "kept only when a run is asked to (--record implicit)."),
-            study.running() ? QString() : tr("Run again with implicit matrices"), [this] {
-                if (!this->study()) return;
-                RunWish wish;
-                wish.study = this->study()->id();
-                wish.implicit = true;
-                Q_EMIT desk().run_wanted(wish);
-            });
+        return show_notice(tr("The implicit matrix of %1 was not recorded").arg(study.site_title(site)),
+                           tr("This layer has no softmax. Its implicit matrix, which maps values to outputs, is "
+                              "recorded on request (--record implicit)."),
+                           study.running() ? QString() : tr("Run again with implicit matrices"), [this] {
+                               if (!this->study()) return;
+                               RunWish wish;
+                               wish.study = this->study()->id();
+                               wish.implicit = true;
+                               Q_EMIT desk().run_wanted(wish);
+                           });
     }
     if (!about.has_matrix && !about.has_implicit) {
         if (study.mixer(site) == "fnet") {
-            return show_notice(tr("No matrix in layer %1").arg(study.site_name(site)),
-                               tr("FNet's Fourier transforms mix tokens and features together: no matrix of tokens "
-                                  "alone does that."));
+            return show_notice(
+                tr("No matrix in %1").arg(study.site_title(site)),
+                tr("FNet's Fourier transforms mix tokens and features together, so there is no matrix over tokens."));
         }
-        return show_notice(tr("No token mixing in layer %1").arg(study.site_name(site)),
-                           tr("This layer works on each token by itself: there is no matrix to show."));
+        return show_notice(tr("No token mixing in %1").arg(study.site_title(site)),
+                           tr("This layer processes each token by itself, so there is no matrix."));
     }
     noticed_ = noticed;
     const auto next = ask();
@@ -256,8 +256,8 @@ void MapView::show_map(const Shown& next) {
     wanted_cells_.reset();
     if (other_size) pointed_.reset();
     QString title = figures::of_layer(next.look.values)
-                        ? tr("Layer %1, all heads").arg(study.site_name(next.site))
-                        : tr("Layer %1, head %2").arg(study.site_name(next.site)).arg(next.head);
+                        ? tr("%1, all heads").arg(study.site_heading(next.site))
+                        : tr("%1, head %2").arg(study.site_heading(next.site)).arg(next.head);
     if (!next.sequence)
         title += tr(", mean over %1 sequences").arg(next.map->sequences());
     else if (study.sequences() > 1)
@@ -287,7 +287,7 @@ void MapView::show_strip() {
     words.removeAll(QString());
     const bool implicit = shown_.look.values == figures::MapValues::implicit;
     if (implicit && look_.values != figures::MapValues::weights)
-        words.prepend(tr("This layer has coefficients alone: its implicit matrix."));
+        words.prepend(tr("This layer has no weights: its implicit matrix is shown."));
     strip_text_->setText(words.join(QLatin1Char(' ')));
     const bool no_norms =
         !implicit && figures::of_norms(look_.values) && !look_.words && !study()->header().record.norms;
@@ -298,14 +298,13 @@ void MapView::show_strip() {
 
 QString MapView::sequences_words() const {
     if (selection().sequence || study()->sequences() < 2) return {};
-    if (shown_.look.computed() && shown_.sequence)
-        return tr("Norms and rollout are of one sequence: of all, this is the first.");
-    if (shown_.sequence) return tr("A thumbnail shows one sequence: of all, this is the first.");
+    if (shown_.look.computed() && shown_.sequence) return tr("Norms and rollout show one sequence: this is the first.");
+    if (shown_.sequence) return tr("A thumbnail shows one sequence: this is the first.");
     const auto& all = study()->header().sequences;
     const auto [least, most] = std::minmax_element(
         all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ids.size() < b.ids.size(); });
     if (least->ids.size() == most->ids.size()) return {};
-    return tr("The sequences have %1 to %2 tokens: a pair's mean is over those that are long enough.")
+    return tr("The sequences have %1 to %2 tokens: each pair's mean is over the sequences that contain it.")
         .arg(least->ids.size())
         .arg(most->ids.size());
 }
@@ -405,7 +404,7 @@ void MapView::show_words() {
     const auto* keys = shown_.key_labels.get();
     const bool none = nothing_named();
     QString words = none ? QString() : cell_words(reading, queries, keys);
-    if (words.isEmpty()) words = tr("Point at the map to read a cell; a click chooses it, Shift and drag a region.");
+    if (words.isEmpty()) words = tr("Point at the map to read a cell · Click chooses it · Shift+drag chooses a region");
     cell_text_->setText(words);
     cell_text_->setToolTip(words);
     if (!profiles_->shown()) return;
@@ -465,7 +464,7 @@ bool MapView::jump(const QString& text, bool query) {
         find_token(text, now.value_or(-1), tokens.pieces, labels.get(), query ? shown_.queries : shown_.keys);
     if (!found) {
         const QString words = shown_.sequence ? tr("No token holds “%1”").arg(text)
-                                              : tr("A mean over sequences has positions, no tokens: expected a number");
+                                              : tr("A mean over sequences has no tokens: enter a position");
         if (!text.isEmpty()) Q_EMIT desk().told(words);
         return false;
     }
@@ -519,13 +518,15 @@ std::optional<FigureWish> MapView::figure() const {
     wish.options.all_sequences = !shown_.sequence;
     if (!study->has_maps(shown_.site)) {
         wish.recipe = "thumbnails";
+        wish.options.head = shown_.head;
         wish.options.statistic = look_.pooling == figures::Pooling::mean ? "mean" : "maximum";
-        return wish;
+        return named(wish);
     }
     wish.recipe = "attention";
     wish.options.head = shown_.head;
     wish.options.tower = figures::tower_of(study->sites(), shown_.site);
-    wish.options.scale = look_.scale;
+    // By the length of the whole map: a part of it keeps its colors.
+    wish.options.scale = shown_.look.scale_for(std::max(shown_.queries, shown_.keys));
     wish.options.pooling = look_.pooling;
     if (shown_.look.words)
         wish.options.units = figures::Units::words;
@@ -535,7 +536,6 @@ std::optional<FigureWish> MapView::figure() const {
     if (shown_.look.computed() && shown_.look.values != figures::MapValues::implicit)
         wish.options.values = shown_.look.values;
     if (figures::of_layer(wish.options.values)) wish.options.head.reset();
-    if (figures::of_norms(wish.options.values)) wish.note = tr("The figure's colours end at its own greatest norm.");
     const maps::Cells cells = plot_->shown();
     if (cells.queries() < shown_.queries) {
         wish.options.from_query = cells.q_begin;
@@ -545,10 +545,15 @@ std::optional<FigureWish> MapView::figure() const {
         wish.options.from_key = cells.k_begin;
         wish.options.to_key = cells.k_end;
     }
-    return wish;
+    if (profiles_->shown()) wish.note = tr("Row and column beside the map are left out.");
+    return named(wish);
 }
 
-const ViewKind kMap{"map", "Map", "What one head looks at: its map, pair by pair, of any length.",
-                    [](Desk* desk, QWidget* parent) -> View* { return new MapView(desk, parent); }};
+const ViewKind kMap{"map",
+                    "Map",
+                    "What one head looks at: its map, pair by pair, of any length.",
+                    [](Desk* desk, QWidget* parent) -> View* { return new MapView(desk, parent); },
+                    ViewGroup::map,
+                    with_weights};
 
 }  // namespace headscope::widgets

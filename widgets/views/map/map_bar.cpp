@@ -33,25 +33,22 @@ QComboBox* make_combo(QWidget* parent, const char* name, const QString& says, co
 }  // namespace
 
 MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
-    values_ = make_combo(this, "map_values",
-                         tr("What is shown: weights, logits (scores before the normaliser), norms, rollout"),
-                         {tr("Weights"), tr("Logits"), tr("Norms"), tr("Layer's norms"), tr("Rollout")});
+    values_ = make_combo(this, "map_values", tr("Show weights, scores before the normalizer, norms, or rollout"),
+                         {tr("Weights"), tr("Scores"), tr("Norms"), tr("Layer's norms"), tr("Rollout")});
     // In the order of MapValues.
-    values_->setItemData(2,
-                         tr("How long what this head gives for a key is: weight times value times output projection"),
+    values_->setItemData(2, tr("Norm of this head's contribution: weight times value times output projection"),
                          Qt::ToolTipRole);
-    values_->setItemData(3, tr("The same of all heads of the layer together"), Qt::ToolTipRole);
+    values_->setItemData(3, tr("Norm of the contribution of all heads of the layer together"), Qt::ToolTipRole);
     values_->setItemData(4, tr("Weights and residual, multiplied through the layers up to this one"), Qt::ToolTipRole);
     // In the order of CellScale.
-    scale_ = make_combo(this, "map_scale", tr("How values become colours"),
+    scale_ = make_combo(this, "map_scale", tr("How values become colors"),
                         {tr("Automatic"), tr("Linear"), tr("Logarithmic"), tr("Square root"), tr("Rank in row")});
-    scale_->setItemData(0, tr("Weights: square root for short texts, logarithmic for long ones; logits: linear"),
+    scale_->setItemData(0, tr("Weights: square root for short texts, logarithmic for long ones; scores: linear"),
                         Qt::ToolTipRole);
     scale_->setItemData(4, tr("Each weight's rank among those of its query, from 0 to 1"), Qt::ToolTipRole);
     pooling_ =
-        make_combo(this, "map_pooling", tr("What a pixel shows of the pairs under it"), {tr("Maximum"), tr("Mean")});
-    units_ = make_combo(this, "map_units",
-                        tr("Units: the tokenizer's pieces, or words: their rows averaged, their columns summed"),
+        make_combo(this, "map_pooling", tr("Value of a pixel that covers several pairs"), {tr("Maximum"), tr("Mean")});
+    units_ = make_combo(this, "map_units", tr("Show the tokenizer's pieces, or words (rows averaged, columns summed)"),
                         {tr("Pieces"), tr("Words")});
     // The widest entries are seldom chosen: the room is the title's.
     for (QComboBox* combo : {values_, scale_}) {

@@ -65,7 +65,7 @@ figures::ColourScale MapLook::colours(std::int64_t length, double largest) const
         colours.minimum = -most;
         colours.maximum = most;
         if (chosen == CellScale::logarithmic) colours.scale = ScaleKind::symmetric_log;
-        colours.label = "logit before the normaliser (" +
+        colours.label = figures::values_label(values) + " (" +
                         (pooling == figures::Pooling::maximum ? std::string("greatest magnitude") : pooled) + how + ")";
     } else {
         if (figures::of_norms(values) && std::isfinite(largest) && largest > 0) colours.maximum = largest;

@@ -244,6 +244,7 @@ void MapView::contextMenuEvent(QContextMenuEvent* event) {
     table->setEnabled(shown_.map != nullptr);
     region->setEnabled(plot_->region().has_value());
     clear->setEnabled(plot_->region().has_value());
+    add_figure_actions(menu);
     menu->popup(event->globalPos());
 }
 

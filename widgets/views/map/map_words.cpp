@@ -51,7 +51,7 @@ QString cell_words(const MapReading& reading, const std::vector<QString>* querie
         text += tr(": norm %1").arg(number(pair.weight));
     } else {
         text += tr(": weight %1").arg(number(pair.weight, pair.weight_deviation));
-        if (!std::isnan(pair.logit)) text += tr(" · logit %1").arg(number(pair.logit, pair.logit_deviation));
+        if (!std::isnan(pair.logit)) text += tr(" · score %1").arg(number(pair.logit, pair.logit_deviation));
     }
     if (!std::isnan(reading.rank)) text += tr(" · rank in its row %1").arg(number(reading.rank));
     if (at.map->sequences() > 1) text += tr(" · %1 of %2 sequences").arg(pair.sequences).arg(at.map->sequences());

@@ -14,7 +14,7 @@ namespace headscope::widgets {
 /// What a token is called in the readout: "40 “wind”"; its position alone where there is no label.
 QString token_name(std::int64_t position, const std::vector<QString>* labels);
 
-/// "Query 40 “wind” → key 3 “of”: weight 0.012, logit −3.2".
+/// "Query 40 “wind” → key 3 “of”: weight 0.012, score −3.2".
 QString cell_words(const MapReading& reading, const std::vector<QString>* queries, const std::vector<QString>* keys);
 
 /// "Region: queries 3–40, keys 0–7 · mass 1.2 · …"; without `mass`: it is being summed.

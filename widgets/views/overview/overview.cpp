@@ -15,6 +15,7 @@
 
 #include "core/workspace/measures.h"
 #include "widgets/desk/head_set_store.h"
+#include "widgets/desk/presence.h"
 #include "widgets/views/overview/overview_grid.h"
 #include "widgets/views/overview/overview_panel.h"
 #include "widgets/views/overview/overview_scale.h"
@@ -36,11 +37,10 @@ constexpr std::array kScaleChoices{
     ScaleChoice{Normalise::absolute, "absolute", QT_TRANSLATE_NOOP("Overview", "Absolute"),
                 QT_TRANSLATE_NOOP("Overview", "Values as measured, on one linear scale")},
     ScaleChoice{Normalise::minmax, "minmax", QT_TRANSLATE_NOOP("Overview", "Min–max"),
-                QT_TRANSLATE_NOOP("Overview", "Each value as its share of the range of all layers and heads")},
-    ScaleChoice{Normalise::layer, "layer", QT_TRANSLATE_NOOP("Overview", "Per layer"),
-                QT_TRANSLATE_NOOP("Overview",
-                                  "Each value as its share of the range within its layer, so that only "
-                                  "heads of one layer compare")},
+                QT_TRANSLATE_NOOP("Overview", "Scale values by the range over all layers and heads")},
+    ScaleChoice{
+        Normalise::layer, "layer", QT_TRANSLATE_NOOP("Overview", "Per layer"),
+        QT_TRANSLATE_NOOP("Overview", "Scale values by the range within each layer: only heads of one layer compare")},
 };
 
 QString text_of(std::string_view text) {
@@ -138,8 +138,8 @@ QWidget* Overview::make_left() {
     measures_->setMinimumContentsLength(14);
     measures_->setMaxVisibleItems(30);
     scales_->setObjectName(QStringLiteral("scale"));
-    scales_->setAccessibleName(tr("Colour scale"));
-    scales_->setToolTip(tr("What the colours stand for"));
+    scales_->setAccessibleName(tr("Color scale"));
+    scales_->setToolTip(tr("Scale of the colors"));
     for (const ScaleChoice& choice : kScaleChoices) {
         scales_->addItem(tr(choice.title), QLatin1String(choice.name));
         scales_->setItemData(scales_->count() - 1, tr(choice.tip), Qt::ToolTipRole);
@@ -372,10 +372,15 @@ std::optional<FigureWish> Overview::figure() const {
     wish.options.normalise = normalise();
     wish.options.sequence = selection().sequence;
     wish.options.all_sequences = !selection().sequence;
-    return wish;
+    if (!desk().head_filter().isEmpty()) wish.note = tr("Heads that do not match the filter are drawn as well.");
+    return named(wish);
 }
 
-const ViewKind kOverview{"overview", "Overview", "Every head with every measure: which ones stand out?",
-                         [](Desk* desk, QWidget* parent) -> View* { return new Overview(desk, parent); }};
+const ViewKind kOverview{"overview",
+                         "Overview",
+                         "Every head with every measure: which ones stand out?",
+                         [](Desk* desk, QWidget* parent) -> View* { return new Overview(desk, parent); },
+                         ViewGroup::heads,
+                         with_sites};
 
 }  // namespace headscope::widgets

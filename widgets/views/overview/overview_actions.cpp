@@ -91,18 +91,18 @@ void Overview::make_commands() {
                             std::function<bool()> possible) {
         add_command(name, text, {}, tip, std::move(act), std::move(possible));
     };
-    const QString heads = tr("The heads that are selected in the table, or the chosen one");
+    const QString heads = tr("Mark the heads selected in the table, or the chosen head");
     add(
-        "overview_open_map", tr("Open the head's map"), tr("In the view Map"),
+        "overview_open_map", tr("Open the head's map"), tr("Open the head in the view Map"),
         [this] { open(selection().site, selection().head); }, some);
     add(
-        "overview_mark", tr("Mark the selected heads"), tr("Or take their marks off"),
+        "overview_mark", tr("Mark the selected heads"), tr("Mark the selected heads, or remove their marks"),
         [this] { sets_->toggle(heads_meant()); }, some);
     add(
         "overview_new_set", tr("New set of the selected heads…"), heads, [this] { sets_->ask_for_set(heads_meant()); },
         some);
     add(
-        "overview_note", tr("Note on the head…"), tr("One head: it is kept with the session"),
+        "overview_note", tr("Note on the head…"), tr("Write a note on the head; the session keeps it"),
         [this] { sets_->ask_for_note(*heads_meant().begin()); }, [this] { return heads_meant().size() == 1; });
     add(
         "overview_zero", tr("Switch off the selected heads: output zero"), heads, [this] { switch_off(false); }, some);
@@ -113,30 +113,30 @@ void Overview::make_commands() {
         "overview_on", tr("Leave the selected heads on"), heads, [this] { switch_off(std::nullopt); },
         [this, some] { return some() && !switched_.empty(); });
     add(
-        "overview_run_again", tr("Run again with heads off"), tr("And compare what changes"), [this] { run_again(); },
-        [this] { return shown() && !switched_.empty(); });
+        "overview_run_again", tr("Run again with heads off"), tr("Run again and compare the changes"),
+        [this] { run_again(); }, [this] { return shown() && !switched_.empty(); });
     const auto table = [this] { return shown() && !panel_->shown_rows().empty(); };
     add(
-        "overview_copy_rows", tr("Copy selected rows"), tr("For a spreadsheet"),
+        "overview_copy_rows", tr("Copy selected rows"), tr("Copy for a spreadsheet"),
         [this] { panel_->copy(TableFormat::tabs, true); }, [this] { return !panel_->selected_rows().empty(); });
     add(
-        "overview_copy_csv", tr("Copy the table as CSV"), tr("As it is shown"),
+        "overview_copy_csv", tr("Copy the table as CSV"), tr("Copy the table as shown"),
         [this] { panel_->copy(TableFormat::csv, false); }, table);
     add(
-        "overview_copy_latex", tr("Copy the table as LaTeX"), tr("As it is shown"),
+        "overview_copy_latex", tr("Copy the table as LaTeX"), tr("Copy the table as shown"),
         [this] { panel_->copy(TableFormat::latex, false); }, table);
     add(
-        "overview_save_csv", tr("Save the table as CSV…"), tr("As it is shown"),
+        "overview_save_csv", tr("Save the table as CSV…"), tr("Copy the table as shown"),
         [this] { panel_->ask_where_to_save(TableFormat::csv); }, table);
     add(
-        "overview_save_latex", tr("Save the table as LaTeX…"), tr("As it is shown"),
+        "overview_save_latex", tr("Save the table as LaTeX…"), tr("Copy the table as shown"),
         [this] { panel_->ask_where_to_save(TableFormat::latex); }, table);
     const auto said = [this] { return shown() && !sets_->empty(); };
     add(
-        "overview_copy_sets", tr("Copy marks, sets and notes as CSV"), tr("Of all heads"), [this] { sets_->copy(); },
-        said);
+        "overview_copy_sets", tr("Copy marks, sets and notes as CSV"), tr("Copy those of all heads"),
+        [this] { sets_->copy(); }, said);
     add(
-        "overview_save_sets", tr("Save marks, sets and notes…"), tr("Of all heads"),
+        "overview_save_sets", tr("Save marks, sets and notes…"), tr("Copy those of all heads"),
         [this] { sets_->ask_where_to_save(); }, said);
 }
 
@@ -150,6 +150,7 @@ void Overview::popup(const QPoint& global) {
     menu_->addSeparator();
     menu_->addAction(tr("Copy row"), this, [this] { panel_->copy(TableFormat::tabs, true); })
         ->setEnabled(!panel_->selected_rows().empty());
+    add_figure_actions(menu_);
     menu_->popup(global);
 }
 

@@ -28,8 +28,8 @@ InlineEdit::InlineEdit(QWidget* parent)
     leave->setObjectName(QStringLiteral("inline_cancel"));
     take->setAccessibleName(take->text());
     leave->setAccessibleName(leave->text());
-    take->setToolTip(tr("Keep this text (Enter, or Ctrl+Enter where there are several lines)"));
-    leave->setToolTip(tr("Leave it as it was (Escape)"));
+    take->setToolTip(tr("Keep this text (Enter; Ctrl+Enter in a text of several lines)"));
+    leave->setToolTip(tr("Discard the change (Escape)"));
     auto* row = new QHBoxLayout;
     row->addWidget(question_);
     row->addWidget(edit_, 1);
@@ -43,7 +43,7 @@ InlineEdit::InlineEdit(QWidget* parent)
     connect(take, &QPushButton::clicked, this, &InlineEdit::accept);
     connect(leave, &QPushButton::clicked, this, &InlineEdit::give_up);
     connect(edit_, &PlainEdit::too_long, this, [this](const QString&, qsizetype characters) {
-        wrong_->setText(tr("Expected at most %1; found %2 with what was pasted, of which nothing was taken.")
+        wrong_->setText(tr("Expected at most %1; found %2. Nothing was pasted.")
                             .arg(characters_in_words(edit_->most()), QLocale::c().toString(characters)));
         wrong_->show();
     });

@@ -34,10 +34,10 @@ FilterField::FilterField(QWidget* parent)
     line_->setObjectName(QStringLiteral("filter"));
     line_->setPlaceholderText(tr("Filter heads: sink > 0.3 and layer < 4"));
     line_->setAccessibleName(tr("Filter of heads"));
-    line_->setToolTip(tr("Names of measures, layer, head; < <= > >= = !=, and, or, not, brackets"));
+    line_->setToolTip(tr("Use names of measures, layer and head with < <= > >= = !=, and, or, not, and brackets"));
     line_->setClearButtonEnabled(true);
     message_->setObjectName(QStringLiteral("filter_error"));
-    message_->setAccessibleName(tr("What is wrong with the filter"));
+    message_->setAccessibleName(tr("Error in the filter"));
     message_->setWordWrap(true);
     message_->setTextFormat(Qt::RichText);
     message_->setTextInteractionFlags(Qt::TextSelectableByMouse);

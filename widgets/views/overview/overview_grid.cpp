@@ -177,7 +177,7 @@ void HeadGrid::draw_row(QPainter& painter, std::int64_t row) const {
         painter.fillRect(whole.adjusted(0, 0, -1, -1), theme_.none);
         painter.setPen(theme_.muted);
         if (cell_height_ >= painter.fontMetrics().height())
-            painter.drawText(whole, Qt::AlignCenter, tr("no token mixing weights"));
+            painter.drawText(whole, Qt::AlignCenter, tr("no attention weights"));
         return;
     }
     if (content_.of_layer && about.done) {

@@ -20,7 +20,7 @@ QString head_text(std::string_view text) {
 }  // namespace
 
 QString Overview::head_name(std::int64_t site, std::int64_t head) const {
-    return tr("Layer %1, head %2").arg(study()->site_name(site)).arg(head);
+    return tr("%1, head %2").arg(study()->site_heading(site)).arg(head);
 }
 
 void Overview::show_pointed(std::int64_t site, std::int64_t head) {
@@ -39,8 +39,8 @@ void Overview::show_pointed(std::int64_t site, std::int64_t head) {
     const QString title = about ? head_text(about->title) : measure();
     const bool done = done_[static_cast<std::size_t>(site)];
     const QString value = done                 ? value_with_deviation(cells_, *row, about ? about->unit : "")
-                          : study()->running() ? tr("not analysed yet")
-                                               : tr("the run ended before this layer");
+                          : study()->running() ? tr("not computed yet")
+                                               : tr("not computed: the run ended early");
     pointed_->setText(QStringLiteral("%1 · %2: %3").arg(head_name(site, head), title, value));
     grid_->setToolTip(pointing ? pointed_->text() : QString());
 }
@@ -70,7 +70,7 @@ void Overview::show_head() {
     for (const std::string& name : sets.sets_with(key)) names << QString::fromStdString(name);
     if (!names.isEmpty()) title += tr(" · in %1").arg(names.join(QStringLiteral(", ")));
     strip_->show_note(QString::fromStdString(sets.note(key)));
-    strip_->show_head(title, done ? words_of_head(*table_, *row) : QStringList{tr("not analysed yet")});
+    strip_->show_head(title, done ? words_of_head(*table_, *row) : QStringList{tr("not computed yet")});
 }
 
 }  // namespace headscope::widgets

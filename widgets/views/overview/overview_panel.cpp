@@ -74,7 +74,7 @@ QWidget* TablePanel::make_buttons() {
     auto* row = new QHBoxLayout(bar);
     row->setContentsMargins(0, 0, 0, 0);
     row->addWidget(count_, 1);
-    row->addWidget(menu_button(tr("Columns"), "columns", tr("Which measures the table shows"), columns_menu_, bar));
+    row->addWidget(menu_button(tr("Columns"), "columns", tr("Choose the measures in the table"), columns_menu_, bar));
     row->addWidget(menu_button(tr("Copy"), "copy", tr("Copy or save the table as it is shown"), copy_menu_, bar));
     return bar;
 }
@@ -254,7 +254,7 @@ void TablePanel::fill_columns_menu() {
     }
     columns_menu_->setToolTipsVisible(true);
     columns_menu_->addSeparator();
-    columns_menu_->addAction(tr("As at first"), this, [this] {
+    columns_menu_->addAction(tr("Reset"), this, [this] {
         chosen_columns_.clear();
         show_columns();
         Q_EMIT state_changed();

@@ -68,14 +68,14 @@ void HeadSetMenu::ask_for_set(const Heads& heads) {
     edit_->ask(tr("Name of the new set of %1 heads").arg(heads.size()), {}, false,
                [this, heads, of = model()](const QString& name) {
                    if (model() == of) return trouble([&] { add_to(name.toStdString(), heads); });
-                   return tr("An analysis of another model is chosen now");
+                   return tr("Another model's analysis is chosen now");
                });
 }
 
 void HeadSetMenu::ask_for_note(const HeadKey& head) {
     edit_->ask(tr("Note on this head"), QString::fromStdString(sets().note(head)), true,
                [this, head, of = model()](const QString& text) {
-                   if (model() != of) return tr("An analysis of another model is chosen now");
+                   if (model() != of) return tr("Another model's analysis is chosen now");
                    return trouble([&] {
                        HeadSets all = sets();
                        all.set_note(head, text.toStdString());
@@ -90,7 +90,7 @@ void HeadSetMenu::fill(QMenu* menu, const Heads& heads) {
     const QString what = heads.size() == 1 ? tr("this head") : tr("%1 heads").arg(heads.size());
     const bool marked =
         std::all_of(heads.begin(), heads.end(), [&](const HeadKey& head) { return all.is_marked(head); });
-    menu->addAction(marked ? tr("Take the mark off %1").arg(what) : tr("★ Mark %1").arg(what), this,
+    menu->addAction(marked ? tr("Remove the mark of %1").arg(what) : tr("★ Mark %1").arg(what), this,
                     [this, heads] { toggle(heads); });
     fill_sets(menu, heads);
     if (heads.size() == 1) menu->addAction(tr("Note…"), this, [this, head = *heads.begin()] { ask_for_note(head); });
@@ -110,7 +110,7 @@ void HeadSetMenu::fill_sets(QMenu* menu, const Heads& heads) {
     add->addSeparator();
     add->addAction(tr("New set…"), this, [this, heads] { ask_for_set(heads); });
     if (all.sets().empty()) return;
-    QMenu* take = menu->addMenu(tr("Take out of set"));
+    QMenu* take = menu->addMenu(tr("Remove from set"));
     QMenu* select = menu->addMenu(tr("Select set"));
     QMenu* remove = menu->addMenu(tr("Delete set"));
     for (const auto& [name, members] : all.sets()) {

@@ -155,7 +155,7 @@ QVariant HeadTableModel::headerData(int section, Qt::Orientation orientation, in
             return QString(marked ? QStringLiteral("★ ") : QString()) + QString::fromStdString(place.site_name) +
                    QStringLiteral(" · ") + QString::number(place.head);
         if (role == Qt::ToolTipRole)
-            return tr("Layer %1, head %2").arg(QString::fromStdString(place.site_name)).arg(place.head);
+            return tr("%1, head %2").arg(QString::fromStdString(place.site_heading)).arg(place.head);
         return {};
     }
     const workspace::Measure* measure = workspace::find_measure(name(section).toStdString());

@@ -25,13 +25,13 @@ struct Pattern {
 };
 
 constexpr std::array kPatterns{
-    Pattern{"sink", 0.3, QT_TRANSLATE_NOOP("HeadWords", "rests on the first token (%1 of its weight)")},
-    Pattern{"virtual_sink", 0.3, QT_TRANSLATE_NOOP("HeadWords", "rests on its learned sink (%1)")},
+    Pattern{"sink", 0.3, QT_TRANSLATE_NOOP("HeadWords", "puts %1 of its weight on the first token")},
+    Pattern{"virtual_sink", 0.3, QT_TRANSLATE_NOOP("HeadWords", "puts %1 of its weight on its learned sink")},
     Pattern{"local_focus_1", 0.25, QT_TRANSLATE_NOOP("HeadWords", "looks at the token before (%1)")},
     Pattern{"local_focus_0", 0.25, QT_TRANSLATE_NOOP("HeadWords", "looks at the token itself (%1)")},
     Pattern{"local_focus_2", 0.25, QT_TRANSLATE_NOOP("HeadWords", "looks two tokens back (%1)")},
     Pattern{"local_focus_3", 0.25, QT_TRANSLATE_NOOP("HeadWords", "looks three tokens back (%1)")},
-    Pattern{"induction", 0.1, QT_TRANSLATE_NOOP("HeadWords", "looks at what followed earlier copies (%1)")},
+    Pattern{"induction", 0.1, QT_TRANSLATE_NOOP("HeadWords", "looks at tokens that followed earlier copies (%1)")},
     Pattern{"duplicate", 0.1, QT_TRANSLATE_NOOP("HeadWords", "looks at earlier copies of the token (%1)")},
     Pattern{"sparsity", 0.1, QT_TRANSLATE_NOOP("HeadWords", "releases %1 of its mass")},
 };

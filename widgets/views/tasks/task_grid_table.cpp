@@ -118,8 +118,8 @@ TaskGridTable::TaskGridTable(QWidget* parent) : QTableView(parent), model_(new T
     setObjectName(QStringLiteral("tasks_table"));
     setAccessibleName(tr("Tasks by model"));
     setToolTip(
-        tr("Bold: the best model of a task; underlined: the second best. Click a heading, or press Enter in its "
-           "column, to sort; Ctrl+C copies all as CSV"));
+        tr("Bold: the best model of a task. Underlined: the second best. Click a heading or press Enter in its column "
+           "to sort. Ctrl+C copies all as CSV"));
     setModel(model_);
     setSortingEnabled(true);
     horizontalHeader()->setSortIndicatorClearable(true);

@@ -69,15 +69,15 @@ TensorDetails::TensorDetails(QWidget* parent) : QScrollArea(parent) {
     grid(facts_, fact_grid_);
     read_ = new QPushButton(inside);
     read_->setObjectName(QStringLiteral("read"));
-    read_->setToolTip(tr("Reads the tensor's numbers: histogram, mean, norm, zeros, NaN and infinities"));
+    read_->setToolTip(tr("Read the tensor's values: histogram, mean, norm, zeros, NaN and infinities"));
     progress_ = new QProgressBar(inside);
     progress_->setObjectName(QStringLiteral("progress"));
-    progress_->setAccessibleName(tr("How much of the tensor is read"));
+    progress_->setAccessibleName(tr("Progress of reading the tensor"));
     progress_->setRange(0, 1000);
     progress_->setFormat(tr("reading, %p %"));
     stop_ = new QPushButton(tr("Stop"), inside);
     stop_->setObjectName(QStringLiteral("stop"));
-    stop_->setToolTip(tr("Stops reading this tensor"));
+    stop_->setToolTip(tr("Stop reading this tensor"));
     failure_ = plain(inside, "failure");
     histogram_ = new ValueHistogram(inside);
     grid(values_, value_grid_);
@@ -152,7 +152,7 @@ void TensorDetails::show_tensor(const TensorRow& row, const QString& file) {
     }
     fill(fact_grid_, facts);
     read_->setText(
-        tr("Look at its numbers (%1)").arg(QString::fromStdString(size_text(static_cast<std::uint64_t>(row.bytes)))));
+        tr("Read its values (%1)").arg(QString::fromStdString(size_text(static_cast<std::uint64_t>(row.bytes)))));
     set_mode(Mode::asking);
     read_->setVisible(there);
 }

@@ -231,11 +231,11 @@ QString status_text(TensorStatus status) {
         case TensorStatus::left_over:
             return QObject::tr("left over: the model does not use it");
         case TensorStatus::unreadable:
-            return QObject::tr("of a kind that is not read");
+            return QObject::tr("of a type that Headscope does not read");
         case TensorStatus::plain:
             break;
     }
-    return QObject::tr("of a checkpoint that is not run: nothing says what uses it");
+    return QObject::tr("use unknown: the checkpoint cannot be run");
 }
 
 QColor status_colour(TensorStatus status, const Theme& theme) {

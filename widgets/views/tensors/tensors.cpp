@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/views/overview/overview_files.h"
@@ -67,7 +68,7 @@ void TensorsView::build() {
     models_ = new QComboBox(content());
     models_->setObjectName(QStringLiteral("models"));
     models_->setAccessibleName(tr("Checkpoint"));
-    models_->setToolTip(tr("The checkpoint whose tensors are shown"));
+    models_->setToolTip(tr("Checkpoint"));
     connect(models_, &QComboBox::activated, this, [this] {
         if (source_) source_->choose(models_->currentData().toInt());
     });
@@ -75,7 +76,7 @@ void TensorsView::build() {
     text_->setObjectName(QStringLiteral("filter"));
     text_->setAccessibleName(tr("Filter by name"));
     text_->setPlaceholderText(tr("Filter: layers.3 weight"));
-    text_->setToolTip(tr("Tensors whose names contain all of these words"));
+    text_->setToolTip(tr("Show tensors whose names contain all of these words"));
     text_->setClearButtonEnabled(true);
     text_->setMinimumWidth(200);
     connect(text_, &QLineEdit::textChanged, this, [this] {
@@ -104,8 +105,9 @@ void TensorsView::build() {
     split_ = new QSplitter(content());
     split_->setChildrenCollapsible(false);
     tree_ = new QTreeView(split_);
+    copy_rows_by_key(tree_);
     tree_->setObjectName(QStringLiteral("tensors"));
-    tree_->setAccessibleName(tr("Tensors by the parts of their names"));
+    tree_->setAccessibleName(tr("Tensors, grouped by the parts of their names"));
     tree_->setUniformRowHeights(true);  // else every row of a long list is asked for its height
     tree_->setAlternatingRowColors(true);
     tree_->setFrameShape(QFrame::NoFrame);
@@ -122,8 +124,8 @@ void TensorsView::build() {
             [this](const QModelIndex& index) { choose(index); });
     add_command(
         "tensors_save_table", tr("Save the list of tensors as CSV…"), {},
-        tr("Those that the filter leaves, with shape, type, bytes, file and what the model makes of them"),
-        [this] { ask_where_to_save(); }, [this] { return model_->tree() && model_->tree()->size() > 0; });
+        tr("Save the filtered tensors with shape, type, bytes, file and use"), [this] { ask_where_to_save(); },
+        [this] { return model_->tree() && model_->tree()->size() > 0; });
     for (QPushButton* button : details_->findChildren<QPushButton*>()) add_command(button);
     connect(details_, &TensorDetails::numbers_wanted, this, &TensorsView::read);
     connect(details_, &TensorDetails::stop_wanted, this, [this] {
@@ -185,9 +187,9 @@ void TensorsView::refresh() {
         table_.reset();
         asked_ = 0;
         model_->set_tree(nullptr);
-        show_notice(tr("No checkpoint is open"),
-                    tr("Tensors belong to a checkpoint: open one from the start page, or drop one onto this window. "
-                       "An analysis alone does not hold them."));
+        show_notice(
+            tr("No checkpoint is open"),
+            tr("Open a checkpoint from the start page, or drop one onto this window. An analysis holds no tensors."));
         return;
     }
     fill_models();
@@ -233,7 +235,7 @@ void TensorsView::filter() {
             if (!stop.requested()) send([this, tree] { take_tree(tree); });
         } catch (const Stopped&) {
         } catch (const std::bad_alloc&) {
-            send([this] { Q_EMIT desk().failed(tr("There is no memory for the list of tensors")); });
+            send([this] { Q_EMIT desk().failed(tr("Not enough memory for the list of tensors")); });
         }
     });
 }
@@ -356,7 +358,12 @@ void TensorsView::restore(const QJsonObject& state) {
         if (statuses_[s]) statuses_[s]->setChecked(state.value(QStringLiteral("only_%1").arg(s)).toBool());
 }
 
-extern const ViewKind kTensors{"tensors", "Tensors", "What a checkpoint's files hold, and what the model makes use of",
-                               [](Desk* desk, QWidget* parent) -> View* { return new TensorsView(desk, parent); }};
+extern const ViewKind kTensors{
+    "tensors",
+    "Tensors",
+    "What a checkpoint's files hold, and what the model makes use of",
+    [](Desk* desk, QWidget* parent) -> View* { return new TensorsView(desk, parent); },
+    ViewGroup::other,
+    [](const Desk& desk) { return filled_if(desk.tensors() && !desk.tensors()->models().empty()); }};
 
 }  // namespace headscope::widgets

@@ -5,6 +5,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "widgets/desk/presence.h"
 #include "widgets/panels/token_weights.h"
 #include "widgets/text/text_area.h"
 #include "widgets/views/token_types/type_strip.h"
@@ -31,15 +32,16 @@ TokenTypesView::TokenTypesView(Desk* desk, QWidget* parent)
       heading_(new QLabel(content())),
       strip_(new TypeStrip(content())),
       text_(new TokenTextArea(content())) {
-    of_ = add_choice("of", tr("What is shown"),
-                     tr("The share of softmax chunks of every head, or the type of each chunk of the selected layer"),
-                     {{"heads", tr("Softmax fraction")}, {"chunks", tr("Chunks of the layer")}});
+    of_ = add_choice(
+        "of", tr("Content"),
+        tr("Show the share of softmax chunks of every head, or the type of each chunk of the selected layer"),
+        {{"heads", tr("Softmax fraction")}, {"chunks", tr("Chunks of the layer")}});
     heading_->setObjectName(QStringLiteral("types_heading"));
     heading_->setTextFormat(Qt::PlainText);
     heading_->setWordWrap(true);
     strip_->setObjectName(QStringLiteral("types_strip"));
     strip_->setAccessibleName(tr("Types of the text's chunks"));
-    strip_->setToolTip(tr("Types of the text's chunks at the selected head. Click: show a chunk in the text"));
+    strip_->setToolTip(tr("Types of the text's chunks at the selected head. Click shows a chunk in the text"));
     text_->setObjectName(QStringLiteral("types_text"));
     text_->setAccessibleName(tr("Text, underlined by the types of its chunks"));
     text_->set_description([this](std::int64_t token) { return describe(token); });
@@ -58,9 +60,8 @@ TokenTypesView::TokenTypesView(Desk* desk, QWidget* parent)
 
 bool TokenTypesView::missing() {
     if (!typed_rows(*study()).empty()) return false;
-    show_notice(tr("No token types"),
-                tr("Layers of NAtS-L give each chunk of a text either softmax or linear attention, head by head. No "
-                   "layer of this analysis does."));
+    show_notice(tr("No token types"), tr("NAtS-L layers choose softmax or linear attention for each chunk and head. "
+                                         "This analysis has no such layer."));
     return true;
 }
 
@@ -147,7 +148,7 @@ void TokenTypesView::clicked(int panel, int row, int column) {
 }
 
 QString TokenTypesView::words(const figures::FigureData&) const {
-    return tr("Click: choose a head · click a token: choose it · ↑ ↓ layers, ← → heads");
+    return tr("Click chooses a head or a token · ↑ ↓ layers · ← → heads");
 }
 
 void TokenTypesView::refresh() {
@@ -162,12 +163,12 @@ void TokenTypesView::refresh_types() {
     text_->set_theme(desk().theme());
     types_.clear();
     if (!shown) return;
-    const QString head = tr("Layer %1, head %2").arg(typed_place(*study(), shown->site).layer).arg(shown->head);
+    const QString head = tr("%1, head %2").arg(study()->site_heading(shown->site)).arg(shown->head);
     if (!study()->site_done(sequence, shown->site)) {
         strip_->set_types({}, -1);
         text_->set_strip(1, {});
-        return heading_->setText(study()->running() ? tr("%1: not there yet").arg(head)
-                                                    : tr("%1: the run ended before it").arg(head));
+        return heading_->setText(study()->running() ? tr("%1: not computed yet").arg(head)
+                                                    : tr("%1: not computed, the run ended early").arg(head));
     }
     const Site& place = typed_place(*study(), shown->site);
     const auto found = study()->token_types(sequence, shown->site);
@@ -198,7 +199,7 @@ void TokenTypesView::refresh_types() {
 std::optional<FigureWish> TokenTypesView::figure() const {
     auto wish = RecipeView::figure();
     if (wish && shown_head())
-        wish->note = tr("The text is left out: the same figure draws it when a layer and a head are given.");
+        wish->note = tr("The figure leaves the text out. With --layer and --head it draws the text.");
     return wish;
 }
 
@@ -216,7 +217,11 @@ QString TokenTypesView::describe(std::int64_t token) const {
 }
 
 extern const ViewKind kTokenTypes{
-    "token_types", "Token types", "Which parts of a text NAtS-L's heads give to softmax attention",
-    [](Desk* desk, QWidget* parent) -> View* { return new TokenTypesView(desk, parent); }};
+    "token_types",
+    "Token types",
+    "Which parts of a text NAtS-L's heads give to softmax attention",
+    [](Desk* desk, QWidget* parent) -> View* { return new TokenTypesView(desk, parent); },
+    ViewGroup::text,
+    [](const Desk& desk) { return filled_if(desk.current() && !typed_rows(*desk.current()).empty()); }};
 
 }  // namespace headscope::widgets

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <utility>
-
 #include "kernels/cpu/backward.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/softmax_backward.cpp"
+#define HWY_TARGET_INCLUDE "kernels/cpu/add_parts.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/backward_pass-inl.h"
-#include "kernels/cpu/normaliser_softmax-inl.h"
+#include "kernels/cpu/elements-inl.h"
+#include "kernels/cpu/scores-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
 namespace {
-
-void SoftmaxBackward(const BackwardTask& task) {
-    BackwardPass<Softmax>(task).Run();
-}
 
 void AddParts(const AddPartsTask& task) {
     const F32 d;
@@ -41,13 +35,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace headscope::kernels::cpu {
 
-HWY_EXPORT(SoftmaxBackward);
 HWY_EXPORT(AddParts);
-
-template <>
-void backward_pass<Normaliser::softmax>(const BackwardTask& task) {
-    HWY_DYNAMIC_DISPATCH(SoftmaxBackward)(task);
-}
 
 void add_parts(const AddPartsTask& task) {
     HWY_DYNAMIC_DISPATCH(AddParts)(task);

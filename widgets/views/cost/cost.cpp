@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "widgets/views/cost.h"
+#include "widgets/views/cost/cost.h"
 
 #include <QComboBox>
 #include <QHeaderView>
@@ -13,44 +13,20 @@
 #include <array>
 #include <cmath>
 
+#include "widgets/table_copy.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"
 #include "widgets/training/mixer_look.h"
+#include "widgets/views/cost/cost_quantities.h"
 
 namespace headscope::widgets {
 namespace {
 
-struct Quantity {
-    const char* name;
-    const char* title;
-    bool bytes;
-    cost::Formula cost::MixerCost::*formula;
-    double cost::CostNumbers::*paper;
-    double cost::MeasuredMixer::*measured;
-};
-constexpr std::array<Quantity, 4> kQuantities{{
-    {"prefill", QT_TRANSLATE_NOOP("CostView", "Prefill FLOPs"), false, &cost::MixerCost::prefill,
-     &cost::CostNumbers::prefill, &cost::MeasuredMixer::prefill_flops},
-    {"decode", QT_TRANSLATE_NOOP("CostView", "Decode FLOPs"), false, &cost::MixerCost::decode,
-     &cost::CostNumbers::decode, &cost::MeasuredMixer::decode_flops},
-    {"activation", QT_TRANSLATE_NOOP("CostView", "Activation bytes"), true, &cost::MixerCost::activation,
-     &cost::CostNumbers::activation, &cost::MeasuredMixer::activation_bytes},
-    {"cache", QT_TRANSLATE_NOOP("CostView", "Cache bytes"), true, &cost::MixerCost::cache, &cost::CostNumbers::cache,
-     &cost::MeasuredMixer::cache_bytes},
-}};
-constexpr int kFirst = 2;    ///< column of the first quantity; each has two, and before them are name and time
 constexpr int kWide = 1800;  ///< pixels
 constexpr std::int64_t kShortest = 64, kLongest = 65'536;
 constexpr std::int64_t kMeasured = 4;  ///< bytes of a number in what is measured
 const std::vector<std::int64_t> kMeasuredLengths{64, 256, 1024};
-
-QString amount(double value, bool bytes) {
-    if (!std::isfinite(value)) return QStringLiteral("–");
-    if (value == 0) return QStringLiteral("0");
-    if (!bytes) return count_words(value);
-    return count_words(value) + (value < 1000 ? QStringLiteral(" B") : QStringLiteral("B"));
-}
 
 }  // namespace
 
@@ -65,11 +41,12 @@ CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent, Of::trainin
     words_->setTextFormat(Qt::PlainText);
     column->addWidget(words_);
     table_ = new QTableWidget(content());
+    copy_rows_by_key(table_);
     table_->setObjectName(QStringLiteral("cost_table"));
     table_->setAccessibleName(tr("Cost of each mixer, by the paper and measured"));
-    table_->setColumnCount(kFirst + 2 * static_cast<int>(kQuantities.size()));
+    table_->setColumnCount(kCostColumns + 2 * static_cast<int>(kCostQuantities.size()));
     QStringList heads{tr("Mixer"), tr("Time")};
-    for (const Quantity& quantity : kQuantities) heads << tr(quantity.title) << tr("measured");
+    for (const CostQuantity& quantity : kCostQuantities) heads << tr(quantity.title) << tr("measured");
     table_->setHorizontalHeaderLabels(heads);
     table_->verticalHeader()->hide();
     table_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
@@ -100,6 +77,8 @@ CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent, Of::trainin
     connect(&shelf_.draft(), &JobDraft::estimate_changed, this, &CostView::refresh_later);
     connect(&shelf_.draft(), &JobDraft::choices_changed, this, &CostView::refresh_later);
     connect(&shelf_, &RunShelf::cost_changed, this, &CostView::refresh_later);
+    connect(&shelf_, &RunShelf::runs_changed, this, &CostView::refresh_later);
+    connect(desk, &Desk::studies_changed, this, &CostView::refresh_later);
     show_content();
 }
 
@@ -132,6 +111,7 @@ QWidget* CostView::make_bar() {
     sizes_ = box("cost_sizes", tr("The sizes that costs are of"));
     length_ = box("cost_length", tr("Tokens of the table"));
     bytes_ = box("cost_bytes", tr("Bytes of a number"));
+    mixers_ = box("cost_mixers", tr("The mixers that are shown"));
     show_ = box("cost_show", tr("What the table shows of the paper"));
     what_ = box("cost_what", tr("What the curves show"));
     filling_ = true;
@@ -140,9 +120,11 @@ QWidget* CostView::make_bar() {
     length_->setCurrentIndex(length_->findData(QStringLiteral("2048")));
     bytes_->addItem(tr("float32: 4 bytes"), QStringLiteral("4"));
     bytes_->addItem(tr("as printed: 2 bytes"), QStringLiteral("2"));
+    mixers_->addItem(tr("The paper's mixers and those of open models"), QStringLiteral("open"));
+    mixers_->addItem(tr("All mixers"), QStringLiteral("all"));
     show_->addItem(tr("Numbers"), QStringLiteral("numbers"));
     show_->addItem(tr("Formulas"), QStringLiteral("formulas"));
-    for (const Quantity& quantity : kQuantities)
+    for (const CostQuantity& quantity : kCostQuantities)
         what_->addItem(tr("Curves: %1").arg(tr(quantity.title)), QLatin1String(quantity.name));
     filling_ = false;
     const auto number = [&](const char* name, const QString& called, const QString& tip, const QString& prefix) {
@@ -222,6 +204,24 @@ CostWish CostView::wish() const {
     return wish;
 }
 
+std::vector<std::string> CostView::open_mixers() const {
+    std::vector<std::string> mixers = shelf_.draft().estimate().layers;
+    const auto add = [&mixers](const std::vector<std::string>& more) {
+        mixers.insert(mixers.end(), more.begin(), more.end());
+    };
+    for (const Study* study : desk().studies()) add(study->header().mixers);
+    for (const Run& run : shelf_.runs())
+        if (run.record->started) add(run.record->started->mixers);
+    return mixers;
+}
+
+std::vector<std::string> CostView::shown_mixers() const {
+    if (mixers_->currentData().toString() != QLatin1String("all")) return cost::shown_mixers(open_mixers());
+    std::vector<std::string> all;
+    for (const cost::MixerCost& one : cost::mixer_costs()) all.push_back(one.mixer);
+    return all;
+}
+
 const cost::CostRow* CostView::measured(const std::string& mixer, std::int64_t length) const {
     const CostAnswer& answer = shelf_.cost();
     const cost::CostSetting now = setting();
@@ -275,97 +275,17 @@ void CostView::show_measuring() {
     words_->setText(words);
 }
 
-void CostView::show_table() {
-    const bool formulas = show_->currentData().toString() == QLatin1String("formulas");
-    const Table table{setting(), formulas, desk().theme().dark, shelf_.cost().table};
-    if (table == shown_) return;
-    shown_ = table;
-    const auto& costs = cost::mixer_costs();
-    int rows = static_cast<int>(costs.size());
-    for (const cost::MixerCost& one : costs) rows += one.precomputed_prefill ? 1 : 0;
-    table_->setRowCount(rows);
-    // Columns that follow their contents would be measured anew for every cell.
-    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    for (int column = 0; column < table_->columnCount(); ++column)
-        table_->horizontalHeaderItem(column)->setTextAlignment(
-            (column == 0 || (formulas && (column == 1 || column % 2 == 0)) ? Qt::AlignLeft : Qt::AlignRight) |
-            Qt::AlignVCenter);
-    table_->horizontalHeaderItem(1)->setToolTip(tr("How it grows, up to a constant"));
-    const bool any = measured_somewhere();
-    for (int column = kFirst + 1; column < table_->columnCount(); column += 2) table_->setColumnHidden(column, !any);
-    int row = 0;
-    for (const cost::MixerCost& one : costs) {
-        show_row(row++, one, false);
-        if (one.precomputed_prefill) show_row(row++, one, true);
-    }
-    table_->horizontalHeader()->setSectionResizeMode(formulas ? QHeaderView::ResizeToContents : QHeaderView::Stretch);
-    table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
-    table_->horizontalHeader()->setStretchLastSection(formulas);
-}
-
-/// `precomputed`: the entries of a mixer whose maps are there already.
-void CostView::show_row(int row, const cost::MixerCost& one, bool precomputed) {
-    const bool formulas = show_->currentData().toString() == QLatin1String("formulas");
-    const cost::CostSetting now = setting();
-    const cost::CostNumbers paper = cost::evaluate(one, now);
-    const cost::CostRow* here = precomputed ? nullptr : measured(one.mixer, now.length);
-    const auto place = std::find_if(cost::mixer_costs().begin(), cost::mixer_costs().end(),
-                                    [&](const auto& other) { return other.mixer == one.mixer; });
-    const QString label = QString::fromStdString(one.label);
-    auto* name = precomputed ? new QTableWidgetItem(swatch(Qt::transparent), tr("maps computed before"))
-                             : new QTableWidgetItem(swatch(mixer_colour(desk().theme(), one.mixer)), label);
-    name->setData(Qt::UserRole, static_cast<int>(place - cost::mixer_costs().begin()));
-    if (precomputed)
-        name->setToolTip(tr("%1 depends on no text: with its maps kept from before (Appendix F)").arg(label));
-    table_->setItem(row, 0, name);
-    const auto set = [&](int column, double value, const QString& formula, bool bytes) {
-        auto* cell = new QTableWidgetItem(formulas ? formula : amount(value, bytes));
-        cell->setToolTip(formulas ? amount(value, bytes) : formula);
-        cell->setTextAlignment((formulas ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-        table_->setItem(row, column, cell);
-    };
-    const auto empty = [&](int column) { table_->setItem(row, column, new QTableWidgetItem); };
-    if (precomputed)
-        empty(1);
-    else
-        set(1, paper.time, tr("O(%1)").arg(QString::fromStdString(one.time.pretty())), false);
-    int column = kFirst;
-    for (const Quantity& quantity : kQuantities) {
-        double value = paper.*quantity.paper;
-        const cost::Formula* formula = &(one.*quantity.formula);
-        if (precomputed) {
-            const bool prefill = quantity.paper == &cost::CostNumbers::prefill;
-            const bool decode = quantity.paper == &cost::CostNumbers::decode;
-            if (!prefill && !decode) {
-                empty(column++);
-                empty(column++);
-                continue;
-            }
-            value = (prefill ? paper.precomputed_prefill : paper.precomputed_decode).value_or(std::nan(""));
-            formula = prefill ? &*one.precomputed_prefill : &*one.precomputed_decode;
-        }
-        set(column++, value, QString::fromStdString(formula->pretty()), quantity.bytes);
-        const bool like = comparable(quantity.bytes, quantity.paper == &cost::CostNumbers::activation);
-        const double measured_value = here && like ? *here->measured.*quantity.measured : std::nan("");
-        auto* beside = new QTableWidgetItem(precomputed ? QString() : amount(measured_value, quantity.bytes));
-        beside->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-        if (std::isfinite(measured_value) && value > 0)
-            beside->setToolTip(tr("%1 times the paper's").arg(measured_value / value, 0, 'g', 3));
-        else
-            beside->setForeground(desk().theme().muted);
-        if (here && !like) beside->setToolTip(tr("Measured with 4 bytes a number, on one machine"));
-        table_->setItem(row, column++, beside);
-    }
-}
-
 void CostView::show_curves() {
-    const auto quantity = std::find_if(kQuantities.begin(), kQuantities.end(), [this](const Quantity& one) {
+    const auto quantity = std::find_if(kCostQuantities.begin(), kCostQuantities.end(), [this](const CostQuantity& one) {
         return what_->currentData().toString() == QLatin1String(one.name);
     });
-    if (quantity == kQuantities.end()) return;
+    if (quantity == kCostQuantities.end()) return;
     std::vector<CurvePlot::Line> lines;
-    int id = 0;
+    const std::vector<std::string> mixers = shown_mixers();
+    int id = -1;
     for (const cost::MixerCost& one : cost::mixer_costs()) {
+        ++id;
+        if (std::find(mixers.begin(), mixers.end(), one.mixer) == mixers.end()) continue;
         CurvePlot::Points paper, here;
         cost::CostSetting at = setting();
         for (std::int64_t length = kShortest; length <= kLongest; length *= 2) {
@@ -390,13 +310,12 @@ void CostView::show_curves() {
         if (!here.x.empty())
             lines.push_back({tr("%1, measured").arg(name), colour, CurvePlot::Look::dots,
                              std::make_shared<const CurvePlot::Points>(std::move(here)), id});
-        ++id;
     }
     plot_->set_lines(std::move(lines));
     const bool bytes = quantity->bytes;
     plot_->set_x(tr("tokens"), figures::ScaleKind::logarithmic,
                  [](double x) { return QString::number(std::llround(x)); });
-    plot_->set_y({}, figures::ScaleKind::logarithmic, [bytes](double y) { return amount(y, bytes); });
+    plot_->set_y({}, figures::ScaleKind::logarithmic, [bytes](double y) { return cost_words(y, bytes); });
     plot_->set_title(measured_somewhere() ? tr("%1 against length, dots measured here").arg(tr(quantity->title))
                                           : tr("%1 against length").arg(tr(quantity->title)));
     plot_->set_marks({{static_cast<double>(setting().length), tr("table"), desk().theme().muted, false}});
@@ -406,6 +325,7 @@ QJsonObject CostView::state() const {
     return {{"sizes", sizes_->count() > 0 ? sizes_->currentData().toString() : wanted_sizes_},
             {"length", length_->currentData().toString()},
             {"bytes", bytes_->currentData().toString()},
+            {"mixers", mixers_->currentData().toString()},
             {"show", show_->currentData().toString()},
             {"what", what_->currentData().toString()},
             {"batch", batch_->value()},
@@ -415,8 +335,8 @@ QJsonObject CostView::state() const {
 void CostView::restore(const QJsonObject& state) {
     wanted_sizes_ = state["sizes"].toString();
     if (const int at = sizes_->findData(wanted_sizes_); at >= 0) sizes_->setCurrentIndex(at);
-    for (const auto& [box, name] :
-         {std::pair{length_, "length"}, std::pair{bytes_, "bytes"}, std::pair{show_, "show"}, std::pair{what_, "what"}})
+    for (const auto& [box, name] : {std::pair{length_, "length"}, std::pair{bytes_, "bytes"},
+                                    std::pair{mixers_, "mixers"}, std::pair{show_, "show"}, std::pair{what_, "what"}})
         if (const int at = box->findData(state[QLatin1String(name)].toString()); at >= 0) box->setCurrentIndex(at);
     if (state["batch"].isDouble()) batch_->setValue(state["batch"].toInt());
     if (state["parallel"].isDouble()) parallel_->setValue(state["parallel"].toInt());
@@ -425,19 +345,28 @@ void CostView::restore(const QJsonObject& state) {
 
 std::optional<FigureWish> CostView::figure() const {
     FigureWish wish{"cost", {}, {}};
-    wish.options.length = setting().length;
+    const cost::CostSetting now = setting(), usual;
+    wish.options.length = now.length;
+    if (now.batch != usual.batch) wish.options.batch = now.batch;
+    if (now.tensor_parallel != usual.tensor_parallel) wish.options.tensor_parallel = now.tensor_parallel;
+    if (now.bytes != usual.bytes) wish.options.bytes = now.bytes;
+    if (mixers_->currentData().toString() == QLatin1String("all"))
+        wish.options.mixers = {"all"};
+    else if (const auto shown = shown_mixers(); shown != cost::paper_mixers())
+        wish.options.mixers = shown;
     const training::ModelSettings& model = shelf_.draft().job().model;
     QString sizes = sizes_->currentData().toString();
     if (sizes.isEmpty()) sizes = QString::fromStdString(model.from.empty() ? model.preset : model.from);
     if (sizes.isEmpty()) return std::nullopt;
     wish.paths << sizes;
-    if (batch_->value() != 1 || parallel_->value() != 1 || setting().bytes != cost::CostSetting().bytes)
-        wish.note = tr("The figure is of one sequence, t = 1 and 2 bytes a number.");
     return wish;
 }
 
-extern const ViewKind kCost{"cost", "Cost", "What mixers cost by the paper, and here",
+extern const ViewKind kCost{"cost",
+                            "Cost",
+                            "What mixers cost by the paper, and here",
                             [](Desk* desk, QWidget* parent) -> View* { return new CostView(desk, parent); },
-                            ViewKind::Area::training};
+                            ViewGroup::cost,
+                            always};
 
 }  // namespace headscope::widgets

@@ -36,6 +36,10 @@ private:
     void fill_sizes();
     cost::CostSetting setting() const;
     CostWish wish() const;
+    /// Of the job, and of open analyses and runs.
+    std::vector<std::string> open_mixers() const;
+    /// Those that are shown: the paper's and those of open models, or all.
+    std::vector<std::string> shown_mixers() const;
     const cost::CostRow* measured(const std::string& mixer, std::int64_t length) const;
     bool measured_somewhere() const;
     /// As paper and measurement count it: what depends on numbers of other sizes, or on several machines, does not.
@@ -44,6 +48,7 @@ private:
     struct Table {
         cost::CostSetting setting;
         bool formulas = false, dark = false;
+        std::vector<std::string> mixers;
         std::shared_ptr<const cost::CostTable> measured;
         bool operator==(const Table&) const = default;
     };
@@ -53,7 +58,7 @@ private:
     void show_measuring();
 
     RunShelf& shelf_;
-    QComboBox *sizes_, *length_, *bytes_, *show_, *what_;
+    QComboBox *sizes_, *length_, *bytes_, *mixers_, *show_, *what_;
     QSpinBox *batch_, *parallel_;
     QPushButton* measure_;
     QProgressBar* busy_;

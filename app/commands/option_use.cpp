@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/commands/option_use.h"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+
+#include "app/commands/context.h"
+#include "core/base/error.h"
+#include "core/figures/options/figure_options.h"
+#include "core/reproduce/papers.h"
+
+namespace headscope::app {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Names joined(Names all, const Names& more) {
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
+OptionUse of_evaluate() {
+    const Names text{"--data", "--tokens", "--batch-tokens"}, items{"--items", "--prompts"},
+        files = joined(items, {"--data", "--batch-tokens"}),
+        made = joined(items, {"--sequences", "--seed", "--batch-tokens"}), beams{"--beams", "--length-penalty"};
+    return {"evaluate",
+            {"model", "--adapter", "--task", "--length", "--skip", "--output", "--dtype", "--threads", "--kernels",
+             "--beyond-positions", "--json"},
+            {{"windows of text", joined(text, {"--stride", "--prefix"})},
+             {"perplexity by position", joined(text, {"--task-option"})},
+             {"generated tasks", {"--sequences", "--seed", "--task-option", "--batch-tokens"}},
+             {"RULER's tasks, made", joined(items, {"--sequences", "--seed", "--haystack", "--dump"})},
+             {"RULER's tasks of --data", joined(items, {"--data"})},
+             {"lm-eval's tasks", joined(items, {"--data", "--shots", "--shots-rule", "--limit", "--bootstrap",
+                                                "--baselines", "--seed", "--task-option", "--batch-tokens"})},
+             {"masked, shuffle_random", joined(text, {"--seed"})},
+             {"classify of --data", files},
+             {"classify of generated items", made},
+             {"translation of --data", joined(files, beams)},
+             {"translation of generated items", joined(made, beams)},
+             {"speed", {"--batch", "--seed"}}}};
+}
+
+OptionUse of_reproduce() {
+    OptionUse use{"reproduce", {"paper", "--output", "--launch", "--resume", "--json"}, {}};
+    for (const reproduce::Paper& paper : reproduce::papers()) {
+        OptionKind kind{paper.name, {"--minutes", "--data", "--threads"}};
+        if (paper.has_seeds) kind.reads.emplace_back("--seeds");
+        use.kinds.push_back(std::move(kind));
+    }
+    return use;
+}
+
+OptionUse of_cost() {
+    const Names sizes{"model", "--preset", "--config"};
+    const Names formulas = joined(
+        sizes, {"--lengths", "--batch", "--tensor-parallel", "--bytes", "--softmax-share", "--mixers", "--output"});
+    return {"cost",
+            {"--json", "--measure", "--latency", "--variants", "--embeddings"},
+            {{"formulas", formulas},
+             {"--measure", joined(formulas, {"--threads"})},
+             {"--latency", {"model", "--lengths", "--batch", "--seed", "--output", "--threads"}},
+             {"--variants", joined(sizes, {"--batch", "--length"})},
+             {"--embeddings", {"--hidden", "--rows", "--bits", "--group-bits"}}}};
+}
+
+OptionUse of_export() {
+    // Of a figure's options each recipe has its own: check_figure_flags().
+    OptionUse use{"export", {"files", "--figure", "--output"}, {}};
+    for (const auto& option : figures::figure_options()) use.always.push_back("--" + option.name);
+    return use;
+}
+
+std::vector<OptionUse> all_uses() {
+    const Names compute{"--dtype", "--threads", "--kernels", "--beyond-positions", "--json"};
+    return {{"info", {"path", "--json"}, {{"checkpoints", {"--adapter", "--tensors"}}, {"other files", {}}}},
+            {"tokenize",
+             {"model", "--json"},
+             {{"a text", {"text", "--file", "--plain", "--chat"}}, {"--decode", {"--decode", "--skip-special"}}}},
+            {"analyze",
+             joined(compute, {"models", "--output", "--adapter", "--tokens", "--target", "--target-tokens", "--length",
+                              "--windows", "--segment", "--memory", "--repeat-token", "--record", "--layers", "--skip",
+                              "--switch-off", "--switch-off-how", "--device", "--all-rows"}),
+             {{"texts", {"--text", "--file", "--example", "--pair", "--bos", "--chat"}},
+              {"--tokens", {"--labels"}},
+              {"--record maps", {"--maps-int16"}}}},
+            of_export(),
+            {"generate",
+             joined(compute, {"model", "--adapter", "--prompt", "--tokens", "--temperature"}),
+             {{"a --temperature above 0", {"--top-k", "--top-p", "--seed"}}, {"greedy decoding", {}}}},
+            of_evaluate(),
+            of_cost(),
+            of_reproduce(),
+            {"convert",
+             {"source", "destination", "--adapter", "--dtype"},
+             {{"--swap", {"--swap", "--mixer-options", "--seed"}}, {"a change of type", {}}}},
+            {"list", {"what", "--json"}, {}},
+            {"bench", joined(compute, {"model", "--length", "--repeat", "--what"}), {}},
+            {"train",
+             {"job", "--output", "--resume", "--from", "--set", "--nice", "--json"},
+             {{"--from", {"--fresh-optimizer"}}, {"a new run", {}}, {"--resume", {}}}},
+            {"control", {"run", "action", "--wait", "--json"}, {{"rate", {"value"}}, {"other actions", {}}}}};
+}
+
+bool has(const Names& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+const std::vector<OptionUse>& option_uses() {
+    static const std::vector<OptionUse> uses = all_uses();
+    return uses;
+}
+
+const OptionUse& option_use(const std::string& command) {
+    const auto& all = option_uses();
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const OptionUse& use) { return use.command == command; });
+    if (found == all.end())
+        throw Error(ErrorCode::internal, "headscope " + command, "expected it in option_use.cpp", "found it missing");
+    return *found;
+}
+
+std::vector<std::string> given_options(const CLI::App& command) {
+    Names given;
+    for (const CLI::Option* option : command.get_options())
+        if (option->count() > 0) given.push_back(option->get_name());
+    return given;
+}
+
+void check_options(const std::string& command, const std::vector<std::string>& given,
+                   const std::vector<std::string>& kinds) {
+    const OptionUse& use = option_use(command);
+    for (const std::string& option : given) {
+        if (has(use.always, option)) continue;
+        std::string readers;
+        bool read = false;
+        for (const OptionKind& kind : use.kinds) {
+            if (!has(kind.reads, option)) continue;
+            read = read || has(kinds, kind.name);
+            readers += (readers.empty() ? "" : "; ") + kind.name;
+        }
+        if (read) continue;
+        std::string here;
+        for (const std::string& kind : kinds) here += (here.empty() ? "" : "; ") + kind;
+        throw UsageError(option + " has no effect on " + command + " with " + (here.empty() ? "these options" : here) +
+                         "; it is read with: " + readers);
+    }
+}
+
+}  // namespace headscope::app

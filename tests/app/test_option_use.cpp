@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Walks every option of every command: each is in the list of option_use.cpp, what a kind does not read is refused by
+// its name, and what the list says is read is read by the sources.
+#include <CLI/CLI.hpp>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "app/commands/context.h"
+#include "app/commands/option_use.h"
+#include "core/reproduce/papers.h"
+
+using namespace headscope;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The program's commands, as command_line.cpp adds them.
+struct Program {
+    Program() {
+        using Add = void (*)(CLI::App&, app::Context&);
+        for (const Add add : {app::add_info, app::add_tokenize, app::add_analyze, app::add_export, app::add_generate,
+                              app::add_evaluate, app::add_cost, app::add_reproduce, app::add_convert, app::add_list,
+                              app::add_bench, app::add_train, app::add_control})
+            add(cli, context);
+    }
+    std::vector<const CLI::App*> commands() const {
+        const auto& all = std::as_const(cli).get_subcommands([](const CLI::App*) { return true; });
+        return {all.begin(), all.end()};
+    }
+
+    app::Context context;
+    CLI::App cli;
+};
+
+std::vector<std::string> options_of(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options())
+        if (const std::string name = option->get_name(); name != "--help") names.push_back(name);
+    return names;
+}
+
+std::set<std::string> listed(const app::OptionUse& use) {
+    std::set<std::string> names(use.always.begin(), use.always.end());
+    for (const auto& kind : use.kinds) names.insert(kind.reads.begin(), kind.reads.end());
+    return names;
+}
+
+std::string source(const fs::path& path) {
+    std::ifstream file(fs::path(HEADSCOPE_SOURCE_DIR) / path);
+    REQUIRE(file);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/// All of a folder's .cpp and .h files, one behind the other.
+std::string sources(const fs::path& folder) {
+    std::string all;
+    for (const auto& entry : fs::directory_iterator(fs::path(HEADSCOPE_SOURCE_DIR) / folder))
+        if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h")
+            all += source(folder / entry.path().filename());
+    return all;
+}
+
+bool found(const std::string& text, const std::string& pattern) {
+    return std::regex_search(text, std::regex(pattern));
+}
+
+}  // namespace
+
+TEST_CASE("Every option of every command is in the list, and the list names no other", "[app][options]") {
+    const Program program;
+    CHECK(program.commands().size() == app::option_uses().size());
+    for (const CLI::App* command : program.commands()) {
+        INFO(command->get_name());
+        const auto there = options_of(*command);
+        const auto names = listed(app::option_use(command->get_name()));
+        CHECK(std::set<std::string>(there.begin(), there.end()) == names);
+    }
+}
+
+TEST_CASE("An option that a kind does not read is refused, with the kinds that read it", "[app][options]") {
+    for (const auto& use : app::option_uses()) {
+        for (const std::string& option : listed(use)) {
+            const bool always = std::find(use.always.begin(), use.always.end(), option) != use.always.end();
+            for (const auto& kind : use.kinds) {
+                INFO(use.command << ", " << kind.name << ", " << option);
+                const bool read = always || std::find(kind.reads.begin(), kind.reads.end(), option) != kind.reads.end();
+                if (read) {
+                    CHECK_NOTHROW(app::check_options(use.command, {option}, {kind.name}));
+                    continue;
+                }
+                std::string message;
+                try {
+                    app::check_options(use.command, {option}, {kind.name});
+                } catch (const app::UsageError& error) {
+                    message = error.what();
+                }
+                CHECK(message.starts_with(option + " has no effect on " + use.command + " with " + kind.name));
+                const auto reader = std::find_if(use.kinds.begin(), use.kinds.end(), [&](const auto& other) {
+                    return std::find(other.reads.begin(), other.reads.end(), option) != other.reads.end();
+                });
+                REQUIRE(reader != use.kinds.end());
+                CHECK(message.find(reader->name) != std::string::npos);
+            }
+        }
+    }
+}
+
+TEST_CASE("What a command's option is stored in is read somewhere else", "[app][options]") {
+    // "add_option(*command, "--seeds", options->settings.seeds": the member has another use than that.
+    const std::regex added(R"re(add_(?:option|flag)\(\s*\*command,\s*"([^"]+)",\s*(?:options->)?([A-Za-z_.]+))re");
+    std::string all = sources("app/commands");
+    for (const char* folder :
+         {"core/reproduce", "core/reproduce/lazy", "core/reproduce/natsl", "core/reproduce/thesis", "core/model"})
+        all += sources(folder);
+    int walked = 0;
+    for (const auto& entry : fs::directory_iterator(fs::path(HEADSCOPE_SOURCE_DIR) / "app/commands")) {
+        if (entry.path().extension() != ".cpp") continue;
+        const std::string text = source(fs::path("app/commands") / entry.path().filename());
+        for (std::sregex_iterator at(text.begin(), text.end(), added), end; at != end; ++at) {
+            ++walked;
+            const std::string option = (*at)[1], place = (*at)[2];
+            const std::string member = place.substr(place.rfind('.') + 1);
+            INFO(entry.path().filename() << ", " << option << ", " << place);
+            // Reads are "options.x", "options->x", "wanted.settings.x", "choice.x", or a plain static.
+            std::string others = text;
+            others.erase(static_cast<std::size_t>(at->position()), static_cast<std::size_t>(at->length()));
+            const std::string elsewhere = all + others;
+            const auto count = [&](const std::string& where) {
+                const std::regex use("(?:[.>]|\\b)" + member + "\\b(?!\\s*=[^=])");
+                return std::distance(std::sregex_iterator(where.begin(), where.end(), use), std::sregex_iterator());
+            };
+            CHECK(count(elsewhere) > count(text));
+        }
+    }
+    CHECK(walked > 120);
+}
+
+TEST_CASE("A replay reads the settings that the list says, and no other", "[app][options][reproduce]") {
+    const std::map<std::string, std::vector<std::string>> files{
+        {"deconattn", {"core/reproduce/plan.cpp"}},
+        {"natsl", {"core/reproduce/natsl/plan.cpp", "core/reproduce/replay_plan.cpp"}},
+        {"lazy", {"core/reproduce/lazy/plan.cpp", "core/reproduce/replay_plan.cpp"}},
+        {"thesis-mhe", {"core/reproduce/thesis/plan.cpp", "core/reproduce/replay_plan.cpp"}},
+        {"thesis-hash", {"core/reproduce/thesis/plan.cpp", "core/reproduce/replay_plan.cpp"}}};
+    const auto& use = app::option_use("reproduce");
+    for (const auto& paper : reproduce::papers()) {
+        std::string text;
+        for (const std::string& file : files.at(paper.name)) text += source(file);
+        const auto kind =
+            std::find_if(use.kinds.begin(), use.kinds.end(), [&](const auto& one) { return one.name == paper.name; });
+        REQUIRE(kind != use.kinds.end());
+        for (const char* setting : {"minutes", "seeds", "data", "threads"}) {
+            INFO(paper.name << ", --" << setting);
+            const bool listed =
+                std::find(kind->reads.begin(), kind->reads.end(), std::string("--") + setting) != kind->reads.end();
+            CHECK(found(text, std::string("settings\\.") + setting + "\\b") == listed);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <catch2/catch.hpp>
+
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/reproduce/lazy/plan.h"
+#include "core/reproduce/natsl/plan.h"
+#include "core/reproduce/outlook.h"
+#include "core/reproduce/paper.h"
+#include "core/reproduce/papers.h"
+#include "core/reproduce/thesis/plan.h"
+#include "tests/core/base/error_matcher.h"
+#include "tests/core/base/temporary_folder.h"
+
+using namespace headscope;
+using namespace headscope::reproduce;
+
+namespace {
+
+/// Each step of each model takes so many seconds.
+Pace pace_of(const std::string& paper, double step) {
+    Pace pace{paper == "deconattn" ? sizes().front().name : "nano", 1, 2, 30, 60, {}, {{"run", 4}}};
+    if (paper == "deconattn")
+        for (const auto& mixer : paper_mixers()) pace.step_seconds[std::string(mixer.name)] = step;
+    if (paper == "natsl")
+        for (const auto& model : natsl::models()) pace.step_seconds[std::string(model.name)] = step;
+    if (paper == "lazy")  // the rivals were not timed: the minutes were few
+        for (const auto& model : lazy::models())
+            if (!model.baseline) pace.step_seconds[std::string(model.timed_as())] = step;
+    for (const auto chapter : {thesis::Chapter::heads, thesis::Chapter::hashes}) {
+        if (thesis::chapter_name(chapter) != paper) continue;
+        pace.overhead.clear();
+        for (const auto stage :
+             {thesis::Stage::pretrain, thesis::Stage::classify, thesis::Stage::decoder, thesis::Stage::translation}) {
+            pace.overhead[thesis::stage_name(stage)] = 4;
+            for (const auto& model : thesis::models(chapter))
+                pace.step_seconds[std::string(model.timed_as()) + "/" + thesis::stage_name(stage)] = step;
+        }
+    }
+    return pace;
+}
+
+}  // namespace
+
+TEST_CASE("Minutes that cannot decide a paper's claims are named, with those that can", "[reproduce][outlook]") {
+    for (const Paper& paper : papers()) {
+        INFO(paper.name);
+        const Pace pace = pace_of(paper.name, 0.05);
+        Settings settings;
+        settings.minutes = 5;
+        const Outlook few = outlook(paper.name, settings, pace);
+        CHECK_FALSE(few.enough());
+        CHECK(few.needed == tokens_to_judge(paper.name));
+        CHECK(few.text().starts_with("5 minutes give each run "));
+        CHECK(few.text().find("Give about ") != std::string::npos);
+        // What is advised is enough, and a tenth less is not.
+        REQUIRE(few.minutes_needed > 5);
+        settings.minutes = few.minutes_needed;
+        CHECK(outlook(paper.name, settings, pace).enough());
+        CHECK(outlook(paper.name, settings, pace).text().empty());
+        settings.minutes = 0.85 * few.minutes_needed;
+        CHECK_FALSE(outlook(paper.name, settings, pace).enough());
+        // A machine that is ten times as fast needs less.
+        settings.minutes = 5;
+        const Outlook fast = outlook(paper.name, settings, pace_of(paper.name, 0.005));
+        CHECK(fast.tokens > few.tokens);
+        CHECK((fast.enough() || fast.minutes_needed < few.minutes_needed));
+    }
+    CHECK_THROWS_MATCHES(outlook("bert", {}, pace_of("natsl", 1)), Error, test::IsError(ErrorCode::usage, "bert"));
+    for (const Paper& paper : papers())
+        CHECK_THROWS_AS(outlook(paper.name, {}, Pace{"nano", 1, 1, 1, 1, {}, {}}), Error);
+}
+
+TEST_CASE("The outlook of a replay is that of its plan", "[reproduce][outlook]") {
+    Settings settings;
+    settings.minutes = 40;
+    settings.workers = 2;
+    const Pace pace = pace_of("natsl", 0.1);
+    natsl::Calibration calibration;
+    calibration.step_seconds = pace.step_seconds;
+    calibration.run_overhead = 4;
+    calibration.end = 60;
+    const auto plan = natsl::make_plan(settings, "nano", calibration, 30);
+    CHECK(outlook("natsl", settings, pace).tokens == static_cast<double>(plan.tokens(natsl::Task::text)));
+    CHECK(outlook("natsl", settings, pace).enough() == (plan.tokens(natsl::Task::text) >= kTokensToJudge));
+}
+
+TEST_CASE("A pace is kept for its machine, paper and threads", "[reproduce][outlook]") {
+    const test::TemporaryFolder folder;
+    const auto file = folder / "replays.json";
+    CHECK_FALSE(kept_pace(file, "natsl", "Zen", 1));
+    const Pace one = pace_of("natsl", 0.25), other = pace_of("lazy", 0.5);
+    keep_pace(file, "natsl", "Zen", pace_of("natsl", 9));
+    keep_pace(file, "lazy", "Zen", other);
+    keep_pace(file, "natsl", "Zen", one);
+    CHECK(kept_pace(file, "natsl", "Zen", 1) == one);
+    CHECK(kept_pace(file, "lazy", "Zen", 1) == other);
+    CHECK_FALSE(kept_pace(file, "natsl", "Zen", 2));
+    CHECK_FALSE(kept_pace(file, "natsl", "Xeon", 1));
+    CHECK_FALSE(kept_pace(file, "deconattn", "Zen", 1));
+    keep_pace(file, "lazy", "Xeon", other);  // another machine's are gone
+    CHECK_FALSE(kept_pace(file, "natsl", "Xeon", 1));
+    CHECK(kept_pace(file, "lazy", "Xeon", 1) == other);
+    for (const char* text :
+         {"", "{", "[]", "{\"version\": 1}", "{\"version\": 1, \"processor\": \"Xeon\", \"papers\": 3}",
+          "{\"version\": 1, \"processor\": \"Xeon\", \"papers\": {\"lazy\": {\"size\": 3}}}"}) {
+        INFO(text);
+        test::write_file(file, text);
+        CHECK_FALSE(kept_pace(file, "lazy", "Xeon", 1));
+    }
+    keep_pace(file, "lazy", "Xeon", other);  // takes the place of what is no such file
+    CHECK(kept_pace(file, "lazy", "Xeon", 1) == other);
+}
