@@ -252,7 +252,7 @@ Done analyse_one(const Options& options, const std::string& path,
         std::fprintf(stderr, "headscope: about %s, by earlier analyses on this machine\n",
                      format_seconds(expected.seconds).c_str());
 
-    const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+    const auto precision = bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     analysis::expect_memory(inspection, request, {.precision = precision});
     ConsoleProgress progress;
     const auto model = model::Model::build(*checkpoint, precision, &progress, &cancellation);

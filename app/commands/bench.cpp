@@ -70,7 +70,7 @@ void run(const Options& options, const Cancellation& cancellation) {
         [&](checkpoint::LoadAs as) {
             return model::reading_bytes(inspection, static_cast<double>(options.length), 0, as);
         },
-        precision, {.otherwise = "shorten --length"});
+        precision, {.option = "--dtype bfloat16", .otherwise = "shorten --length"});
     const auto model = model::Model::build(*checkpoint, precision, nullptr, &cancellation);
     analysis::AnalysisRequest request;
     request.sequences.push_back(sequence(options.length, model->config().source_vocabulary()));

@@ -31,11 +31,11 @@
 #include "core/data/catalog.h"
 #include "core/data/item_reader.h"
 #include "core/evaluation/describe.h"
+#include "core/evaluation/expected_memory.h"
 #include "core/evaluation/sources.h"
 #include "core/evaluation/tasks.h"
 #include "core/model/build.h"
 #include "core/model/generate.h"
-#include "core/model/memory.h"
 #include "core/model/model.h"
 #include "core/model/open_checkpoint.h"
 #include "core/model/trainable.h"
@@ -144,22 +144,6 @@ checkpoint::LoadAs precision_of(const Options& options) {
     return options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
 }
 
-/// Refuses a model that would not fit: weights, a batch, what its tokens leave in the cache; `speed` trains a second
-/// one.
-void check_memory(const evaluation::Request& request, const model::Inspection& inspection,
-                  checkpoint::LoadAs precision) {
-    std::int64_t rows = request.score.batch_tokens;
-    for (const std::int64_t length : request.lengths) rows = std::max(rows, length);
-    const bool trains = std::find(request.tasks.begin(), request.tasks.end(), "speed") != request.tasks.end();
-    const auto tokens = static_cast<double>(rows);
-    model::expect_memory_for(
-        [&](checkpoint::LoadAs as) {
-            return model::reading_bytes(inspection, tokens, tokens, as) +
-                   (trains ? 2 * model::weight_bytes(inspection, checkpoint::LoadAs::float32) : 0);
-        },
-        precision, {.otherwise = "lower --batch-tokens or --length"});
-}
-
 Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, const std::string& path,
                  Progress& progress, const Cancellation& cancellation) {
     Prepared prepared;
@@ -219,8 +203,8 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
                 prepared.texts.push_back(std::move(*text));
         }
     }
-    evaluation::check_request(request, inspection.config, prepared.documents != nullptr);
-    check_memory(request, inspection, precision_of(options));
+    evaluation::check_request(request, inspection.config, !prepared.texts.empty());
+    evaluation::expect_memory(request, inspection, precision_of(options));
     return prepared;
 }
 
@@ -416,7 +400,8 @@ void add_evaluate(CLI::App& app, Context& context) {
         ->check(CLI::NonNegativeNumber);
     add_option(*command, "--prefix", options->prefix,
                "The token before a text: auto (its beginning or end token), none, or an id");
-    add_option(*command, "--tokens", options->tokens, "Evaluate the first N tokens only")->check(CLI::NonNegativeNumber);
+    add_option(*command, "--tokens", options->tokens, "Evaluate the first N tokens only")
+        ->check(CLI::NonNegativeNumber);
     add_option(*command, "--sequences", options->sequences,
                "Sequences of a generated task (256), items of one of RULER's at each length (500)")
         ->check(in_range(1, 1 << 24));

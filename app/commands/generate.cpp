@@ -21,6 +21,7 @@
 #include "core/model/memory.h"
 #include "core/model/model.h"
 #include "core/model/open_checkpoint.h"
+#include "core/model/residual.h"
 #include "core/tokenizer/decode_stream.h"
 
 namespace headscope::app {
@@ -103,20 +104,19 @@ void run(const Options& options, const Cancellation& cancellation) {
     if (options.prompt.empty() || encoding.ids.empty())
         throw Error(ErrorCode::usage, "--prompt", "expected a text of at least one token", "found none");
     const std::vector<std::int64_t> prompt(encoding.ids.begin(), encoding.ids.end());
-    const model::Inspection inspection = model::inspect(*checkpoint);
-    model::check_prompt(inspection, prompt, options.choice);  // before weights are read
+    // Everything that can be refused, before weights are read.
+    const auto inspection = model::inspect(*checkpoint);
+    // An encoder-decoder answers its prompt, others go on with it.
+    const bool answers = inspection.config.encoder != nullptr;
+    auto choice = choice_of(options, *checkpoint, *tokenizer, answers, prompt.size());
+    const std::int64_t beams = beams_of(options, choice);
+    model::check_prompt(inspection, prompt, choice);
     const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     const auto rows = static_cast<double>(prompt.size());
-    model::expect_memory_for(
-        [&](checkpoint::LoadAs as) {
-            return model::reading_bytes(inspection, rows, rows + static_cast<double>(options.choice.tokens), as);
-        },
-        precision, {});
+    const double cached = static_cast<double>(beams) * (rows + static_cast<double>(choice.tokens));
+    model::expect_memory_for([&](checkpoint::LoadAs as) { return model::reading_bytes(inspection, rows, cached, as); },
+                             precision, {.option = "--dtype bfloat16", .otherwise = "shorten --prompt or --tokens"});
     const auto model = model::Model::build(*checkpoint, precision, nullptr, &cancellation);
-    auto choice = options.choice;
-    choice.end_tokens = model::end_tokens(*checkpoint);
-    if (choice.end_tokens.empty())
-        if (const auto last = analysis::ending_token(*checkpoint, *tokenizer)) choice.end_tokens = {*last};
     choice.cancellation = &cancellation;
     std::vector<std::string> problems;
     choice.problems = &problems;

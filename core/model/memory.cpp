@@ -8,13 +8,13 @@
 namespace headscope::model {
 namespace {
 
-constexpr double kMostLogitBytes = 64 << 20;  ///< Model::logit_rows
+constexpr double kLogitChunkBytes = 64 << 20;  ///< Model::logit_rows
 
-double all_heads(const ModelConfig& config) {
+double heads_width(const ModelConfig& config) {
     return static_cast<double>(config.heads) * static_cast<double>(config.head_size);
 }
 
-double key_value_heads(const ModelConfig& config) {
+double key_value_width(const ModelConfig& config) {
     return static_cast<double>(config.key_value_heads) * static_cast<double>(config.head_size);
 }
 
@@ -42,17 +42,17 @@ double pass_bytes(const ModelConfig& tower, double rows, double number) {
     const auto f = static_cast<double>(tower.experts > 0 ? std::max(chosen, tower.feed_forward) : tower.feed_forward);
     const double feed_forward = 3 * d + (tower.gated_feed_forward ? 3 : 2) * f;
     // Query and key before and after rotary, value, output in float32 and in the model's type.
-    const double attention = 3 * d + 4 * all_heads(tower) + 3 * key_value_heads(tower);
+    const double attention = 3 * d + 4 * heads_width(tower) + 3 * key_value_width(tower);
     return rows * number * (feed_forward + attention);
 }
 
 double cache_bytes(const ModelConfig& config, double rows, double number) {
-    return rows * number * 2 * key_value_heads(config) * static_cast<double>(config.layers);
+    return rows * number * 2 * key_value_width(config) * static_cast<double>(config.layers);
 }
 
 double logit_bytes(const Inspection& inspection, double rows) {
     const double all = inspection.has_head ? rows * static_cast<double>(inspection.config.vocabulary) * 4 : 0;
-    return std::min(all, kMostLogitBytes);
+    return std::min(all, kLogitChunkBytes);
 }
 
 double reading_bytes(const Inspection& inspection, double rows, double cached, checkpoint::LoadAs precision) {

@@ -28,7 +28,7 @@ double reading_bytes(const Inspection& inspection, double rows, double cached, c
 
 /// Whether a command may read weights in bfloat16: the option that asks for it, and what helps where nothing fits.
 struct DtypeAdvice {
-    std::string option = "--dtype bfloat16";  ///< empty: there is none
+    std::string option;  ///< "--dtype bfloat16"; empty: there is none
     std::string otherwise;
 };
 
