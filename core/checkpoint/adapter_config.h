@@ -24,6 +24,8 @@ struct AdapterConfig {
     std::map<std::string, double> alphas;
     std::string where;  ///< the file, for errors
 
+    bool operator==(const AdapterConfig&) const = default;
+
     std::int64_t rank_of(const std::string& module) const;
     /// Of B A before it is added to the weight.
     double scale_of(const std::string& module) const;
