@@ -586,7 +586,7 @@ private:
         for (const auto& [length, sum] : sums) {
             if (sum.tasks != all) continue;
             const auto n = static_cast<double>(all);
-            rows_of(kRetrieval, length, sum.items, sum.cut).add("score", sum.value / n, std::sqrt(sum.square) / n);
+            rows_of(kRetrieval, length, sum.items).of_cut(sum.cut).add("score", sum.value / n, std::sqrt(sum.square) / n);
         }
     }
 
