@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -104,6 +105,14 @@ struct AdaptiveConfig {
         for (std::int64_t n = 0; n < cluster; ++n) numbers /= divisor;
         return numbers;
     }
+};
+
+/// A layer of softmax attention whose heads are not the model's (flash-linear-attention's `attn`).
+struct LayerHeads {
+    std::int64_t heads = 0, key_value_heads = 0;  ///< of size hidden / heads
+    bool biases = false;
+    double theta = 0;  ///< of rotary positions
+    bool operator==(const LayerHeads&) const = default;
 };
 
 /// In ModelConfig::mixers a layer that is its feed-forward alone, without a site (Nemotron-H).
@@ -239,10 +248,14 @@ struct ModelConfig {
     /// An expert's gate g and other half u, cut at this limit, make (u + 1) g sigmoid(slope g) (gpt-oss); 0: they make
     /// activation(g) u.
     double expert_limit = 0, expert_slope = 1;
-    double attention_scale = 0;           ///< 0: 1 / sqrt(head_size)
-    bool scale_by_inverse_layer = false;  ///< layer l (from 0) divides its scores by l + 1
-    std::vector<std::string> mixers;      ///< per layer; empty: "standard" everywhere
-    mixers::MixerOptions mixer_options;   ///< of those that have any
+    double attention_scale = 0;                      ///< 0: 1 / sqrt(head_size)
+    bool scale_by_inverse_layer = false;             ///< layer l (from 0) divides its scores by l + 1
+    std::vector<std::string> mixers;                 ///< per layer; empty: "standard" everywhere
+    mixers::MixerOptions mixer_options;              ///< of those that have any
+    std::map<std::int64_t, LayerHeads> layer_heads;  ///< by layer number
+    // Of recurrent mixers, as families alone have them:
+    std::optional<Activation> feature_map;  ///< of queries and keys, before they turn (RetNet, GLA)
+    bool sigmoid_gate = false;              ///< Gated DeltaNet: the output's gate is a sigmoid, not SiLU
     StateSpaceConfig state_space;
     double initializer_range = 0.02;  ///< deviation of fresh matrices, embeddings and guide noise
     double soft_cap = 0, final_soft_cap = 0;
@@ -284,6 +297,8 @@ struct ModelConfig {
         return feed_forward > 0 || has_experts(layer);
     }
     std::int64_t expert_size() const { return expert_feed_forward > 0 ? expert_feed_forward : feed_forward; }
+    /// The same with what layer_heads has of a layer in place of the model's.
+    ModelConfig of_layer(std::int64_t layer) const;
     std::string to_json() const;
 };
 

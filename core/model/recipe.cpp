@@ -11,9 +11,12 @@ namespace {
 constexpr std::int64_t kWidestHeads = std::int64_t{1} << 31;
 }  // namespace
 
-void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults) {
-    // transformers 5 lets any configuration differ from layer to layer.
+void refuse_layer_configs(const ConfigReader& reader) {
     if (reader.has("per_layer_config")) reader.unsupported("per_layer_config", "none");
+}
+
+void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults) {
+    refuse_layer_configs(reader);
     const auto size = [&reader](const std::string& key, std::int64_t otherwise) {
         return otherwise > 0 ? reader.size(key, otherwise) : reader.size(key);
     };

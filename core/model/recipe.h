@@ -261,6 +261,9 @@ std::vector<std::int64_t> read_windows_between(const ConfigReader& reader, std::
 /// (ModelConfig::windows comes first): rope_scaling is for the former.
 void read_two_ropes(ModelConfig& config, const ConfigReader& reader, RopeDefaults full, RopeDefaults windowed);
 
+/// transformers 5 lets any configuration differ from layer to layer (per_layer_config): refused.
+void refuse_layer_configs(const ConfigReader& reader);
+
 /// Refuses what changes the computation and is not built: "expected false or absent".
 void require_false(const ConfigReader& reader, const std::string& key);
 

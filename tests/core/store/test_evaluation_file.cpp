@@ -131,6 +131,40 @@ TEST_CASE("An evaluation without rows is a file too", "[store][evaluation]") {
     CHECK(store::read_items(folder / "a.evaluation.h5").empty());
 }
 
+TEST_CASE("Texts of older files are those that their settings name", "[store][evaluation]") {
+    const test::TemporaryFolder folder;
+    const auto read_with = [&](const std::string& settings) {
+        store::Evaluation evaluation = two_models();
+        evaluation.settings_json = settings;
+        evaluation.results[1].task = "piqa";
+        store::write_evaluation(folder / "a.evaluation.h5", evaluation);
+        const hid_t file = H5Fopen((folder / "a.evaluation.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        REQUIRE(file >= 0);
+        set_version(file, 5);
+        for (const char* name : {"/results/text", "/results/subset", "/results/data_sha256"})
+            REQUIRE(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+        REQUIRE(H5Fclose(file) >= 0);
+        return store::read_evaluation(folder / "a.evaluation.h5").results;
+    };
+    const auto of_file = read_with(R"({"data": "books/plain.txt", "files": [{"task": "piqa", "sha256": "abc"},
+                                       {"task": "piqa", "sha256": "of the examples"}]})");
+    CHECK(of_file[0].text == "plain");
+    CHECK(of_file[0].data_sha256.empty());
+    CHECK(of_file[1].text.empty());
+    CHECK(of_file[1].data_sha256 == "abc");
+    CHECK(read_with(R"({"data": "held-out part of kjv.txt"})")[0].text == "held-out part of kjv.txt");
+    CHECK(read_with(R"({"data": "a.txt, b.txt"})")[0].text == "a.txt, b.txt");
+    const std::string far = read_with(R"({"data": "a, )" + std::string(400, 'x') + "\u00e9\"}")[0].text;
+    CHECK(far.size() == 256);
+    CHECK(far.ends_with("x\u00e9"));
+    for (const char* settings :
+         {"{}", "[]", "no JSON", R"({"data": 3, "files": 4})", R"({"files": [3, {"task": 4}]})"}) {
+        INFO(settings);
+        CHECK(read_with(settings)[0].text.empty());
+        CHECK(read_with(settings)[1].data_sha256.empty());
+    }
+}
+
 TEST_CASE("Items are read as a table, and the texts of each alone", "[store][evaluation]") {
     const test::TemporaryFolder folder;
     const auto path = folder / "a.evaluation.h5";
@@ -276,7 +310,7 @@ TEST_CASE("A result of no model is refused, and what is no evaluation", "[store]
 
 TEST_CASE("What stands as a word in figures is no long text", "[store][evaluation]") {
     const test::TemporaryFolder folder;
-    for (const int which : {0, 1, 2, 3}) {
+    for (const int which : {0, 1, 2, 3, 4, 5}) {
         store::Evaluation evaluation = two_models();
         const std::string fits(256, 'x'), text(257, 'x');
         for (const std::string& word : {fits, text}) {
@@ -284,6 +318,8 @@ TEST_CASE("What stands as a word in figures is no long text", "[store][evaluatio
             if (which == 1) evaluation.models[1].layout = word;
             if (which == 2) evaluation.results[0].task = word;
             if (which == 3) evaluation.results[0].metric = word;
+            if (which == 4) evaluation.results[0].text = word;
+            if (which == 5) evaluation.results[0].subset = word;
             if (word == fits)
                 CHECK_NOTHROW(store::write_evaluation(folder / "a.evaluation.h5", evaluation));
             else
@@ -295,9 +331,11 @@ TEST_CASE("What stands as a word in figures is no long text", "[store][evaluatio
 TEST_CASE("CSV has a row a result, with the model's members and quoted texts", "[store][evaluation]") {
     const std::string csv = store::evaluation_csv(two_models());
     CHECK(csv.find("name,path,sha256,mixer,layout,layer_mixers,skipped,parameters,layers,training_length,seed,job,"
-                   "attention_parameters,embedding_parameters,task,metric,length,value,error,count,shots\n") == 0);
+                   "attention_parameters,embedding_parameters,task,metric,length,value,error,count,shots,text,subset,"
+                   "data_sha256\n") == 0);
     CHECK(csv.find("uniform,\"standard,standard\",,1234,2,256,1," + std::string(64, 'b') +
-                   ",960,77,perplexity,token_perplexity,16,12.5,0.25,1000,5\n") != std::string::npos);
+                   ",960,77,perplexity,token_perplexity,16,12.5,0.25,1000,5,plain,4-8k," + std::string(64, 'd') +
+                   "\n") != std::string::npos);
     CHECK(csv.find("\n\"mlp, \"\"even\"\"\",,,mlp,even,") != std::string::npos);
-    CHECK(csv.find(",256,1e+05,,7,0\n") != std::string::npos);  // an error that is not known is an empty cell
+    CHECK(csv.find(",256,1e+05,,7,0,,,\n") != std::string::npos);  // an error that is not known is an empty cell
 }
