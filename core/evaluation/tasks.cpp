@@ -15,6 +15,7 @@
 #include "core/evaluation/harness/harness_tasks.h"
 #include "core/evaluation/harness/python_text.h"
 #include "core/evaluation/position_score.h"
+#include "core/store/evaluation_texts.h"
 
 namespace headscope::evaluation {
 namespace {
@@ -586,7 +587,7 @@ private:
         for (const auto& [length, sum] : sums) {
             if (sum.tasks != all) continue;
             const auto n = static_cast<double>(all);
-            rows_of(kRetrieval, length, sum.items, sum.cut).add("score", sum.value / n, std::sqrt(sum.square) / n);
+            rows_of(kRetrieval, length, sum.items).of_cut(sum.cut).add("score", sum.value / n, std::sqrt(sum.square) / n);
         }
     }
 

@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <fstream>
+#include <utility>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <nlohmann/json.hpp>
 

@@ -3,9 +3,15 @@
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
+#include <utility>
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
 
+#include "core/base/progress.h"
 #include "core/model/heads/text_rows.h"
 #include "core/model/objectives/objective.h"
 #include "core/model/trainable.h"
@@ -111,6 +117,10 @@ TEST_CASE("A classifier is trained and written under its own names", "[model][cl
                 CAPTURE(tensor);
                 CHECK(std::find(written.begin(), written.end(), tensor) != written.end());
             }
+            NoProgress progress;
+            model->save(folder / "again", {}, progress, Cancellation());
+            const auto again = model::Model::build(*checkpoint::Checkpoint::open(folder / "again"), LoadAs::float32);
+            CHECK(difference(logits_of(*again, golden.batch), logits_of(model->model(), golden.batch)) == 0);
             const auto config = nlohmann::json::parse(model->config_json());
             for (const char* key : {"architectures", "id2label", "problem_type", "classifier_pooling"})
                 CHECK(config.value(key, nlohmann::json()) == golden.checkpoint.config.value(key, nlohmann::json()));
