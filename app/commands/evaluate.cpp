@@ -223,10 +223,11 @@ void print_table(const store::Evaluation& evaluation) {
         const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
         rows.push_back({escaped(model.name) + (model.skipped.empty() ? "" : " without " + model.skipped), result.task,
                         result.metric, std::to_string(result.length), significant(result.value),
-                        significant(result.error), std::to_string(result.count), std::to_string(result.shots)});
+                        significant(result.error), std::to_string(result.count), std::to_string(result.shots),
+                        std::to_string(result.cut)});
         if (texts) rows.back().push_back(escaped(result.text));
     }
-    std::vector<std::string> header{"model", "task", "metric", "length", "value", "error", "count", "shots"};
+    std::vector<std::string> header{"model", "task", "metric", "length", "value", "error", "count", "shots", "cut"};
     if (texts) header.emplace_back("text");
     print(format_table(header, rows));
 }
@@ -431,7 +432,7 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->beyond_positions, "Read past the trained positions");
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback([&context, options, command, seed] {
+    command->callback([&context, options, command, seed, penalty] {
         options->given = given_options(*command);
         options->seed_given = seed->count() > 0;
         options->length_penalty_given = penalty->count() > 0;

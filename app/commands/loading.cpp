@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include <ATen/Parallel.h>
+#include <nlohmann/json.hpp>
 
 #include "app/commands/context.h"
 #include "core/base/error.h"
@@ -66,7 +67,9 @@ std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint
     static std::map<std::string, std::weak_ptr<const tokenizer::Tokenizer>> known;
     const InputFile input(file, "tokenizer");
     if (input.size() > kMostShared) return tokenizer_of(checkpoint);
-    const std::string content = sha256_hex(input, Cancellation());
+    const tokenizer::FolderSettings settings(file.parent_path());
+    const std::string content = sha256_hex(input, Cancellation()) + settings.tokenizer_config().value().dump() +
+                                tokenizer::chosen_tokenizer_class(settings.tokenizer_config(), settings.config());
     const std::lock_guard lock(mutex);
     std::erase_if(known, [](const auto& one) { return one.second.expired(); });
     if (const auto place = known.find(content); place != known.end())

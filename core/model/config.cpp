@@ -83,6 +83,18 @@ const char* name(HeadKind head) {
     return "";
 }
 
+const char* name(TextPooling pooling) {
+    switch (pooling) {
+        case TextPooling::first:
+            return "first";
+        case TextPooling::mean:
+            return "mean";
+        case TextPooling::logits:
+            return "logits";
+    }
+    return "";
+}
+
 nlohmann::json to_json(const RopeConfig& rope) {
     nlohmann::json json{{"type", rope.type},
                         {"theta", rope.theta},
@@ -271,6 +283,10 @@ std::string ModelConfig::to_json() const {
         json["interleaved_sinusoids"] = interleaved_sinusoids;
     }
     if (has_classes()) json["classes"] = classes;
+    if (head == HeadKind::sequence_classes) {
+        json["text_pooling"] = model::name(text_pooling);
+        if (!problem_type.empty()) json["problem_type"] = problem_type;
+    }
     if (!layout.empty()) json["layout"] = layout;
     if (positions == PositionKind::relative) {
         json["clamped_distance"] = clamped_distance;

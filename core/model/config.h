@@ -17,8 +17,11 @@ namespace headscope::model {
 enum class NormKind { layer, rms };
 enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh, xielu };
 /// Output of a model's hidden states: rows of the vocabulary (next or masked tokens), classes of each token or of the
-/// text (by its first token), or nothing.
+/// text (TextPooling), or nothing.
 enum class HeadKind { vocabulary, token_classes, sequence_classes, none };
+/// What a head for classes of texts reads of a text: its first token's state, the mean of all, or all, whose logits are
+/// averaged (EuroBERT's "late").
+enum class TextPooling { first, mean, logits };
 enum class PositionKind { none, learned, sinusoidal, rotary, alibi, bucketed, relative };
 
 /// Norms of query and key before the scores: of each head for itself (Qwen3), perhaps with a gain of its own and no
@@ -162,6 +165,10 @@ struct ModelConfig {
     bool feed_forward_bias = false;
     HeadKind head = HeadKind::vocabulary;
     std::int64_t classes = 0;     ///< of a head of classes
+    TextPooling text_pooling = TextPooling::first;
+    /// config.json's, of a head for texts: "regression", "single_label_classification", "multi_label_classification".
+    /// Empty: a number where there is one class, else one class of several.
+    std::string problem_type;
     bool head_bias = false;       ///< one number for each entry of the vocabulary, or class
     bool head_transform = false;  ///< dense, activation and norm before the vocabulary (BERT's)
     bool head_transform_norm = true;
@@ -276,6 +283,8 @@ struct ModelConfig {
     /// Entries of the vocabulary of what is read: an encoder-decoder's source.
     std::int64_t source_vocabulary() const { return encoder ? encoder->vocabulary : vocabulary; }
     bool has_classes() const { return head == HeadKind::token_classes || head == HeadKind::sequence_classes; }
+    /// Whether what reads the input has a table of token types; others are given none.
+    bool reads_types() const { return (encoder ? encoder->token_types : token_types) > 0; }
     /// Columns of the logits.
     std::int64_t head_columns() const { return has_classes() ? classes : vocabulary; }
     /// Layers of the whole model, as files and the command line number them: the encoder's come first.
