@@ -13,6 +13,7 @@
 #include "core/base/input_file.h"
 #include "core/base/sha256.h"
 #include "core/checkpoint/adapter.h"
+#include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "kernels/backend.h"
 #include "kernels/parallel.h"
@@ -58,7 +59,7 @@ std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Check
 }
 
 std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
-    // Beside this file no other is read.
+    // With this file only these two count.
     const fs::path file = tokenizer_folder(checkpoint) / "tokenizer.json";
     // But of a model that hashes words.
     if (!ends_at_regular_file(file) || tokenizer::hash_settings_in(folder_of(checkpoint.path())))
