@@ -102,7 +102,8 @@ std::vector<std::int64_t> best_of_beams(model::Model& model, std::span<const std
 void run(const Options& options, const Cancellation& cancellation) {
     configure_compute(options.threads, options.kernels, "cpu");
     const auto checkpoint = model::open_checkpoint(options.model, options.adapter);
-    const auto tokenizer = load_tokenizer(checkpoint->path());
+    auto tokenizer = tokenizer_of(*checkpoint);
+    if (!tokenizer) tokenizer = load_tokenizer(checkpoint->path());  // throws
     const auto encoding = tokenizer->encode(options.prompt, true, &cancellation);
     if (options.prompt.empty() || encoding.ids.empty())
         throw Error(ErrorCode::usage, "--prompt", "expected a text of at least one token", "found none");

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/sha256.h"
+#include "core/checkpoint/adapter.h"
 #include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "kernels/backend.h"
@@ -32,6 +33,13 @@ fs::path folder_of(const fs::path& path) {
     return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+/// The adapter's folder where that resizes the vocabulary and holds the tokenizer of it, else the base's.
+fs::path tokenizer_folder(const checkpoint::Checkpoint& checkpoint) {
+    const checkpoint::Adapter* adapter = checkpoint.adapter();
+    if (adapter && adapter->vocabulary() && tokenizer::Tokenizer::is_in(adapter->path())) return adapter->path();
+    return folder_of(checkpoint.path());
+}
+
 }  // namespace
 
 std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path) {
@@ -46,13 +54,13 @@ std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path)
 }
 
 std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
-    const fs::path folder = folder_of(checkpoint.path());
+    const fs::path folder = tokenizer_folder(checkpoint);
     return tokenizer::Tokenizer::is_in(folder) ? tokenizer::Tokenizer::from_folder(folder) : nullptr;
 }
 
 std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
     // With this file only these two count.
-    const fs::path file = folder_of(checkpoint.path()) / "tokenizer.json";
+    const fs::path file = tokenizer_folder(checkpoint) / "tokenizer.json";
     // But of a model that hashes words.
     if (!ends_at_regular_file(file) || tokenizer::hash_settings_in(folder_of(checkpoint.path())))
         return tokenizer_of(checkpoint);
