@@ -557,7 +557,7 @@ void ItemsView::restore(const QJsonObject& state) {
 
 extern const ViewKind kItems{"items",
                              "Items",
-                             "What models answered, item by item: options with their tokens coloured by log-likelihood",
+                             "What models answered, item by item: options with their tokens colored by log-likelihood",
                              [](Desk* desk, QWidget* parent) -> View* { return new ItemsView(desk, parent); },
                              ViewGroup::results,
                              with_items};
