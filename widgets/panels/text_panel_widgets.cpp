@@ -219,6 +219,8 @@ QWidget* TextPanel::build_options() {
                     tr("Tokens kept of each text. Without a number: all that the model has positions for"));
     length_->setRange(0, 1 << 24);
     length_->setSpecialValueText(tr("all"));
+    length_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);  // its words change
+    length_->setMinimumWidth(90);
     length_->setSingleStep(64);
     const auto option = [&](const char* name, const QString& text, const QString& tip) {
         auto* check = named(new QCheckBox(text, box), name, tip);
