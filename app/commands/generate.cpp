@@ -18,7 +18,9 @@
 #include "core/base/text.h"
 #include "core/model/beam_search.h"
 #include "core/model/generate.h"
+#include "core/model/memory.h"
 #include "core/model/model.h"
+#include "core/model/open_checkpoint.h"
 #include "core/model/residual.h"
 #include "core/tokenizer/decode_stream.h"
 
@@ -96,7 +98,7 @@ std::vector<std::int64_t> best_of_beams(model::Model& model, std::span<const std
 
 void run(const Options& options, const Cancellation& cancellation) {
     configure_compute(options.threads, options.kernels, "cpu");
-    const auto checkpoint = checkpoint::Checkpoint::open(options.model, options.adapter);
+    const auto checkpoint = model::open_checkpoint(options.model, options.adapter);
     const auto tokenizer = load_tokenizer(checkpoint->path());
     const auto encoding = tokenizer->encode(options.prompt, true, &cancellation);
     if (options.prompt.empty() || encoding.ids.empty())
@@ -109,9 +111,12 @@ void run(const Options& options, const Cancellation& cancellation) {
     auto choice = choice_of(options, *checkpoint, *tokenizer, answers, prompt.size());
     const std::int64_t beams = beams_of(options, choice);
     model::check_prompt(inspection, prompt, choice);
-    const auto model = model::Model::build(
-        *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, nullptr,
-        &cancellation);
+    const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+    const auto rows = static_cast<double>(prompt.size());
+    const double cached = static_cast<double>(beams) * (rows + static_cast<double>(choice.tokens));
+    model::expect_memory_for([&](checkpoint::LoadAs as) { return model::reading_bytes(inspection, rows, cached, as); },
+                             precision, {.option = "--dtype bfloat16", .otherwise = "shorten --prompt or --tokens"});
+    const auto model = model::Model::build(*checkpoint, precision, nullptr, &cancellation);
     choice.cancellation = &cancellation;
     std::vector<std::string> problems;
     choice.problems = &problems;

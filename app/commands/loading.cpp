@@ -6,11 +6,13 @@
 #include <mutex>
 
 #include <ATen/Parallel.h>
+#include <nlohmann/json.hpp>
 
 #include "app/commands/context.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/sha256.h"
+#include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "kernels/backend.h"
 #include "kernels/parallel.h"
@@ -49,7 +51,7 @@ std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Check
 }
 
 std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
-    // Beside this file no other is read.
+    // With this file only these two count.
     const fs::path file = folder_of(checkpoint.path()) / "tokenizer.json";
     // But of a model that hashes words.
     if (!ends_at_regular_file(file) || tokenizer::hash_settings_in(folder_of(checkpoint.path())))
@@ -58,7 +60,9 @@ std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint
     static std::map<std::string, std::weak_ptr<const tokenizer::Tokenizer>> known;
     const InputFile input(file, "tokenizer");
     if (input.size() > kMostShared) return tokenizer_of(checkpoint);
-    const std::string content = sha256_hex(input, Cancellation());
+    const tokenizer::FolderSettings settings(file.parent_path());
+    const std::string content = sha256_hex(input, Cancellation()) + settings.tokenizer_config().value().dump() +
+                                tokenizer::chosen_tokenizer_class(settings.tokenizer_config(), settings.config());
     const std::lock_guard lock(mutex);
     std::erase_if(known, [](const auto& one) { return one.second.expired(); });
     if (const auto place = known.find(content); place != known.end())

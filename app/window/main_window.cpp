@@ -57,7 +57,6 @@ MainWindow::MainWindow(const Options& options)
     build_views();
     build_status();
     build_actions();
-    bar_->layout()->addWidget(make_figure_buttons(bar_));
     connect_engine();
     connect_desk();
     connect_training();

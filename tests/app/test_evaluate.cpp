@@ -273,6 +273,19 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
     CHECK(items[1].gold == 0);
     CHECK(items[1].task == "rte");
     check_refusal(run_headscope({"evaluate", classifier, "--task", "classify", "--data", rte, rte}), "found rte twice");
+    // What is cut is said in every form.
+    write_file(folder / "long.jsonl", "{\"text\": \"" + std::string(60, 'x') + "\", \"label\": 1}\n" +
+                                          "{\"text\": \"c\", \"pair\": \"d\", \"label\": 0}\n");
+    const std::string longer = "long=" + (folder / "long.jsonl").string();
+    const json cut =
+        evaluated({classifier, "--task", "classify", "--data", longer, "-o", (folder / "cut.evaluation.h5").string()});
+    CHECK(row_of(cut, "accuracy", 24)->at("cut") == 1);
+    CHECK(row_of(named, "f1", 24)->at("cut") == 0);
+    CHECK(store::read_evaluation(folder / "cut.evaluation.h5").results.at(0).cut == 1);
+    const Outcome table =
+        run_headscope({"evaluate", classifier, "--task", "classify", "--data", longer, "--length", "24"});
+    check_success(table);
+    CHECK(table.out.find("cut") != std::string::npos);
     write_file(folder / "rte.jsonl", "{\"text\": \"a b\", \"label\": 2}\n");
     check_refusal(run_headscope({"evaluate", classifier, "--task", "classify", "--data", rte}), "rte.jsonl:1");
 

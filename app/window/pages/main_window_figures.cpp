@@ -16,16 +16,15 @@ constexpr int kPrintDots = 600;  ///< an inch
 
 }  // namespace
 
-std::optional<MainWindow::FrontFigure> MainWindow::front_figure() {
+std::optional<widgets::ExportDialog::Drawing> MainWindow::front_figure() {
     const widgets::View* view = front_view();
     const auto wish = view ? view->figure() : std::nullopt;
     FrontFigure figure;
-    if (wish) {
+    if (wish && view->can_export()) {
         figure.request.recipe = wish->recipe;
         figure.request.options = wish->options;
         for (const int id : wish->studies) {
-            const widgets::Study* study = desk_.study(id);
-            if (study && study->complete()) figure.files.push_back(study->path().string());
+            if (const widgets::Study* study = desk_.study(id)) figure.files.push_back(study->path().string());
         }
         for (const QString& path : wish->paths) figure.files.push_back(path.toStdString());
     }
@@ -39,6 +38,7 @@ void MainWindow::build_figure_handles() {
     for (widgets::ViewArea* area : {area_, training_area_}) {
         auto* handle = new widgets::FigureHandle(area);
         area->add_corner(handle);
+        area->add_corner(make_figure_buttons(area));
         connect(handle, &widgets::FigureHandle::file_wanted, this,
                 [this, handle](const QString& format) { ready_drag(handle, format); });
         connect(&desk_, &widgets::Desk::theme_changed, handle,

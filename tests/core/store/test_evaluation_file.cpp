@@ -24,8 +24,7 @@ store::Evaluation two_models() {
     evaluation.models.push_back({"standard", "/runs/a", std::string(64, 'a'), "standard", "uniform",
                                  "standard,standard", "", 1234, 2, 256, 1, std::string(64, 'b'), 960, 77});
     evaluation.models.push_back({"mlp, \"even\"", "", "", "mlp", "even", "mlp,standard", "0", 1234, 2, 0, -1});
-    evaluation.results.push_back(
-        {0, "perplexity", "token_perplexity", 16, 12.5, 0.25, 1000, 5, "plain", "4-8k", std::string(64, 'd')});
+    evaluation.results.push_back({0, "perplexity", "token_perplexity", 16, 12.5, 0.25, 1000, 5, 7});
     evaluation.results.push_back({1, "perplexity", "token_perplexity", 256, 1e5, std::nan(""), 7});
     evaluation.settings_json = R"({"stride":0})";
     evaluation.program_version = "1.2.3";
@@ -109,10 +108,8 @@ TEST_CASE("An evaluation comes back from its file as it was written", "[store][e
     CHECK(read.results[0].value == 12.5);
     CHECK(read.results[0].error == 0.25);
     CHECK(read.results[0].shots == 5);
-    CHECK(read.results[0].text == "plain");
-    CHECK(read.results[0].subset == "4-8k");
-    CHECK(read.results[0].data_sha256 == std::string(64, 'd'));
-    CHECK(read.results[1].text.empty());
+    CHECK(read.results[0].cut == 7);
+    CHECK(read.results[1].cut == 0);
     CHECK(read.results[1].shots == 0);
     CHECK(read.results[1].model == 1);
     CHECK(read.results[1].count == 7);
@@ -225,6 +222,12 @@ TEST_CASE("Files of older versions open, without shots, items, jobs and counts",
         CHECK(store::read_items(path).empty());
         CHECK_THROWS_MATCHES(store::read_item_texts(path, 0), Error, IsError(ErrorCode::usage, "its 0 items"));
     }
+    const auto fifth = changed_file(folder, [](hid_t file) {
+        set_version(file, 5);
+        REQUIRE(H5Ldelete(file, "/results/cut", H5P_DEFAULT) >= 0);
+    });
+    CHECK(store::read_evaluation(fifth).results.at(0).cut == -1);
+    CHECK(store::read_evaluation(fifth).models.at(0).attention_parameters == 960);
     const auto fourth = changed_file(folder, [&](hid_t file) {
         set_version(file, 4);
         without_counts(file);
@@ -239,8 +242,8 @@ TEST_CASE("Files of older versions open, without shots, items, jobs and counts",
     });
     CHECK(store::read_evaluation(third).models.at(0).job.empty());
     CHECK(store::read_evaluation(third).item_count == 5);
-    const auto path = changed_file(folder, [](hid_t file) { set_version(file, 6); });
-    CHECK_THROWS_MATCHES(store::read_evaluation(path), Error, IsError(ErrorCode::unsupported, "1 to 5"));
+    const auto path = changed_file(folder, [](hid_t file) { set_version(file, 7); });
+    CHECK_THROWS_MATCHES(store::read_evaluation(path), Error, IsError(ErrorCode::unsupported, "1 to 6"));
 }
 
 TEST_CASE("Invalid items are refused by the reason", "[store][evaluation][hostile]") {
