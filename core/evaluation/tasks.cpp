@@ -15,6 +15,7 @@
 #include "core/evaluation/harness/harness_tasks.h"
 #include "core/evaluation/harness/python_text.h"
 #include "core/evaluation/position_score.h"
+#include "core/store/evaluation_texts.h"
 
 namespace headscope::evaluation {
 namespace {
