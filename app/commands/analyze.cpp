@@ -30,6 +30,7 @@
 #include "core/base/output_file.h"
 #include "core/base/text.h"
 #include "core/model/model.h"
+#include "core/model/open_checkpoint.h"
 #include "core/model/towers/check_batch.h"
 #include "core/store/analysis_file.h"
 #include "core/training/job/job_name.h"
@@ -251,9 +252,10 @@ Done analyse_one(const Options& options, const std::string& path,
         std::fprintf(stderr, "headscope: about %s, by earlier analyses on this machine\n",
                      format_seconds(expected.seconds).c_str());
 
+    const auto precision = bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+    analysis::expect_memory(inspection, request, {.precision = precision});
     ConsoleProgress progress;
-    const auto model = model::Model::build(
-        *checkpoint, bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, &progress, &cancellation);
+    const auto model = model::Model::build(*checkpoint, precision, &progress, &cancellation);
     request.settings_json = settings_of(options, path, checkpoint->adapter()).json(input);
     Done done{output, checkpoint->display_name(),   {}, json::parse(request.settings_json), request.sequences.size(),
               0,      loading_note(model->report())};
@@ -321,7 +323,7 @@ void run(const Options& options, const Cancellation& cancellation) {
     std::vector<std::shared_ptr<const checkpoint::Checkpoint>> checkpoints;
     std::vector<std::string> names;
     for (const auto& model : options.models) {
-        checkpoints.push_back(checkpoint::Checkpoint::open(model, options.adapter));
+        checkpoints.push_back(model::open_checkpoint(model, options.adapter));
         names.push_back(checkpoints.back()->display_name());
     }
     const std::vector<fs::path> outputs = outputs_for(options, names);

@@ -19,6 +19,7 @@
 #include "app/commands/options.h"
 #include "core/analysis/request.h"
 #include "core/base/machine.h"
+#include "core/model/memory.h"
 #include "core/model/model.h"
 #include "kernels/backend.h"
 
@@ -63,9 +64,14 @@ store::SequenceTokens sequence(std::int64_t length, std::int64_t vocabulary) {
 void run(const Options& options, const Cancellation& cancellation) {
     configure_compute(options.threads, options.kernels, "cpu");
     const auto checkpoint = checkpoint::Checkpoint::open(options.model);
-    const auto model = model::Model::build(
-        *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, nullptr,
-        &cancellation);
+    const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+    const model::Inspection inspection = model::inspect(*checkpoint);
+    model::expect_memory_for(
+        [&](checkpoint::LoadAs as) {
+            return model::reading_bytes(inspection, static_cast<double>(options.length), 0, as);
+        },
+        precision, {.option = "--dtype bfloat16", .otherwise = "shorten --length"});
+    const auto model = model::Model::build(*checkpoint, precision, nullptr, &cancellation);
     analysis::AnalysisRequest request;
     request.sequences.push_back(sequence(options.length, model->config().source_vocabulary()));
     if (model->config().encoder) request.targets = request.sequences;

@@ -15,6 +15,7 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/save.h"
 #include "core/model/model.h"
+#include "core/model/open_checkpoint.h"
 #include "core/model/swap.h"
 
 namespace headscope::app {
@@ -85,7 +86,7 @@ void add_convert(CLI::App& app, Context& context) {
     command->callback([&context, options, command] {
         check_options("convert", given_options(*command), {options->swaps.empty() ? "a change of type" : "--swap"});
         context.command = [&context, options] {
-            const auto source = checkpoint::Checkpoint::open(options->source, options->adapter);
+            const auto source = model::open_checkpoint(options->source, options->adapter);
             ConsoleProgress progress;
             if (!options->swaps.empty()) {
                 const std::string made =

@@ -17,6 +17,7 @@
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/base/error.h"
+#include "core/base/free_memory.h"
 #include "core/base/json.h"
 #include "core/base/machine/processors.h"
 #include "core/base/output_file.h"
@@ -24,6 +25,7 @@
 #include "core/cost/measure.h"
 #include "core/cost/thesis.h"
 #include "core/evaluation/describe.h"
+#include "core/model/memory.h"
 #include "core/model/model.h"
 #include "core/model/native_config.h"
 #include "core/model/presets.h"
@@ -293,6 +295,13 @@ void print_latency(const cost::Latency& latency, const std::vector<std::string>&
               "): times may be longer than they need be.\n");
 }
 
+/// All models are in memory at once.
+void expect_memory_of(const std::vector<std::shared_ptr<const checkpoint::Checkpoint>>& checkpoints) {
+    double bytes = 0;
+    for (const auto& one : checkpoints) bytes += model::weight_bytes(model::inspect(*one), checkpoint::LoadAs::float32);
+    expect_memory("weights in float32", bytes, {}, "time fewer models at once");
+}
+
 void run_latency(const Options& options, const Cancellation& cancellation) {
     if (options.models.empty()) throw UsageError("--latency: models are expected; found none");
     if (options.measure || !options.mixers.empty())
@@ -312,6 +321,7 @@ void run_latency(const Options& options, const Cancellation& cancellation) {
     wish.seed = options.seed;
     wish.cancellation = &cancellation;
     ConsoleProgress progress;
+    expect_memory_of(checkpoints);
     std::vector<std::shared_ptr<model::Model>> models;
     std::vector<store::EvaluatedModel> described;
     std::vector<std::string> names;
@@ -458,6 +468,9 @@ void run(const Options& options, const Cancellation& cancellation) {
         // Formulas know any family by its sizes; what is measured are stacks of ours.
         cost::measure_table(table, model::native_json(subject.config).dump(), progress, cancellation);
         if (subject.checkpoint) {
+            const model::Inspection inspection = model::inspect(*subject.checkpoint);
+            expect_memory("weights and gradients in float32",
+                          2 * model::weight_bytes(inspection, checkpoint::LoadAs::float32), {}, "");
             const auto trainable =
                 model::Trainable::open(*subject.checkpoint, at::kFloat, {}, 0, nullptr, &cancellation);
             for (const std::int64_t length : lengths) {

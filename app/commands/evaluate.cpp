@@ -31,11 +31,13 @@
 #include "core/data/catalog.h"
 #include "core/data/item_reader.h"
 #include "core/evaluation/describe.h"
+#include "core/evaluation/expected_memory.h"
 #include "core/evaluation/sources.h"
 #include "core/evaluation/tasks.h"
 #include "core/model/build.h"
 #include "core/model/generate.h"
 #include "core/model/model.h"
+#include "core/model/open_checkpoint.h"
 #include "core/model/trainable.h"
 #include "core/store/evaluation_file.h"
 #include "core/training/trainer/job_model.h"
@@ -138,11 +140,15 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
     }
 }
 
+checkpoint::LoadAs precision_of(const Options& options) {
+    return options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+}
+
 Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, const std::string& path,
                  Progress& progress, const Cancellation& cancellation) {
     Prepared prepared;
     const fs::path place = evaluation::checkpoint_in(path);
-    prepared.checkpoint = checkpoint::Checkpoint::open(place, options.adapter);
+    prepared.checkpoint = model::open_checkpoint(place, options.adapter);
     const auto inspection = model::inspect(*prepared.checkpoint);
     evaluation::Request& request = prepared.request;
     request.tasks = options.tasks;
@@ -198,6 +204,7 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
         }
     }
     evaluation::check_request(request, inspection.config, !prepared.texts.empty());
+    evaluation::expect_memory(request, inspection, precision_of(options));
     return prepared;
 }
 
@@ -216,10 +223,11 @@ void print_table(const store::Evaluation& evaluation) {
         const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
         rows.push_back({escaped(model.name) + (model.skipped.empty() ? "" : " without " + model.skipped), result.task,
                         result.metric, std::to_string(result.length), significant(result.value),
-                        significant(result.error), std::to_string(result.count), std::to_string(result.shots)});
+                        significant(result.error), std::to_string(result.count), std::to_string(result.shots),
+                        std::to_string(result.cut)});
         if (texts) rows.back().push_back(escaped(result.text));
     }
-    std::vector<std::string> header{"model", "task", "metric", "length", "value", "error", "count", "shots"};
+    std::vector<std::string> header{"model", "task", "metric", "length", "value", "error", "count", "shots", "cut"};
     if (texts) header.emplace_back("text");
     print(format_table(header, rows));
 }
@@ -330,9 +338,8 @@ void run(Options options, const Cancellation& cancellation) {
             dump->add(task, item);
         };
     }
-    const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     for (Prepared& one : models) {
-        const auto model = model::Model::build(*one.checkpoint, precision, &progress, &cancellation);
+        const auto model = model::Model::build(*one.checkpoint, precision_of(options), &progress, &cancellation);
         const auto index = static_cast<std::int64_t>(evaluation.models.size());
         evaluation.models.push_back(evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers,
                                                          one.job ? &*one.job : nullptr, cancellation));
@@ -394,7 +401,8 @@ void add_evaluate(CLI::App& app, Context& context) {
         ->check(CLI::NonNegativeNumber);
     add_option(*command, "--prefix", options->prefix,
                "The token before a text: auto (its beginning or end token), none, or an id");
-    add_option(*command, "--tokens", options->tokens, "Evaluate the first N tokens only")->check(CLI::NonNegativeNumber);
+    add_option(*command, "--tokens", options->tokens, "Evaluate the first N tokens only")
+        ->check(CLI::NonNegativeNumber);
     add_option(*command, "--sequences", options->sequences,
                "Sequences of a generated task (256), items of one of RULER's at each length (500)")
         ->check(in_range(1, 1 << 24));
@@ -424,7 +432,7 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->beyond_positions, "Read past the trained positions");
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback([&context, options, command, seed] {
+    command->callback([&context, options, command, seed, penalty] {
         options->given = given_options(*command);
         options->seed_given = seed->count() > 0;
         options->length_penalty_given = penalty->count() > 0;

@@ -60,7 +60,8 @@ json evaluation_json(const store::Evaluation& evaluation) {
                            {"shots", result.shots},
                            {"text", result.text},
                            {"subset", result.subset},
-                           {"data_sha256", result.data_sha256}});
+                           {"data_sha256", result.data_sha256},
+                           {"cut", result.cut}});
     }
     return {{"models", models}, {"results", results}, {"settings", json::parse(evaluation.settings_json)}};
 }

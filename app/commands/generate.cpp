@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <memory>
@@ -18,7 +19,9 @@
 #include "core/base/text.h"
 #include "core/model/beam_search.h"
 #include "core/model/generate.h"
+#include "core/model/memory.h"
 #include "core/model/model.h"
+#include "core/model/open_checkpoint.h"
 #include "core/model/residual.h"
 #include "core/tokenizer/decode_stream.h"
 
@@ -29,8 +32,8 @@ namespace {
 struct Options {
     std::string model, adapter, prompt, first_token, dtype = "float32", kernels = "auto";
     model::GenerateOptions choice;
-    std::int64_t beams = 0;  ///< 0: as the model's files say
-    bool tokens_given = false, top_k_given = false, top_p_given = false;
+    std::int64_t beams = 0;          ///< 0: as the model's files say
+    std::vector<std::string> given;  ///< the options of this call
     int threads = 0;
     bool json = false;
 };
@@ -48,18 +51,21 @@ std::int64_t first_token_of(const std::string& text, const tokenizer::Tokenizer&
 model::GenerateOptions choice_of(const Options& options, const checkpoint::Checkpoint& checkpoint,
                                  const tokenizer::Tokenizer& tokenizer, bool answers, std::size_t prompt) {
     model::GenerateOptions choice = options.choice;
+    const auto given = [&](const char* option) {
+        return std::find(options.given.begin(), options.given.end(), option) != options.given.end();
+    };
     const bool sampled = choice.temperature > 0;
     choice.settings = model::read_generation_settings(checkpoint, sampled);
     if (!options.first_token.empty()) {
         if (!answers) throw UsageError("--first-token: an encoder-decoder is expected");
         choice.settings.forced_bos = first_token_of(options.first_token, tokenizer.of_target());
     }
-    if (!options.tokens_given)
+    if (!given("--tokens"))
         choice.tokens =
             choice.settings.most_new(answers ? 1 : static_cast<std::int64_t>(prompt)).value_or(choice.tokens);
     if (sampled) {
-        if (!options.top_k_given) choice.top_k = choice.settings.top_k.value_or(choice.top_k);
-        if (!options.top_p_given) choice.top_p = choice.settings.top_p.value_or(choice.top_p);
+        if (!given("--top-k")) choice.top_k = choice.settings.top_k.value_or(choice.top_k);
+        if (!given("--top-p")) choice.top_p = choice.settings.top_p.value_or(choice.top_p);
         choice.min_p = choice.settings.min_p.value_or(0);
     }
     choice.end_tokens = model::end_tokens(checkpoint);
@@ -70,9 +76,8 @@ model::GenerateOptions choice_of(const Options& options, const checkpoint::Check
 
 /// Beams of the answer: --beams, else the files' num_beams; a sampled answer has one.
 std::int64_t beams_of(const Options& options, const model::GenerateOptions& choice) {
-    if (choice.temperature <= 0) return options.beams > 0 ? options.beams : choice.settings.beams.value_or(1);
-    if (options.beams > 1) throw UsageError("--beams excludes --temperature: beams are not sampled");
-    return 1;
+    if (choice.temperature > 0) return 1;
+    return options.beams > 0 ? options.beams : choice.settings.beams.value_or(1);
 }
 
 std::vector<std::int64_t> best_of_beams(model::Model& model, std::span<const std::int64_t> prompt,
@@ -96,8 +101,9 @@ std::vector<std::int64_t> best_of_beams(model::Model& model, std::span<const std
 
 void run(const Options& options, const Cancellation& cancellation) {
     configure_compute(options.threads, options.kernels, "cpu");
-    const auto checkpoint = checkpoint::Checkpoint::open(options.model, options.adapter);
-    const auto tokenizer = load_tokenizer(checkpoint->path());
+    const auto checkpoint = model::open_checkpoint(options.model, options.adapter);
+    auto tokenizer = tokenizer_of(*checkpoint);
+    if (!tokenizer) tokenizer = load_tokenizer(checkpoint->path());  // throws
     const auto encoding = tokenizer->encode(options.prompt, true, &cancellation);
     if (options.prompt.empty() || encoding.ids.empty())
         throw Error(ErrorCode::usage, "--prompt", "expected a text of at least one token", "found none");
@@ -109,9 +115,12 @@ void run(const Options& options, const Cancellation& cancellation) {
     auto choice = choice_of(options, *checkpoint, *tokenizer, answers, prompt.size());
     const std::int64_t beams = beams_of(options, choice);
     model::check_prompt(inspection, prompt, choice);
-    const auto model = model::Model::build(
-        *checkpoint, options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32, nullptr,
-        &cancellation);
+    const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+    const auto rows = static_cast<double>(prompt.size());
+    const double cached = static_cast<double>(beams) * (rows + static_cast<double>(choice.tokens));
+    model::expect_memory_for([&](checkpoint::LoadAs as) { return model::reading_bytes(inspection, rows, cached, as); },
+                             precision, {.option = "--dtype bfloat16", .otherwise = "shorten --prompt or --tokens"});
+    const auto model = model::Model::build(*checkpoint, precision, nullptr, &cancellation);
     choice.cancellation = &cancellation;
     std::vector<std::string> problems;
     choice.problems = &problems;
@@ -148,21 +157,20 @@ void add_generate(CLI::App& app, Context& context) {
     add_option(*command, "model", options->model, "A checkpoint")->required();
     add_option(*command, "--adapter", options->adapter, "A folder with a LoRA adapter (PEFT) to merge into the model");
     add_option(*command, "--prompt", options->prompt, "The text to continue")->required();
-    auto* tokens =
-        add_option(*command, "--tokens", options->choice.tokens,
-                   "At most so many new tokens; else max_new_tokens or max_length of the model's files, or 100");
-    tokens->check(in_range(1, 1 << 20));
+    add_option(*command, "--tokens", options->choice.tokens,
+               "At most so many new tokens; else max_new_tokens or max_length of the model's files, or 100")
+        ->check(in_range(1, 1 << 20));
     add_option(*command, "--first-token", options->first_token,
                "The first token of an encoder-decoder's answer, by its id or text: a target language such as fra_Latn");
     add_option(*command, "--beams", options->beams, "Beams of the search; else num_beams of the model's files, or 1")
         ->check(in_range<std::int64_t>(1, 1024));
     add_option(*command, "--temperature", options->choice.temperature, "0: greedy")->check(in_range(0.0, 100.0));
-    auto* top_k = add_option(*command, "--top-k", options->choice.top_k,
-                             "Sample from the k likeliest, 0: all; else top_k of the model's files");
-    top_k->check(CLI::NonNegativeNumber);
-    auto* top_p = add_option(*command, "--top-p", options->choice.top_p,
-                             "Sample from the likeliest that reach p; else top_p of the model's files");
-    top_p->check(in_range(1e-9, 1.0));
+    add_option(*command, "--top-k", options->choice.top_k,
+               "Sample from the k likeliest, 0: all; else top_k of the model's files")
+        ->check(CLI::NonNegativeNumber);
+    add_option(*command, "--top-p", options->choice.top_p,
+               "Sample from the likeliest that reach p; else top_p of the model's files")
+        ->check(in_range(1e-9, 1.0));
     add_option(*command, "--seed", options->choice.seed, "Of the sampling");
     add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
@@ -171,7 +179,8 @@ void add_generate(CLI::App& app, Context& context) {
     add_flag(*command, "--json", options->json, "One JSON document");
     command->callback([&context, options, command] {
         const bool sampled = options->choice.temperature > 0;
-        check_options("generate", given_options(*command), {sampled ? "a --temperature above 0" : "greedy decoding"});
+        options->given = given_options(*command);
+        check_options("generate", options->given, {sampled ? "a --temperature above 0" : "greedy decoding"});
         context.command = [&context, options] { run(*options, context.cancellation); };
     });
 }

@@ -19,11 +19,14 @@
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/json.h"
+#include "core/base/machine/memory_room.h"
 #include "core/base/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/special_weights.h"
 #include "core/checkpoint/weights_in.h"
+#include "core/model/memory.h"
 #include "core/model/model.h"
+#include "core/model/open_checkpoint.h"
 #include "core/model/presets.h"
 #include "core/run/journal.h"
 #include "core/run/run_history.h"
@@ -71,6 +74,29 @@ json describe_chat_template(const checkpoint::Checkpoint& checkpoint, json& note
     }
     std::string text = chat->file;
     if (!chat->others.empty()) text += ", with others for " + list_text(chat->others);
+    return text;
+}
+
+/// Bytes of the weights in memory by type, and whether they fit into what is free now.
+json weights_json(const model::Inspection& inspection) {
+    const double room = own_memory_room();
+    json types = json::object();
+    for (const auto& [name, precision] :
+         {std::pair("float32", checkpoint::LoadAs::float32), std::pair("bfloat16", checkpoint::LoadAs::bfloat16)}) {
+        const double bytes = model::weight_bytes(inspection, precision);
+        types[name] = {{"bytes", static_cast<std::uint64_t>(bytes)}, {"fits", room <= 0 || bytes <= room}};
+    }
+    return {{"residences", types}};
+}
+
+/// "32.1 GB in float32 (more than is free), 16.1 GB in bfloat16".
+std::string weights_text(const json& weights) {
+    std::string text;
+    for (const char* name : {"float32", "bfloat16"}) {
+        const json& one = weights.at("residences").at(name);
+        text += (text.empty() ? "" : ", ") + size_text(one.at("bytes").get<std::uint64_t>()) + " in " + name +
+                (one.at("fits").get<bool>() ? "" : " (more than is free)");
+    }
     return text;
 }
 
@@ -126,6 +152,7 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
                 document["decoder_start"] = inspection.config.decoder_start;
             }
             document["parameters"] = inspection.parameters;
+            document["weights"] = weights_json(inspection);
             document["matched"] = inspection.report.matched;
             document["missing"] = inspection.report.missing;
             document["left_over"] = inspection.report.left_over;
@@ -295,6 +322,7 @@ void print_description(const json& document) {
                                          "max_positions",
                                          "causal",
                                          "parameters",
+                                         "weights",
                                          "mixers",
                                          "layout",
                                          "machine",
@@ -332,6 +360,7 @@ void print_description(const json& document) {
         std::replace(label.begin(), label.end(), '_', ' ');
         if (label == "bytes") value = size_text(document[key].get<std::uint64_t>());
         if (label == "parameters") value = count_text(document[key].get<std::uint64_t>());
+        if (label == "weights") value = weights_text(document[key]);
         if (label == "max positions" && value == "0") value = "no limit";
         if (label == "problems" || label == "notes") value = sentences(document[key]);
         if (label == "tokenizer" && !document[key].is_null()) value += " tokens";
@@ -365,7 +394,7 @@ void tell_checkpoint(const std::string& path, const InfoOptions& options) {
     // An adapter alone is no model, but it has tensors.
     const bool alone = options.adapter.empty() && checkpoint::adapter_alone(path);
     const auto checkpoint = alone ? checkpoint::Checkpoint::open(checkpoint::adapter_weights(path))
-                                  : checkpoint::Checkpoint::open(path, options.adapter);
+                                  : model::open_checkpoint(path, options.adapter);
     json document = describe_checkpoint(*checkpoint);
     if (alone) {
         document["kind"] = "adapter";

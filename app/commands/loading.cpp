@@ -6,11 +6,14 @@
 #include <mutex>
 
 #include <ATen/Parallel.h>
+#include <nlohmann/json.hpp>
 
 #include "app/commands/context.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/sha256.h"
+#include "core/checkpoint/adapter.h"
+#include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "kernels/backend.h"
 #include "kernels/parallel.h"
@@ -30,6 +33,13 @@ fs::path folder_of(const fs::path& path) {
     return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+/// The adapter's folder where that resizes the vocabulary and holds the tokenizer of it, else the base's.
+fs::path tokenizer_folder(const checkpoint::Checkpoint& checkpoint) {
+    const checkpoint::Adapter* adapter = checkpoint.adapter();
+    if (adapter && adapter->vocabulary() && tokenizer::Tokenizer::is_in(adapter->path())) return adapter->path();
+    return folder_of(checkpoint.path());
+}
+
 }  // namespace
 
 std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path) {
@@ -44,13 +54,13 @@ std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path)
 }
 
 std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
-    const fs::path folder = folder_of(checkpoint.path());
+    const fs::path folder = tokenizer_folder(checkpoint);
     return tokenizer::Tokenizer::is_in(folder) ? tokenizer::Tokenizer::from_folder(folder) : nullptr;
 }
 
 std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
-    // Beside this file no other is read.
-    const fs::path file = folder_of(checkpoint.path()) / "tokenizer.json";
+    // With this file only these two count.
+    const fs::path file = tokenizer_folder(checkpoint) / "tokenizer.json";
     // But of a model that hashes words.
     if (!ends_at_regular_file(file) || tokenizer::hash_settings_in(folder_of(checkpoint.path())))
         return tokenizer_of(checkpoint);
@@ -58,7 +68,9 @@ std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint
     static std::map<std::string, std::weak_ptr<const tokenizer::Tokenizer>> known;
     const InputFile input(file, "tokenizer");
     if (input.size() > kMostShared) return tokenizer_of(checkpoint);
-    const std::string content = sha256_hex(input, Cancellation());
+    const tokenizer::FolderSettings settings(file.parent_path());
+    const std::string content = sha256_hex(input, Cancellation()) + settings.tokenizer_config().value().dump() +
+                                tokenizer::chosen_tokenizer_class(settings.tokenizer_config(), settings.config());
     const std::lock_guard lock(mutex);
     std::erase_if(known, [](const auto& one) { return one.second.expired(); });
     if (const auto place = known.find(content); place != known.end())

@@ -105,7 +105,7 @@ void Reproduction::draw() {
     if (logits_running.size() > 1)
         add("logits-non-approximate",
             "Scores before softmax, Non-approximate uniform beside hybrid, seed 1 (Fig. 2 and 6)", logits_running,
-            "logits");
+            "scores");
     if (!fs::exists(options_.folder / "figures" / "cost.csv"))
         work.push_back([this] { draw_cost(); });
     else if (drawn_.empty())

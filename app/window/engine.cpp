@@ -237,6 +237,9 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             analysis::check_request(model->inspection, request);
             Reporter reporter(this, send);
             make_room(model, send);
+            analysis::expect_memory(
+                model->inspection, request,
+                {.option = "headscope analyze --dtype bfloat16", .weights_there = model->weights != nullptr});
             if (!model->weights) {
                 model->weights =
                     model::Model::build(*model->file, checkpoint::LoadAs::float32, &reporter, &cancellation);

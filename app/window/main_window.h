@@ -28,6 +28,7 @@
 #include "widgets/desk/history.h"
 #include "widgets/desk/view.h"
 #include "widgets/panels/evaluate_choice.h"
+#include "widgets/panels/export_dialog.h"
 
 class QDockWidget;
 class QLabel;
@@ -38,7 +39,6 @@ class QToolButton;
 namespace headscope::widgets {
 class EvaluateDialog;
 class ConvertDialog;
-class ExportDialog;
 class FigureHandle;
 class FigureMaker;
 class GuideWindow;
@@ -172,6 +172,21 @@ private:
     void export_figure(const widgets::FigureWish& wish);
     widgets::ExportDialog* export_dialog();
     QWidget* make_figure_buttons(QWidget* parent);
+    // main_window_figures.cpp: the figure in front leaves the window
+    std::optional<widgets::ExportDialog::Drawing> front_figure();  ///< empty: there is none, and the status bar says so
+    void build_figure_handles();
+    void print_front();
+    void print(const QImage& picture);
+    void ready_drag(widgets::FigureHandle* handle, const QString& format);
+    // main_window_help.cpp
+    void show_guide();
+    // main_window_tasks.cpp: commands of the command line as dialogs
+    void build_task_actions();
+    void update_tasks();
+    void show_task(widgets::TaskDialog* dialog);
+    void offer_task_models();
+    void make_task(widgets::TaskDialog* dialog);
+    void show_report(const QString& folder);
     // main_window_training.cpp
     void connect_training();
     void build_training_actions();

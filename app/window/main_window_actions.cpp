@@ -76,6 +76,8 @@ void MainWindow::build_file_menu() {
                                    if (!view || !view->copy_numbers())
                                        tell(tr("There is no figure of what is shown, and so no numbers of it"));
                                }));
+    file->addAction(add_action("print", tr("&Print the figure…"), QKeySequence::Print, tr("The view in front"),
+                               [this] { print_front(); }));
     file->addAction(add_action("close_analysis", tr("&Close the analysis"), QKeySequence::Close, tr("Its file stays"),
                                [this] { desk_.remove(desk_.selection().study); }));
     file->addSeparator();

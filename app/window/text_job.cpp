@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/special_weights.h"
+#include "core/model/open_checkpoint.h"
 #include "core/model/towers/check_batch.h"
 #include "core/training/job/job_name.h"
 #include "core/workspace/token_display.h"
@@ -172,7 +173,7 @@ std::shared_ptr<OpenModel> open_checkpoint(const QString& text) {
     auto open = std::make_shared<OpenModel>();
     const ModelPlace place = ModelPlace::of(text);
     const std::filesystem::path path = place.path.toStdString();
-    open->file = checkpoint::Checkpoint::open(path, place.adapter.toStdString());
+    open->file = model::open_checkpoint(path, place.adapter.toStdString());
     open->card.path = text;
     open->card.name = name_of(path, *open->file);
     if (!open->file->has_config()) {

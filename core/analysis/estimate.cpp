@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/analysis/work_plan.h"
+#include "core/model/memory.h"
 #include "core/model/model.h"
 #include "core/store/file_size.h"
 
@@ -14,7 +15,6 @@ namespace {
 // The program with LibTorch, its threads and what it holds after loading, measured on x86-64.
 constexpr double program_bytes = 157e6;
 constexpr double read_rate = 1e9;  ///< bytes of weights a second, from the disk's cache, checked and converted
-constexpr double most_logit_bytes = 64 << 20;  ///< of one chunk (Model::logit_rows)
 
 store::AnalysisHeader header_of(const model::Inspection& inspection, const AnalysisRequest& request) {
     const model::ModelConfig& config = inspection.config;
@@ -44,22 +44,7 @@ store::AnalysisHeader header_of(const model::Inspection& inspection, const Analy
     return header;
 }
 
-/// Floats that one row of a batch needs in a tower.
-double row_floats(const model::ModelConfig& config) {
-    const auto d = static_cast<double>(config.hidden);
-    const auto size = static_cast<double>(config.head_size);
-    const double heads = static_cast<double>(config.heads) * size,
-                 key_value_heads = static_cast<double>(config.key_value_heads) * size;
-    const std::int64_t chosen = config.experts_per_token * config.expert_size() + config.shared_expert;
-    const auto f =
-        static_cast<double>(config.experts > 0 ? std::max(chosen, config.feed_forward) : config.feed_forward);
-    const double feed_forward = 3 * d + (config.gated_feed_forward ? 3 : 2) * f;
-    // Query and key before and after rotary, value, output in float32 and in the model's type.
-    const double attention = 3 * d + 4 * heads + 3 * key_value_heads;
-    return feed_forward + attention;
-}
-
-/// One site and one batch: thumbnails in the making, column mass, row constants, histograms.
+/// Of one site and one batch: thumbnails while they are made, column mass, row constants, histograms.
 double statistics_bytes(const store::AnalysisHeader& header, double sequences, double length) {
     double most = 0;
     for (const Site& site : header.sites) most = std::max(most, static_cast<double>(site.heads));
@@ -94,10 +79,9 @@ double batch_bytes(const model::Inspection& inspection, const store::AnalysisHea
     const auto count = static_cast<double>(batch.sequences.size());
     const auto length = static_cast<double>(batch.length);
     const auto predicted = config.encoder ? static_cast<double>(batch.target_length) : length;
-    double total = count * predicted * row_floats(config) * bytes;
-    if (config.encoder) total += count * length * row_floats(*config.encoder) * bytes;
-    const double logits = inspection.has_head ? predicted * static_cast<double>(config.vocabulary) * 4 : 0;
-    total += std::min(logits, most_logit_bytes);
+    double total = model::pass_bytes(config, count * predicted, bytes);
+    if (config.encoder) total += model::pass_bytes(*config.encoder, count * length, bytes);
+    total += model::logit_bytes(inspection, predicted);
     const double longer = std::max(length, predicted);
     return total + statistics_bytes(header, count, longer) + recording_bytes(header, longer) +
            implicit_bytes(header, count, longer);
@@ -116,7 +100,8 @@ Rate Rate::measured(double multiplications, double seconds, Rate before) {
 Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& request, const EstimateOptions& options) {
     Estimate found;
     const store::AnalysisHeader header = header_of(inspection, request);
-    const double bytes = options.bfloat16 ? 2 : 4;
+    const auto precision = options.bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+    const double bytes = model::number_bytes(precision);
     const auto plan =
         plan_work(request.sequences, request.targets, inspection.config, request.batch_tokens, inspection.has_head);
     double most = 0, tokens = 0;
@@ -125,14 +110,27 @@ Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& re
         most = std::max(most, batch_bytes(inspection, header, batch, bytes));
     }
     for (const auto& sequence : request.sequences) tokens += static_cast<double>(sequence.ids.size());
-    found.weight_bytes = static_cast<double>(inspection.parameters) * bytes;
+    found.weight_bytes = model::weight_bytes(inspection, precision);
     // Ids, offsets and pieces are held by the request, the header and the probe.
-    found.memory_bytes = program_bytes + found.weight_bytes + most + tokens * 150;
+    found.work_bytes = most + tokens * 150;
+    found.memory_bytes = program_bytes + found.weight_bytes + found.work_bytes;
     if (!request.sequences.empty()) found.file_bytes = store::expected_file_bytes(header);
     const double rate = options.rate.multiplications_per_second;
     found.seconds = found.multiplications / (rate > 0 ? rate : Rate::by_threads(1).multiplications_per_second) +
                     (options.weights_there ? 0 : found.weight_bytes / read_rate);
     return found;
+}
+
+void expect_memory(const model::Inspection& inspection, const AnalysisRequest& request, const MemoryOptions& options) {
+    const auto bytes = [&](checkpoint::LoadAs precision) {
+        EstimateOptions of;
+        of.bfloat16 = model::number_bytes(precision) == 2;
+        const Estimate found = estimate(inspection, request, of);
+        return (options.weights_there ? 0 : found.weight_bytes) + found.work_bytes;
+    };
+    const bool other = !options.weights_there;  // those that are there stay as they are
+    model::expect_memory_for(bytes, options.precision,
+                             {other ? options.option : "", "shorten --length or record less"});
 }
 
 }  // namespace headscope::analysis

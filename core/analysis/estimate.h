@@ -14,8 +14,10 @@
 //     8192     370 / 405          403 / 430
 
 #include <cstdint>
+#include <string>
 
 #include "core/analysis/request.h"
+#include "core/checkpoint/checkpoint.h"
 
 namespace headscope::analysis {
 
@@ -34,7 +36,8 @@ struct Estimate {
     double multiplications = 0;  ///< as progress counts them (plan_work)
     double seconds = 0;          ///< with reading the weights, if they are not there yet
     double weight_bytes = 0;     ///< in memory
-    double memory_bytes = 0;     ///< peak of a process that does it: program, weights, batch, statistics
+    double work_bytes = 0;       ///< of a batch: activations, logits, statistics, what is recorded
+    double memory_bytes = 0;     ///< peak of a process that does it: program, weights, work
     double file_bytes = 0;
 };
 
@@ -47,5 +50,15 @@ struct EstimateOptions {
 /// `inspection` is the model's that `request` is for. Throws nothing of its own; works for requests that run() would
 /// refuse, too. Milliseconds; any thread.
 Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& request, const EstimateOptions& options);
+
+struct MemoryOptions {
+    checkpoint::LoadAs precision = checkpoint::LoadAs::float32;
+    std::string option = "--dtype bfloat16";  ///< that asks for less
+    bool weights_there = false;
+};
+
+/// Throws Error(memory) where this process may not take what the analysis needs (core/base/free_memory.h): before
+/// weights are read.
+void expect_memory(const model::Inspection& inspection, const AnalysisRequest& request, const MemoryOptions& options);
 
 }  // namespace headscope::analysis

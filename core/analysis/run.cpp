@@ -12,6 +12,7 @@
 #include "core/analysis/request.h"
 #include "core/analysis/work_plan.h"
 #include "core/base/error.h"
+#include "core/model/heads/text_rows.h"
 #include "core/model/model.h"
 #include "core/model/towers/check_batch.h"
 #include "core/store/analysis_writer.h"
@@ -123,17 +124,12 @@ void check_settings(const model::ModelConfig& config, const std::vector<Site>& s
     model::check_switched_off(request.switched_off, sites, false);
 }
 
-/// True if the model that reads the sequences has a table of token types; others get none, as in transformers.
-bool reads_types(const model::ModelConfig& config) {
-    return (config.encoder ? *config.encoder : config).token_types > 0;
-}
-
 /// Throws what the model would refuse.
 void check_batches(const model::ModelConfig& config, const std::vector<WorkBatch>& plan,
                    const AnalysisRequest& request) {
     for (const WorkBatch& work : plan)
         model::check_batch(
-            make_batch(request.sequences, request.targets, work.sequences, reads_types(config), config.hashed), config,
+            make_batch(request.sequences, request.targets, work.sequences, config.reads_types(), config.hashed), config,
             0, request.beyond_positions);
 }
 
@@ -202,7 +198,7 @@ public:
     void batch(const WorkBatch& work, const std::string& name, Meter& meter) {
         cancellation_.check();
         const model::Batch batch = make_batch(request_.sequences, request_.targets, work.sequences,
-                                              reads_types(model_.config()), model_.config().hashed);
+                                              model_.config().reads_types(), model_.config().hashed);
         MeasuringProbe probe(writer_, problems_, header_, request_, work.sequences, cancellation_);
         model::ForwardOptions options;
         options.probe = &probe;
@@ -225,7 +221,7 @@ public:
             if (header_.record.logits) writer_.write_logits(sequence, first, float_values(logits));
         };
         if (model_.config().head == model::HeadKind::sequence_classes)
-            class_logits(work, hidden);
+            class_logits(work, batch, hidden);
         else if (predicts_next())
             loss(work, batch, hidden, keep);
         else if (header_.record.logits || !request_.labels.empty())
@@ -238,9 +234,9 @@ public:
 private:
     bool predicts_next() const { return model_.causal() && model_.has_head(); }
 
-    void class_logits(const WorkBatch& work, const at::Tensor& hidden) {
+    void class_logits(const WorkBatch& work, const model::Batch& batch, const at::Tensor& hidden) {
         if (header_.classes == 0) return;
-        const at::Tensor logits = model_.logits(hidden.select(1, 0));
+        const at::Tensor logits = model::text_logits(model_, hidden, batch);
         for (std::size_t b = 0; b < work.sequences.size(); ++b)
             writer_.write_class_logits(work.sequences[b], float_values(logits.select(0, static_cast<std::int64_t>(b))));
     }

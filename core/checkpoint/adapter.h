@@ -36,9 +36,10 @@ class Adapter {
 public:
     /// `path`: the folder, or a file in it. `tensors` are the base's, `base` names it in errors. Whatever would change
     /// the computation and is not built is refused by its key; each tensor of the adapter must have its own in the
-    /// base, of its shape, but for what the head of a task adds (a classifier's).
+    /// base, of its shape, but for what the head of a task adds (a classifier's), a tied head, which becomes a tensor
+    /// of its own where table or head change, and the rows of a resized vocabulary.
     Adapter(const std::filesystem::path& path, const std::map<std::string, TensorInfo>& tensors,
-            const std::string& base);
+            const std::string& base, const VocabularyTensors& vocabulary = {});
     ~Adapter();
     Adapter(const Adapter&) = delete;
 
@@ -54,6 +55,11 @@ public:
     /// Linear weights lie [in, out] (fan_in_fan_out), as far as their shapes leave it open: those whose two lengths are
     /// the same. Empty where there is none of these.
     std::optional<bool> open_direction() const;
+
+    /// The base's, with a head that is no longer tied and the rows of a resized vocabulary.
+    const std::map<std::string, TensorInfo>& tensors() const;
+    std::optional<std::int64_t> vocabulary() const;  ///< rows of a resized one
+    bool unties() const;                             ///< the head is no longer the table
 
     bool changes(const std::string& tensor) const;
     /// The changed tensor as `type`; `weight` reads the base's as the type that it is given.

@@ -53,6 +53,8 @@ std::string adapter_note(const Adapter& adapter) {
     note += " is merged into " + count(adapter.merged().size());
     if (const auto replaced = adapter.replaced(); !replaced.empty())
         note += ", and " + count(replaced.size()) + " of its own took the place of the base's";
+    if (adapter.unties()) note += "; the head is no longer the embedding";
+    if (const auto rows = adapter.vocabulary()) note += "; the vocabulary has " + std::to_string(*rows) + " entries";
     if (!adapter.left_out().empty()) note += "; the head of its task is left out: " + list_text(adapter.left_out(), 5);
     return note;
 }
@@ -63,7 +65,8 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
     return open(path, fs::path());
 }
 
-std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path, const fs::path& adapter) {
+std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path, const fs::path& adapter,
+                                                   const VocabularyTensors& vocabulary) {
     try {
         auto impl = std::make_unique<Impl>();
         impl->path = path;
@@ -86,8 +89,13 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path, const f
         impl->open_files = std::move(weights.files);
         for (const InputFile& file : impl->open_files) impl->files.push_back(file.path());
         if (!adapter.empty()) {
-            impl->adapter = std::make_unique<Adapter>(adapter, impl->tensors, shown(path));
+            impl->adapter = std::make_unique<Adapter>(adapter, impl->tensors, shown(path), vocabulary);
             impl->notes.push_back(adapter_note(*impl->adapter));
+            impl->tensors = impl->adapter->tensors();
+            for (const std::string& key : vocabulary.tie_keys)
+                if (impl->adapter->unties()) impl->config[nlohmann::json::json_pointer(key)] = false;
+            if (const auto rows = impl->adapter->vocabulary())
+                impl->config[nlohmann::json::json_pointer(vocabulary.size_key)] = *rows;
         } else if (!weights_path.filename().native().starts_with("adapter_model") &&
                    ::lstat((impl->folder / adapter_config_name).c_str(), &status) == 0) {
             impl->notes.push_back(adapter_text(impl->folder) +

@@ -80,6 +80,15 @@ struct TensorInfo {
     std::optional<Checksum> checksum;
 };
 
+/// What of a file has a row for each entry of the vocabulary; a family says so (core/model/open_checkpoint.h).
+struct VocabularyTensors {
+    std::string table, head;  ///< names; empty: none
+    bool tied = false;        ///< the file has no head: it is the table
+    // JSON pointers into config.json.
+    std::string size_key;
+    std::vector<std::string> tie_keys;
+};
+
 /// The type that tensors get in memory.
 enum class LoadAs { stored, float32, bfloat16, float64, float16 };
 
@@ -92,9 +101,11 @@ public:
     /// named like a trainer's state. The files stay open, so a checkpoint that is replaced on disk is still read whole.
     static std::shared_ptr<const Checkpoint> open(const std::filesystem::path& path);
     /// The same with a LoRA adapter of PEFT's (adapter.h) merged into it: load() gives the merged weights, everything
-    /// else is the base's. An empty `adapter`: none.
+    /// else is the base's. An empty `adapter`: none. The adapter may untie and resize `vocabulary`: tensors() and
+    /// config() then are the merged model's.
     static std::shared_ptr<const Checkpoint> open(const std::filesystem::path& path,
-                                                  const std::filesystem::path& adapter);
+                                                  const std::filesystem::path& adapter,
+                                                  const VocabularyTensors& vocabulary = {});
     ~Checkpoint();
 
     const std::filesystem::path& path() const;

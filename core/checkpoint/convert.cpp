@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/base/free_memory.h"
 #include "core/base/os_error.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/convert.h"
@@ -105,6 +106,18 @@ std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as,
     return tensors;
 }
 
+/// Tensors that an adapter changes are made whole, one at a time: the base's, the update, and what is written.
+void expect_memory_to_merge(const Checkpoint& source, LoadAs as) {
+    if (source.adapter() == nullptr) return;
+    const TensorInfo* largest = nullptr;
+    for (const auto& [name, info] : source.tensors())
+        if (source.adapter()->changes(name) && (!largest || info.elements > largest->elements)) largest = &info;
+    if (!largest) return;
+    const double exact = largest->type == DataType::f64 ? 8 : 4, written = bits(loaded_type(largest->type, as)) / 8.0;
+    expect_memory("the merged tensor " + escaped(largest->name),
+                  static_cast<double>(largest->elements) * (2 * exact + written), {}, "");
+}
+
 }  // namespace
 
 void convert(const Checkpoint& source, const std::filesystem::path& destination, LoadAs as, Progress& progress,
@@ -134,6 +147,7 @@ void convert(const Checkpoint& source, const std::filesystem::path& destination,
         if (source.adapter() != nullptr) request.input_folders.push_back(source.adapter()->path());
         for (const std::filesystem::path& file : source.files()) request.input_folders.push_back(file.parent_path());
         request.shard_bytes = shard_bytes;
+        expect_memory_to_merge(source, as);
         save_checkpoint(request, progress, cancellation);
     } catch (...) {
         throw current_error(shown(destination));

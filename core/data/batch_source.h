@@ -22,11 +22,13 @@ struct DataBatch {
     std::int64_t length = 0;            ///< L
     std::vector<std::int64_t> ids;      ///< [B, L] what the model reads
     std::vector<std::int64_t> lengths;  ///< [B] or empty: all L; what lies behind is padding
+    std::vector<std::int64_t> types{};  ///< [B, L] token types, or empty: all 0
     /// [B, L] what it should say behind each token, or of it (encoders); [B, Lt] with a target text, behind each of
     /// its tokens; [B] the class of each text. no_target: does not count.
     std::vector<std::int64_t> targets;
     std::vector<float> values;  ///< [B] in place of classes: the number that is to be said of each text
     std::int64_t counted = 0;   ///< targets, or values, that count
+    std::int64_t cut = 0;       ///< items (core/data/item_source.h) of which something was cut
 
     /// For an encoder-decoder: the decoder's input, the start token first.
     std::int64_t target_length = 0;            ///< Lt

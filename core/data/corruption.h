@@ -28,6 +28,7 @@ struct SpoiltSequence {
     std::vector<std::uint8_t> bits;     ///< [L, T]
     std::vector<std::int64_t> points;   ///< [L]
     std::vector<std::int64_t> targets;  ///< [L] set by the corruption; no_target: does not count
+    std::vector<std::int64_t> types{};  ///< [L] token types, or empty: all 0
 };
 
 /// Numbers are drawn in this order. masked: for each ordinary position u < mask; if so v: below 0.8 <mask>, below 0.9 a

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/data/permutation.h"
+#include "core/data/truncation.h"
 
 namespace headscope::data {
 namespace {
@@ -16,28 +17,20 @@ std::int64_t count_of(const std::vector<std::int64_t>& values) {
     return static_cast<std::int64_t>(values.size());
 }
 
-/// Tokens of the texts of a pair where `room` are left for both.
-std::pair<std::int64_t, std::int64_t> cut_pair(std::int64_t first, std::int64_t second, std::int64_t room) {
-    const std::int64_t half = room / 2;
-    if (first + second <= room) return {first, second};
-    if (second <= half) return {room - second, second};
-    if (first <= half) return {first, room - first};
-    return {half, half};
-}
-
 bool translates(const ItemForm& form) {
     return form.objective.kind == "translation";
 }
 
 }  // namespace
 
-ItemRows stored_items(std::shared_ptr<const TokenFile> file, Split split, std::uint64_t seed, std::int64_t tokens) {
+ItemRows stored_items(std::shared_ptr<const TokenFile> file, Split split, std::uint64_t seed, std::int64_t tokens,
+                      bool keep_end) {
     const TokenRange items = file->items(split);
     if (items.size() == 0) {
         throw Error(ErrorCode::usage, split == Split::validation ? "data.validation" : "data.text",
                     "expected at least one item", "found none");
     }
-    return {items.size(), [file = std::move(file), items, seed, tokens](std::int64_t index) {
+    return {items.size(), [file = std::move(file), items, seed, tokens, keep_end](std::int64_t index) {
                 const std::int64_t count = items.size();
                 const std::int64_t document =
                     2 * (items.begin +
@@ -47,7 +40,7 @@ ItemRows stored_items(std::shared_ptr<const TokenFile> file, Split split, std::u
                     const TokenRange range = file->document(at);
                     const std::int64_t size = std::min(range.size(), tokens * file->info().numbers_per_token);
                     to.resize(static_cast<std::size_t>(size));
-                    file->copy(range.begin, size, to.data());
+                    file->copy(keep_end ? range.begin + range.size() - size : range.begin, size, to.data());
                 };
                 read(document, item.text);
                 read(document + 1, item.other);
@@ -83,10 +76,8 @@ void check(const ItemForm& form) {
         need_token(form.special.first, "a token that begins what is said: <s>, [CLS] or <pad>");
         need_token(form.special.last, "a token that ends a text: </s> or [SEP]");
     }
-    const Frame& frame = form.frame;
-    const std::int64_t around = std::max(
-        count_of(frame.before) + count_of(frame.after),
-        translates(form) ? 1 : count_of(frame.pair_before) + count_of(frame.between) + count_of(frame.pair_after) + 1);
+    const std::int64_t around =
+        std::max(form.frame.inserted(false), translates(form) ? 1 : form.frame.inserted(true) + 1);
     if (form.length > around) return;
     throw Error(ErrorCode::usage, "data.sequence_length",
                 "expected a number above " + std::to_string(around) + ", the tokens around texts",
@@ -96,31 +87,33 @@ void check(const ItemForm& form) {
 ItemSource::ItemSource(ItemRows rows, ItemForm form)
     : BatchSource(form.length, form.code.ids()), rows_(std::move(rows)), form_(std::move(form)) {}
 
-SpoiltSequence ItemSource::framed(const TokenItem& item) const {
-    const Frame& frame = form_.frame;
+SpoiltSequence ItemSource::framed(const TokenItem& item, bool& cut) const {
     const bool pair = item.has_other && !translates(form_);
-    const std::vector<std::int64_t>& before = pair ? frame.pair_before : frame.before;
-    const std::vector<std::int64_t>& middle = pair ? frame.between : frame.after;
-    std::int64_t room = form_.length - count_of(before) - count_of(middle);
-    if (pair) room -= count_of(frame.pair_after);
-    const std::int64_t width = form_.code.width();
-    const auto [first, second] = cut_pair(count_of(item.text) / width, pair ? count_of(item.other) / width : 0, room);
+    const std::int64_t width = form_.code.width(), room = form_.length - form_.frame.inserted(pair);
+    const std::int64_t all[] = {count_of(item.text) / width, pair ? count_of(item.other) / width : 0};
+    const auto [first, second] = longest_first(all[0], all[1], room);
+    const std::int64_t kept[] = {first, second};
+    cut = kept[0] < all[0] || kept[1] < all[1];
     SpoiltSequence out;
-    const auto special = [&](const std::vector<std::int64_t>& ids) {
-        for (const std::int64_t id : ids) form_.code.append_special(id, out);
-    };
-    const auto text = [&](const std::vector<std::int64_t>& numbers, std::int64_t tokens) {
-        form_.code.unpack(std::span(numbers).first(static_cast<std::size_t>(tokens * width)), out);
-    };
-    special(before);
-    text(item.text, first);
-    special(middle);
-    if (pair) {
-        text(item.other, second);
-        special(frame.pair_after);
+    for (const tokenizer::FramePart& part : pair ? form_.frame.two : form_.frame.one) {
+        const std::size_t before = out.ids.size();
+        if (part.token) {
+            form_.code.append_special(*part.token, out);
+        } else {
+            const std::int64_t skipped = form_.keep_end ? all[part.text] - kept[part.text] : 0;
+            form_.code.unpack(std::span(part.text == 0 ? item.text : item.other)
+                                  .subspan(static_cast<std::size_t>(skipped * width),
+                                           static_cast<std::size_t>(kept[part.text] * width)),
+                              out);
+        }
+        out.types.insert(out.types.end(), out.ids.size() - before, part.type);
     }
     // A model reads at least one token.
-    if (out.ids.empty()) special({std::max<std::int64_t>(form_.special.padding, 0)});
+    if (out.ids.empty()) {
+        form_.code.append_special(std::max<std::int64_t>(form_.special.padding, 0), out);
+        out.types.push_back(0);
+    }
+    if (std::all_of(out.types.begin(), out.types.end(), [](std::int64_t type) { return type == 0; })) out.types.clear();
     return out;
 }
 
@@ -136,8 +129,9 @@ void ItemSource::add_targets(const std::vector<TokenItem>& items, DataBatch& bat
         const auto row = static_cast<std::ptrdiff_t>(i) * batch.target_length;
         const std::int64_t tokens = batch.target_lengths[i] - 1;
         batch.target_ids[static_cast<std::size_t>(row)] = form_.special.first;
-        std::copy_n(items[i].other.begin(), tokens, batch.target_ids.begin() + row + 1);
-        std::copy_n(items[i].other.begin(), tokens, batch.targets.begin() + row);
+        const auto begin = form_.keep_end ? items[i].other.end() - tokens : items[i].other.begin();
+        std::copy_n(begin, tokens, batch.target_ids.begin() + row + 1);
+        std::copy_n(begin, tokens, batch.targets.begin() + row);
         batch.targets[static_cast<std::size_t>(row + tokens)] = form_.special.last;
         batch.counted += tokens + 1;
     }
@@ -147,11 +141,16 @@ DataBatch ItemSource::read(std::int64_t first, std::int64_t count) const {
     check_range(first, count);
     std::vector<TokenItem> items;
     std::vector<SpoiltSequence> sequences;
+    std::int64_t cut = 0;
     for (std::int64_t i = 0; i < count; ++i) {
-        items.push_back(rows_.read(first + i));
-        sequences.push_back(framed(items.back()));
+        const TokenItem& item = items.emplace_back(rows_.read(first + i));
+        bool shorter = false;
+        sequences.push_back(framed(item, shorter));
+        shorter = shorter || (translates(form_) && count_of(item.other) > form_.length - 1);
+        cut += shorter ? 1 : 0;
     }
     DataBatch batch = form_.code.batch(sequences, form_.special.padding);
+    batch.cut = cut;
     if (translates(form_)) {
         add_targets(items, batch);
         return batch;

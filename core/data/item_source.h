@@ -26,8 +26,10 @@ struct ItemRows {
     std::function<TokenItem(std::int64_t index)> read;
 };
 
-/// The items of one part of a token file, in another order each epoch; of each text at most the first `tokens` tokens.
-ItemRows stored_items(std::shared_ptr<const TokenFile> file, Split split, std::uint64_t seed, std::int64_t tokens);
+/// The items of one part of a token file, in another order each epoch; of each text at most `tokens` tokens, the first
+/// ones or, with `keep_end`, the last.
+ItemRows stored_items(std::shared_ptr<const TokenFile> file, Split split, std::uint64_t seed, std::int64_t tokens,
+                      bool keep_end);
 /// Items that are made as they are read.
 ItemRows made_items(std::function<TextItem(std::int64_t index)> make, TokenCode code);
 
@@ -37,7 +39,8 @@ struct ItemForm {
     TokenCode code;
     SpecialIds special;  ///< translation: `first` starts what the decoder reads
     Frame frame;
-    std::int64_t length;  ///< N
+    std::int64_t length;    ///< N
+    bool keep_end = false;  ///< of a text that is cut (keeps_the_end())
 };
 
 /// Error usage for a tokenizer without what the objective needs, and for an N without room for a token.
@@ -45,8 +48,8 @@ void check(const ItemForm& form);
 
 /// translation: the source with what its tokenizer puts around texts, at most N tokens; the decoder reads `first` and
 /// the target, and is to say the target and </s>, at most N. classify: the text, or pair, with what the tokenizer puts
-/// around it; of a pair that is too long the longer text is cut first, both to half the room where both are longer.
-/// Batches are as long as their longest sequence.
+/// around it and, of a pair, its token types; a pair that is too long is cut by longest_first().
+/// Batches are as long as their longest sequence, and count the items of which something was cut.
 class ItemSource final : public BatchSource {
 public:
     ItemSource(ItemRows rows, ItemForm form);
@@ -54,7 +57,7 @@ public:
     DataBatch read(std::int64_t first, std::int64_t count) const override;
 
 private:
-    SpoiltSequence framed(const TokenItem& item) const;
+    SpoiltSequence framed(const TokenItem& item, bool& cut) const;
     void add_targets(const std::vector<TokenItem>& items, DataBatch& batch) const;
 
     ItemRows rows_;

@@ -11,6 +11,7 @@
 #include "core/base/sha256.h"
 #include "core/base/text.h"
 #include "core/data/item_reader.h"
+#include "core/data/truncation.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 
 namespace headscope::data {
@@ -28,9 +29,7 @@ SpecialIds special_of(const DataSettings& settings, const ChosenTokenizer& chose
 Frame frame_for(const DataSettings& settings, const ChosenTokenizer& chosen, const SpecialIds& special) {
     Frame frame;
     if (reads_items(settings.objective)) frame = frame_of(*chosen.tokenizer);
-    // So that no source is empty.
-    if (settings.objective.kind == "translation" && frame.before.empty() && frame.after.empty())
-        frame.after = {special.last};
+    if (settings.objective.kind == "translation") end_sources(frame, special.last);
     return frame;
 }
 
@@ -53,6 +52,7 @@ ObjectiveReader::ObjectiveReader(const DataSettings& settings, const ChosenToken
     : form_{
           settings.objective, TokenCode(chosen.tokenizer), special_of(settings, chosen), {}, settings.sequence_length} {
     form_.frame = frame_for(settings, chosen, form_.special);
+    form_.keep_end = keeps_the_end(chosen.files);
     reads_items(settings.objective) ? check(form_) : check_encoder(form_);
 }
 
@@ -61,7 +61,11 @@ std::string ObjectiveReader::key() const {
     nlohmann::json key = {{"objective", objective.kind}, {"length", form_.length}};
     if (objective.kind == "masked") key["mask"] = objective.mask;
     if (objective.kind == "shuffle_random") key["shares"] = {objective.shuffle, objective.random};
-    if (objective.kind == "classify") key["classes"] = objective.classes;
+    if (objective.kind == "classify") {
+        key["classes"] = objective.classes;
+        if (form_.frame.has_types()) key["types"] = true;
+    }
+    if (reads_items(objective) && form_.keep_end) key["keep_end"] = true;
     return key.dump();
 }
 

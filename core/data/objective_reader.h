@@ -20,6 +20,8 @@ public:
 
     const SpecialIds& special() const noexcept { return form_.special; }
     const TokenCode& code() const noexcept { return form_.code; }
+    bool has_types() const { return form_.frame.has_types(); }  ///< of pairs
+    bool keeps_end() const noexcept { return form_.keep_end; }  ///< of items that are cut
     /// Tokens of text in a sequence of encoders.
     std::int64_t row_tokens() const noexcept { return form_.length - 2; }
     /// The id that ends a target; -1: none.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/data/special_tokens.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <initializer_list>
@@ -10,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/tokenizer/hashed/settings.h"
-#include "core/tokenizer/tokenizer.h"
 
 namespace headscope::data {
 namespace {
@@ -36,18 +36,13 @@ std::vector<std::int64_t> added_special_ids(const tokenizer::Tokenizer& tokenize
     return ids;
 }
 
-/// Sorts inserted tokens by what they stand beside.
-class FrameSink final : public tokenizer::TokenSink {
-public:
-    void add(const tokenizer::FoundToken& token) override {
-        if (token.region != 0)
-            region = token.region;
-        else
-            parts.at(region).push_back(token.id);
+bool repeats_a_text(const std::vector<tokenizer::FramePart>& parts) {
+    for (const int text : {0, 1}) {
+        const auto is_it = [text](const tokenizer::FramePart& part) { return !part.token && part.text == text; };
+        if (std::count_if(parts.begin(), parts.end(), is_it) > 1) return true;
     }
-    std::array<std::vector<std::int64_t>, 3> parts;  ///< before the first text, behind it, behind the second
-    std::size_t region = 0;
-};
+    return false;
+}
 
 }  // namespace
 
@@ -66,12 +61,28 @@ SpecialIds special_ids(const tokenizer::Tokenizer& tokenizer, const std::vector<
     return out;
 }
 
+std::int64_t Frame::inserted(bool pair) const {
+    const auto& parts = pair ? two : one;
+    return std::count_if(parts.begin(), parts.end(), [](const auto& part) { return part.token.has_value(); });
+}
+
+bool Frame::has_types() const {
+    return std::any_of(two.begin(), two.end(), [](const auto& part) { return part.type != 0; });
+}
+
 Frame frame_of(const tokenizer::Tokenizer& tokenizer) {
-    constexpr auto text = "a";
-    FrameSink one, two;
-    tokenizer.encode_into(one, text);
-    tokenizer.encode_pair_into(two, text, text);
-    return {one.parts[0], one.parts[1], two.parts[0], two.parts[1], two.parts[2]};
+    Frame frame{tokenizer.frame(false), tokenizer.frame(true)};
+    if (repeats_a_text(frame.one) || repeats_a_text(frame.two))
+        throw Error(ErrorCode::usage, "data.tokenizer", "expected a tokenizer that reads each text once",
+                    "found one whose post_processor repeats a text");
+    return frame;
+}
+
+void end_sources(Frame& frame, std::int64_t end) {
+    if (frame.inserted(false) > 0) return;
+    tokenizer::FramePart part;
+    part.token = static_cast<std::int32_t>(end);
+    frame.one.push_back(part);
 }
 
 ChosenTokenizer with_special_tokens(const ChosenTokenizer& made, const std::string& where) {

@@ -10,6 +10,7 @@
 
 #include "core/data/corruption.h"
 #include "core/data/tokenizer_choice.h"
+#include "core/tokenizer/tokenizer.h"
 
 namespace headscope::data {
 
@@ -18,13 +19,19 @@ namespace headscope::data {
 /// <pad>; [MASK], <mask>); others: its unk token and all that tokenizer.json calls special.
 SpecialIds special_ids(const tokenizer::Tokenizer& tokenizer, const std::vector<TokenizerFile>& files);
 
-/// Special tokens around texts.
+/// What `tokenizer` makes of one text and of two.
 struct Frame {
-    std::vector<std::int64_t> before, after;                     ///< of one text
-    std::vector<std::int64_t> pair_before, between, pair_after;  ///< of two
+    std::vector<tokenizer::FramePart> one, two;
+
+    /// Inserted tokens of one text, or of two.
+    std::int64_t inserted(bool pair) const;
+    /// Whether any token of a pair has another type than 0.
+    bool has_types() const;
 };
-/// Tokens that `tokenizer` puts around texts by itself.
+/// Error usage for one that has a text more than once, which leaves no way to cut it to a length.
 Frame frame_of(const tokenizer::Tokenizer& tokenizer);
+/// Puts `end` behind one text where nothing is inserted, so that no source is empty.
+void end_sources(Frame& frame, std::int64_t end);
 
 /// A tokenizer.json of ours with <s> <pad> </s> <unk> <mask> behind its other tokens, which puts <s> and </s> around
 /// texts (<s> A </s></s> B </s>), and the tokenizer_config.json that names them. One of whole words reads others as

@@ -107,6 +107,7 @@ public:
         vocabulary_ = chosen.tokenizer->vocabulary_size();
         tokenizer_ = std::move(chosen.tokenizer);
         tokenizer_files_ = std::move(chosen.files);
+        if (settings.objective.kind == "classify") state_token_types(tokenizer_files_, objective_->has_types());
         separator_ = objective_ ? objective_->separator() : chosen.separator;
         if (objective_) special_ = objective_->special();
         std::string content = "text\n" + info.tokens_sha256 + "\n" + info.tokenizer_sha256 + "\n" +
@@ -130,7 +131,7 @@ public:
         if (held_out && (items_ ? file_->items(split).size() : summary_.validation_tokens) == 0) return nullptr;
         if (held_out) seed = 0;
         if (!objective_) return std::make_unique<WindowSource>(file_, split, length_, seed);
-        if (items_) return objective_->source(stored_items(file_, split, seed, length_));
+        if (items_) return objective_->source(stored_items(file_, split, seed, length_, objective_->keeps_end()));
         return objective_->source(window_rows(file_, split, objective_->row_tokens(), seed), seed);
     }
 

@@ -97,11 +97,14 @@ DataBatch TokenCode::batch(const std::vector<SpoiltSequence>& sequences, std::in
         to.insert(to.end(), size - values.size(), filling);
     };
     out.bits_per_token = bits_;
+    const bool typed =
+        std::any_of(sequences.begin(), sequences.end(), [](const SpoiltSequence& one) { return !one.types.empty(); });
     for (const SpoiltSequence& one : sequences) {
         out.lengths.push_back(static_cast<std::int64_t>(one.ids.size()));
         extend(out.ids, one.ids, width, std::max<std::int64_t>(padding, 0));
         extend(out.bits, one.bits, width * bits, std::uint8_t{0});
         if (points_) extend(out.points, one.points, width, std::int64_t{0});
+        if (typed) extend(out.types, one.types, width, std::int64_t{0});
         if (one.targets.size() == one.ids.size()) extend(out.targets, one.targets, width, no_target);
     }
     out.counted = std::count_if(out.targets.begin(), out.targets.end(), [](auto t) { return t != no_target; });

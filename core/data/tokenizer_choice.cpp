@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/data/tokenizer_choice.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "core/base/os_error.h"
 #include "core/base/sha256.h"
 #include "core/data/text_data.h"
+#include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/training/bpe_trainer.h"
 
@@ -86,6 +88,21 @@ std::optional<std::int64_t> named_token(const tokenizer::Tokenizer& tokenizer, c
     return std::nullopt;
 }
 
+void state_token_types(std::vector<TokenizerFile>& files, bool types) {
+    auto file = std::find_if(files.begin(), files.end(), [](const auto& one) { return one.name == settings_file; });
+    nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+    if (file != files.end()) settings = nlohmann::ordered_json::parse(file->content, nullptr, false);
+    if (!settings.is_object() || settings.contains("model_input_names")) return;
+    const nlohmann::json plain = settings, model = nlohmann::json::object();
+    if (settings.contains("tokenizer_class") &&
+        tokenizer::gives_token_types(JsonView(plain, settings_file), JsonView(model, "config.json")) == types)
+        return;
+    settings["model_input_names"] = types ? nlohmann::ordered_json{"input_ids", "token_type_ids", "attention_mask"}
+                                          : nlohmann::ordered_json{"input_ids", "attention_mask"};
+    if (file == files.end()) file = files.insert(file, {settings_file, ""});
+    file->content = settings.dump(1) + "\n";
+}
+
 std::optional<std::int64_t> trained_size(const std::string& setting) {
     constexpr std::string_view prefix = "train:";
     if (!setting.starts_with(prefix)) return std::nullopt;
@@ -120,7 +137,9 @@ ChosenTokenizer tokenizer_from(const std::string& json, const std::string& where
 
 ChosenTokenizer tokenizer_from(const std::string& json, const std::string& config, const std::string& where) {
     ChosenTokenizer chosen;
-    chosen.tokenizer = tokenizer::Tokenizer::from_json(json, where);
+    const nlohmann::json settings = parse_json(config, where), model = nlohmann::json::object();
+    const bool types = tokenizer::gives_token_types(JsonView(settings, settings_file), JsonView(model, "config.json"));
+    chosen.tokenizer = tokenizer::Tokenizer::from_json(json, where, types);
     chosen.files = {{"tokenizer.json", json}, {settings_file, config}};
     chosen.sha256 = hash_of(chosen.files);
     chosen.separator = find_separator(chosen, "");

@@ -40,6 +40,9 @@ std::optional<std::int64_t> named_token(const tokenizer::Tokenizer& tokenizer, c
 std::optional<std::int64_t> special_id(const tokenizer::Tokenizer& tokenizer, const std::vector<TokenizerFile>& files,
                                        std::initializer_list<const char*> keys,
                                        std::initializer_list<const char*> usual);
+/// Writes model_input_names into tokenizer_config.json among `files` where that leaves it to a model's config.json
+/// whether there are token types: a model that is trained with them may have another one.
+void state_token_types(std::vector<TokenizerFile>& files, bool types);
 /// From tokenizer.json's text, as made by train_tokenizer.
 ChosenTokenizer tokenizer_from(const std::string& json, const std::string& where);
 /// The same with a tokenizer_config.json of its own.

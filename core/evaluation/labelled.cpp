@@ -12,10 +12,12 @@
 #include "core/base/error.h"
 #include "core/data/item_source.h"
 #include "core/data/objective_reader.h"
+#include "core/data/truncation.h"
 #include "core/evaluation/metrics/bleu.h"
 #include "core/evaluation/metrics/classification.h"
 #include "core/evaluation/said_answers.h"
 #include "core/evaluation/sources.h"
+#include "core/model/heads/text_rows.h"
 #include "core/model/objectives/objective.h"
 #include "core/training/trainer/learner.h"
 
@@ -74,10 +76,10 @@ model::ForwardOptions forward_options(const ScoreOptions& options) {
     return forward;
 }
 
-/// Rows of the head for the first token of each text, [B, classes] float32.
+/// [B, classes] float32.
 at::Tensor class_logits(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options) {
-    const at::Tensor hidden = model.forward(training::batch_of(batch), forward_options(options));
-    return model.logits(hidden.select(1, 0).contiguous()).contiguous();
+    const model::Batch read = training::batch_of(batch, model.config());
+    return model::text_logits(model, model.forward(read, forward_options(options)), read);
 }
 
 void check_number(double value, const std::string& what) {
@@ -182,8 +184,11 @@ std::vector<NamedValue> classify(model::Model& model, const LabelledWork& work, 
     std::vector<std::int64_t> said, truth;
     std::vector<double> numbers, wanted, losses, hits;
     const std::int64_t all = std::ssize(items.items);
+    std::int64_t cut = 0;
     each_batch(all, batch_size(options, length), options, progress, [&](std::int64_t first, std::int64_t count) {
-        const at::Tensor logits = class_logits(model, source->read(first, count), options);
+        const data::DataBatch batch = source->read(first, count);
+        cut += batch.cut;
+        const at::Tensor logits = class_logits(model, batch, options);
         const at::Tensor logs = classes == 1 ? logits.to(at::kDouble) : at::log_softmax(logits, 1, at::kDouble);
         const double* row = logs.const_data_ptr<double>();
         for (std::int64_t i = first; i < first + count; ++i, row += classes) {
@@ -205,11 +210,11 @@ std::vector<NamedValue> classify(model::Model& model, const LabelledWork& work, 
     });
     const SaidScore loss = mean_score(losses);
     check_number(loss.mean, items.name);
-    const NamedValue mean_loss{"loss", loss.mean, loss.error, all};
-    if (classes == 1) return {{"spearman", spearman(numbers, wanted), kNone, all}, mean_loss};
-    return {{"accuracy", accuracy(said, truth), mean_score(hits).error, all},
-            {"f1", classes == 2 ? f1_of_class(said, truth, 1) : f1_macro(said, truth), kNone, all},
-            {"matthews", matthews(said, truth), kNone, all},
+    const NamedValue mean_loss{"loss", loss.mean, loss.error, all, cut};
+    if (classes == 1) return {{"spearman", spearman(numbers, wanted), kNone, all, cut}, mean_loss};
+    return {{"accuracy", accuracy(said, truth), mean_score(hits).error, all, cut},
+            {"f1", classes == 2 ? f1_of_class(said, truth, 1) : f1_macro(said, truth), kNone, all, cut},
+            {"matthews", matthews(said, truth), kNone, all, cut},
             mean_loss};
 }
 
@@ -218,10 +223,13 @@ std::vector<NamedValue> translate(model::Model& model, const LabelledWork& work,
                                   const Share& progress) {
     const tokenizer::Tokenizer& tokenizer = *work.tokenizer.tokenizer;
     const data::TokenCode code(work.tokenizer.tokenizer);
-    data::ItemForm form{settings_of("translation", length, 2).objective, code,
-                        data::special_ids(tokenizer, work.tokenizer.files), data::frame_of(tokenizer), length};
-    // As ObjectiveReader has it, so that no source is empty.
-    if (form.frame.before.empty() && form.frame.after.empty()) form.frame.after = {form.special.last};
+    data::ItemForm form{settings_of("translation", length, 2).objective,
+                        code,
+                        data::special_ids(tokenizer, work.tokenizer.files),
+                        data::frame_of(tokenizer),
+                        length,
+                        data::keeps_the_end(work.tokenizer.files)};
+    data::end_sources(form.frame, form.special.last);
     // What the model's files say of its decoder goes before what its tokenizer would.
     if (model.config().decoder_start >= 0) form.special.first = model.config().decoder_start;
     if (!work.beams.end_tokens.empty()) form.special.last = work.beams.end_tokens.front();
@@ -246,8 +254,10 @@ std::vector<NamedValue> translate(model::Model& model, const LabelledWork& work,
     TokenScores scores;
     BleuCounts bleu;
     const std::int64_t all = std::ssize(items.items);
+    std::int64_t cut = 0;
     each_batch(all, batch_size(options, length), options, progress, [&](std::int64_t first, std::int64_t count) {
         const data::DataBatch batch = source.read(first, count);
+        cut += batch.cut;
         for (const SequenceScore& one : score_labels(model, batch, options)) scores.add(one);
         for (std::int64_t i = 0; i < count; ++i) {
             const auto row = static_cast<std::size_t>(i);
@@ -258,13 +268,14 @@ std::vector<NamedValue> translate(model::Model& model, const LabelledWork& work,
                                                                 static_cast<std::size_t>(tokens)),
                                    beams);
             const std::vector<std::int32_t> ids(said.tokens.begin(), said.tokens.end());
-            const std::string text = tokenizer.of_target().decode(ids, true);
+            const std::string text = tokenizer.of_target().answer(ids);
             bleu.add(text, text_of(first + i).other);
             hand_out_said(items, first + i, length, text_of(first + i).text, text, text_of(first + i).other, answer);
         }
     });
     check_number(scores.loss(), items.name);
-    return {{"bleu", bleu.score(), kNone, all}, {"loss", scores.loss(), scores.loss_error(), scores.targets()}};
+    return {{"bleu", bleu.score(), kNone, all, cut},
+            {"loss", scores.loss(), scores.loss_error(), scores.targets(), cut}};
 }
 
 }  // namespace headscope::evaluation

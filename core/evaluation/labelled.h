@@ -61,6 +61,7 @@ struct NamedValue {
     std::string metric;
     double value = 0, error = 0;  ///< NaN: not known
     std::int64_t count = 0;
+    std::int64_t cut = 0;  ///< items that lost tokens to the length
 };
 
 /// accuracy, f1 (of class 1 where there are two, else the mean over classes), matthews, loss; of a head of one class

@@ -46,8 +46,9 @@ data::RulerMaker ruler_maker(const SaidAnswers& said, const data::RulerTask& tas
             [&said](const std::string& prompt) { return std::ssize(prompt_ids(said, prompt)); }};
 }
 
-std::string said_answer(model::Model& model, const SaidAnswers& said, const std::string& prompt, std::int64_t tokens,
-                        std::int64_t most, const ScoreOptions& options, const std::vector<std::string>& stops) {
+SaidAnswer said_answer(model::Model& model, const SaidAnswers& said, const std::string& prompt, std::int64_t tokens,
+                       std::int64_t most, const ScoreOptions& options, const std::vector<std::string>& stops) {
+    SaidAnswer answer;
     std::vector<std::int64_t> ids = prompt_ids(said, prompt);
     const bool encoder = model.config().encoder != nullptr;
     if (most > 0) {
@@ -57,7 +58,8 @@ std::string said_answer(model::Model& model, const SaidAnswers& said, const std:
                         "expected a model that reads more than the " + std::to_string(tokens) + " tokens of an answer",
                         "found " + std::to_string(most));
         const std::int64_t over = std::ssize(ids) - room;
-        if (over > 0) ids.erase(ids.begin(), ids.begin() + over);
+        answer.cut = over > 0;
+        if (answer.cut) ids.erase(ids.begin(), ids.begin() + over);
     }
     const tokenizer::Tokenizer& spoken = said.tokenizer->of_target();
     std::vector<std::int32_t> said_ids;
@@ -71,14 +73,14 @@ std::string said_answer(model::Model& model, const SaidAnswers& said, const std:
     generate.enough = [&](std::int64_t id) {
         said_ids.push_back(static_cast<std::int32_t>(id));
         if (stops.empty()) return false;
-        const std::string text = spoken.decode(said_ids, true);
+        const std::string text = spoken.answer(said_ids);
         return std::any_of(stops.begin(), stops.end(),
                            [&](const std::string& stop) { return text.find(stop) != std::string::npos; });
     };
     model::generate(model, ids, generate);
-    std::string text = spoken.decode(said_ids, true);
-    for (const std::string& stop : stops) text.resize(std::min(text.size(), text.find(stop)));
-    return text;
+    answer.text = spoken.answer(said_ids);
+    for (const std::string& stop : stops) answer.text.resize(std::min(answer.text.size(), answer.text.find(stop)));
+    return answer;
 }
 
 SaidScore mean_score(const std::vector<double>& scores) {

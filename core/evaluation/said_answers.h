@@ -45,11 +45,16 @@ std::vector<std::int64_t> prompt_ids(const SaidAnswers& said, const std::string&
 data::RulerMaker ruler_maker(const SaidAnswers& said, const data::RulerTask& task, std::int64_t length,
                              std::uint64_t seed);
 
+struct SaidAnswer {
+    std::string text;
+    bool cut = false;  ///< the prompt lost tokens
+};
+
 /// The answer to one prompt, greedy, at most so many tokens; of a prompt too long for `most` tokens with its answer (0:
 /// no limit; of an encoder-decoder: the prompt alone) the end is read. `stops` cut the text, not its tokens: each in
 /// turn what those before it left.
-std::string said_answer(model::Model& model, const SaidAnswers& said, const std::string& prompt, std::int64_t tokens,
-                        std::int64_t most, const ScoreOptions& options, const std::vector<std::string>& stops = {});
+SaidAnswer said_answer(model::Model& model, const SaidAnswers& said, const std::string& prompt, std::int64_t tokens,
+                       std::int64_t most, const ScoreOptions& options, const std::vector<std::string>& stops = {});
 
 /// Mean of the items' scores and its standard error (NaN for one item).
 struct SaidScore {

@@ -65,7 +65,7 @@ void each_chunk(model::Model& model, const data::DataBatch& batch, const ScoreOp
     try {
         const c10::InferenceMode inference;
         if (batch.sequences == 0 || batch.length == 0) return;
-        model::Batch read = training::batch_of(batch);
+        model::Batch read = training::batch_of(batch, model.config());
         if (const auto& token = options.fixed_token; token && token->position < batch.length)
             read.ids.select(1, token->position).fill_(token->id.value());
         model::ForwardOptions forward;

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/cost/latency.h"
 #include "core/data/random.h"
+#include "core/model/heads/text_rows.h"
 #include "core/training/trainer/learner.h"
 
 namespace headscope::evaluation {
@@ -96,8 +97,11 @@ void pass(model::Model& model, const model::Batch& batch, const model::ForwardOp
     const c10::InferenceMode inference;
     const at::Tensor hidden = model.forward(batch, forward);
     if (!model.has_head() && !model.has_classes()) return;
-    const bool texts = model.config().head == HeadKind::sequence_classes;
-    const at::Tensor rows = texts ? hidden.select(1, 0).contiguous() : hidden.flatten(0, 1);
+    if (model.config().head == HeadKind::sequence_classes) {
+        model::text_logits(model, hidden, batch);
+        return;
+    }
+    const at::Tensor rows = hidden.flatten(0, 1);
     for (std::int64_t first = 0; first < rows.size(0); first += model.logit_rows())
         model.logits(rows.narrow(0, first, std::min(model.logit_rows(), rows.size(0) - first)));
 }
@@ -107,7 +111,7 @@ void pass(model::Model& model, const model::Batch& batch, const model::ForwardOp
 std::vector<SpeedValue> measure_speed(model::Model& model, const SpeedOptions& options, std::int64_t length,
                                       const ScoreOptions& score) {
     const data::DataBatch batch = random_batch(model.config(), options, length);
-    const model::Batch read = training::batch_of(batch);
+    const model::Batch read = training::batch_of(batch, model.config());
     model::ForwardOptions forward;
     forward.skip_layers = score.skip_layers;
     forward.beyond_positions = score.beyond_positions;

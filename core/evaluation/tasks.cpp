@@ -15,6 +15,7 @@
 #include "core/evaluation/harness/harness_tasks.h"
 #include "core/evaluation/harness/python_text.h"
 #include "core/evaluation/position_score.h"
+#include "core/store/evaluation_texts.h"
 
 namespace headscope::evaluation {
 namespace {
@@ -144,6 +145,10 @@ public:
     Rows& of_text(const std::string& name, const std::string& sha256) {
         row_.text = name;
         row_.data_sha256 = sha256;
+        return *this;
+    }
+    Rows& of_cut(std::int64_t items) {
+        row_.cut = items;
         return *this;
     }
     void add(const std::string& metric, double value, double error = kNoTaskError) {
@@ -500,6 +505,7 @@ private:
             for (const NamedValue& one : values)
                 rows_of(all[i].name, length, one.count)
                     .of_text(all[i].text, all[i].sha256)
+                    .of_cut(one.cut)
                     .add(one.metric, one.value, one.error);
         }
     }
@@ -522,6 +528,7 @@ private:
         const std::int64_t count = maker ? request_.items : std::ssize(items);
         const std::int64_t most = most_read(request_, model_.config());
         std::vector<double> scores;
+        std::int64_t cut = 0;
         for (std::int64_t i = 0; i < count; ++i) {
             if (request_.score.cancellation) request_.score.cancellation->check();
             AskedItem item;
@@ -532,16 +539,18 @@ private:
             } else {
                 item = std::move(items[static_cast<std::size_t>(i)]);
             }
-            const std::string answer =
+            const SaidAnswer answer =
                 said_answer(model_, request_.said, item.prompt, task.answer_tokens, most, request_.score);
-            scores.push_back(data::ruler_score(printable(answer), item.outputs));
-            if (request_.on_answer) hand_out(task, length, i, std::move(item), answer, scores.back());
+            cut += answer.cut ? 1 : 0;
+            scores.push_back(data::ruler_score(printable(answer.text), item.outputs));
+            if (request_.on_answer) hand_out(task, length, i, std::move(item), answer.text, scores.back());
             tell(static_cast<double>(i + 1) / static_cast<double>(count));
         }
         const SaidScore score = mean_score(scores);
         const bool hidden = maker && task.essays && request_.said.essays;
         rows_of(task.name, length, score.items)
             .of_text(hidden ? store::short_word(request_.said.essays->name) : "", "")
+            .of_cut(cut)
             .add("score", score.mean, score.error);
     }
 
@@ -561,7 +570,7 @@ private:
     void add_retrieval() {
         struct Sum {
             double value = 0, square = 0;
-            std::int64_t tasks = 0, items = 0;
+            std::int64_t tasks = 0, items = 0, cut = 0;
         };
         std::map<std::int64_t, Sum> sums;
         for (const auto& row : rows_) {
@@ -571,13 +580,14 @@ private:
             sum.value += row.value;
             sum.square += row.error * row.error;
             sum.items += row.count;
+            sum.cut += row.cut;
             ++sum.tasks;
         }
         const std::int64_t all = std::ssize(ruler_tasks_of({kRetrieval}));
         for (const auto& [length, sum] : sums) {
             if (sum.tasks != all) continue;
             const auto n = static_cast<double>(all);
-            rows_of(kRetrieval, length, sum.items).add("score", sum.value / n, std::sqrt(sum.square) / n);
+            rows_of(kRetrieval, length, sum.items).of_cut(sum.cut).add("score", sum.value / n, std::sqrt(sum.square) / n);
         }
     }
 

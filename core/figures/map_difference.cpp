@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kMostLabels = 400;  ///< no page has room for more tokens along a side
 
 struct MapDifference {
-    std::string site;
+    std::string site, title;
     bool cross = false;
     std::int64_t layer = 0, head = 0, rows = 0, columns = 0;
     std::int64_t other_layer = 0, other_head = 0;
@@ -71,6 +71,7 @@ MapDifference read_difference(Files files, std::int64_t site, std::int64_t other
                   b = read_side(second, *minuend.head, options.values);
     MapDifference map;
     map.site = site_label(first.file, site);
+    map.title = site_title(first.file, site);
     map.cross = first.about().kind == "cross";
     map.layer = first.about().layer;
     map.head = *options.head;
@@ -230,7 +231,7 @@ FigureData map_difference(Files files, const FigureOptions& options) {
     bool pooled = false, whole = true;
     for (const auto& map : maps) {
         Panel panel;
-        if (maps.size() > 1) panel.title = map.site;
+        if (maps.size() > 1) panel.title = map.title;
         panel.x = axis(map.cross ? "key (source)" : "key", map.key_tokens, map.region.first_key, map.region.end_key,
                        map.columns);
         panel.y = axis(map.cross ? "query (target)" : "query", map.query_tokens, map.region.first_query,

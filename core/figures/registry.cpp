@@ -101,7 +101,7 @@ constexpr std::array kRecipes{
     Entry{"scaling", "a metric against the number of parameters, dots by size", "evaluations of several sizes", nullptr,
           scaling, kEvaluations},
     Entry{"retention",
-          "scores relative to --baseline's, against the parameters; a table with elasticity and compression",
+          "results relative to --baseline's, against the parameters; a table with elasticity and compression",
           "evaluations, and --baseline NAME", nullptr, retention, kEvaluations},
     Entry{"cost",
           "operations and bytes of mixers against length by the papers' formulas, with a table and measured values",

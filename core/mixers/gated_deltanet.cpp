@@ -38,7 +38,8 @@ GatedDeltaMixer::GatedDeltaMixer(const MixerType& type, const model::ModelConfig
       parts_(DeltaSizes(type, config), &type == &kGatedDeltaNet, config.mixer_options.get<bool>(type, "use_gate"),
              config.mixer_options.get<bool>(type, kNegativeEigenvalue.key),
              activation_ == "silu" ? DeltaActivation::all : DeltaActivation::value,
-             &type == &kGatedDeltaNet || config.mixer_options.get<bool>(type, "use_beta")) {}
+             &type == &kGatedDeltaNet || config.mixer_options.get<bool>(type, "use_beta"),
+             &type == &kGatedDeltaNet && config.sigmoid_gate) {}
 
 void GatedDeltaMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
     parts_.declare(plan, names);

@@ -26,7 +26,8 @@ DeltaActivation activation_of(const DeltaSizes& sizes) {
 LinearAttentionMixer::LinearAttentionMixer(const MixerType& type, const model::ModelConfig& config)
     : type_(&type),
       parts_(DeltaSizes(type, config), false, config.mixer_options.get<bool>(type, "use_gate"), false,
-             activation_of(DeltaSizes(type, config)), false) {
+             activation_of(DeltaSizes(type, config)), false),
+      feature_map_(config.feature_map) {
     if (&type == &kGla) {
         least_log_decay_ = config.mixer_options.get<double>(type, "clamp_min");
         return;
@@ -77,6 +78,10 @@ at::Tensor LinearAttentionMixer::log_decay(const at::Tensor& normed) const {
     return sizes.sharing == 1 ? decay : decay.repeat_interleave(sizes.sharing, 1);
 }
 
+at::Tensor LinearAttentionMixer::mapped(const at::Tensor& heads) const {
+    return feature_map_ ? model::activate(*feature_map_, heads.clone()) : heads;
+}
+
 at::Tensor LinearAttentionMixer::turned(const at::Tensor& heads, const StackContext& context) const {
     if (!rotary_) return heads;
     const auto table = rotary_->table(context.first_position, heads.size(2), heads.scalar_type());
@@ -91,8 +96,8 @@ at::Tensor LinearAttentionMixer::forward(const at::Tensor& normed, const StackCo
     context.announce("key", heads.key);
     context.announce("value", heads.value);
     Recurrence what;
-    what.query = turned(heads.query, context);
-    what.key = turned(heads.key, context);
+    what.query = turned(mapped(heads.query), context);
+    what.key = turned(mapped(heads.key), context);
     what.value = heads.value;
     what.log_decay = log_decay(normed);
     what.rule.scale = 1.0 / std::sqrt(static_cast<double>(parts_.sizes().key_size));

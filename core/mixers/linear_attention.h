@@ -27,6 +27,8 @@ public:
 
 private:
     at::Tensor log_decay(const at::Tensor& normed) const;
+    /// By ModelConfig::feature_map.
+    at::Tensor mapped(const at::Tensor& heads) const;
     /// Heads [B, H, L, dk] of this call's tokens.
     at::Tensor turned(const at::Tensor& heads, const StackContext& context) const;
 
@@ -34,6 +36,7 @@ private:
     DeltaParts parts_;
     model::Linear rank_, decay_;  ///< GLA's decay: from the input to a few numbers, to each number of the keys
     double least_log_decay_ = 0;  ///< 0: none
+    std::optional<model::Activation> feature_map_;
     std::optional<model::Rotary> rotary_;
     model::Norm norm_;  ///< of each head's output
 };

@@ -30,10 +30,10 @@ struct BeamOptions {
     bool plain_power = false;     ///< length^alpha in its place
     EarlyStopping early_stopping = EarlyStopping::never;
     std::int64_t tokens = 100;  ///< at most so many new ones
-    std::vector<std::int64_t> end_tokens;
-    GenerationSettings settings;  ///< of the checkpoint's files: what they do to log-probabilities applies
+    std::vector<std::int64_t> end_tokens{};
+    GenerationSettings settings{};  ///< of the checkpoint's files: what they do to log-probabilities applies
     bool beyond_positions = false;
-    std::set<int> skip_layers;  ///< whole blocks left out
+    std::set<int> skip_layers{};  ///< whole blocks left out
     const Cancellation* cancellation = nullptr;
 };
 

@@ -362,8 +362,8 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
     const Dimension hidden{config.hidden, plan.keys().hidden};
     const Dimension entries = config.has_classes() ? Dimension{config.classes, plan.keys().classes}
                                                    : Dimension{config.vocabulary, plan.keys().vocabulary};
-    const Dimension entry =
-        config.embedding_size > 0 ? Dimension{config.embedding_size, plan.keys().embedding} : hidden;
+    const bool small = config.embedding_size > 0 && !config.has_classes();
+    const Dimension entry = small ? Dimension{config.embedding_size, plan.keys().embedding} : hidden;
     std::vector<std::string> needed;
     const bool old =
         !plan.has(names.head + ".weight") && !names.old_head.empty() && plan.has(names.old_head + ".weight");
@@ -380,7 +380,8 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
     }
     there = std::all_of(needed.begin(), needed.end(), [&plan](const std::string& tensor) { return plan.has(tensor); });
     if (!there) {
-        plan.note("no head for the vocabulary in the file: no logits");
+        plan.note(config.has_classes() ? "no head for classes in the file: no logits"
+                                       : "no head for the vocabulary in the file: no logits");
         return;
     }
     activation = config.head_activation.value_or(config.activation);

@@ -154,6 +154,22 @@ void check_decoder_start(const std::string& where, const ModelConfig& config) {
                 "found " + std::to_string(config.decoder_start));
 }
 
+/// Files of a class with a head that no recipe reads have no head for the vocabulary either, tied or not.
+void leave_out_other_head(const ConfigReader& reader, Blueprint& made) {
+    if (made.config.head != HeadKind::vocabulary || made.config.family == kNativeFamily) return;
+    for (const std::string& name : reader.texts("architectures")) {
+        for (const std::string_view end : {"ForSequenceClassification", "ForTokenClassification",
+                                           "ForQuestionAnswering", "ForMultipleChoice", "ForNextSentencePrediction"}) {
+            if (!std::string_view(name).ends_with(end)) continue;
+            made.config.head = HeadKind::none;
+            made.config.tied_head = made.config.head_transform = made.config.head_bias = false;
+            made.names.head.clear();
+            made.notes.push_back("the head of " + escaped(name) + " is not read");
+            return;
+        }
+    }
+}
+
 /// `is_causal`, which transformers' masks obey for every decoder: embedding models are made of decoders so. A null is
 /// false there. Windows then reach both ways, and one key further.
 void read_is_causal(const ConfigReader& reader, const Family& family, ModelConfig& config) {
@@ -282,6 +298,7 @@ Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkp
     if (native) choose_native_layout(own.layout, !file, made.config);
     read_is_causal(reader, family, made.config);
     made.names = family.names(made.config);
+    leave_out_other_head(reader, made);
     if (made.config.encoder)
         refuse_unread(reader, family.encoder_names(*made.config.encoder).keys, *made.config.encoder);
     else

@@ -83,6 +83,18 @@ const char* name(HeadKind head) {
     return "";
 }
 
+const char* name(TextPooling pooling) {
+    switch (pooling) {
+        case TextPooling::first:
+            return "first";
+        case TextPooling::mean:
+            return "mean";
+        case TextPooling::logits:
+            return "logits";
+    }
+    return "";
+}
+
 nlohmann::json to_json(const RopeConfig& rope) {
     nlohmann::json json{{"type", rope.type},
                         {"theta", rope.theta},
@@ -134,6 +146,18 @@ nlohmann::json to_json(const StateSpaceConfig& choices) {
 }
 
 }  // namespace
+
+ModelConfig ModelConfig::of_layer(std::int64_t layer) const {
+    ModelConfig own = *this;
+    const auto found = layer_heads.find(layer);
+    if (found == layer_heads.end()) return own;
+    own.heads = found->second.heads;
+    own.key_value_heads = found->second.key_value_heads;
+    own.head_size = hidden / own.heads;
+    own.query_key_value_bias = found->second.biases;
+    own.rope.theta = found->second.theta;
+    return own;
+}
 
 std::string ModelConfig::to_json() const {
     nlohmann::json json{
@@ -230,6 +254,14 @@ std::string ModelConfig::to_json() const {
                                   {"input_bias", selective_scan.input_bias},
                                   {"taps_bias", selective_scan.taps_bias}};
     }
+    for (const auto& [layer, own] : layer_heads) {
+        json["layer_heads"][std::to_string(layer)] = {{"heads", own.heads},
+                                                      {"key_value_heads", own.key_value_heads},
+                                                      {"biases", own.biases},
+                                                      {"theta", own.theta}};
+    }
+    if (feature_map) json["feature_map"] = model::name(*feature_map);
+    if (sigmoid_gate) json["sigmoid_gate"] = true;
     if (side_by_side || has_mixer("mamba2")) json["state_space"] = model::to_json(state_space);
     if (gate_scale != 1) json["gate_scale"] = gate_scale;
     if (!feed_forward_layers.empty()) json["feed_forward_layers"] = feed_forward_layers;
@@ -251,6 +283,10 @@ std::string ModelConfig::to_json() const {
         json["interleaved_sinusoids"] = interleaved_sinusoids;
     }
     if (has_classes()) json["classes"] = classes;
+    if (head == HeadKind::sequence_classes) {
+        json["text_pooling"] = model::name(text_pooling);
+        if (!problem_type.empty()) json["problem_type"] = problem_type;
+    }
     if (!layout.empty()) json["layout"] = layout;
     if (positions == PositionKind::relative) {
         json["clamped_distance"] = clamped_distance;

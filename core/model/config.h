@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,8 +17,11 @@ namespace headscope::model {
 enum class NormKind { layer, rms };
 enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh, xielu };
 /// Output of a model's hidden states: rows of the vocabulary (next or masked tokens), classes of each token or of the
-/// text (by its first token), or nothing.
+/// text (TextPooling), or nothing.
 enum class HeadKind { vocabulary, token_classes, sequence_classes, none };
+/// What a head for classes of texts reads of a text: its first token's state, the mean of all, or all, whose logits are
+/// averaged (EuroBERT's "late").
+enum class TextPooling { first, mean, logits };
 enum class PositionKind { none, learned, sinusoidal, rotary, alibi, bucketed, relative };
 
 /// Norms of query and key before the scores: of each head for itself (Qwen3), perhaps with a gain of its own and no
@@ -103,6 +107,14 @@ struct AdaptiveConfig {
     }
 };
 
+/// A layer of softmax attention whose heads are not the model's (flash-linear-attention's `attn`).
+struct LayerHeads {
+    std::int64_t heads = 0, key_value_heads = 0;  ///< of size hidden / heads
+    bool biases = false;
+    double theta = 0;  ///< of rotary positions
+    bool operator==(const LayerHeads&) const = default;
+};
+
 /// In ModelConfig::mixers a layer that is its feed-forward alone, without a site (Nemotron-H).
 inline constexpr const char* kNoMixer = "none";
 
@@ -153,6 +165,10 @@ struct ModelConfig {
     bool feed_forward_bias = false;
     HeadKind head = HeadKind::vocabulary;
     std::int64_t classes = 0;     ///< of a head of classes
+    TextPooling text_pooling = TextPooling::first;
+    /// config.json's, of a head for texts: "regression", "single_label_classification", "multi_label_classification".
+    /// Empty: a number where there is one class, else one class of several.
+    std::string problem_type;
     bool head_bias = false;       ///< one number for each entry of the vocabulary, or class
     bool head_transform = false;  ///< dense, activation and norm before the vocabulary (BERT's)
     bool head_transform_norm = true;
@@ -232,10 +248,14 @@ struct ModelConfig {
     /// An expert's gate g and other half u, cut at this limit, make (u + 1) g sigmoid(slope g) (gpt-oss); 0: they make
     /// activation(g) u.
     double expert_limit = 0, expert_slope = 1;
-    double attention_scale = 0;           ///< 0: 1 / sqrt(head_size)
-    bool scale_by_inverse_layer = false;  ///< layer l (from 0) divides its scores by l + 1
-    std::vector<std::string> mixers;      ///< per layer; empty: "standard" everywhere
-    mixers::MixerOptions mixer_options;   ///< of those that have any
+    double attention_scale = 0;                      ///< 0: 1 / sqrt(head_size)
+    bool scale_by_inverse_layer = false;             ///< layer l (from 0) divides its scores by l + 1
+    std::vector<std::string> mixers;                 ///< per layer; empty: "standard" everywhere
+    mixers::MixerOptions mixer_options;              ///< of those that have any
+    std::map<std::int64_t, LayerHeads> layer_heads;  ///< by layer number
+    // Of recurrent mixers, as families alone have them:
+    std::optional<Activation> feature_map;  ///< of queries and keys, before they turn (RetNet, GLA)
+    bool sigmoid_gate = false;              ///< Gated DeltaNet: the output's gate is a sigmoid, not SiLU
     StateSpaceConfig state_space;
     double initializer_range = 0.02;  ///< deviation of fresh matrices, embeddings and guide noise
     double soft_cap = 0, final_soft_cap = 0;
@@ -263,6 +283,8 @@ struct ModelConfig {
     /// Entries of the vocabulary of what is read: an encoder-decoder's source.
     std::int64_t source_vocabulary() const { return encoder ? encoder->vocabulary : vocabulary; }
     bool has_classes() const { return head == HeadKind::token_classes || head == HeadKind::sequence_classes; }
+    /// Whether what reads the input has a table of token types; others are given none.
+    bool reads_types() const { return (encoder ? encoder->token_types : token_types) > 0; }
     /// Columns of the logits.
     std::int64_t head_columns() const { return has_classes() ? classes : vocabulary; }
     /// Layers of the whole model, as files and the command line number them: the encoder's come first.
@@ -275,6 +297,8 @@ struct ModelConfig {
         return feed_forward > 0 || has_experts(layer);
     }
     std::int64_t expert_size() const { return expert_feed_forward > 0 ? expert_feed_forward : feed_forward; }
+    /// The same with what layer_heads has of a layer in place of the model's.
+    ModelConfig of_layer(std::int64_t layer) const;
     std::string to_json() const;
 };
 

@@ -64,6 +64,8 @@ std::string unsaid(const ModelConfig& config) {
         {config.differential, "differences of softmax maps"},
         {config.recurrent_norm_epsilon > 0, "norms of another epsilon in layers with a state"},
         {config.state_space != StateSpaceConfig(), "Mamba2 of another form"},
+        {!config.layer_heads.empty(), "layers with other heads"},
+        {config.feature_map.has_value() || config.sigmoid_gate, "a feature map, or a gate that is a sigmoid"},
         {config.gate_scale != 1 || !config.feed_forward_layers.empty(), "a feed-forward of another form"},
         {std::any_of(config.mixers.begin(), config.mixers.end(),
                      [](const std::string& mixer) { return mixers::find_type(mixer) == nullptr; }),

@@ -11,9 +11,12 @@ namespace {
 constexpr std::int64_t kWidestHeads = std::int64_t{1} << 31;
 }  // namespace
 
-void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults) {
-    // transformers 5 lets any configuration differ from layer to layer.
+void refuse_layer_configs(const ConfigReader& reader) {
     if (reader.has("per_layer_config")) reader.unsupported("per_layer_config", "none");
+}
+
+void read_sizes(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys, const SizeDefaults& defaults) {
+    refuse_layer_configs(reader);
     const auto size = [&reader](const std::string& key, std::int64_t otherwise) {
         return otherwise > 0 ? reader.size(key, otherwise) : reader.size(key);
     };
@@ -65,7 +68,30 @@ void read_experts(ModelConfig& config, const ConfigReader& reader, const std::st
         reader.refuse("num_experts_per_tok", "no more than there are experts");
 }
 
-void read_class_head(ModelConfig& config, const ConfigReader& reader) {
+namespace {
+
+/// Number of labels: id2label's, which goes before num_labels, or two.
+std::int64_t read_classes(const ConfigReader& reader) {
+    const auto labels = reader.view("id2label");
+    const auto named = labels ? static_cast<std::int64_t>(labels->object().size()) : 0;
+    if (labels && named == 0) reader.refuse("id2label", "a name for each class");
+    const std::int64_t classes = reader.size("num_labels", labels ? named : 2);
+    if (labels && classes != named) reader.refuse("num_labels", std::to_string(named) + ", as many as id2label names");
+    return classes;
+}
+
+std::string read_problem_type(const ConfigReader& reader, std::int64_t classes) {
+    const std::string key = "problem_type", single = "single_label_classification";
+    const std::string type = reader.text(key, "");
+    if (!type.empty() && type != "regression" && type != single && type != "multi_label_classification")
+        reader.unsupported(key, "regression, single_label_classification or multi_label_classification");
+    if (type == single && classes == 1) reader.refuse(key, "regression, for one label");
+    return type;
+}
+
+}  // namespace
+
+void read_class_head(ModelConfig& config, const ConfigReader& reader, Activation activation) {
     const std::vector<std::string> classes = reader.texts("architectures");
     const auto is_for = [&classes](std::string_view task) {
         return std::any_of(classes.begin(), classes.end(),
@@ -74,23 +100,39 @@ void read_class_head(ModelConfig& config, const ConfigReader& reader) {
     const bool of_text = is_for("ForSequenceClassification");
     if (!of_text && !is_for("ForTokenClassification")) return;
     config.head = of_text ? HeadKind::sequence_classes : HeadKind::token_classes;
-    const auto labels = reader.view("id2label");
-    const auto named = labels ? static_cast<std::int64_t>(labels->object().size()) : 0;
-    if (labels && named == 0) reader.refuse("id2label", "a name for each class");
-    config.classes = reader.size("num_labels", labels ? named : 2);
-    if (labels && config.classes != named)
-        reader.refuse("num_labels", std::to_string(named) + ", as many as id2label names");
+    config.classes = read_classes(reader);
+    if (of_text) config.problem_type = read_problem_type(reader, config.classes);
     config.head_transform = of_text;
+    config.head_transform_bias = true;
     config.head_transform_norm = config.tied_head = false;
-    config.head_activation = Activation::tanh;
+    config.head_activation = activation;
     config.head_bias = true;
 }
 
-void name_class_head(TensorNames& names, const ModelConfig& config, const std::string& pooler) {
+void name_class_head(TensorNames& names, const ModelConfig& config, const std::string& dense,
+                     const std::string& classes) {
     if (!config.has_classes()) return;
-    names.head = "classifier";
-    names.head_bias = {"classifier.bias"};
-    if (config.head == HeadKind::sequence_classes) names.head_transform = pooler;
+    names.keys.classes = "id2label";
+    names.head = classes;
+    names.head_bias = {classes + ".bias"};
+    if (config.head == HeadKind::sequence_classes) names.head_transform = dense;
+}
+
+void name_joint_class_head(TensorNames& names, const ModelConfig& config) {
+    const bool of_text = config.head == HeadKind::sequence_classes;
+    name_class_head(names, config, "classifier.dense", of_text ? "classifier.out_proj" : "classifier");
+}
+
+void read_text_pooling(ModelConfig& config, const ConfigReader& reader, const std::string& first,
+                       const std::vector<std::string>& known, const std::string& otherwise) {
+    const std::string key = "classifier_pooling", said = reader.text(key, otherwise);
+    if (config.head != HeadKind::sequence_classes) return;
+    if (std::find(known.begin(), known.end(), said) == known.end()) {
+        std::string all;
+        for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
+        reader.unsupported(key, "one of " + all);
+    }
+    config.text_pooling = said == first ? TextPooling::first : said == "mean" ? TextPooling::mean : TextPooling::logits;
 }
 
 std::string numbered(const std::string& pattern, std::int64_t number) {

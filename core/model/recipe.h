@@ -211,11 +211,17 @@ void read_experts(ModelConfig& config, const ConfigReader& reader, const std::st
                   std::int64_t per_token);
 
 /// A file of transformers' class "...ForSequenceClassification" or "...ForTokenClassification" (by `architectures`):
-/// its head with one class per label, instead of the vocabulary's. For a text it is BERT's: a map, tanh, the classes,
-/// of the first token.
-void read_class_head(ModelConfig& config, const ConfigReader& reader);
-/// Its names: "classifier", and for texts the map before it.
-void name_class_head(TensorNames& names, const ModelConfig& config, const std::string& pooler);
+/// its head with one class per label, instead of the vocabulary's. For a text it is BERT's: a map, `activation`, the
+/// classes, of the first token. Refuses label counts that disagree and problem types that do not fit.
+void read_class_head(ModelConfig& config, const ConfigReader& reader, Activation activation = Activation::tanh);
+/// Its names: `classes`, and for texts the map before it, `dense`, a whole name.
+void name_class_head(TensorNames& names, const ModelConfig& config, const std::string& dense,
+                     const std::string& classes = "classifier");
+/// The same for heads of texts that lie in one module: classifier.dense and classifier.out_proj (RoBERTa).
+void name_joint_class_head(TensorNames& names, const ModelConfig& config);
+/// classifier_pooling, where `first` names the first token's state in this family; `otherwise` where the file has none.
+void read_text_pooling(ModelConfig& config, const ConfigReader& reader, const std::string& first,
+                       const std::vector<std::string>& known, const std::string& otherwise);
 
 /// `pattern` with the number in the place of {}.
 std::string numbered(const std::string& pattern, std::int64_t number);
@@ -254,6 +260,9 @@ std::vector<std::int64_t> read_windows_between(const ConfigReader& reader, std::
 /// Rotary positions of a family with one set of numbers for layers without a window and one for those with
 /// (ModelConfig::windows comes first): rope_scaling is for the former.
 void read_two_ropes(ModelConfig& config, const ConfigReader& reader, RopeDefaults full, RopeDefaults windowed);
+
+/// transformers 5 lets any configuration differ from layer to layer (per_layer_config): refused.
+void refuse_layer_configs(const ConfigReader& reader);
 
 /// Refuses what changes the computation and is not built: "expected false or absent".
 void require_false(const ConfigReader& reader, const std::string& key);

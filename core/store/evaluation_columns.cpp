@@ -37,7 +37,8 @@ const std::vector<Column<EvaluationResult>>& result_columns() {
         {"shots", "examples in the prompt", &R::shots, 3},
         {"text", "name of the text that was scored", &R::text, 6},
         {"subset", "part of the task's items", &R::subset, 6},
-        {"data_sha256", "SHA-256 of the text or data file", &R::data_sha256, 6}};
+        {"data_sha256", "SHA-256 of the text or data file", &R::data_sha256, 6},
+        {"cut", "items that lost tokens to the length, -1: not known", &R::cut, 6}};
     return columns;
 }
 

@@ -26,7 +26,7 @@ using hdf5::Type;
 
 constexpr const char* kFormat = "headscope-evaluation";
 // 1: texts of fixed length; 2: without shots and items; 3: without jobs; 4: without attention's and embedding's counts;
-// 5: without names and digests of texts
+// 5: without names and digests of texts, and counts of cut items
 constexpr std::int32_t kVersion = 6;
 /// More than anybody's tables; a file that claims more is not ours.
 constexpr std::int64_t kMostRows = 10'000'000;
@@ -336,7 +336,10 @@ Evaluation read_evaluation(const std::filesystem::path& path) {
     evaluation.settings_json = hdf5::read_text_attribute(file.id, "settings", where);
     evaluation.models = read_table(file, "/models", model_columns(), where);
     evaluation.results = read_table(file, "/results", result_columns(), where);
-    if (file.version < 6) name_texts(evaluation);
+    if (file.version < 6) {
+        name_texts(evaluation);
+        for (EvaluationResult& result : evaluation.results) result.cut = -1;
+    }
     evaluation.item_count = count_items(file, where);
     Check(where, ErrorCode::format).tables(evaluation);
     return evaluation;

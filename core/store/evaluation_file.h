@@ -5,7 +5,7 @@
 // number. Written by `headscope evaluate`, `headscope reproduce` and `headscope cost --latency`; figures
 // (context-perplexity, position-perplexity, ruler, latency, tasks, ablation, scaling, retention) read it. Layout
 // (docs/file-formats.md):
-// `/` attributes format = "headscope-evaluation", format_version = 5, program_version, created, settings (JSON);
+// `/` attributes format = "headscope-evaluation", format_version = 6, program_version, created, settings (JSON);
 // `/models/<member>` [models]; `/results/<member>` [results]; `/items/<member>` [items], with the texts of all, one
 // behind the other, in `/items/texts` [bytes].
 // Threads: any, under Hdf5Lock. Errors: Error (io; format for a file that is none).
@@ -52,6 +52,7 @@ struct EvaluationResult {
     std::string text{};         ///< name of the text that was scored; empty: the task brings its own items
     std::string subset{};       ///< part of the task's items, such as a length class; empty: all of them
     std::string data_sha256{};  ///< SHA-256 of the text or data file; empty: not known, or generated
+    std::int64_t cut = 0;       ///< items that lost tokens to the length; -1: not known (files before version 6)
 };
 
 /// One item of a task as one model answered it: what people look at, one by one.

@@ -30,6 +30,12 @@ void ByteTokenizer::encode_pair_into(TokenSink& sink, std::string_view first, st
     add_bytes(sink, second, 2, cancellation);
 }
 
+std::vector<FramePart> ByteTokenizer::frame(bool pair) const {
+    std::vector<FramePart> parts{{{}, 0, 0}};
+    if (pair) parts.push_back({{}, 1, 1});
+    return parts;
+}
+
 std::string ByteTokenizer::decode(std::span<const std::int32_t> ids, bool) const {
     std::string bytes;
     for (const std::int32_t id : ids) bytes += surface(id);

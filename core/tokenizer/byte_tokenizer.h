@@ -12,6 +12,7 @@ public:
                      const Cancellation* cancellation) const override;
     void encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second, bool add_special_tokens,
                           const Cancellation* cancellation) const override;
+    std::vector<FramePart> frame(bool pair) const override;
     std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override;
     std::string piece(std::int32_t id) const override;  ///< the printable character of the byte-level alphabet
     std::string surface(std::int32_t id) const override;

@@ -24,27 +24,48 @@ public:
     void add(const FoundToken&) override {}
 };
 
-/// A layout as arranged: its groups' items one after the other.
-std::vector<LayoutItem> arranged(Layout layout, const PostProcessor* post_processor, bool special) {
-    if (post_processor != nullptr) post_processor->arrange(layout, special);
-    std::vector<LayoutItem> items;
-    for (auto& group : layout) {
-        for (LayoutItem& item : group) items.push_back(std::move(item));
-    }
-    return items;
-}
-
 }  // namespace
 
 Pipeline::Pipeline(PipelineParts parts, std::shared_ptr<const Tokenizer> target)
     : parts_(std::move(parts)), target_(std::move(target)) {
     const Layout text{{LayoutItem{}}};
-    layout_ = arranged(text, parts_.post_processor.get(), true);
-    plain_layout_ = arranged(text, parts_.post_processor.get(), false);
+    layout_ = arranged(text, true);
+    plain_layout_ = arranged(text, false);
     for (const Vocabulary::Entry& entry : parts_.model->vocabulary().entries()) {
         const AddedToken* added = parts_.added.find(entry.id);
         if (added != nullptr && added->normalized != entry.piece) shadowed_.insert(entry.id);
     }
+}
+
+// The items of all groups, one after the other.
+std::vector<LayoutItem> Pipeline::arranged(Layout layout, bool special) const {
+    if (parts_.post_processor) parts_.post_processor->arrange(layout, special);
+    std::vector<LayoutItem> items;
+    for (auto& group : layout) {
+        for (LayoutItem& item : group) {
+            if (!parts_.types) item.type = 0;
+            items.push_back(std::move(item));
+        }
+    }
+    return items;
+}
+
+std::vector<LayoutItem> Pipeline::pair_layout(bool special) const {
+    Layout pair(2, {LayoutItem{}});
+    pair[1][0].type = 1;
+    pair[1][0].text = 1;
+    return arranged(std::move(pair), special);
+}
+
+std::vector<FramePart> Pipeline::frame(bool pair) const {
+    std::vector<FramePart> parts;
+    for (const LayoutItem& item : pair ? pair_layout(true) : layout_) {
+        FramePart& part = parts.emplace_back();
+        if (item.token) part.token = item.token->id;
+        part.type = item.type;
+        part.text = static_cast<std::uint8_t>(item.text);
+    }
+    return parts;
 }
 
 // Added tokens in the raw text; the text between them normalised; more added tokens in that; the rest split.
@@ -142,11 +163,8 @@ void Pipeline::encode_into(TokenSink& sink, std::string_view text, bool add_spec
 
 void Pipeline::encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second,
                                 bool add_special_tokens, const Cancellation* cancellation) const {
-    Layout pair(2, {LayoutItem{}});
-    pair[1][0].type = 1;
-    pair[1][0].text = 1;
     const std::string_view texts[] = {first, second};
-    encode(sink, texts, arranged(std::move(pair), parts_.post_processor.get(), add_special_tokens), cancellation);
+    encode(sink, texts, pair_layout(add_special_tokens), cancellation);
 }
 
 void Pipeline::encode(TokenSink& sink, std::span<const std::string_view> texts, std::span<const LayoutItem> layout,
@@ -216,6 +234,25 @@ std::string Pipeline::decode(std::span<const std::int32_t> ids, bool skip_specia
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         if (i > 0 && !parts_.decoder) text += ' ';
         text += pieces[i];
+    }
+    return text;
+}
+
+std::string Pipeline::answer(std::span<const std::int32_t> ids) const {
+    std::string text = decode(ids, true);
+    if (!parts_.cleans_answers) return text;
+    // As PreTrainedTokenizerBase.clean_up_tokenization, in its order.
+    constexpr std::pair<std::string_view, std::string_view> all[] = {
+        {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},
+        {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+    for (const auto& [from, to] : all) {
+        std::string cleaned;
+        std::size_t last = 0;
+        for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, last)) {
+            cleaned.append(text, last, at - last).append(to);
+            last = at + from.size();
+        }
+        text = cleaned.append(text, last);
     }
     return text;
 }

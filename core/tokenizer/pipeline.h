@@ -27,11 +27,17 @@ struct PipelineParts {
     AddedTokens added;
     bool spells_byte_level = false;  ///< pieces are written in the byte-level alphabet
     std::string space;               ///< what pieces have for a space, beside the space itself; mostly U+2581
+    bool types = true;               ///< false: all token types are 0
+    bool cleans_answers = false;     ///< Tokenizer::answer
 };
 
 /// The tokenizer that a tokenizer.json document describes; its long lists may be packed (document.h). `where` names it.
 /// `target` is what Tokenizer::of_target gives then.
+struct PipelineChoices {
+    bool types = true, cleans_answers = false;  ///< PipelineParts
+};
 std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, const std::string& where,
+                                               PipelineChoices choices,
                                                std::shared_ptr<const Tokenizer> target = nullptr);
 
 /// A tokenizer made of parts: added tokens, normaliser, pre-tokeniser, model, post-processor; and a decoder.
@@ -44,7 +50,9 @@ public:
                      const Cancellation* cancellation) const override;
     void encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second, bool add_special_tokens,
                           const Cancellation* cancellation) const override;
+    std::vector<FramePart> frame(bool pair) const override;
     std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override;
+    std::string answer(std::span<const std::int32_t> ids) const override;
     std::string piece(std::int32_t id) const override;
     std::string surface(std::int32_t id) const override;
     std::int64_t vocabulary_size() const override;
@@ -58,6 +66,8 @@ private:
     void encode(TokenSink& sink, std::span<const std::string_view> texts, std::span<const LayoutItem> layout,
                 const Cancellation* cancellation) const;
     void insert(TokenSink& sink, const LayoutItem& item) const;
+    std::vector<LayoutItem> arranged(Layout layout, bool special) const;
+    std::vector<LayoutItem> pair_layout(bool special) const;
 
     PipelineParts parts_;
     std::shared_ptr<const Tokenizer> target_;        ///< null: none but this

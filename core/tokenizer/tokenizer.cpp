@@ -11,6 +11,8 @@
 #include "core/tokenizer/document.h"
 #include "core/tokenizer/files/older_files.h"
 #include "core/tokenizer/files/sentencepiece_files.h"
+#include "core/tokenizer/files/settings_keys.h"
+#include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/files/word_vocabulary_files.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/tokenizer/pipeline.h"
@@ -134,6 +136,20 @@ PipelineParts read_parts(const JsonView& root) {
     return parts;
 }
 
+/// What a folder's files say beside its tokenizer.
+PipelineChoices choices_of(const FolderSettings& settings, const nlohmann::json& document) {
+    const JsonView own = settings.tokenizer_config();
+    PipelineChoices choices;
+    choices.types = gives_token_types(own, settings.config());
+    if (!own.is_object() || !own.boolean_or("clean_up_tokenization_spaces", false)) return choices;
+    // transformers cleans no BPE's text unless it is asked for by this name.
+    const auto model = JsonView(document, "tokenizer.json").find("model");
+    const bool bpe = model && model->is_object() && model->value().value("type", nlohmann::json()) == "BPE";
+    const char* const forced = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output";
+    choices.cleans_answers = !bpe || own.boolean_or(forced, false);
+    return choices;
+}
+
 }  // namespace
 
 Tokenizer::~Tokenizer() = default;
@@ -166,16 +182,23 @@ std::vector<std::string> Tokenizer::pieces(const Encoding& encoding, std::size_t
 std::shared_ptr<const Tokenizer> Tokenizer::from_file(const std::filesystem::path& path) {
     if (is_sentencepiece(path)) refuse_sentencepiece(path);
     const std::string text = read_small_file(path, largest_file, "tokenizer");
-    return from_json(text, path.string());
+    if (path.filename() != "tokenizer.json") return from_json(text, path.string(), false);
+    const FolderSettings settings(path.parent_path());
+    nlohmann::json document = read_document(text, path.string());
+    apply_settings(settings.tokenizer_config(), settings.config(), document);
+    return make_pipeline(document, path.string(), choices_of(settings, document));
 }
 
-std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json, const std::string& where) {
-    return make_pipeline(read_document(json, where), where);
+std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json, const std::string& where, bool types) {
+    return make_pipeline(read_document(json, where), where, {types, false});
 }
 
 std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, const std::string& where,
-                                               std::shared_ptr<const Tokenizer> target) {
-    return std::make_shared<Pipeline>(read_parts(JsonView(document, where)), std::move(target));
+                                               PipelineChoices choices, std::shared_ptr<const Tokenizer> target) {
+    PipelineParts parts = read_parts(JsonView(document, where));
+    parts.types = choices.types;
+    parts.cleans_answers = choices.cleans_answers;
+    return std::make_shared<Pipeline>(std::move(parts), std::move(target));
 }
 
 bool Tokenizer::is_in(const std::filesystem::path& folder) {
@@ -187,13 +210,16 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::p
     if (const auto settings = hash_settings_in(folder)) return read_word_tokenizer(folder, *settings);
     if (const auto file = folder / "tokenizer.json"; ends_at_regular_file(file)) return from_file(file);
     const std::string where = escaped(folder.string());
-    if (has_word_vocabulary(folder)) return make_pipeline(document_of_word_vocabulary(folder), where);
-    if (has_older_files(folder)) return make_pipeline(document_of_older_files(folder), where);
+    const FolderSettings settings(folder);
+    const auto made = [&](const nlohmann::json& document, std::shared_ptr<const Tokenizer> target = nullptr) {
+        return make_pipeline(document, where, choices_of(settings, document), std::move(target));
+    };
+    if (has_word_vocabulary(folder)) return made(document_of_word_vocabulary(folder));
+    if (has_older_files(folder)) return made(document_of_older_files(folder));
     if (has_sentencepiece_files(folder)) {
         std::shared_ptr<const Tokenizer> target;
-        if (target_differs(folder))
-            target = make_pipeline(document_of_sentencepiece_files(folder, Side::target), where);
-        return make_pipeline(document_of_sentencepiece_files(folder), where, std::move(target));
+        if (target_differs(folder)) target = made(document_of_sentencepiece_files(folder, Side::target));
+        return made(document_of_sentencepiece_files(folder), std::move(target));
     }
     throw Error(ErrorCode::io, escaped(folder.string()),
                 "expected a tokenizer.json, or vocab.json with merges.txt, or vocab.txt, or a sentencepiece model, or "

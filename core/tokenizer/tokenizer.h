@@ -46,11 +46,18 @@ struct FoundToken {
     bool special = false;  ///< the post-processor inserted it
     /// How it was found in the text where that is not piece(id) (Encoding::respelled). Valid during the call.
     std::optional<std::string_view> respelled;
-    std::int32_t type = 0;    ///< token type: what models with a table of them add
+    std::int32_t type = 0;    ///< token type: what models with a table of them add; 0 where they are given none
     std::uint8_t region = 1;  ///< 0: inserted; 1: of the text, or of a pair's first; 2: of a pair's second
 };
 
 class WordHash;
+
+/// A part of what a text or a pair becomes: an inserted token, or all tokens of a text.
+struct FramePart {
+    std::optional<std::int32_t> token;  ///< empty: those of a text
+    std::int32_t type = 0;              ///< as FoundToken::type
+    std::uint8_t text = 0;              ///< of a text's tokens: 1 for a pair's second
+};
 
 /// Takes the tokens of a text, in order. What it throws ends the encoding.
 class TokenSink {
@@ -61,7 +68,8 @@ public:
 
 class Tokenizer {
 public:
-    /// From a checkpoint folder's tokenizer.json. `where` names it in errors.
+    /// From a checkpoint folder's tokenizer.json. One of that name has the token types that its folder gives to a model
+    /// (files/token_types.h), others have none.
     static std::shared_ptr<const Tokenizer> from_file(const std::filesystem::path& path);
     /// From a checkpoint folder: its tokenizer.json; or older files, that is vocab.json with merges.txt (GPT-2, RoBERTa
     /// and the like) or vocab.txt (BERT and the like); or a sentencepiece model (Marian, M2M100, mBART, PEGASUS, T5);
@@ -70,7 +78,9 @@ public:
     static std::shared_ptr<const Tokenizer> from_folder(const std::filesystem::path& folder);
     /// True if from_folder finds one of them that it reads.
     static bool is_in(const std::filesystem::path& folder);
-    static std::shared_ptr<const Tokenizer> from_json(std::string_view json, const std::string& where);
+    /// `where` names it in errors. Without `types` all token types are 0.
+    static std::shared_ptr<const Tokenizer> from_json(std::string_view json, const std::string& where,
+                                                      bool types = true);
     /// Ids 0..255 are bytes; no special tokens.
     static std::shared_ptr<const Tokenizer> bytes();
     virtual ~Tokenizer();
@@ -87,8 +97,14 @@ public:
     /// pairs is invalid (an undefined token).
     virtual void encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second,
                                   bool add_special_tokens = true, const Cancellation* cancellation = nullptr) const = 0;
+    /// What a text, or a pair, becomes: encode_into() and encode_pair_into() follow it. For readers that cut or store
+    /// the texts' own tokens apart. Errors as encode_pair_into().
+    virtual std::vector<FramePart> frame(bool pair) const = 0;
     /// UTF-8: parts of characters become U+FFFD. Ids without a piece are left out.
     virtual std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens = false) const = 0;
+    /// What an answer of these ids reads as: decoded without special tokens and, where clean_up_tokenization_spaces of
+    /// tokenizer_config.json says so, without spaces before punctuation and contractions.
+    virtual std::string answer(std::span<const std::int32_t> ids) const { return decode(ids, true); }
     /// The vocabulary's own spelling of an id ("Ġthe", "##ing", "▁a"); empty for an id it lacks.
     virtual std::string piece(std::int32_t id) const = 0;
     /// Readable text of a piece, for labels: bytes decoded, "Ġ" and "▁" as spaces; may be part of a UTF-8 sequence.

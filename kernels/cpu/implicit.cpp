@@ -201,28 +201,46 @@ private:
         if (task_.statistics == nullptr) return;
         const F32 d;
         const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-        HWY_ALIGN float sums[3][hn::MaxLanes(F32())];
+        HWY_ALIGN float sums[4][hn::MaxLanes(F32())];
         for (std::int64_t r = 0; r < columns; r += lanes) {
+            V most = hn::Zero(d);
+            for (std::int64_t s = 0; s < count; ++s)
+                most = hn::Max(most, hn::Abs(hn::Load(d, weights_ + s * kRows + r)));
+            V unit;
+            const V power = PowerBelow(most, unit);
             V sum = hn::Zero(d), logarithms = hn::Zero(d), squares = hn::Zero(d);
             for (std::int64_t s = 0; s < count; ++s) {
                 const V a = hn::Abs(hn::Load(d, weights_ + s * kRows + r));
                 // NaN is not below, so that it shows.
                 const auto none = hn::Lt(a, hn::Set(d, kSmallestNormal));
                 const V logarithm = hn::Log(d, hn::IfThenElse(none, hn::Set(d, 1.0f), a));
+                const V scaled = hn::Mul(a, unit);
                 sum = hn::Add(sum, a);
                 logarithms = hn::MulAdd(a, logarithm, logarithms);
-                squares = hn::MulAdd(a, a, squares);
+                squares = hn::MulAdd(scaled, scaled, squares);
             }
             hn::Store(sum, d, sums[0]);
             hn::Store(logarithms, d, sums[1]);
             hn::Store(squares, d, sums[2]);
+            hn::Store(power, d, sums[3]);
             for (std::int64_t x = 0; x < HWY_MIN(lanes, task_.rows - r); ++x) {
                 ImplicitRow& row = task_.statistics[r + x];
                 row.sum += double{sums[0][x]};
                 row.logarithms += double{sums[1][x]};
-                row.squares += double{sums[2][x]};
+                row.squares += double{sums[2][x]} * double{sums[3][x]} * double{sums[3][x]};
             }
         }
+    }
+
+    /// The largest power of two that is not above `most`, at least 2^-126 and at most 2^126; `unit`: 1 over it. Squares
+    /// of weights times `unit` do not vanish beside the largest one. Both are exact.
+    static V PowerBelow(V most, V& unit) {
+        const F32 d;
+        const hn::RebindToUnsigned<F32> di;
+        const auto exponent = hn::And(hn::BitCast(di, most), hn::Set(di, 0x7F800000u));
+        const auto bounded = hn::Min(hn::Max(exponent, hn::Set(di, 1u << 23)), hn::Set(di, 253u << 23));
+        unit = hn::BitCast(d, hn::Sub(hn::Set(di, 254u << 23), bounded));
+        return hn::BitCast(d, bounded);
     }
 
     const ImplicitTask& task_;

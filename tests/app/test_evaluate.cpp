@@ -273,6 +273,19 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
     CHECK(items[1].gold == 0);
     CHECK(items[1].task == "rte");
     check_refusal(run_headscope({"evaluate", classifier, "--task", "classify", "--data", rte, rte}), "found rte twice");
+    // What is cut is said in every form.
+    write_file(folder / "long.jsonl", "{\"text\": \"" + std::string(60, 'x') + "\", \"label\": 1}\n" +
+                                          "{\"text\": \"c\", \"pair\": \"d\", \"label\": 0}\n");
+    const std::string longer = "long=" + (folder / "long.jsonl").string();
+    const json cut =
+        evaluated({classifier, "--task", "classify", "--data", longer, "-o", (folder / "cut.evaluation.h5").string()});
+    CHECK(row_of(cut, "accuracy", 24)->at("cut") == 1);
+    CHECK(row_of(named, "f1", 24)->at("cut") == 0);
+    CHECK(store::read_evaluation(folder / "cut.evaluation.h5").results.at(0).cut == 1);
+    const Outcome table =
+        run_headscope({"evaluate", classifier, "--task", "classify", "--data", longer, "--length", "24"});
+    check_success(table);
+    CHECK(table.out.find("cut") != std::string::npos);
     write_file(folder / "rte.jsonl", "{\"text\": \"a b\", \"label\": 2}\n");
     check_refusal(run_headscope({"evaluate", classifier, "--task", "classify", "--data", rte}), "rte.jsonl:1");
 
@@ -297,6 +310,24 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
     const json translated = evaluated({translator, "--task", "translation", "--beams", "4", "--sequences", "9"});
     CHECK(row_of(translated, "bleu", 24)->at("count") == 9);
     CHECK(row_of(translated, "loss", 24)->at("value").get<double>() > 0);
+    CHECK(translated.at("settings").at("beams") == 4);
+    CHECK(translated.at("settings").at("length_penalty_of") == "((5 + length) / 6)^alpha");
+    // A snapshot's files agree about the decoder's first token, and what they say of beams is the search.
+    const auto last = std::filesystem::canonical(std::filesystem::path(translator) / "snapshots" / "last");
+    json generation = json::parse(read_file(last / "generation_config.json"));
+    CHECK(generation.at("decoder_start_token_id") ==
+          json::parse(read_file(last / "config.json")).at("decoder_start_token_id"));
+    const auto copy = folder / "copy";
+    std::filesystem::copy(last, copy);
+    std::filesystem::remove(copy / "manifest.json");
+    generation.update({{"num_beams", 3}, {"length_penalty", 2.0}, {"early_stopping", true}});
+    write_file(copy / "generation_config.json", generation.dump());
+    const auto items = write_file(folder / "items.jsonl", R"({"source": "1 2 3", "target": "3 2 1"})");
+    const json settings = evaluated({copy.string(), "--task", "translation", "--data", items.string()}).at("settings");
+    CHECK(settings.at("beams") == 3);
+    CHECK(settings.at("length_penalty") == 2);
+    CHECK(settings.at("length_penalty_of") == "length^alpha");
+    CHECK(settings.at("early_stopping") == true);
 }
 
 TEST_CASE("evaluate times passes", "[app][evaluate]") {

@@ -141,7 +141,7 @@ TEST_CASE("Models that cannot be evaluated are offered with the reason", "[app][
     CHECK(offered_model(card).refusal.contains(QStringLiteral("tokenizer")));
     card.tokenizer = true;
     card.causal = false;
-    CHECK(offered_model(card).refusal.contains(QStringLiteral("both ways")));
+    CHECK(offered_model(card).refusal.contains(QStringLiteral("both directions")));
     card.encoder_decoder = true;
     CHECK(offered_model(card).refusal.isEmpty());
     card.head = false;

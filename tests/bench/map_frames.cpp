@@ -164,7 +164,7 @@ public:
 private:
     QString title() const { return view_->findChild<QLabel*>(QStringLiteral("map_title"))->text(); }
     QString name(std::int64_t site, std::int64_t head) const {
-        return QStringLiteral("Layer %1, head %2").arg(study_->site_name(site)).arg(head);
+        return QStringLiteral("%1, head %2").arg(study_->site_heading(site)).arg(head);
     }
     bool complete() { return plot().complete() && desk_.tiles().server().counts().made > 0; }
 

@@ -86,6 +86,12 @@ def gemma3_cases():
     yield case("gemma3-old", T.Gemma3ForCausalLM,
                T.Gemma3TextConfig(**gemma3(attention_bias=True, tie_word_embeddings=False)), [ids(8, 37)],
                change_config=old_two_ropes)
+    # EmbeddingGemma's kind: half the window on either side.
+    both = gemma3(use_bidirectional_attention=True, sliding_window=6)
+    yield case("gemma3-both-ways", T.Gemma3ForCausalLM, T.Gemma3TextConfig(**both), [ids(9, 37), ids(9, 37, 1)],
+               keep=EVERYTHING)
+    yield case("gemma3-both-ways-lengths", T.Gemma3ForCausalLM, T.Gemma3TextConfig(**both),
+               [ids(9, 37), ids(9, 37, 1)], lengths=[9, 6])
     # What files with images leave out: eight heads, four of keys. A cap of the logits and a head in there are not theirs.
     text = gemma3(num_attention_heads=8, num_key_value_heads=4, hidden_size=24, final_logit_softcapping=3.0,
                   tie_word_embeddings=False)

@@ -96,11 +96,11 @@ def main():
     problems = 0
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
         folder = Path(folder)
-        files = []
+        texts = folder / "texts"  # one text of several documents
+        texts.mkdir()
         for i, text in enumerate(TEXTS):
-            files.append(folder / f"{i}.txt")
-            files[-1].write_bytes(text.encode())
-        common = [arguments.sample, "--task", "perplexity,next_token_accuracy", *(f"--data={file}" for file in files)]
+            (texts / f"{i}.txt").write_bytes(text.encode())
+        common = [arguments.sample, "--task", "perplexity,next_token_accuracy", "--data", texts]
         for length, stride, prefix, without in ((16, 16, None, ()), (64, 64, 1, ()), (64, 16, None, ()), (17, 5, 0, ()),
                                                 (1000, 1000, None, ()), (32, 32, None, (1,))):
             wanted, count = expected(model, tokenizer, TEXTS, length, stride, prefix, without)

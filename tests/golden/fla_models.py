@@ -40,6 +40,12 @@ def cases():
     yield case("gated-deltanet-windows", "gated_deltanet", one, num_hidden_layers=3, num_heads=3, head_dim=4, conv_size=2,
                file_type="BF16", fuse_norm=False,
                attn=[dict(layers=[0], num_heads=4, window_size=3, rope_theta=50.0), dict(layers=[2], num_heads=4)])
+    yield case("gated-deltanet-sigmoid", "gated_deltanet", one, num_heads=2, head_dim=6, expand_v=1.0,
+               output_gate_activation="sigmoid")
+    yield case("gated-deltanet-other-heads", "gated_deltanet", one, num_hidden_layers=4, num_heads=3, head_dim=4,
+               attn=[dict(layers=[0], num_heads=4, num_kv_heads=2, window_size=3, rope_theta=50.0),
+                     dict(layers=[1], num_heads=2, qkv_bias=True), dict(layers=[3], num_heads=6, num_kv_heads=3,
+                                                                       window_size=5, rope_theta=80.0)])
     yield case("delta-net", "delta_net", two, num_heads=3)
     yield case("delta-net-gate-sums", "delta_net", one, num_heads=2, expand_k=0.5, expand_v=1.5, use_gate=True,
                allow_neg_eigval=True, qk_activation="elu", qk_norm="sum", attn=softmax)
@@ -49,7 +55,9 @@ def cases():
                use_output_gate=False, use_short_conv=True, attn=softmax)
     yield case("retnet-two-parts", "retnet", one, num_heads=2, fuse_norm=False, hidden_ratio=None, intermediate_size=None,
                num_hidden_layers=1)
+    yield case("retnet-relu", "retnet", one, num_heads=3, feature_map="relu")
     yield case("gla", "gla", two, num_heads=3)
+    yield case("gla-sqrelu", "gla", one, num_heads=3, use_short_conv=True, feature_map="sqrelu")
     yield case("gla-groups-convolved", "gla", one, num_heads=4, num_kv_heads=2, expand_k=1.0, use_short_conv=True,
                conv_size=3, use_output_gate=False, clamp_min=-0.042, attn=softmax)
     yield case("mamba2", "mamba2", two, head_dim=6, state_size=5)

@@ -24,14 +24,15 @@ COMMON = dict(vocab_size=32000, hidden_size=2048, hidden_act="swish", norm_eps=1
 # What each configuration class says where a file says nothing.
 DEFAULTS = {
     "gated_deltanet": dict(num_hidden_layers=21, hidden_ratio=4, num_heads=6, head_dim=256, expand_v=2.0, num_v_heads=None,
-                           use_gate=True, use_short_conv=True, conv_size=4, allow_neg_eigval=False),
+                           use_gate=True, use_short_conv=True, conv_size=4, allow_neg_eigval=False,
+                           output_gate_activation="swish"),
     "delta_net": dict(num_hidden_layers=24, hidden_ratio=4, num_heads=16, expand_k=1.0, expand_v=1.0, use_gate=False,
                       use_short_conv=True, conv_size=4, allow_neg_eigval=False, use_beta=True, qk_norm="l2",
                       qk_activation="silu"),
     "retnet": dict(num_hidden_layers=24, hidden_ratio=2, num_heads=8, num_kv_heads=None, expand_k=1.0, expand_v=2.0,
-                   use_output_gate=True),
+                   use_output_gate=True, feature_map=None),
     "gla": dict(num_hidden_layers=24, hidden_ratio=4, num_heads=4, num_kv_heads=None, expand_k=0.5, expand_v=1.0,
-                use_output_gate=True, use_short_conv=False, conv_size=4, clamp_min=None),
+                use_output_gate=True, use_short_conv=False, conv_size=4, clamp_min=None, feature_map=None),
     "transformer": dict(num_hidden_layers=24, hidden_ratio=4, num_heads=32, num_kv_heads=None, qkv_bias=False, qk_norm=False,
                         window_size=None, rope_theta=10000.0),
     "mamba2": dict(num_hidden_layers=48, norm_eps=1e-5, hidden_act="silu", head_dim=64, state_size=128, expand=2, conv_kernel=4,
@@ -141,7 +142,9 @@ class Fla:
         return mixed, dict(scores=scores, weights=weights, allowed=allowed, states=states)
 
     def activated(self, x, name):
-        kinds = {"silu": silu, "relu": torch.relu, "elu": lambda x: torch.nn.functional.elu(x) + 1, "identity": lambda x: x}
+        kinds = {"silu": silu, "swish": silu, "relu": torch.relu, "elu": lambda x: torch.nn.functional.elu(x) + 1,
+                 "identity": lambda x: x, "sigmoid": torch.sigmoid, "sqrelu": lambda x: torch.relu(x) ** 2,
+                 "gelu": lambda x: torch.nn.functional.gelu(x, approximate="tanh")}
         return kinds[name](x)
 
     def heads(self, stem, x):
@@ -166,6 +169,8 @@ class Fla:
         config, kind = self.config, self.config["model_type"]
         parts = self.heads(stem, x)
         query, key, heads = parts["q"], parts["k"], len(parts["v"])
+        if config.get("feature_map"):
+            query, key = (self.activated(part, config["feature_map"]) for part in (query, key))
         write = torch.ones(heads, len(x), dtype=self.type)
         log_decay = torch.zeros(heads, len(x), 1, dtype=self.type)
         delta = kind in ("gated_deltanet", "delta_net")
@@ -194,7 +199,7 @@ class Fla:
         unit = torch.eye(len(x), dtype=self.type).expand(heads, -1, -1)
         mixed = self.norm(stem + norm_name(config), read(parts["v"])).transpose(0, 1).flatten(1)
         if config["use_gate"] if delta else config["use_output_gate"]:
-            mixed = mixed * silu(self.linear(stem + "g_proj", x))
+            mixed = mixed * self.activated(self.linear(stem + "g_proj", x), config.get("output_gate_activation", "silu"))
         return mixed, dict(implicit=read(unit))
 
     def mamba(self, stem, x):

@@ -88,8 +88,8 @@ def read_back(model_class, config, tensors):
 
 def case(name, model_class, config, tokens, *, rename=None, change_config=None, extra=None, keep=("logits",),
          file_type="F32", shards=1, backbone_only=False, token_types=None, lengths=None, state_name=None,
-         packed=(), reloaded=False, as_computed=False, dropped=None, prepare=None):
-    """prepare(model): what is done to the model with its weights before it runs.
+         packed=(), reloaded=False, as_computed=False, dropped=None, prepare=None, of_texts=False):
+    """of_texts: the head says one row of each text. prepare(model): what is done to the model with its weights before it runs.
     reloaded: transformers reads the file itself, whose tensors are not the model's; as_computed: the file has the model's
     own, which are not what is published; dropped: those whose names end so are the model's own, and not in the file."""
     config._attn_implementation = config._experts_implementation = "eager"
@@ -138,7 +138,7 @@ def case(name, model_class, config, tokens, *, rename=None, change_config=None, 
         "file_type": file_type,
         "shards": shards,
         "ids": tokens,
-        "logits": rounded(out.logits if "logits" in out else out.prediction_logits),
+        "text_logits" if of_texts else "logits": rounded(out.logits if "logits" in out else out.prediction_logits),
     }
     if token_types is not None:
         result["token_types"] = token_types

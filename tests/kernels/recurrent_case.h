@@ -54,11 +54,21 @@ public:
             g[g.size() / 2] = -200.0F;
             log_decay_ = matrix(g, s.heads, size, ElementType::float32);
         }
+        choose_kept();
+    }
+
+    /// Every token decays by `log_decay`.
+    void decay_all(float log_decay) {
+        for (float& g : log_decay_.single) g = log_decay;
+    }
+
+    void choose_kept() {
         if (rule.chunk_size == 0) return;
-        rule.chunks = (s.length - 1) / rule.chunk_size + 1;
+        rule.chunks = (shape.length - 1) / rule.chunk_size + 1;
         if (rule.kept.empty()) {
             const float choice[] = {0.0F, 1.0F, 0.6F, 0.0F, 1.0F};
-            for (std::int64_t n = 0; n < s.batch * s.heads * rule.chunks; ++n) rule.kept.push_back(choice[n % 5]);
+            for (std::int64_t n = 0; n < shape.batch * shape.heads * rule.chunks; ++n)
+                rule.kept.push_back(choice[n % 5]);
         }
     }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "core/base/machine/memory_room.h"
 #include "core/base/machine/processors.h"
@@ -112,4 +113,15 @@ TEST_CASE("Memory is what the machine has available, and no more than control gr
 
 TEST_CASE("This machine has memory to give", "[processors][memory]") {
     CHECK(memory_room() > 0);
+}
+
+TEST_CASE("A process may take no more than its limits leave", "[processors][memory]") {
+    const std::string status = "Name:\theadscope\nVmSize:\t  900000 kB\nVmData:\t  400000 kB\n";
+    const double none = std::numeric_limits<double>::infinity();
+    CHECK(std::isinf(limits_left(status, none, none)));
+    CHECK(limits_left(status, 1e9, none) == 1e9 - 900000 * 1024.0);
+    CHECK(limits_left(status, none, 1e9) == 1e9 - 400000 * 1024.0);
+    CHECK(limits_left(status, 1e9, 1e9) == 1e9 - 900000 * 1024.0);
+    CHECK(limits_left(status, 5e8, none) == 1);  // full
+    CHECK(own_memory_room() > 0);
 }

@@ -74,6 +74,7 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
     : QObject(window), window_(window), seconds_(seconds), random_(seed) {
     for (const QAction* action : window_->all_actions()) actions_[action->objectName()] = 0;
     actions_.erase(QStringLiteral("quit"));
+    actions_.erase(QStringLiteral("stop_task"));  // what it stops is started in a dialog, with a folder that is typed
     for (QAction* action : window_->all_actions())
         if (action->objectName() == QLatin1String("quit")) action->setEnabled(false);  // it would, from the menu
     window_->training().limit_starts(kMostJob);
@@ -291,7 +292,7 @@ void Monkey::finish() {
     const int stalls = window_->watchdog().stalls() - stalls_before_;
     const int own_stalls = window_->watchdog().own_stalls() - own_stalls_before_;
     std::printf("monkey: %.0f s\n", seconds_);
-    std::printf("left out: quit (the monkey would end)\n");
+    std::printf("left out: quit (the monkey would end), stop_task\n");
     bool left_out = false;
     for (const auto& [name, count] : deeds_) std::printf("deed %s %d\n", qPrintable(name), count);
     for (const auto& [name, count] : actions_) {

@@ -93,7 +93,7 @@ TEST_CASE("What of an analysis is no number is told with it, also when its run h
     const QStringList expected{QString::fromStdString(spoilt.problems[0]), QString::fromStdString(spoilt.problems[1])};
     CHECK(opened.study->problems() == expected);
     ProjectTree tree(&opened.desk);
-    const auto items = tree.findItems(QStringLiteral("not all numbers"), Qt::MatchContains | Qt::MatchRecursive);
+    const auto items = tree.findItems(QStringLiteral("contains NaN or infinity"), Qt::MatchContains | Qt::MatchRecursive);
     REQUIRE(items.size() == 1);
     CHECK(items.front()->toolTip(0).contains(expected[1]));
 

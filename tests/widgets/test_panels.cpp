@@ -250,7 +250,7 @@ TEST_CASE("Another model begins with the length that suits it", "[panels][text]"
     cut.uncut = 1300;
     p.panel.show_preview(cut);
     CHECK(length->text() == "1024 of 1300");
-    CHECK(child<QLabel>(p.panel, "text_cost")->text().contains("1,024 of 1,300 tokens"));
+    CHECK(child<QLabel>(p.panel, "text_cost")->text().contains("1024 of 1300 tokens"));
     p.panel.show_preview(preview(12));
     CHECK(length->text() == "all");
     // A session's length is its model's.

@@ -322,7 +322,7 @@ TEST_CASE("Heads that the overview's filter leaves out stand back, until it is c
     shown.desk.set_head_filter(QStringLiteral("charm > 3"));
     shown.rest();
     CHECK(pixels() == before);
-    CHECK(shown.label("note").contains("not of this analysis"));
+    CHECK(shown.label("note").contains("does not apply to this analysis"));
     button->click();
     shown.rest();
     CHECK(shown.desk.head_filter().isEmpty());

@@ -178,7 +178,7 @@ TEST_CASE("Tasks are lines beside models, or models are, with the best marked, s
     CHECK(at(8, 0).toString().startsWith(QStringLiteral("average of 5 accuracies")));
     CHECK(at(8, 0, Qt::FontRole).value<QFont>().italic());
     // A heading sorts, Enter in the table sorts by its column; averages and baselines stay last.
-    page.choose("tasks_lines", QStringLiteral("Models in lines"));
+    page.choose("tasks_lines", QStringLiteral("Models in rows"));
     REQUIRE(table->model()->rowCount() == 5);
     CHECK(at(0, 0).toString() == QStringLiteral("Standard"));
     table->sortByColumn(1, Qt::AscendingOrder);
@@ -202,7 +202,7 @@ TEST_CASE("Tasks are lines beside models, or models are, with the best marked, s
     QTest::keyClick(table, Qt::Key_C, Qt::ControlModifier);
     CHECK(QApplication::clipboard()->text() == table->csv());
     // The metric is chosen for all tasks that have it; sessions keep the choices.
-    CHECK(child<QComboBox>(*page.view, "evaluation_metric")->itemText(0) == QStringLiteral("As the papers print"));
+    CHECK(child<QComboBox>(*page.view, "evaluation_metric")->itemText(0) == QStringLiteral("As in the papers"));
     page.choose("evaluation_metric", QStringLiteral("acc norm"));
     CHECK(page.view->figure()->options.metric == "acc_norm");
     CHECK(table->model()->headerData(1, Qt::Horizontal).toString() == QStringLiteral("arc easy, acc norm ↑"));

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """screenshots.py PROGRAM [FOLDER] [--training]: the pictures of README.md and docs/user-guide.md, taken from the
 running program: the tour of the user guide, by mouse and keyboard under Xvfb, at 1280 x 800. FOLDER: docs/images;
---training: only the start page and those of training. Wants ImageMagick's `convert` for a palette of 200 colours, which
+--training: only the start page and those of training. Wants ImageMagick's `convert` for a palette of 200 colors, which
 keeps files small."""
 import os
 import shutil
@@ -98,7 +98,7 @@ class Tour:
         hands.key("Ctrl+A")
         hands.key("Delete")
         hands.act("theme_dark")
-        window.until_state("dark colours", lambda state: state["dark"])
+        window.until_state("dark colors", lambda state: state["dark"])
         self.show("all_heads")
         self.keep("dark", 2.0)
         hands.act("theme_light")
@@ -112,6 +112,15 @@ class Tour:
         hands.key("Escape")
         self.window.until("the export page to close", lambda: (
             not self.window.find("export_save").get("visible", False)))
+        hands.take_focus()
+        # How well does it predict?
+        hands.act("evaluate_models")
+        window.until_visible("evaluate_begin")
+        hands.choose("evaluate_set", "NAtS-L (14 tasks)")
+        self.keep("evaluate", 1.0, "evaluate_dialog")
+        hands.key("Escape")
+        self.window.until("the dialog to close", lambda: (
+            not self.window.find("evaluate_begin").get("visible", False)))
         hands.take_focus()
 
     # The job of the tour: a hybrid that learns for 300 steps.

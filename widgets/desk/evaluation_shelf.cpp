@@ -11,13 +11,13 @@ namespace headscope::widgets {
 namespace {
 
 /// "a", "a, b", "a and 3 more".
-QString few(const QStringList& names) {
+QString few_names(const QStringList& names) {
     if (names.size() <= 2) return names.join(QStringLiteral(", "));
     return EvaluationShelf::tr("%1 and %2 more").arg(names.front()).arg(names.size() - 1);
 }
 
 /// The models and their tasks; the file's name where it holds none.
-QString name_of(const QString& path, const store::Evaluation& record) {
+QString evaluation_name(const QString& path, const store::Evaluation& record) {
     constexpr std::size_t kLongest = 60;
     QStringList models, tasks;
     for (const auto& model : record.models) {
@@ -29,7 +29,7 @@ QString name_of(const QString& path, const store::Evaluation& record) {
         if (!tasks.contains(task)) tasks << task;
     }
     if (models.isEmpty()) return path.section(QLatin1Char('/'), -1);
-    return tasks.isEmpty() ? few(models) : EvaluationShelf::tr("%1: %2").arg(few(models), few(tasks));
+    return tasks.isEmpty() ? few_names(models) : EvaluationShelf::tr("%1: %2").arg(few_names(models), few_names(tasks));
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ int EvaluationShelf::take(const QString& path, std::shared_ptr<const store::Eval
         Q_EMIT changed();
         return id;
     }
-    const QString name = name_of(clean, *record);
+    const QString name = evaluation_name(clean, *record);
     QString unique = name;
     const auto taken = [&](const OpenEvaluation& one) { return one.name == unique; };
     for (int number = 2; std::any_of(all_.begin(), all_.end(), taken); ++number)

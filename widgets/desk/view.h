@@ -37,6 +37,9 @@ public:
     /// What Export draws for what is shown; empty: nothing is shown.
     virtual std::optional<FigureWish> figure() const { return std::nullopt; }
 
+    /// The least height at a width: a scroll area around the view leaves the rest to plots and lists.
+    int heightForWidth(int width) const override;
+
     /// Puts the view's figure on the clipboard, as Export draws it; where there is none, a picture of the screen.
     void copy_picture();
     /// Puts the numbers of the figure on the clipboard, as CSV. False: there is no figure.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/frame/print_picture.h"
 
-#include <QPagedPaintDevice>
+#include <QPaintDevice>
 #include <QPainter>
 #include <algorithm>
 
 namespace headscope::widgets {
 
-bool print_picture(QPagedPaintDevice& device, const QImage& picture, double dots_per_inch) {
+bool print_picture(QPaintDevice& device, const QImage& picture, double dots_per_inch) {
     QPainter painter(&device);
     if (!painter.isActive() || picture.isNull()) return false;
     const QRectF page = painter.viewport();

@@ -3,12 +3,12 @@
 
 #include <QImage>
 
-class QPagedPaintDevice;
+class QPaintDevice;
 
 namespace headscope::widgets {
 
 /// Draws a picture of so many dots per inch at its true size at the top of the page, or smaller where the page has
 /// less room. False: the device cannot be painted on.
-bool print_picture(QPagedPaintDevice& device, const QImage& picture, double dots_per_inch);
+bool print_picture(QPaintDevice& device, const QImage& picture, double dots_per_inch);
 
 }  // namespace headscope::widgets

@@ -50,6 +50,8 @@ public:
     void restore(const QJsonObject& state);
 
     QSize minimumSizeHint() const override;
+    /// Rows of tabs wrap, but views take what is left: their usual height must not push others aside.
+    bool hasHeightForWidth() const override { return false; }
 
     /// "Heads", "Map", ...
     static QString group_title(ViewGroup group);

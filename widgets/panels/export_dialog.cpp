@@ -221,10 +221,15 @@ void ExportDialog::show_wish(const FigureWish& wish) {
     list_inputs(paths_of(wish));
 }
 
+ExportDialog::Drawing ExportDialog::drawing(const FigureWish& wish) const {
+    Drawing drawing{{wish.recipe, wish.options, form_->request().style}, {}};
+    for (const QString& path : paths_of(wish)) drawing.files.push_back(path.toStdString());
+    return drawing;
+}
+
 void ExportDialog::copy(const FigureWish& wish, const QString& format) {
-    std::vector<std::string> files;
-    for (const QString& path : paths_of(wish)) files.push_back(path.toStdString());
-    maker_.copy({wish.recipe, wish.options, form_->request().style}, files, format);
+    const Drawing made = drawing(wish);
+    maker_.copy(made.request, made.files, format);
 }
 
 QStringList ExportDialog::paths_of(const FigureWish& wish) const {

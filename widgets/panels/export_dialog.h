@@ -29,6 +29,12 @@ public:
     void show_wish(const FigureWish& wish);
     /// Puts a figure on the clipboard, on the page that the dialog has: "png", "svg", "csv".
     void copy(const FigureWish& wish, const QString& format);
+    /// What the command line draws of a wish in the style that was chosen last, and the files that it reads.
+    struct Drawing {
+        figures::FigureRequest request;
+        std::vector<std::string> files;
+    };
+    Drawing drawing(const FigureWish& wish) const;
     /// With the names that the user gave the analyses, where the form has no others.
     figures::FigureRequest request() const;
     /// The equivalent command line, as shown.

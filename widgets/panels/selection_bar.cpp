@@ -30,6 +30,9 @@ QString first_words(const store::SequenceTokens& sequence) {
 SelectionBar::SelectionBar(Desk* desk, QWidget* parent)
     : QWidget(parent),
       desk_(desk),
+      rows_(new QBoxLayout(QBoxLayout::LeftToRight, this)),
+      what_(new QHBoxLayout),
+      where_(new QHBoxLayout),
       study_(new QComboBox(this)),
       sequence_(new QComboBox(this)),
       site_(new QComboBox(this)),
@@ -38,8 +41,10 @@ SelectionBar::SelectionBar(Desk* desk, QWidget* parent)
       key_(new QSpinBox(this)),
       query_token_(new QLabel(this)),
       key_token_(new QLabel(this)) {
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(6, 3, 6, 3);
+    rows_->setContentsMargins(6, 3, 6, 3);
+    rows_->addLayout(what_, 1);
+    rows_->addLayout(where_);
+    QHBoxLayout* row = what_;
     const auto add = [&](const QString& text, QWidget* control, const char* name, const QString& tip) {
         auto* label = new QLabel(text, this);
         label->setBuddy(control);
@@ -55,6 +60,7 @@ SelectionBar::SelectionBar(Desk* desk, QWidget* parent)
     sequence_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     add(tr("&Analysis"), study_, "select_study", tr("Analysis shown in all views"));
     add(tr("&Text"), sequence_, "select_sequence", tr("Sequence, or the mean over all"));
+    row = where_;
     add(tr("&Layer"), site_, "select_site", tr("Layer (up and down arrows)"));
     add(tr("&Head"), head_, "select_head", tr("Head, counted from 0 (left and right arrows)"));
     add(tr("&Query"), query_, "select_query", tr("Query: the token that looks"));
@@ -63,8 +69,8 @@ SelectionBar::SelectionBar(Desk* desk, QWidget* parent)
     row->addWidget(key_token_);
     row->addStretch(1);
     // Names of analyses that differ in their ends alone are told apart where there is room.
-    row->setStretchFactor(study_, 6);
-    row->setStretchFactor(sequence_, 4);
+    what_->setStretchFactor(study_, 6);
+    what_->setStretchFactor(sequence_, 4);
     study_->setMaximumWidth(kWidestStudy);
     sequence_->setMaximumWidth(kWidestText);
     for (QComboBox* box : {study_, sequence_}) box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
@@ -96,6 +102,36 @@ SelectionBar::SelectionBar(Desk* desk, QWidget* parent)
     connect(desk_, &Desk::studies_changed, this, &SelectionBar::fill_studies);
     connect(desk_, &Desk::selection_changed, this, &SelectionBar::follow);
     fill_studies();
+}
+
+int SelectionBar::label_width() const {
+    int width = 0;
+    for (const QLabel* label : {query_token_, key_token_})
+        if (!label->text().isEmpty()) width += label->minimumSizeHint().width() + where_->spacing();
+    return width;
+}
+
+/// As wide as the wider of two rows, without what tokens read as.
+QSize SelectionBar::minimumSizeHint() const {
+    const QMargins edge = rows_->contentsMargins();
+    const int shown = query_token_->isHidden() && key_token_->isHidden() ? 0 : label_width();
+    const int least = std::max(what_->minimumSize().width(), where_->minimumSize().width() - shown);
+    return {least + edge.left() + edge.right(), rows_->minimumSize().height()};
+}
+
+void SelectionBar::arrange() {
+    const QMargins edge = rows_->contentsMargins();
+    const int shown = query_token_->isHidden() && key_token_->isHidden() ? 0 : label_width();
+    const int all = what_->minimumSize().width() + rows_->spacing() + where_->minimumSize().width() - shown +
+                    label_width() + edge.left() + edge.right();
+    const bool narrow = width() < all;
+    rows_->setDirection(narrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+    for (QLabel* label : {query_token_, key_token_}) label->setVisible(!narrow && !label->text().isEmpty());
+}
+
+void SelectionBar::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    arrange();
 }
 
 void SelectionBar::fill_studies() {
@@ -173,6 +209,7 @@ void SelectionBar::show_tokens(const Study* study) {
     };
     query_token_->setText(text(selection.query, true));
     key_token_->setText(text(selection.key, false));
+    arrange();
 }
 
 }  // namespace headscope::widgets

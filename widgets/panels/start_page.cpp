@@ -245,10 +245,10 @@ void StartPage::offer_runs(const QStringList& folders) {
         const QString folder = folders[i];
         QHBoxLayout* row =
             add_offer(runs_, tr("Training was interrupted: %1").arg(folder.section(QLatin1Char('/'), -1)), folder);
-        auto* open = new QPushButton(tr("Look at it"), runs_);
+        auto* open = new QPushButton(tr("Open"), runs_);
         open->setObjectName(QStringLiteral("start_run_%1").arg(i));
-        open->setAccessibleName(tr("Look at the interrupted run %1").arg(folder));
-        open->setToolTip(tr("Its curves; from there it can be resumed"));
+        open->setAccessibleName(tr("Open the interrupted run %1").arg(folder));
+        open->setToolTip(tr("Open its curves, from where you can resume it"));
         row->addWidget(open);
         connect(open, &QPushButton::clicked, this, [this, folder] { Q_EMIT path_wanted(folder); });
     }

@@ -69,6 +69,9 @@ Q_SIGNALS:
     void refused(const QString& message);  ///< a text that was not taken; said in the panel too
     void changed();
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     void build();
     QWidget* build_sources();

@@ -13,6 +13,7 @@
 #include <QSpinBox>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "widgets/panels/text_panel.h"
 #include "widgets/panels/token_chips.h"
@@ -103,6 +104,12 @@ void TextPanel::build() {
     show_running(false);
 }
 
+/// The editor's height follows the panel's alone; the tokens below take the rest. So choices of a model move nothing.
+void TextPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    text_->setFixedHeight(std::clamp(height() / 5, 52, 240));
+}
+
 /// Of one height whatever they hold, so that nothing above or below moves.
 void TextPanel::build_notes(QVBoxLayout* below) {
     constexpr int kLines = 4;
@@ -147,7 +154,6 @@ QWidget* TextPanel::build_sources() {
     text_->setPlaceholderText(tr("Type or paste a text, or drop a file here. Ctrl+Enter runs it."));
     text_->setTabChangesFocus(true);
     text_->setAcceptDrops(false);  // the window takes them: a file is a file, not its name
-    text_->setMinimumHeight(52);
     auto* add_text = named(new QToolButton(box), "text_add", tr("Add an empty text"));
     add_text->setText(tr("+ Text"));
     auto* add_file = named(new QToolButton(box), "text_add_file", tr("Add a text file"));
@@ -161,7 +167,7 @@ QWidget* TextPanel::build_sources() {
     row->addWidget(remove_);
     column->addLayout(row);
     column->addWidget(list_);
-    column->addWidget(text_, 1);
+    column->addWidget(text_);
     pair_shown_ = named(new QToolButton(box), "text_pair_shown",
                         tr("Join each text with a second one, as the tokenizer joins pairs"));
     pair_shown_->setText(tr("Second text (pair)"));
@@ -219,6 +225,8 @@ QWidget* TextPanel::build_options() {
                     tr("Tokens kept of each text. Without a number: all that the model has positions for"));
     length_->setRange(0, 1 << 24);
     length_->setSpecialValueText(tr("all"));
+    length_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);  // its words change
+    length_->setMinimumWidth(90);
     length_->setSingleStep(64);
     const auto option = [&](const char* name, const QString& text, const QString& tip) {
         auto* check = named(new QCheckBox(text, box), name, tip);

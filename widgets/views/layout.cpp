@@ -15,6 +15,7 @@
 #include <map>
 
 #include "core/cost/mixer_cost.h"
+#include "widgets/desk/presence.h"
 #include "widgets/table_copy.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"

@@ -96,8 +96,8 @@ QString LogitsView::words(const figures::FigureData& figure) const {
 }
 
 extern const ViewKind kLogits{"logits",
-                              "Logits",
-                              "How large scores get, layer by layer, and what the softmax does",
+                              "Scores",
+                              "How large attention scores are, layer by layer, and what the softmax makes of them",
                               [](Desk* desk, QWidget* parent) -> View* { return new LogitsView(desk, parent); },
                               ViewGroup::distributions,
                               with_scores};

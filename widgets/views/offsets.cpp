@@ -65,7 +65,7 @@ private:
 extern const ViewKind kOffsets{
     "offsets",
     "Offsets",
-    "How much of a weight heads with an elastic normaliser cut off",
+    "How much of a weight heads with an elastic normalizer cut off",
     [](Desk* desk, QWidget* parent) -> View* { return new OffsetsView(desk, parent); },
     ViewGroup::distributions,
     [](const Desk& desk) { return filled_if(desk.current() && desk.current()->header().has_offsets); }};

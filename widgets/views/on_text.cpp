@@ -495,7 +495,8 @@ void OnTextView::refresh_heading(const TextValues& values) {
     if (experts_) {
         const bool some = std::any_of(experts_->index.data.begin(), experts_->index.data.end(),
                                       [](double index) { return index >= 0; });
-        text += some ? tr(" · below: experts of layer %1").arg(layer) : tr(" · layer %1 has no experts").arg(layer);
+        const std::int32_t number = study()->sites().at(static_cast<std::size_t>(selection().site)).layer;
+        text += (some ? tr(" · below: experts of layer %1") : tr(" · layer %1 has no experts")).arg(number);
     }
     if (!types_.empty()) text += tr(" · underlined: softmax dark, linear attention light");
     if (study()->sequences() > 1) text += tr(" · sequence %1").arg(sequence);

@@ -16,7 +16,7 @@ constexpr int kPrintDots = 600;  ///< an inch
 
 }  // namespace
 
-std::optional<MainWindow::FrontFigure> MainWindow::front_figure() {
+std::optional<widgets::ExportDialog::Drawing> MainWindow::front_figure() {
     const widgets::View* view = front_view();
     const auto wish = view ? view->figure() : std::nullopt;
     FrontFigure figure;

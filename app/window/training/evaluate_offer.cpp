@@ -20,7 +20,7 @@ using Offer = widgets::EvaluateOffer;
 
 namespace {
 
-constexpr int kTitle = 40;  ///< characters of a text in a menu
+constexpr int kOfferedTitle = 40;  ///< characters of a text in a menu
 
 }  // namespace
 
@@ -97,7 +97,7 @@ std::vector<Offer::Text> offered_texts(const std::filesystem::path& resources,
             texts.push_back({QObject::tr("File %1").arg(QFileInfo(source.value).fileName()), source.value, {}, {}});
         else
             texts.push_back(
-                {QObject::tr("Text “%1”").arg(source.value.left(kTitle).simplified()), {}, source.value, {}});
+                {QObject::tr("Text “%1”").arg(source.value.left(kOfferedTitle).simplified()), {}, source.value, {}});
     }
     for (const auto& example : examples) {
         const auto path = resources / "texts" / (example.name.toStdString() + ".txt");

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/machine/memory_room.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <sstream>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "core/base/machine/control_groups.h"
 
@@ -39,6 +45,26 @@ double left_of_unified(const std::string& folder) {
     return left(folder, "memory.max", "memory.current", "inactive_file");
 }
 
+std::string text_of(const char* path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+double soft_limit(decltype(RLIMIT_AS) resource) {
+    rlimit limit{};
+    if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kNoLimit;
+    return static_cast<double>(limit.rlim_cur);
+}
+
+/// Bytes of the heap that were freed and not given back (keep_freed_memory): the next allocations take them.
+double free_in_heap() {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    return static_cast<double>(::mallinfo2().fordblks);
+#else
+    return 0;
+#endif
+}
+
 /// Without a limit it says a number that no machine has.
 double left_of_own(const std::string& folder) {
     return left(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
@@ -55,8 +81,22 @@ double memory_room(const std::string& meminfo, const std::string& groups, const 
 }
 
 double memory_room() {
-    std::ifstream file("/proc/meminfo");
-    return memory_room({std::istreambuf_iterator<char>(file), {}}, own_groups(), "/sys/fs/cgroup");
+    return memory_room(text_of("/proc/meminfo"), own_groups(), "/sys/fs/cgroup");
+}
+
+double limits_left(const std::string& status, double address_space, double data) {
+    const auto left = [&status](double limit, const std::string& name) {
+        std::istringstream lines(status);
+        return std::isinf(limit) ? kNoLimit : std::max(1.0, limit - 1024 * value_of(lines, name));
+    };
+    return std::min(left(address_space, "VmSize:"), left(data, "VmData:"));
+}
+
+double own_memory_room() {
+    const double room = memory_room(),
+                 limits = limits_left(text_of("/proc/self/status"), soft_limit(RLIMIT_AS), soft_limit(RLIMIT_DATA));
+    const double least = room > 0 ? std::min(room, limits) : limits;
+    return std::isfinite(least) ? least + free_in_heap() : 0;
 }
 
 }  // namespace headscope

@@ -13,4 +13,12 @@ double memory_room();
 /// Inactive file pages do not count as used.
 double memory_room(const std::string& meminfo, const std::string& groups, const std::string& mount);
 
+/// Bytes that this process itself may still take: the least of memory_room() and of what its limits leave, and what
+/// its allocator holds free. 0 where the system does not say. Threads: any.
+double own_memory_room();
+
+/// What limits of the address space and of data leave of the text of /proc/self/status (VmSize, VmData); infinity:
+/// there is no such limit. Bytes.
+double limits_left(const std::string& status, double address_space, double data);
+
 }  // namespace headscope

@@ -40,8 +40,11 @@ Ids whole_ids(const HarnessTokens& tokens, std::string_view text) {
     return std::move(sink.ids);
 }
 
-void keep_last(Ids& ids, std::int64_t most) {
-    if (std::ssize(ids) > most) ids.erase(ids.begin(), ids.end() - most);
+/// Returns whether there were more.
+bool keep_last(Ids& ids, std::int64_t most) {
+    const bool more = std::ssize(ids) > most;
+    if (more) ids.erase(ids.begin(), ids.end() - most);
+    return more;
 }
 
 /// What stands before a continuation, and the continuation.
@@ -74,14 +77,15 @@ Parts parts_of(const HarnessTokens& tokens, const TextPair& texts, const std::st
     return parts;
 }
 
-/// model_max_length, where it is not the endless number that stands for none.
+/// model_max_length, or max_len of older files, where it is not the endless number that stands for none.
 std::optional<std::int64_t> tokenizer_length(const checkpoint::Checkpoint& checkpoint) {
     constexpr double kEndless = 1e15;
     const auto path = checkpoint.side_file("tokenizer_config.json");
     if (!path) return std::nullopt;
     const nlohmann::json document = read_json_file(*path, kLargestSideFile, "tokenizer configuration");
     const JsonView config(document, "tokenizer_config.json");
-    const auto length = config.object().find("model_max_length");
+    auto length = config.object().find("model_max_length");
+    if (!length) length = config.find("max_len");
     if (!length) return std::nullopt;
     const double said = length->number();
     return said >= 1 && said < kEndless ? std::optional(static_cast<std::int64_t>(said)) : std::nullopt;
@@ -136,13 +140,13 @@ HarnessRequest encode_request(const HarnessTokens& tokens, const TextPair& texts
                     "found " + std::to_string(request.scored));
     if (tokens.encoder_decoder) {
         request.source = std::move(parts.before);
-        keep_last(request.source, tokens.length);
+        request.cut = keep_last(request.source, tokens.length);
         request.ids = std::move(parts.after);
         return request;
     }
     request.ids = std::move(parts.before);
     request.ids.insert(request.ids.end(), parts.after.begin(), parts.after.end());
-    keep_last(request.ids, tokens.length + 1);
+    request.cut = keep_last(request.ids, tokens.length + 1);
     return request;
 }
 

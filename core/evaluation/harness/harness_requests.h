@@ -40,7 +40,11 @@ HarnessTokens harness_tokens(const checkpoint::Checkpoint& checkpoint,
 struct HarnessRequest {
     std::vector<std::int64_t> ids, source;
     std::int64_t scored = 0;
-    bool operator==(const HarnessRequest&) const = default;
+    bool cut = false;  ///< tokens of the context were left out
+    /// What is read and scored.
+    bool operator==(const HarnessRequest& other) const {
+        return ids == other.ids && source == other.source && scored == other.scored;
+    }
 };
 /// Throws Error usage that names `place` for a text of no token, limit for a continuation longer than the length.
 HarnessRequest encode_request(const HarnessTokens& tokens, const TextPair& texts, const std::string& place);

@@ -73,17 +73,21 @@ private:
     void run_task(const HarnessItems& items, const std::vector<std::size_t>& ends) {
         const HarnessTask& task = *items.task;
         std::vector<ItemScore> scores(items.items.size());
+        std::int64_t cut = 0;
         for (std::size_t i = 0; i < scores.size(); ++i) {
             if (run_.score.cancellation) run_.score.cancellation->check();
             const HarnessItem& item = items.items[i];
             std::span<const HarnessRequest> requests;
             if (is_said(items)) {
-                scores[i].generated = answer(task, item.prompt);
+                SaidAnswer said = answer(task, item.prompt);
+                scores[i].generated = std::move(said.text);
+                cut += said.cut ? 1 : 0;
                 tell(scored_items_ + ++said_);
             } else {
                 requests = std::span(work_.ids.requests).subspan(begin_, ends[i] - begin_);
                 scores[i].requests = joined(task.kind, std::span(scores_).subspan(begin_, requests.size()));
                 begin_ = ends[i];
+                cut += std::any_of(requests.begin(), requests.end(), [](const auto& one) { return one.cut; }) ? 1 : 0;
                 check_finite(scores[i], item.place);
             }
             judge(task, item, scores[i]);
@@ -91,21 +95,22 @@ private:
                 run_.on_answer({task.name, task.kind, work_.tokens.length, work_.shots, static_cast<std::int64_t>(i),
                                 item, scores[i], requests});
         }
-        add(items, values_of(task, items.items, scores, work_.resamples, run_.score.cancellation));
+        add(items, values_of(task, items.items, scores, work_.resamples, run_.score.cancellation), cut);
         if (!work_.baselines) return;
-        add(items, baselines_of(task, items.items));
-        add(items, guesses_of(task, items.items, scores, model_.config().vocabulary));
+        add(items, baselines_of(task, items.items), 0);
+        add(items, guesses_of(task, items.items, scores, model_.config().vocabulary), 0);
     }
 
-    std::string answer(const HarnessTask& task, const std::string& prompt) {
+    SaidAnswer answer(const HarnessTask& task, const std::string& prompt) {
         const std::int64_t most = run_.most > 0 ? std::min(run_.most, work_.tokens.length) : work_.tokens.length;
         return said_answer(model_, run_.said, prompt, task.answer_tokens, most, run_.score, task.stops);
     }
 
-    void add(const HarnessItems& items, const std::vector<HarnessValue>& values) {
+    void add(const HarnessItems& items, const std::vector<HarnessValue>& values, std::int64_t cut) {
         for (const HarnessValue& value : values) {
             rows_.push_back({run_.model, items.task->name, value.metric, work_.tokens.length, value.value, value.error,
                              value.count, work_.shots});
+            rows_.back().cut = cut;
             if (!items.files.empty()) rows_.back().data_sha256 = items.files.front().sha256;
         }
     }

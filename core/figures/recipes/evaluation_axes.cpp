@@ -6,6 +6,8 @@
 #include <limits>
 #include <set>
 
+#include "core/base/error.h"
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"

@@ -44,10 +44,10 @@ struct Baselines {
 
 struct EvaluationValue {
     double mean = 0;
-    double error = 0;                  ///< over seeds: standard deviation; of one: its standard error; NaN: not known
-    std::vector<double> each;          ///< one a seed
-    std::vector<std::string> weights;  ///< of each; empty: not known
-    std::vector<std::int64_t> counts;  ///< of each: tokens or items
+    double error = 0;                    ///< over seeds: standard deviation; of one: its standard error; NaN: not known
+    std::vector<double> each;            ///< one a seed
+    std::vector<std::string> weights{};  ///< of each; empty: not known
+    std::vector<std::int64_t> counts{};  ///< of each: tokens or items
 };
 
 struct EvaluationGroup {

@@ -34,7 +34,7 @@ constexpr std::array kKnown{
     Known{"mean_distance", "Mean distance", "tokens", true},
     Known{"duplicate", "Duplicate tokens", "", true},
     Known{"induction", "Induction", "", true},
-    Known{"virtual_sink", "Virtual sink", "", true},
+    Known{"virtual_sink", "Learned sink", "", true},
     Known{"softmax_fraction", "Softmax fraction", "", true},
     // What a run's probe keeps of parameters.
     Known{"offset", "Offset", "", false},

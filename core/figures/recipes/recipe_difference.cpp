@@ -312,26 +312,26 @@ FigureData of_indicators(Files files, const FigureOptions& options) {
     return figure;
 }
 
-std::string title_of(const FigureOptions& options, const std::vector<std::string>& names) {
+std::string title_of(Files files, const FigureOptions& options, const std::vector<std::string>& names) {
     const bool maps = of_maps(options), logits = options.values == MapValues::logits;
     std::string what = maps                        ? (logits ? "Attention scores" : "Attention")
                        : options.indicator.empty() ? "Indicators"
                                                    : indicator_title(options.indicator);
     // Layer and head are named once, or on both sides.
     const bool apart = of_other_head(options);
-    const auto place = [](const FigureOptions& of) {
+    const auto place = [&](const FigureOptions& of, std::size_t f) {
         std::string text;
-        if (of.layer) text += ", layer " + std::to_string(*of.layer);
+        if (of.layer) text += ", " + chosen_title(*files[f], of);
         if (of.head) text += ", head " + std::to_string(*of.head);
         return text;
     };
     const auto side = [&](const FigureOptions& of, std::size_t f) {
-        std::string text = apart ? place(of) : "";
+        std::string text = apart ? place(of, f) : "";
         if (options.other_sequence) text += ", sequence " + std::to_string(of.sequence.value_or(0));
         if (text.empty()) return names[f];
         return text.substr(2) + (names.size() > 1 ? " of " + names[f] : "");
     };
-    if (!apart) what += place(options);
+    if (!apart) what += place(options, 0);
     return what + ": " + side(minuend_options(options), 1) + " minus " + side(options, 0);
 }
 
@@ -345,7 +345,7 @@ FigureData difference(Files given, const FigureOptions& options) {
     const bool maps = of_maps(options);
     if (!maps) check_alike(files, options);
     FigureData figure = maps ? map_difference(files, options) : of_indicators(files, options);
-    figure.title = title_of(options, file_labels(given, options));
+    figure.title = title_of(files, options, file_labels(given, options));
     return figure;
 }
 

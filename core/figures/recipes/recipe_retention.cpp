@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How much of a baseline's scores smaller models keep (the thesis, Tables 2.2, 2.3, 3.1 to 3.3): a panel a task, a dot
+// How much of a baseline's results smaller models keep (the thesis, Tables 2.2, 2.3, 3.1 to 3.3): a panel a task, a dot
 // a model by its parameters; a table with elasticity, compression and speed.
 
 #include <algorithm>
@@ -204,7 +204,7 @@ private:
         };
         TextTable table;
         table.header = {"task",      "model",      "result", "PRR %",      "PEoP",
-                        "attention", "parameters", "PCR %", "PCR emb. %", "PoEP %"};
+                        "attention", "parameters", "PCR %",  "PCR emb. %", "PoEP %"};
         table.words = 2;
         Measured last;
         for (const Row& row : rows_) {
@@ -233,11 +233,11 @@ private:
 
     std::vector<std::string> notes() const {
         std::vector<std::string> notes{
-            "PRR: the score as a share of " + name_of(*baseline_) +
+            "PRR: the result as a share of " + name_of(*baseline_) +
             "'s; where lower is better, 1 minus the relative increase. PCR: share of its parameters, or of its "
             "embeddings, that is saved. PoEP: share of embeddings in all parameters."};
         if (smallest_)
-            notes.push_back("PEoP: increase of the score over " + name_of(*smallest_) +
+            notes.push_back("PEoP: increase of the result over " + name_of(*smallest_) +
                             "'s, in percent, for each percent of additional attention weights.");
         const bool seeds = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.seeds > 1; });
         if (seeds) notes.emplace_back("Results: mean ± standard deviation over seeds.");

@@ -220,8 +220,9 @@ at::Tensor DeltaParts::of_values(const at::Tensor& logits, std::int64_t which) c
 }
 
 at::Tensor DeltaParts::gate(const at::Tensor& normed, const Cancellation* cancellation, const at::Tensor& made) const {
-    if (made.defined()) return at::silu(made);
-    return gated_ ? at::silu(gate_(normed, cancellation)) : at::Tensor();
+    if (!made.defined() && !gated_) return {};
+    const at::Tensor logits = made.defined() ? made : gate_(normed, cancellation);
+    return sigmoid_ ? at::sigmoid(logits) : at::silu(logits);
 }
 
 Site DeltaParts::site() const {

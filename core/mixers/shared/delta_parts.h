@@ -42,13 +42,15 @@ enum class DeltaActivation : std::uint8_t { all, value, none };
 class DeltaParts {
 public:
     /// `writes` false: every token writes alike, and there is no such map.
+    /// `sigmoid`: the gate is one, not SiLU.
     DeltaParts(const DeltaSizes& sizes, bool decays, bool gated, bool negative,
-               DeltaActivation activation = DeltaActivation::all, bool writes = true)
+               DeltaActivation activation = DeltaActivation::all, bool writes = true, bool sigmoid = false)
         : sizes_(sizes),
           decays_(decays),
           gated_(gated),
           negative_(negative),
           writes_(writes),
+          sigmoid_(sigmoid),
           activation_(activation) {}
     void declare(model::TensorPlan& plan, const model::TensorNames& names);
 
@@ -75,7 +77,7 @@ public:
     at::Tensor gate_logits(const at::Tensor& normed, const Cancellation* cancellation) const {
         return gate_(normed, cancellation);
     }
-    /// SiLU of the gate [B, L, H * dv]; undefined without one. `made`: what heads() returned of it.
+    /// SiLU (or the sigmoid) of the gate [B, L, H * dv]; undefined without one. `made`: what heads() returned of it.
     at::Tensor gate(const at::Tensor& normed, const Cancellation* cancellation, const at::Tensor& made = {}) const;
 
     const DeltaSizes& sizes() const { return sizes_; }
@@ -98,7 +100,7 @@ private:
     at::Tensor of_values(const at::Tensor& logits, std::int64_t which) const;
 
     DeltaSizes sizes_;
-    bool decays_, gated_, negative_, writes_;
+    bool decays_, gated_, negative_, writes_, sigmoid_;
     DeltaActivation activation_;
     bool by_key_head_ = false;  ///< RecurrentNames::query_key_value_gate
     model::Linear query_key_value_, write_, decay_, gate_;

@@ -21,7 +21,8 @@ Projections::Projections(const model::ModelConfig& config)
       growth_(config.query_growth),
       growth_step_(config.query_growth_step),
       growth_unrotated_(config.query_growth_unrotated),
-      gated_(config.attention_gate) {
+      gated_(config.attention_gate),
+      biases_(config.query_key_value_bias) {
     if (norms_ != QueryKeyNorm::rotated_head) return;
     query_norm_.kind = config.norm;
     query_norm_.epsilon = config.norm_epsilon;
@@ -41,18 +42,18 @@ void Projections::declare(model::TensorPlan& plan, const model::TensorNames& nam
         const model::Dimension out{rows, "query, key and value of " + keys.heads + " * " + keys.head_size};
         if (in_layer.fused_layout != model::FusedLayout::by_head) {
             by_group_ = in_layer.fused_layout == model::FusedLayout::by_group;
-            all_.declare(plan, stem, out, hidden, config.query_key_value_bias);
+            all_.declare(plan, stem, out, hidden, biases_);
             return;
         }
         plan.want_by_head(&all_.weight, stem + ".weight", {out, hidden}, heads_, 3);
-        if (config.query_key_value_bias) plan.want_by_head(&all_.bias, stem + ".bias", {out}, heads_, 3);
+        if (biases_) plan.want_by_head(&all_.bias, stem + ".bias", {out}, heads_, 3);
         return;
     }
     const auto part = [&](const std::string& name, std::int64_t first, std::int64_t count, const std::string& heads) {
         const std::string stem = names.layer_stem + name;
         const model::Dimension out{count, heads + " * " + keys.head_size};
         plan.want_rows(&all_.weight, stem + ".weight", {out, hidden}, first, rows);
-        if (config.query_key_value_bias) plan.want_rows(&all_.bias, stem + ".bias", {out}, first, rows);
+        if (biases_) plan.want_rows(&all_.bias, stem + ".bias", {out}, first, rows);
     };
     part(in_layer.query, 0, query_rows, (gated_ ? "2 * " : "") + keys.heads);
     part(in_layer.key, query_rows, key_rows, keys.key_value_heads);

@@ -70,7 +70,7 @@ private:
     double clip_, growth_;
     std::int64_t growth_step_;
     bool growth_unrotated_;
-    bool gated_;
+    bool gated_, biases_;
     bool by_group_ = false;  ///< the matrix's rows lie as FusedLayout::by_group has them
 };
 

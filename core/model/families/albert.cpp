@@ -26,6 +26,7 @@ ModelConfig read(const ConfigReader& reader) {
         const auto group = static_cast<std::int64_t>(static_cast<double>(layer / inner) / passes_each);
         config.shared_layers.push_back(group * inner + layer % inner);
     }
+    read_class_head(config, reader);
     return config;
 }
 
@@ -54,6 +55,7 @@ TensorNames names(const ModelConfig& config) {
     names.head_bias = {"predictions.decoder.bias", "predictions.bias"};
     names.head_transform = "predictions.dense";
     names.head_transform_norm = "predictions.LayerNorm";
+    name_class_head(names, config, "albert.pooler");
     return names;
 }
 

@@ -28,6 +28,22 @@ ModelConfig read_bert(const ConfigReader& reader) {
     return config;
 }
 
+namespace {
+
+ModelConfig read(const ConfigReader& reader) {
+    ModelConfig config = read_bert(reader);
+    read_class_head(config, reader);
+    return config;
+}
+
+TensorNames names(const ModelConfig& config) {
+    TensorNames names = bert_names(config);
+    name_class_head(names, config, "bert.pooler.dense");
+    return names;
+}
+
+}  // namespace
+
 TensorNames bert_names(const ModelConfig&) {
     TensorNames names;
     names.prefixes = {"bert.", ""};
@@ -54,6 +70,6 @@ TensorNames bert_names(const ModelConfig&) {
 }
 
 const Family kBert{
-    "bert", {"bert"}, "BERT: encoder, post-norm, token types, head for masked words", read_bert, bert_names};
+    "bert", {"bert"}, "BERT: encoder, post-norm, token types, heads for masked words and classes", read, names};
 
 }  // namespace headscope::model

@@ -31,6 +31,7 @@ ModelConfig read(const ConfigReader& reader) {
     config.query_key_value_bias = config.output_bias = config.feed_forward_bias = true;
     config.head_transform = config.head_bias = true;
     config.tied_head = reader.boolean("tie_word_embeddings", true);
+    read_class_head(config, reader, Activation::relu);
     return config;
 }
 
@@ -51,6 +52,7 @@ TensorNames names(const ModelConfig& config) {
     names.head_bias = {"vocab_projector.bias"};
     names.head_transform = "vocab_transform";
     names.head_transform_norm = "vocab_layer_norm";
+    name_class_head(names, config, "pre_classifier");
     return names;
 }
 

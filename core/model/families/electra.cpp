@@ -12,6 +12,7 @@ ModelConfig read(const ConfigReader& reader) {
     if (size != config.hidden) config.embedding_size = size;
     config.embedding_sum_projected = config.embedding_size > 0;
     config.head_activation = Activation::gelu;
+    read_class_head(config, reader, Activation::gelu);
     return config;
 }
 
@@ -23,6 +24,7 @@ TensorNames names(const ModelConfig& config) {
     names.head_bias = {"generator_lm_head.bias"};
     names.head_transform = "generator_predictions.dense";
     names.head_transform_norm = "generator_predictions.LayerNorm";
+    name_joint_class_head(names, config);
     return names;
 }
 

@@ -43,6 +43,7 @@ ModelConfig read(const ConfigReader& reader) {
     config.query_key_value_bias = config.output_bias = config.feed_forward_bias = true;
     config.head_transform = config.head_bias = true;
     config.tied_head = reader.boolean("tie_word_embeddings", true);
+    read_class_head(config, reader);
     return config;
 }
 
@@ -58,6 +59,7 @@ TensorNames names(const ModelConfig& config) {
     names.head_bias = {"lm_head.bias"};
     names.head_transform = "lm_head.dense";
     names.head_transform_norm = "lm_head.layer_norm";
+    name_joint_class_head(names, config);
     // With the star, as transformers 5.23 saves it; in the layers, as the hub has it, all the same.
     const std::string frequencies = "rotary_embeddings.inv_freq", in_layer = ".attention.self." + frequencies;
     names.rotary_frequencies = {"encoder.layer.*" + in_layer, "encoder.layer.0" + in_layer, frequencies};

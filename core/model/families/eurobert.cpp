@@ -10,12 +10,15 @@ ModelConfig read(const ConfigReader& reader) {
     config.norm_epsilon = reader.positive("rms_norm_eps", 1e-5);
     config.causal = false;
     config.head_bias = config.feed_forward_bias;
+    read_class_head(config, reader, Activation::gelu);
+    read_text_pooling(config, reader, "bos", {"bos", "mean", "late"}, "late");
     return config;
 }
 
 TensorNames names(const ModelConfig& config) {
     TensorNames names = llama_names(config);
     names.head_bias = {"lm_head.bias"};
+    name_class_head(names, config, "dense");
     return names;
 }
 

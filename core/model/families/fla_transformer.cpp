@@ -2,6 +2,7 @@
 // Models of flash-linear-attention (Yang and Zhang, github.com/fla-org/flash-linear-attention, version 0.6.0): pre-norm
 // blocks with RMS norms and a gated feed-forward around a mixer; here what they share, and its softmax Transformer.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -14,7 +15,6 @@ namespace {
 struct Softmax {
     std::int64_t heads = 0, key_value_heads = 0;
     bool biases = false;
-    bool operator==(const Softmax&) const = default;
 };
 
 /// `otherwise` 0: the file must say how many heads.
@@ -44,6 +44,16 @@ void enter_softmax(ModelConfig& config, const ConfigReader& reader, const Softma
     config.query_key_value_bias = softmax.biases;
     config.positions = PositionKind::rotary;
     config.max_positions = reader.size(SizeKeys().positions, 2048);
+}
+
+/// By that library's names; its sigmoid and logsigmoid are not built.
+Activation read_feature_map(const ConfigReader& reader) {
+    const std::string name = reader.text("feature_map", "");
+    if (name == "relu") return Activation::relu;
+    if (name == "silu" || name == "swish") return Activation::silu;
+    if (name == "sqrelu") return Activation::relu_squared;
+    if (name == "gelu") return Activation::gelu_tanh;
+    reader.unsupported("feature_map", "relu, silu, swish, sqrelu, gelu or none");
 }
 
 std::set<std::int64_t> read_layer_numbers(const ConfigReader& reader, std::int64_t layers) {
@@ -79,6 +89,7 @@ bool read_fla_flag(const ConfigReader& reader, const std::string& key, bool othe
 }
 
 ModelConfig read_fla(const ConfigReader& reader, const FlaDefaults& defaults) {
+    refuse_layer_configs(reader);
     const SizeKeys keys;
     ModelConfig config;
     config.vocabulary = reader.size(keys.vocabulary, 32000);
@@ -129,27 +140,29 @@ void set_fla_heads(ModelConfig& config, const mixers::MixerType& mixer, std::int
 void read_fla_layers(ModelConfig& config, const ConfigReader& reader, const mixers::MixerType& mixer) {
     config.mixers.assign(static_cast<std::size_t>(config.layers), mixer.name);
     std::vector<std::int64_t> windows(static_cast<std::size_t>(config.layers), 0);
-    std::optional<Softmax> said;
-    std::optional<double> in_windows, elsewhere;  // bases of rotary positions
+    std::map<std::int64_t, LayerHeads> heads;
+    std::optional<LayerHeads> usual;              // the first entry's
+    std::optional<double> in_windows, elsewhere;  // the first bases of rotary positions
     for (const ConfigReader& entry : reader.objects("attn")) {
         const Softmax softmax = read_softmax(entry, config, 0);
-        if (said && *said != softmax)
-            reader.unsupported("attn", "the same num_heads, num_kv_heads and qkv_bias in every entry");
-        said = softmax;
+        const LayerHeads own{softmax.heads, softmax.key_value_heads, softmax.biases, read_base(entry)};
         const std::int64_t window = entry.has("window_size") ? entry.size("window_size") : 0;
+        if (!usual) usual = own;
         std::optional<double>& base = window > 0 ? in_windows : elsewhere;
-        if (base && *base != read_base(entry))
-            reader.unsupported("attn", "the same rope_theta in every entry with a window, and in every one without");
-        base = read_base(entry);
+        if (!base) base = own.theta;
         for (const std::int64_t layer : read_layer_numbers(entry, config.layers)) {
-            std::string& own = config.mixers.at(static_cast<std::size_t>(layer));
-            if (own == "standard") entry.refuse("layers", "layers that no other entry has");
-            own = "standard";
+            std::string& mixer_of_layer = config.mixers.at(static_cast<std::size_t>(layer));
+            if (mixer_of_layer == "standard") entry.refuse("layers", "layers that no other entry has");
+            mixer_of_layer = "standard";
             windows.at(static_cast<std::size_t>(layer)) = window;
+            LayerHeads expected = *usual;
+            expected.theta = *base;
+            if (own != expected) heads[layer] = own;
         }
     }
     if (std::count(config.mixers.begin(), config.mixers.end(), "standard") == 0) return;
-    enter_softmax(config, reader, *said);
+    enter_softmax(config, reader, {usual->heads, usual->key_value_heads, usual->biases});
+    config.layer_heads = std::move(heads);
     config.rope.theta = elsewhere ? *elsewhere : *in_windows;
     if (!in_windows) return;
     config.windows = windows;
@@ -159,7 +172,7 @@ void read_fla_layers(ModelConfig& config, const ConfigReader& reader, const mixe
 
 void read_fla_linear(ModelConfig& config, const ConfigReader& reader, const mixers::MixerType& mixer, double expand_key,
                      double expand_value) {
-    if (reader.has("feature_map")) reader.unsupported("feature_map", "none");
+    if (reader.has("feature_map")) config.feature_map = read_feature_map(reader);
     if (!read_fla_flag(reader, "elementwise_affine", true)) reader.unsupported("elementwise_affine", "true or absent");
     set_fla_heads(config, mixer, read_fla_head(reader, config, "expand_k", expand_key),
                   read_fla_head(reader, config, "expand_v", expand_value));

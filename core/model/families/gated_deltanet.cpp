@@ -23,6 +23,10 @@ ModelConfig read(const ConfigReader& reader) {
         reader.refuse("num_v_heads", "a multiple of num_heads (" + std::to_string(config.heads) + ")");
     config.mixer_options.set(kGatedDeltaNet, "num_value_heads", heads);
     config.mixer_options.set(kGatedDeltaNet, "use_gate", read_fla_flag(reader, "use_gate", true));
+    const std::string gate = reader.text("output_gate_activation", "swish");
+    if (gate != "swish" && gate != "silu" && gate != "sigmoid")
+        reader.unsupported("output_gate_activation", "swish, silu or sigmoid");
+    config.sigmoid_gate = gate == "sigmoid";
     config.mixer_options.set(kGatedDeltaNet, "allow_neg_eigval", read_fla_flag(reader, "allow_neg_eigval", false));
     const bool convolves = read_fla_flag(reader, "use_short_conv", true);
     config.mixer_options.set(kGatedDeltaNet, "conv_size", convolves ? reader.size("conv_size", 4) : 0);

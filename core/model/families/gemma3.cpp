@@ -8,8 +8,14 @@
 namespace headscope::model {
 namespace {
 
+/// EmbeddingGemma (arXiv 2509.20354): tokens see later ones, and half the window on either side, themselves included.
+void see_both_ways(ModelConfig& config) {
+    config.causal = false;
+    for (std::int64_t& window : config.windows)
+        if (window > 0) window = window / 2 + 1;
+}
+
 ModelConfig read_text(const ConfigReader& reader) {
-    require_false(reader, "use_bidirectional_attention");
     // Files with images leave out whatever is as in the smallest of them.
     const SizeDefaults sizes{4, 256, 262'208, 2304, 26, 8, 9216};
     ModelConfig config = read_llama_without_positions(reader, 131072, sizes);
@@ -24,6 +30,7 @@ ModelConfig read_text(const ConfigReader& reader) {
     const std::int64_t pattern = reader.size("sliding_window_pattern", 6);
     config.windows = read_windows_where(reader, config.layers, read_window(reader, 4096),
                                         [pattern](std::int64_t layer) { return (layer + 1) % pattern != 0; });
+    if (reader.boolean("use_bidirectional_attention", false)) see_both_ways(config);
     RopeDefaults full, windowed;
     full.theta = 1'000'000.0;
     windowed.theta_key = "rope_local_base_freq";
@@ -36,6 +43,7 @@ ModelConfig read(const ConfigReader& reader) {
     if (reader.text("model_type", "") != "gemma3") return read_text(reader);
     const auto text = reader.object("text_config");
     if (!text) reader.refuse("text_config", "an object");
+    require_false(*text, "use_bidirectional_attention");
     ModelConfig config = read_text(*text);
     // transformers' class for these has the tie beside the towers, and caps no logits.
     config.tied_head = reader.boolean("tie_word_embeddings", true);

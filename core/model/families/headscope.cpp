@@ -253,9 +253,9 @@ TensorNames layout_names(const ModelConfig& config) {
                         : config.layout == "gpt2" ? gpt2_names(config)
                         : config.causal           ? bart_names(config)
                                                   : bart_encoder_names(config);
-    names.keys = SizeKeys();
     if (config.head == HeadKind::none) names.head.clear();
     name_class_head(names, config, "bert.pooler.dense");
+    names.keys = SizeKeys();
     return names;
 }
 

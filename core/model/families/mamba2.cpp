@@ -103,12 +103,15 @@ std::int64_t read_heads(const ConfigReader& reader, const ModelConfig& config, b
                                     std::to_string(kMostHeads) + " heads of head_dim (" +
                                     std::to_string(config.head_size) + ")");
     }
-    if (transformers && reader.size("num_heads", 128) != heads)
+    // flash-linear-attention writes the number, and 0 or none means the rule.
+    const bool said = transformers || (reader.has("num_heads") && reader.count("num_heads", 0) > 0);
+    if (said && reader.size("num_heads", 128) != heads)
         reader.refuse("num_heads", "hidden_size * expand / head_dim, " + std::to_string(heads));
     return heads;
 }
 
 ModelConfig read(const ConfigReader& reader) {
+    refuse_layer_configs(reader);
     const bool transformers = reader.has("layer_norm_epsilon") || reader.has("time_step_limit");
     const SizeKeys keys;
     ModelConfig config;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // ModernBERT (Warner et al., arXiv 2412.13663): an encoder, pre-norm, rotary positions, gated feed-forward; two of
 // three layers see a window to both sides and turn by frequencies of their own.
+#include <optional>
+
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -16,6 +18,16 @@ RopeConfig read_rope_of(const ConfigReader& reader, const ModelConfig& config, c
     RopeConfig rope = read_rope(reader, config.max_positions, config.head_size, defaults);
     if (rope.type == "default") rope.partial = 1.0;  // the whole head, whatever partial_rotary_factor says
     return rope;
+}
+
+/// Classes of texts and of tokens come out of the same transform as words: dense, activation, norm.
+void read_classes(ModelConfig& config, const ConfigReader& reader) {
+    const bool bias = config.head_transform_bias;
+    const std::optional<Activation> activation = config.head_activation;
+    read_class_head(config, reader, *activation);
+    config.head_transform = config.head_transform_norm = true;
+    config.head_transform_bias = bias;
+    read_text_pooling(config, reader, "cls", {"cls", "mean"}, "cls");
 }
 
 ModelConfig read(const ConfigReader& reader) {
@@ -45,10 +57,11 @@ ModelConfig read(const ConfigReader& reader) {
     config.head_activation = read_activation(reader, "classifier_activation", "gelu");
     config.head_bias = reader.boolean("decoder_bias", true);
     config.tied_head = reader.boolean("tie_word_embeddings", true);
+    read_classes(config, reader);
     return config;
 }
 
-TensorNames names(const ModelConfig&) {
+TensorNames names(const ModelConfig& config) {
     TensorNames names;
     names.prefixes = {"model.", ""};
     names.token_embedding = "embeddings.tok_embeddings";
@@ -65,6 +78,7 @@ TensorNames names(const ModelConfig&) {
     names.head_bias = {"decoder.bias"};
     names.head_transform = "head.dense";
     names.head_transform_norm = "head.norm";
+    name_class_head(names, config, names.head_transform);
     names.buffers = {"rotary_emb.inv_freq"};
     return names;
 }

@@ -27,6 +27,7 @@ ModelConfig read(const ConfigReader& reader) {
     config.head_transform = config.head_bias = true;
     config.head_activation = Activation::gelu;
     config.tied_head = reader.boolean("tie_word_embeddings", true);
+    read_class_head(config, reader);
     return config;
 }
 
@@ -43,6 +44,7 @@ TensorNames names(const ModelConfig& config) {
     names.head_bias = {"lm_head.decoder.bias", "lm_head.bias"};
     names.head_transform = "lm_head.dense";
     names.head_transform_norm = "lm_head.layer_norm";
+    name_joint_class_head(names, config);
     return names;
 }
 

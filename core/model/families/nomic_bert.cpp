@@ -58,11 +58,12 @@ ModelConfig read(const ConfigReader& reader) {
     config.head_transform = config.head_bias = true;
     config.tied_head = reader.boolean("tie_word_embeddings", true);
     refuse_other_keys(reader, config);
+    read_class_head(config, reader);
     return config;
 }
 
 /// As the hub has them, and as transformers writes them by default.
-TensorNames names(const ModelConfig&) {
+TensorNames names(const ModelConfig& config) {
     TensorNames names;
     names.keys.key_value_heads = names.keys.heads;
     names.prefixes = {"nomic_bert.", ""};
@@ -72,6 +73,7 @@ TensorNames names(const ModelConfig&) {
     names.head_bias = {"cls.predictions.decoder.bias", "cls.predictions.bias"};
     names.head_transform = "cls.predictions.transform.dense";
     names.head_transform_norm = "cls.predictions.transform.layer_norm";
+    name_class_head(names, config, "nomic_bert.pooler.dense");
     names.buffers = {"rotary_emb.inv_freq"};
     TensorNames own = names;
     names.embedding_norm = "emb_ln";

@@ -15,6 +15,7 @@ ModelConfig read(const ConfigReader& reader) {
         reader.refuse("pad_token_id", "an id of the vocabulary");
     skip_padding_positions(config, reader, keys, padding);
     config.head_activation = Activation::gelu;
+    read_class_head(config, reader);
     return config;
 }
 
@@ -25,6 +26,7 @@ TensorNames names(const ModelConfig& config) {
     names.head_bias = {"lm_head.decoder.bias", "lm_head.bias"};
     names.head_transform = "lm_head.dense";
     names.head_transform_norm = "lm_head.layer_norm";
+    name_joint_class_head(names, config);
     return names;
 }
 

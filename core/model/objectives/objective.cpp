@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/objectives/objective.h"
 
+#include <utility>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/nonzero.h>
 
 #include "core/base/error.h"
+#include "core/model/heads/text_rows.h"
 
 namespace headscope::model {
 namespace {
@@ -128,6 +131,9 @@ public:
                    "a head for " + std::to_string(classes_) + (classes_ == 1 ? " class" : " classes") + " of texts",
                    head_name(config));
         }
+        const std::string usual = classes_ == 1 ? "regression" : "single_label_classification";
+        if (!config.problem_type.empty() && config.problem_type != usual)
+            refuse(config, "a head of problem_type " + usual, config.problem_type);
     }
     std::vector<std::string> names() const override { return {classes_ == 1 ? "squared_error" : "classify"}; }
 
@@ -141,9 +147,10 @@ public:
         }
         wanted = wanted.flatten();
         const at::AutoGradMode recording(training != nullptr);
-        const at::Tensor first = hidden_of(model, batch, training).select(1, 0).contiguous();
+        const at::Tensor rows =
+            text_rows(std::as_const(model).model().config(), hidden_of(model, batch, training), batch.lengths);
         return {
-            {names().front(), classes_ == 1 ? model.squared_error(first, wanted) : model.loss(first, wanted, options)}};
+            {names().front(), classes_ == 1 ? model.squared_error(rows, wanted) : model.loss(rows, wanted, options)}};
     }
 
 private:

@@ -37,6 +37,10 @@ void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::
     if (config_->positions == PositionKind::rotary)
         rotary_.emplace(config_->rope, config_->head_size, config_->max_positions);
     if (rotary_) rotary_->declare(plan, names);
+    for (const auto& [number, own] : config_->layer_heads) {
+        const ModelConfig layer = config_->of_layer(number);
+        own_rotary_.try_emplace(number).first->second.emplace(layer.rope, layer.head_size, layer.max_positions);
+    }
     if (config_->window_rope) window_rotary_.emplace(*config_->window_rope, config_->head_size, config_->max_positions);
     if (!names.bucket_bias.empty()) declare_bias(plan, &bucket_bias_, names.prefix + names.bucket_bias, names.keys);
     const std::vector<std::int64_t>& shared = config_->shared_layers;
@@ -83,7 +87,10 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
         if (!name.empty()) into.declare(plan, names.layer_stem + name, hidden, names.old_norm_names);
     };
     if (const std::string& mixer = config_->mixers.at(static_cast<std::size_t>(number)); mixer != kNoMixer) {
-        layer.mixer = mixers::make_mixer(mixer, *config_, number);
+        // Only mixers of softmax attention have heads of their own there.
+        layer.mixer = config_->layer_heads.contains(number)
+                          ? mixers::make_mixer(mixer, config_->of_layer(number), number)
+                          : mixers::make_mixer(mixer, *config_, number);
         if (number > 0 || config_->first_input_norm) norm(layer.input_norm, names.in_layer.input_norm);
         std::size_t first = plan.wants().size();
         layer.mixer->declare(plan, names);
@@ -165,6 +172,9 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
     const Rotation anywhere = rotation(rotary_, held, length, options.cache != nullptr);
     const Rotation in_windows = rotation(window_rotary_, held, length, options.cache != nullptr);
     const Rotation nowhere{};
+    std::map<std::int64_t, Rotation> own;
+    for (const auto& [number, rotary] : own_rotary_)
+        own[number] = rotation(rotary, held, length, options.cache != nullptr);
 
     kernels::ScoreRule bias;
     const bool trains = options.training != nullptr;
@@ -193,7 +203,11 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
         context.site = SiteIndex(first_sites_[number]);
         const bool turns = config_->rotary_layers.empty() || config_->rotary_layers.at(number) != 0;
         const bool in_window = in_windows.rotary && config_->windows.at(number) > 0;
-        (!turns ? nowhere : in_window ? in_windows : anywhere).enter(context);
+        const auto in_layer = own.find(static_cast<std::int64_t>(number));
+        if (in_layer != own.end())
+            in_layer->second.enter(context);
+        else
+            (!turns ? nowhere : in_window ? in_windows : anywhere).enter(context);
         const auto counted = static_cast<int>(context.layer.value);
         const Layer& layer = layers_[order_[number]];
         LayerCaches caches{take_cache(), nullptr};

@@ -108,9 +108,10 @@ private:
     const ModelConfig* config_ = nullptr;
     Embedding embedding_;
     std::optional<Rotary> rotary_, window_rotary_;
-    std::vector<Layer> layers_;              ///< of the file
-    std::vector<std::size_t> order_;         ///< which of them is run, by layer number
-    std::vector<std::int64_t> first_sites_;  ///< by layer number
+    std::map<std::int64_t, std::optional<Rotary>> own_rotary_;  ///< of ModelConfig::layer_heads, by layer number
+    std::vector<Layer> layers_;                                 ///< of the file
+    std::vector<std::size_t> order_;                            ///< which of them is run, by layer number
+    std::vector<std::int64_t> first_sites_;                     ///< by layer number
     Norm final_norm_;
     /// [ModelConfig::bucket_rows, heads] where all layers share one, or undefined
     at::Tensor bucket_bias_;

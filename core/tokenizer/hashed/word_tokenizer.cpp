@@ -100,6 +100,12 @@ void WordTokenizer::encode_pair_into(TokenSink& sink, std::string_view first, st
     if (add_special_tokens) add_special(sink, kEnd);
 }
 
+std::vector<FramePart> WordTokenizer::frame(bool pair) const {
+    const FramePart begin{kBegin, 0, 0}, end{kEnd, 0, 0}, first{{}, 0, 0}, second{{}, 0, 1};
+    if (pair) return {begin, first, end, end, second, end};
+    return {begin, first, end};
+}
+
 std::string WordTokenizer::decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const {
     std::string text;
     if (skip_special_tokens) return text;  // other ids do not determine a text

@@ -22,6 +22,7 @@ public:
     /// <s> A </s></s> B </s>
     void encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second, bool add_special_tokens,
                           const Cancellation* cancellation) const override;
+    std::vector<FramePart> frame(bool pair) const override;
     std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override;
     std::string piece(std::int32_t id) const override;  ///< of special tokens; a word's id does not determine the word
     std::string surface(std::int32_t id) const override { return piece(id); }

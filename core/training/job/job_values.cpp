@@ -242,6 +242,8 @@ void check_together(const JobFile& job) {
                       data == 0 ? "none" : std::to_string(data) + " of them");
     }
     check_objective(job);
+    if (job.schedule.kind != "wsd" && job.schedule.decay_share != ScheduleSettings().decay_share)
+        contradiction(job, "schedule.decay_share", "schedule.kind = \"wsd\" beside it", escaped(job.schedule.kind));
     const double peak = job.optimizer.learning_rate;
     if (job.schedule.minimum_rate > peak)
         contradiction(job, "schedule.minimum_rate", "a rate of at most the learning rate, " + number_text(peak),

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/free_memory.h"
 #include "core/base/input_file.h"
 #include "core/base/json.h"
 #include "core/base/machine.h"
@@ -317,11 +318,14 @@ void check_from(const JobFile& job) {
                            Error(ErrorCode::usage, "", "expected the sizes of the checkpoint, with model.from",
                                  "found others in the job"));
     }
+    std::optional<model::Inspection> inspection;
     try {
-        checkpoint::Checkpoint::open(job.base / job.model.from);
+        const auto file = checkpoint::Checkpoint::open(job.base / job.model.from);
+        if (file->has_config()) inspection = model::inspect(*file);
     } catch (const Error& error) {
         throw error_at_key(job, "model.from", error);
     }
+    if (inspection) expect_free_memory(job, *inspection);
 }
 
 void check_tokenizer(const JobFile& job) {
@@ -376,15 +380,25 @@ double state_bytes(const JobFile& job, double parameters) {
     return parameters * (half ? 2 + 2 + 4 + 8 + (sums ? 4 : 0) : 4 + 4 + 8);
 }
 
-void check_memory(const JobFile& job, const model::ModelConfig& config, double parameters) {
-    const double memory = machine_memory(), state = state_bytes(job, parameters);
-    if (memory <= 0) return;
+double least_pass_bytes(const JobFile& job, const model::ModelConfig& config) {
     // Ids and targets of a pass; four tensors as wide as the residual stream that each layer keeps for its backward
     // pass.
     const double tokens = static_cast<double>(job.training.batch) * static_cast<double>(job.data.sequence_length);
     const double number = job.training.precision == "bfloat16" ? 2 : 4;
-    const double pass = tokens * (2 * sizeof(std::int64_t) +
-                                  4 * number * static_cast<double>(config.layers) * static_cast<double>(config.hidden));
+    return tokens * (2 * sizeof(std::int64_t) +
+                     4 * number * static_cast<double>(config.layers) * static_cast<double>(config.hidden));
+}
+
+void expect_free_memory(const JobFile& job, const model::Inspection& inspection) {
+    const double state = state_bytes(job, static_cast<double>(inspection.parameters));
+    expect_memory("weights, gradients and optimizer", state + least_pass_bytes(job, inspection.config), {},
+                  "lower training.batch or train a smaller model");
+}
+
+void check_memory(const JobFile& job, const model::ModelConfig& config, double parameters) {
+    const double memory = machine_memory(), state = state_bytes(job, parameters);
+    if (memory <= 0) return;
+    const double pass = least_pass_bytes(job, config);
     if (state + pass <= memory) return;
     const auto bytes = [](double value) { return size_text(static_cast<std::uint64_t>(std::min(value, 9e18))); };
     throw error_at_key(job, state > memory ? "model" : "training.batch",

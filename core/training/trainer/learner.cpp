@@ -52,11 +52,12 @@ void read_into(at::Tensor& to, const checkpoint::Checkpoint& file, const std::st
 
 }  // namespace
 
-model::Batch batch_of(const data::DataBatch& batch) {
+model::Batch batch_of(const data::DataBatch& batch, const model::ModelConfig& config) {
     const std::int64_t all = batch.sequences, length = batch.length;
     model::Batch made;
     made.ids = tensor_of(batch.ids, at::kLong, {all, length});
     made.lengths = batch.lengths;
+    if (!batch.types.empty() && config.reads_types()) made.token_types = tensor_of(batch.types, at::kLong, {all, length});
     if (!batch.target_ids.empty()) {
         made.target = tensor_of(batch.target_ids, at::kLong, {all, batch.target_length});
         made.target_lengths = batch.target_lengths;
@@ -98,8 +99,9 @@ Learner::Learner(std::unique_ptr<model::Trainable> model, const JobFile& job)
 }
 
 model::Batch Learner::read(const data::DataBatch& batch) const {
-    model::Batch made = batch_of(batch);
-    const std::int64_t start = std::as_const(*model_).model().config().decoder_start;
+    const model::ModelConfig& config = std::as_const(*model_).model().config();
+    model::Batch made = batch_of(batch, config);
+    const std::int64_t start = config.decoder_start;
     if (made.target.defined() && start >= 0) made.target.select(1, 0).fill_(start);
     return made;
 }

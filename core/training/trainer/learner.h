@@ -33,8 +33,9 @@ private:
     double share(double part) const { return counted > 0 ? part / static_cast<double>(counted) : 0; }
 };
 
-/// A model's input from a batch of data, with the objective's targets.
-model::Batch batch_of(const data::DataBatch& batch);
+/// Input of a model with this configuration from a batch of data, with the objective's targets. Token types are left out
+/// where the model has no table of them.
+model::Batch batch_of(const data::DataBatch& batch, const model::ModelConfig& config);
 
 class Learner {
 public:

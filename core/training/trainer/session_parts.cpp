@@ -117,6 +117,7 @@ void begin_model(Session& session, Progress& progress, const Cancellation& cance
 
 void open_snapshot(Session& session, const fs::path& folder, Progress& progress, const Cancellation& cancellation) {
     const auto file = checkpoint::Checkpoint::open(folder);
+    expect_free_memory(session.job, model::inspect(*file));
     session.learner = std::make_unique<Learner>(
         model::Trainable::open(*file, weight_type(session.job), {}, static_cast<std::uint64_t>(session.job.seed),
                                &progress, &cancellation),

@@ -22,6 +22,7 @@
 #include "core/training/job/run_end.h"
 #include "core/training/job/schedule.h"
 #include "core/training/trainer/crew.h"
+#include "core/training/trainer/generation_config.h"
 #include "core/training/trainer/observer.h"
 #include "core/training/trainer/run_file_keeper.h"
 #include "core/training/trainer/trainer_session.h"
@@ -391,30 +392,8 @@ private:
         request.tensors = s_.learner->model().output_tensors();
         request.side_tensors[kOptimizerName] = s_.learner->optimizer_tensors();
         for (const auto& file : s_.data->tokenizer_files()) request.texts[file.name] = file.content;
-        // The end token stands where transformers looks for it: the checkpoint's own, while its tokenizer is used.
-        const bool own = s_.job.model.from.empty() || s_.job.data.tokenizer == standard_tokenizer(s_.job);
-        const auto said = config_.find("eos_token_id");
-        if (s_.data->separator() >= 0 && (!own || said == config_.end() || said->is_null()))
-            config_["eos_token_id"] = s_.data->separator();
-        request.texts["generation_config.json"] = json_text(generation_config(own));
+        request.texts["generation_config.json"] = json_text(generation_config(s_, config_));
         return request;
-    }
-
-    /// What a checkpoint's own file says stays, while its tokenizer does; config.json and this file then agree about
-    /// the tokens that begin and end a text.
-    nlohmann::json generation_config(bool own_tokenizer) {
-        nlohmann::json generation =
-            own_tokenizer && s_.generation.is_object() ? s_.generation : nlohmann::json::object();
-        if (s_.job.model.from.empty()) {
-            generation["do_sample"] = true;
-            generation["temperature"] = s_.job.sample.temperature;
-        }
-        if (config_.contains("eos_token_id") && !generation.contains("eos_token_id"))
-            generation["eos_token_id"] = config_["eos_token_id"];
-        const model::ModelConfig& model = std::as_const(s_.learner->model()).model().config();
-        if (model.encoder && model.decoder_start >= 0)
-            config_["decoder_start_token_id"] = generation["decoder_start_token_id"] = model.decoder_start;
-        return generation;
     }
 
     const TrainRequest& request_;

@@ -36,6 +36,7 @@ public:
         }
         if (special) sink.add({257, 0, 0, true, std::nullopt, 1, 0});
     }
+    std::vector<tokenizer::FramePart> frame(bool) const override { return {}; }
     std::string decode(std::span<const std::int32_t>, bool) const override { return {}; }
     std::string piece(std::int32_t id) const override { return surface(id); }
     std::string surface(std::int32_t id) const override {

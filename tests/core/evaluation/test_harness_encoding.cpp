@@ -98,6 +98,16 @@ TEST_CASE("Requests and pages are read and scored as lm-eval does", "[evaluation
     }
 }
 
+TEST_CASE("A request says whether its context was cut", "[evaluation]") {
+    for (const char* model : {"llama", "t5"}) {
+        const Folder folder(test::golden_checkpoint(model), with_end(), {{"eos_token", "<|endoftext|>"}});
+        HarnessTokens tokens = folder.tokens(2);
+        CHECK(encode_request(tokens, {"the answer of the question", "a"}, "here").cut);
+        tokens.length = 64;
+        CHECK_FALSE(encode_request(tokens, {"the answer of the question", "a"}, "here").cut);
+    }
+}
+
 TEST_CASE("What cannot be asked is refused by its place", "[evaluation]") {
     const Folder folder(test::golden_checkpoint("llama"), with_end(), {{"eos_token", "<|endoftext|>"}});
     HarnessTokens tokens = folder.tokens(3);

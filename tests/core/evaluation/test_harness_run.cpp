@@ -143,6 +143,27 @@ TEST_CASE("Choices and last words are scored together, judged, and handed out in
     CHECK(pieces.at(1).at(1).get<double>() == Approx(sum_of(0, 1)).margin(kClose));
 }
 
+TEST_CASE("Items that lose the begin of their context or prompt are counted", "[evaluation][harness]") {
+    auto model = spelling();
+    const std::string longer(70, 'Q');
+    auto wish = request_of({items_of("arc_easy", {choice("Q", {"bc", "b"}, 1), choice(longer, {"x", "bc"}, 0)}),
+                            items_of("fda", {question("b", {"c"}), question(longer, {"c"}), question(longer, {"c"})})});
+    for (const auto& items : wish.harness.tasks)
+        if (items->task->name == std::string("fda")) wish.harness.tokens.length = items->task->answer_tokens + 8;
+    NoProgress progress;
+    auto rows = run_tasks(model, wish, nullptr, 0, progress);
+    CHECK(row_of(rows, "arc_easy", "acc").cut == 1);
+    CHECK(row_of(rows, "arc_easy", "acc_norm").cut == 1);
+    CHECK(row_of(rows, "fda", "contains").cut == 2);
+    wish.harness.baselines = true;
+    wish.harness.tokens.length = 2048;
+    wish.harness.ids = encode_items(wish.harness, wish.said, 0, nullptr);
+    rows = run_tasks(model, wish, nullptr, 0, progress);
+    CHECK(row_of(rows, "arc_easy", "acc").cut == 0);
+    CHECK(row_of(rows, "arc_easy", "chance").cut == 0);
+    CHECK(row_of(rows, "fda", "contains").cut == 0);
+}
+
 TEST_CASE("A page is one item, whatever its windows", "[evaluation][harness]") {
     auto model = spelling();
     HarnessItem page;
@@ -177,7 +198,7 @@ TEST_CASE("An answer ends at a stop's text, and each stop cuts what is left", "[
     auto model = spelling();
     const auto wish = request_of({items_of("fda", {question("1", {"3"})})});
     const auto answer = [&](const std::vector<std::string>& stops) {
-        return said_answer(model, wish.said, "The number is 1", 128, 0, {}, stops);
+        return said_answer(model, wish.said, "The number is 1", 128, 0, {}, stops).text;
     };
     CHECK(answer({}) == "234567");
     const std::int64_t before = model.passes;

@@ -157,6 +157,7 @@ TEST_CASE("Texts and pairs get the class that the head says of their first token
     CHECK(values[2].value == evaluation::matthews(said, truth));
     CHECK(values[3].value == Approx(loss).epsilon(1e-5));
     CHECK(values[3].count == 5);
+    for (const auto& value : values) CHECK(value.cut == 1);
 
     const auto number = fresh(classes_of_texts(1));
     const auto regression = evaluation::classify(number->model(), work, items, 40, {}, {}, {});
@@ -184,6 +185,7 @@ TEST_CASE("What a model translates its sources to has a BLEU of 100", "[evaluati
         CHECK(first[0].metric == "bleu");
         CHECK(first[1].value > 0);
         CHECK(first[1].count == 4);  // "?" and the end token of both
+        CHECK(first[0].cut == 1);    // "eleven and two" has 14 bytes, of which 10 are read
         REQUIRE(said.size() == 2);
         LabelledItems own = items;
         for (std::size_t i = 0; i < 2; ++i) own.items[i].other = said[i];

@@ -45,11 +45,22 @@ const data::RulerTask& task(const std::string& name) {
 TEST_CASE("An answer is generated to its end, cut to the model's length, and scored", "[evaluation]") {
     auto model = counting();
     auto wish = request({"niah_single_1"});
-    CHECK(evaluation::said_answer(model, wish.said, "The number is", 128, 0, {}) == " 1234567");
-    CHECK(evaluation::said_answer(model, wish.said, "The number is", 4, 0, {}) == " 123");
+    CHECK(evaluation::said_answer(model, wish.said, "The number is", 128, 0, {}).text == " 1234567");
+    CHECK(evaluation::said_answer(model, wish.said, "The number is", 4, 0, {}).text == " 123");
     auto narrow = counting(200);
-    CHECK(evaluation::said_answer(narrow, wish.said, std::string(150, 'x') + " is", 128, 200, {}) == " 1234567");
+    CHECK(evaluation::said_answer(narrow, wish.said, std::string(150, 'x') + " is", 128, 200, {}).text == " 1234567");
     CHECK(narrow.longest == 200 - 128);
+    CHECK(evaluation::said_answer(narrow, wish.said, std::string(150, 'x') + " is", 128, 200, {}).cut);
+    CHECK_FALSE(evaluation::said_answer(narrow, wish.said, "It is", 128, 200, {}).cut);
+    {
+        auto long_one = request({"niah_single_1"});
+        long_one.said.files["niah_single_1"] = {{std::string(150, 'x'), {"8"}, 64}, {"It is", {"8"}, 64}};
+        NoProgress quiet;
+        const auto cut = evaluation::run_tasks(narrow, long_one, nullptr, 0, quiet);
+        REQUIRE(cut.size() == 1);
+        CHECK(cut[0].cut == 1);
+        CHECK(cut[0].count == 2);
+    }
     CHECK_THROWS_MATCHES(evaluation::said_answer(narrow, wish.said, "x", 128, 128, {}), Error,
                          test::IsError(ErrorCode::limit, "128 tokens of an answer"));
 

@@ -112,8 +112,8 @@ TEST_CASE("A decoder layer's figure shows its own map and the one of the source,
     options.head = 1;
     const FigureData figure = pair.make("attention", options);
     REQUIRE(figure.panels.size() == 2);
-    CHECK(figure.panels[0].title == "self");
-    CHECK(figure.panels[1].title == "cross");
+    CHECK(figure.panels[0].title == "decoder layer 1, self-attention");
+    CHECK(figure.panels[1].title == "decoder layer 1, cross-attention");
     CHECK(figure.panels[0].x.cell_labels == std::vector<std::string>{"t0", "t1", "t2"});
     CHECK(figure.panels[1].x.cell_labels.size() == kSource);
     CHECK(figure.panels[1].x.cell_labels.front() == "s0");
@@ -167,7 +167,7 @@ TEST_CASE("What cross-attention lacks is left out of the other figures", "[figur
     const Pair pair;
     const FigureData radar = pair.make("radar");
     REQUIRE(radar.panels.size() >= 3);
-    CHECK(radar.panels[2].title == "Decoder layer 1, cross");
+    CHECK(radar.panels[2].title == "Decoder layer 1, cross-attention");
     const auto& series = std::get<Radar>(radar.panels[2].content).series.front();
     CHECK(std::isfinite(series.values[0]));
     for (std::size_t spoke = 3; spoke < 7; ++spoke) CHECK(std::isnan(series.values[spoke]));

@@ -65,7 +65,7 @@ TEST_CASE("Head embeddings of one layer: a square of cosines for each of its sit
     options.layer = 2;
     const auto figure = make_figure("head-embeddings", std::vector{sample(folder)}, options);
     REQUIRE(figure.panels.size() == 6);
-    CHECK(figure.panels[5].title == "Value, decoder layer 2, cross");
+    CHECK(figure.panels[5].title == "Value, decoder layer 2, cross-attention");
     const auto& square = std::get<HeatMap>(figure.panels[5].content);
     CHECK(square.rows == 4);
     CHECK(square.values[2] == Approx(0.5));

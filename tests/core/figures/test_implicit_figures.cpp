@@ -103,8 +103,8 @@ TEST_CASE("Of a layer with two branches either is drawn, or both", "[figures][im
     const Sample sample;
     const auto both = sample.make("attention", of_head(0, 1));
     REQUIRE(both.panels.size() == 2);
-    CHECK(both.panels[0].title == "softmax");
-    CHECK(both.panels[1].title == "linear");
+    CHECK(both.panels[0].title == "layer 0, softmax branch");
+    CHECK(both.panels[1].title == "layer 0, linear branch");
     CHECK(std::get<HeatMap>(both.panels[0].content).colours.map == ColourMap::sequential);
     CHECK(std::get<HeatMap>(both.panels[1].content).colours.map == ColourMap::diverging);
     CHECK_FALSE(both.shared_colours);

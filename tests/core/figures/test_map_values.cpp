@@ -128,14 +128,14 @@ TEST_CASE("Pooled cells are a mean where that is asked for, by hand", "[figures]
             CHECK(cells(mean).values[at] == Approx(sum[at] / (logits ? count[at] : pairs[at])).margin(1e-5));
             CHECK(cells(largest).values[at] == Approx(extreme[at]).margin(1e-6));
         }
-        CHECK(noted(mean, logits ? "mean logit" : "mean weight"));
+        CHECK(noted(mean, logits ? "mean score" : "mean weight"));
         CHECK_FALSE(numbers(mean, logits ? "mean_logit" : "mean_weight").empty());
         CHECK_FALSE(numbers(largest, logits ? "extreme_logit" : "largest_weight").empty());
         CHECK(cells(mean).pooling == Pooling::mean);
     }
 }
 
-TEST_CASE("Differences of logits and mean differences, by hand", "[figures][difference]") {
+TEST_CASE("Differences of scores and mean differences, by hand", "[figures][difference]") {
     const FigureFiles folder;
     const auto a = folder.analysis("a", with_maps()), b = folder.analysis("b", with_maps(24, 2));
     auto options = of_head(0, 2);
@@ -153,8 +153,8 @@ TEST_CASE("Differences of logits and mean differences, by hand", "[figures][diff
         sum[at] += static_cast<double>(expected);
         ++count[at];
     }
-    CHECK(figure.title.starts_with("Attention logits, layer 0, head 2"));
-    CHECK(noted(figure, "Logits (scores before the normaliser) of the second minus"));
+    CHECK(figure.title.starts_with("Attention scores, layer 0, head 2"));
+    CHECK(noted(figure, "Scores before the normalizer of the second minus"));
     options.pixels = 16;
     options.pooling = Pooling::mean;
     options.scale = CellScale::square_root;

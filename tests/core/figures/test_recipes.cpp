@@ -356,7 +356,7 @@ TEST_CASE("Indicators: one named, or all as small multiples", "[figures][indicat
     const auto all = make("indicators", {file});
     CHECK(all.panels.size() == 14);  // local focus is four
     CHECK(noted(all, "Zero throughout, and left out: Sparsity"));
-    CHECK(noted(all, "Virtual sink"));  // NaN throughout: named, not drawn
+    CHECK(noted(all, "Learned sink"));  // NaN throughout: named, not drawn
     const auto diversity = std::find_if(all.panels.begin(), all.panels.end(),
                                         [](const Panel& p) { return p.title.starts_with("Head diversity"); });
     REQUIRE(diversity != all.panels.end());
@@ -374,9 +374,9 @@ TEST_CASE("Indicators: one named, or all as small multiples", "[figures][indicat
         CHECK(std::get<std::vector<std::string>>(figure.table().columns[4].values)[0] == name);
         return figure.title;
     };
-    CHECK(logits("score_maximum", file->score_statistic("maximum"), 1, 0) == "Largest logit");
-    CHECK(logits("score_variance", file->score_statistic("variance"), 1, 0) == "Logit variance");
-    CHECK(logits("above_100", file->score_statistic("above"), 3, 1) == "Logits beyond 100");
+    CHECK(logits("score_maximum", file->score_statistic("maximum"), 1, 0) == "Largest score");
+    CHECK(logits("score_variance", file->score_statistic("variance"), 1, 0) == "Score variance");
+    CHECK(logits("above_100", file->score_statistic("above"), 3, 1) == "Scores beyond 100");
     const auto& distances = file->header().local_distances;
     REQUIRE(distances.size() == 4);
     CHECK(logits("local_focus_" + std::to_string(distances[2]), file->indicator("local_focus"), 4, 2) ==

@@ -5,6 +5,9 @@
 #include <fstream>
 
 #include "core/checkpoint/adapter.h"
+#include "core/checkpoint/convert.h"
+#include "core/model/open_checkpoint.h"
+#include "core/model/trainable.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/tiny_checkpoint.h"
 
@@ -23,6 +26,7 @@ TinyCheckpoint golden_adapter(const std::string& name) {
     TinyCheckpoint made;
     made.config = adapter.at("config");
     made.tensors = adapter.at("tensors").get<decltype(made.tensors)>();
+    if (adapter.contains("numbers_of")) made.renamed = adapter.at("numbers_of").get<decltype(made.renamed)>();
     return made;
 }
 
@@ -38,7 +42,13 @@ std::shared_ptr<const Checkpoint> write_and_open(const TemporaryFolder& folder, 
     std::filesystem::create_directories(folder / "base");
     base.write(folder / "base");
     write_adapter(adapter, folder / "lora");
-    return Checkpoint::open(folder / "base", folder / "lora");
+    return model::open_checkpoint(folder / "base", folder / "lora");
+}
+
+at::Tensor logits_of(const Checkpoint& file, const test::GoldenModel& golden) {
+    const auto model = model::Model::build(file);
+    const at::Tensor hidden = model->forward(golden.batch);
+    return model->logits(hidden.flatten(0, 1)).unflatten(0, {hidden.size(0), hidden.size(1)});
 }
 
 }  // namespace
@@ -47,11 +57,7 @@ TEST_CASE("Merged adapters give the logits of adapters beside their modules", "[
     for (const std::string name : {"adapter-llama", "adapter-gpt2", "adapter-neox"}) {
         INFO(name);
         const test::GoldenModel golden = test::golden_model(name);
-        const auto run = [&](const Checkpoint& file) {
-            const auto model = model::Model::build(file);
-            const at::Tensor hidden = model->forward(golden.batch);
-            return model->logits(hidden.flatten(0, 1)).unflatten(0, {hidden.size(0), hidden.size(1)});
-        };
+        const auto run = [&](const Checkpoint& file) { return logits_of(file, golden); };
         const TemporaryFolder folder;
         const auto file = write_and_open(folder, golden.checkpoint, golden_adapter(name));
         const double bound = test::kFloatError * test::largest_value(golden.logits);
@@ -61,13 +67,45 @@ TEST_CASE("Merged adapters give the logits of adapters beside their modules", "[
     }
 }
 
-TEST_CASE("An adapter of an embedding that is the head too is refused", "[model][adapter]") {
+TEST_CASE("Adapters that untie the head or resize the vocabulary give PEFT's logits", "[model][adapter][golden]") {
+    for (const std::string name :
+         {"head", "table", "table-head", "lora-head", "lora-table", "lora-table-head", "resized", "resized-table-head",
+          "resized-lora-table", "resized-lora-head", "resized-untied", "smaller-untied-lora", "gpt2-lora-head"}) {
+        INFO(name);
+        const test::GoldenModel golden = test::golden_model("peft-" + name);
+        const TemporaryFolder folder;
+        const auto file = write_and_open(folder, golden.checkpoint, golden_adapter("peft-" + name));
+        const double bound = test::kFloatError * test::largest_value(golden.logits);
+        CHECK(test::largest_difference(logits_of(*file, golden), golden.logits) < bound);
+        CHECK(model::Model::build(*file)->config().vocabulary == golden.logits.size(2));
+
+        // The merged checkpoint is one that needs no adapter, and trains with the same weights.
+        NoProgress silent;
+        checkpoint::convert(*file, folder / "merged", checkpoint::LoadAs::float32, silent, Cancellation());
+        const auto merged = Checkpoint::open(folder / "merged");
+        CHECK(test::largest_difference(logits_of(*merged, golden), golden.logits) < bound);
+        const bool unties = name.find("untied") == std::string::npos && name != "resized";
+        CHECK(merged->config().value("tie_word_embeddings", true) == (name == "resized"));
+        CHECK(file->adapter()->unties() == unties);
+        const auto trainable = model::Trainable::open(*merged, at::kFloat);
+        CHECK(trainable->model().config().vocabulary == golden.logits.size(2));
+    }
+}
+
+TEST_CASE("Tied changes must be of both table and head", "[model][adapter]") {
     const TemporaryFolder folder;
-    TinyCheckpoint base = test::golden_checkpoint("adapter-llama");
-    base.config["tie_word_embeddings"] = true;
-    const auto file = write_and_open(folder, base, golden_adapter("adapter-llama"));
-    REQUIRE_THROWS_MATCHES(model::inspect(*file), Error,
-                           IsError(ErrorCode::unsupported, "which is the head too (tie_word_embeddings)"));
+    TinyCheckpoint adapter = golden_adapter("peft-lora-head");
+    adapter.config["ensure_weight_tying"] = true;
+    CHECK_THROWS_MATCHES(write_and_open(folder, test::golden_checkpoint("peft-lora-head"), adapter), Error,
+                         IsError(ErrorCode::unsupported, "adapter_config.json: ensure_weight_tying"));
+}
+
+TEST_CASE("A table and a head of different vocabularies are refused", "[model][adapter]") {
+    const TemporaryFolder folder;
+    TinyCheckpoint adapter = golden_adapter("peft-resized-untied");
+    adapter.tensors.at("base_model.model.lm_head.weight")[0] = 42;
+    CHECK_THROWS_MATCHES(write_and_open(folder, test::golden_checkpoint("peft-resized-untied"), adapter), Error,
+                         IsError(ErrorCode::mismatch, "expected one vocabulary"));
 }
 
 TEST_CASE("fan_in_fan_out must be the family's where shapes leave it open", "[model][adapter]") {

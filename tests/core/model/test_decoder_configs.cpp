@@ -205,10 +205,10 @@ TEST_CASE("What a decoder's configuration asks for and is not built is refused b
     refuses(with(least("gptj"), "rotary_dim", nullptr), ErrorCode::mismatch, "rotary_dim");
     refuses(with(least("gpt_oss"), "num_experts_per_tok", 129), ErrorCode::mismatch, "no more than there are experts");
     refuses(with(least("phi"), "hidden_act", "laplace"), ErrorCode::unsupported, "found \"laplace\"");
-    for (const char* type : {"gemma", "gemma3_text"}) {
-        refuses(with(least(type), "use_bidirectional_attention", true), ErrorCode::unsupported,
-                "use_bidirectional_attention] expected false");
-    }
+    refuses(with(least("gemma"), "use_bidirectional_attention", true), ErrorCode::unsupported,
+            "use_bidirectional_attention] expected false");
+    refuses({{"model_type", "gemma3"}, {"text_config", {{"use_bidirectional_attention", true}}}},
+            ErrorCode::unsupported, "text_config: use_bidirectional_attention] expected false");
     refuses({{"model_type", "gemma3"}}, ErrorCode::mismatch, "text_config] expected an object");
     refuses({{"model_type", "gemma3"}, {"text_config", {{"num_hidden_layers", 0}}}}, ErrorCode::mismatch,
             "text_config: num_hidden_layers");
@@ -231,6 +231,16 @@ TEST_CASE("What a decoder's configuration asks for and is not built is refused b
     refuses(norms, ErrorCode::mismatch, "num_attention_heads] expected at most 65536 heads with norms");
     refuses(with(least("llama"), "per_layer_config", {{"0", json::object()}}), ErrorCode::unsupported,
             "per_layer_config] expected none");
+}
+
+TEST_CASE("Gemma 3 that sees both ways has half the window on either side", "[model][families]") {
+    json config = with(with(least("gemma3_text"), "use_bidirectional_attention", true), "sliding_window", 512);
+    config["num_hidden_layers"] = 6;
+    CHECK_FALSE(read(config).causal);
+    CHECK(read(config).windows == Windows{257, 257, 257, 257, 257, 0});
+    config["use_bidirectional_attention"] = nullptr;
+    CHECK(read(config).causal);
+    CHECK(read(config).windows == Windows{512, 512, 512, 512, 512, 0});
 }
 
 TEST_CASE("A stored configuration shows every choice", "[model][families]") {

@@ -33,10 +33,26 @@ at::Tensor logits_of(const GoldenModel& golden, LoadAs precision) {
 }  // namespace
 
 TEST_CASE("Folders of flash-linear-attention give the logits and matrices of its naive operators", "[model][golden]") {
-    for (const char* name :
-         {"gated-deltanet", "gated-deltanet-hybrid", "gated-deltanet-windows", "delta-net", "delta-net-gate-sums",
-          "delta-net-plain", "retnet", "retnet-groups-open", "retnet-two-parts", "gla", "gla-groups-convolved",
-          "mamba2", "mamba2-groups-biases", "mamba2-no-matrix", "transformer", "transformer-norms-window"}) {
+    for (const char* name : {"gated-deltanet",
+                             "gated-deltanet-hybrid",
+                             "gated-deltanet-windows",
+                             "gated-deltanet-sigmoid",
+                             "gated-deltanet-other-heads",
+                             "delta-net",
+                             "delta-net-gate-sums",
+                             "delta-net-plain",
+                             "retnet",
+                             "retnet-groups-open",
+                             "retnet-two-parts",
+                             "retnet-relu",
+                             "gla",
+                             "gla-groups-convolved",
+                             "gla-sqrelu",
+                             "mamba2",
+                             "mamba2-groups-biases",
+                             "mamba2-no-matrix",
+                             "transformer",
+                             "transformer-norms-window"}) {
         INFO(name);
         const GoldenModel golden = test::golden_model(std::string("fla-") + name);
         for (const auto precision : {LoadAs::float32, LoadAs::float64}) {
@@ -55,6 +71,15 @@ TEST_CASE("A setting of flash-linear-attention read wrongly would show", "[model
     const std::vector<Change> changes{
         {"gated-deltanet", "/allow_neg_eigval", true},
         {"gated-deltanet", "/norm_eps", 1e-2},
+        {"gated-deltanet-sigmoid", "/output_gate_activation", "swish"},
+        {"gated-deltanet-sigmoid", "/output_gate_activation", nullptr},
+        {"gated-deltanet-other-heads", "/attn/0/rope_theta", 60.0},
+        {"gated-deltanet-other-heads", "/attn/1/rope_theta", 60.0},
+        {"gated-deltanet-other-heads", "/attn/2/rope_theta", 60.0},
+        {"gated-deltanet-other-heads", "/attn/2/window_size", 4},
+        {"retnet-relu", "/feature_map", nullptr},
+        {"retnet-relu", "/feature_map", "silu"},
+        {"gla-sqrelu", "/feature_map", "relu"},
         {"gated-deltanet-hybrid", "/allow_neg_eigval", false},
         {"gated-deltanet-hybrid", "/attn/window_size", nullptr},
         {"gated-deltanet-hybrid", "/attn/rope_theta", nullptr},
@@ -190,6 +215,18 @@ TEST_CASE("Layers that attn names are softmax layers, each entry with its window
     config["attn"][0]["rope_theta"] = 500.0;
     CHECK(read(config).window_rope->theta == 500.0);
     CHECK(read(config).rope.theta == 10000.0);
+    // Entries may differ in everything: what is not the first one's is the layer's own.
+    config["attn"] = json::array({near,
+                                  {{"layers", {2}}, {"num_heads", 32}, {"num_kv_heads", 8}, {"qkv_bias", true}},
+                                  {{"layers", {3}}, {"num_heads", 16}, {"rope_theta", 5.0}}});
+    const ModelConfig three = read(config);
+    CHECK(three.heads == 16);
+    REQUIRE(three.layer_heads.size() == 2);
+    CHECK(three.layer_heads.at(2) == model::LayerHeads{32, 8, true, 10000.0});
+    CHECK(three.layer_heads.at(3) == model::LayerHeads{16, 16, false, 5.0});
+    CHECK(three.of_layer(2).head_size == 64);
+    CHECK(three.of_layer(0).head_size == 128);
+    CHECK(json::parse(three.to_json()).at("layer_heads").at("2").at("heads") == 32);
     config["attn"] = {{"layers", json::array()}, {"num_heads", 16}};
     CHECK(read(config).positions == model::PositionKind::none);
 }
@@ -203,7 +240,10 @@ TEST_CASE("What flash-linear-attention refuses, or has and is not built, is refu
     refuses(with("gated_deltanet", "attnres_block_size", 2), ErrorCode::unsupported, "attnres_block_size");
     refuses(with("transformer", "attnres_block_size", 1), ErrorCode::unsupported, "attnres_block_size");
     refuses(with("gla", "hidden_act", "powlu"), ErrorCode::unsupported, "hidden_act");
-    refuses(with("gla", "feature_map", "relu"), ErrorCode::unsupported, "feature_map");
+    refuses(with("gla", "feature_map", "sigmoid"), ErrorCode::unsupported, "feature_map");
+    refuses(with("gated_deltanet", "output_gate_activation", "tanh"), ErrorCode::unsupported, "output_gate_activation");
+    refuses(with("retnet", "per_layer_config", json::object()), ErrorCode::unsupported, "per_layer_config");
+    refuses(with("mamba2", "num_heads", 63), ErrorCode::mismatch, "num_heads");
     refuses(with("retnet", "elementwise_affine", false), ErrorCode::unsupported, "elementwise_affine");
     refuses(with("gla", "clamp_min", 0), ErrorCode::unsupported, "clamp_min");
     refuses(with("delta_net", "qk_norm", "l1"), ErrorCode::unsupported, "qk_norm");
@@ -232,7 +272,6 @@ TEST_CASE("What flash-linear-attention refuses, or has and is not built, is refu
     refuses(attn({{"num_heads", 3}, {"layers", {1}}}), ErrorCode::mismatch, "attn: num_heads");
     const json first{{"layers", {1}}, {"num_heads", 4}}, other{{"layers", {2}}, {"num_heads", 8}};
     refuses(attn(json::array({first, first})), ErrorCode::mismatch, "attn[1]: layers");
-    refuses(attn(json::array({first, other})), ErrorCode::unsupported, "attn");
-    const json base{{"layers", {2}}, {"num_heads", 4}, {"rope_theta", 5.0}};
-    refuses(attn(json::array({first, base})), ErrorCode::unsupported, "rope_theta");
+    refuses(attn(json::array({first, {{"layers", {2}}, {"num_heads", 3}}})), ErrorCode::mismatch, "attn[1]: num_heads");
+    CHECK_NOTHROW(read(attn(json::array({first, other}))));
 }

@@ -179,7 +179,8 @@ GoldenModel golden_model(const std::string& name) {
     if (json.contains("token_types")) golden.batch.token_types = whole_numbers(json.at("token_types"));
     if (json.contains("lengths")) golden.batch.lengths = json.at("lengths").get<std::vector<std::int64_t>>();
     const std::int64_t batch = golden.batch.ids.size(0), length = golden.batch.ids.size(1);
-    golden.logits = numbers(json.at("logits"), {batch, length, -1});
+    if (json.contains("logits")) golden.logits = numbers(json.at("logits"), {batch, length, -1});
+    if (json.contains("text_logits")) golden.text_logits = numbers(json.at("text_logits"), {batch, -1});
     for (const auto& layer : json.value("hidden", nlohmann::json::array())) {
         golden.hidden.push_back(numbers(layer, {batch, length, -1}));
     }

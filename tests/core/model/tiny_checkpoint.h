@@ -38,7 +38,8 @@ struct TinyCheckpoint {
 struct GoldenModel {
     TinyCheckpoint checkpoint;
     model::Batch batch;
-    at::Tensor logits;                  ///< [B, L, V] float64
+    at::Tensor logits;                  ///< [B, L, V] float64, or undefined
+    at::Tensor text_logits;             ///< of a head for texts, [B, classes] float64, or undefined
     std::vector<at::Tensor> hidden;     ///< per layer boundary, [B, L, d]; the last is after the final norm; or empty
     std::vector<at::Tensor> attention;  ///< per layer, [B, H, L, L]; or empty
 };

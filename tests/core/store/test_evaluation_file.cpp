@@ -24,7 +24,7 @@ store::Evaluation two_models() {
     evaluation.models.push_back({"standard", "/runs/a", std::string(64, 'a'), "standard", "uniform",
                                  "standard,standard", "", 1234, 2, 256, 1, std::string(64, 'b'), 960, 77});
     evaluation.models.push_back({"mlp, \"even\"", "", "", "mlp", "even", "mlp,standard", "0", 1234, 2, 0, -1});
-    evaluation.results.push_back({0, "perplexity", "token_perplexity", 16, 12.5, 0.25, 1000, 5});
+    evaluation.results.push_back({0, "perplexity", "token_perplexity", 16, 12.5, 0.25, 1000, 5, 7});
     evaluation.results.push_back({1, "perplexity", "token_perplexity", 256, 1e5, std::nan(""), 7});
     evaluation.settings_json = R"({"stride":0})";
     evaluation.program_version = "1.2.3";
@@ -108,6 +108,8 @@ TEST_CASE("An evaluation comes back from its file as it was written", "[store][e
     CHECK(read.results[0].value == 12.5);
     CHECK(read.results[0].error == 0.25);
     CHECK(read.results[0].shots == 5);
+    CHECK(read.results[0].cut == 7);
+    CHECK(read.results[1].cut == 0);
     CHECK(read.results[1].shots == 0);
     CHECK(read.results[1].model == 1);
     CHECK(read.results[1].count == 7);
@@ -127,6 +129,40 @@ TEST_CASE("An evaluation without rows is a file too", "[store][evaluation]") {
     CHECK_FALSE(read.program_version.empty());
     CHECK(read.created.size() == 20);
     CHECK(store::read_items(folder / "a.evaluation.h5").empty());
+}
+
+TEST_CASE("Texts of older files are those that their settings name", "[store][evaluation]") {
+    const test::TemporaryFolder folder;
+    const auto read_with = [&](const std::string& settings) {
+        store::Evaluation evaluation = two_models();
+        evaluation.settings_json = settings;
+        evaluation.results[1].task = "piqa";
+        store::write_evaluation(folder / "a.evaluation.h5", evaluation);
+        const hid_t file = H5Fopen((folder / "a.evaluation.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        REQUIRE(file >= 0);
+        set_version(file, 5);
+        for (const char* name : {"/results/text", "/results/subset", "/results/data_sha256"})
+            REQUIRE(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+        REQUIRE(H5Fclose(file) >= 0);
+        return store::read_evaluation(folder / "a.evaluation.h5").results;
+    };
+    const auto of_file = read_with(R"({"data": "books/plain.txt", "files": [{"task": "piqa", "sha256": "abc"},
+                                       {"task": "piqa", "sha256": "of the examples"}]})");
+    CHECK(of_file[0].text == "plain");
+    CHECK(of_file[0].data_sha256.empty());
+    CHECK(of_file[1].text.empty());
+    CHECK(of_file[1].data_sha256 == "abc");
+    CHECK(read_with(R"({"data": "held-out part of kjv.txt"})")[0].text == "held-out part of kjv.txt");
+    CHECK(read_with(R"({"data": "a.txt, b.txt"})")[0].text == "a.txt, b.txt");
+    const std::string far = read_with(R"({"data": "a, )" + std::string(400, 'x') + "\u00e9\"}")[0].text;
+    CHECK(far.size() == 256);
+    CHECK(far.ends_with("x\u00e9"));
+    for (const char* settings :
+         {"{}", "[]", "no JSON", R"({"data": 3, "files": 4})", R"({"files": [3, {"task": 4}]})"}) {
+        INFO(settings);
+        CHECK(read_with(settings)[0].text.empty());
+        CHECK(read_with(settings)[1].data_sha256.empty());
+    }
 }
 
 TEST_CASE("Items are read as a table, and the texts of each alone", "[store][evaluation]") {
@@ -186,6 +222,12 @@ TEST_CASE("Files of older versions open, without shots, items, jobs and counts",
         CHECK(store::read_items(path).empty());
         CHECK_THROWS_MATCHES(store::read_item_texts(path, 0), Error, IsError(ErrorCode::usage, "its 0 items"));
     }
+    const auto fifth = changed_file(folder, [](hid_t file) {
+        set_version(file, 5);
+        REQUIRE(H5Ldelete(file, "/results/cut", H5P_DEFAULT) >= 0);
+    });
+    CHECK(store::read_evaluation(fifth).results.at(0).cut == -1);
+    CHECK(store::read_evaluation(fifth).models.at(0).attention_parameters == 960);
     const auto fourth = changed_file(folder, [&](hid_t file) {
         set_version(file, 4);
         without_counts(file);
@@ -200,8 +242,8 @@ TEST_CASE("Files of older versions open, without shots, items, jobs and counts",
     });
     CHECK(store::read_evaluation(third).models.at(0).job.empty());
     CHECK(store::read_evaluation(third).item_count == 5);
-    const auto path = changed_file(folder, [](hid_t file) { set_version(file, 6); });
-    CHECK_THROWS_MATCHES(store::read_evaluation(path), Error, IsError(ErrorCode::unsupported, "1 to 5"));
+    const auto path = changed_file(folder, [](hid_t file) { set_version(file, 7); });
+    CHECK_THROWS_MATCHES(store::read_evaluation(path), Error, IsError(ErrorCode::unsupported, "1 to 6"));
 }
 
 TEST_CASE("Invalid items are refused by the reason", "[store][evaluation][hostile]") {
@@ -268,7 +310,7 @@ TEST_CASE("A result of no model is refused, and what is no evaluation", "[store]
 
 TEST_CASE("What stands as a word in figures is no long text", "[store][evaluation]") {
     const test::TemporaryFolder folder;
-    for (const int which : {0, 1, 2, 3}) {
+    for (const int which : {0, 1, 2, 3, 4, 5}) {
         store::Evaluation evaluation = two_models();
         const std::string fits(256, 'x'), text(257, 'x');
         for (const std::string& word : {fits, text}) {
@@ -276,6 +318,8 @@ TEST_CASE("What stands as a word in figures is no long text", "[store][evaluatio
             if (which == 1) evaluation.models[1].layout = word;
             if (which == 2) evaluation.results[0].task = word;
             if (which == 3) evaluation.results[0].metric = word;
+            if (which == 4) evaluation.results[0].text = word;
+            if (which == 5) evaluation.results[0].subset = word;
             if (word == fits)
                 CHECK_NOTHROW(store::write_evaluation(folder / "a.evaluation.h5", evaluation));
             else
@@ -287,9 +331,11 @@ TEST_CASE("What stands as a word in figures is no long text", "[store][evaluatio
 TEST_CASE("CSV has a row a result, with the model's members and quoted texts", "[store][evaluation]") {
     const std::string csv = store::evaluation_csv(two_models());
     CHECK(csv.find("name,path,sha256,mixer,layout,layer_mixers,skipped,parameters,layers,training_length,seed,job,"
-                   "attention_parameters,embedding_parameters,task,metric,length,value,error,count,shots\n") == 0);
+                   "attention_parameters,embedding_parameters,task,metric,length,value,error,count,shots,text,subset,"
+                   "data_sha256\n") == 0);
     CHECK(csv.find("uniform,\"standard,standard\",,1234,2,256,1," + std::string(64, 'b') +
-                   ",960,77,perplexity,token_perplexity,16,12.5,0.25,1000,5\n") != std::string::npos);
+                   ",960,77,perplexity,token_perplexity,16,12.5,0.25,1000,5,plain,4-8k," + std::string(64, 'd') +
+                   "\n") != std::string::npos);
     CHECK(csv.find("\n\"mlp, \"\"even\"\"\",,,mlp,even,") != std::string::npos);
-    CHECK(csv.find(",256,1e+05,,7,0\n") != std::string::npos);  // an error that is not known is an empty cell
+    CHECK(csv.find(",256,1e+05,,7,0,,,\n") != std::string::npos);  // an error that is not known is an empty cell
 }

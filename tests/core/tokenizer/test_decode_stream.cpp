@@ -19,6 +19,7 @@ public:
     void encode_into(TokenSink&, std::string_view, bool, const headscope::Cancellation*) const override {}
     void encode_pair_into(TokenSink&, std::string_view, std::string_view, bool,
                           const headscope::Cancellation*) const override {}
+    std::vector<FramePart> frame(bool) const override { return {}; }
     std::string decode(std::span<const std::int32_t> ids, bool) const override {
         decoded += ids.size();
         std::string bytes;

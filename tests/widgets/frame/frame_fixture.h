@@ -58,7 +58,6 @@ struct Frame {
                          made_run());
     }
     void open_evaluations() {
-        using Record = std::shared_ptr<const store::Evaluation>;
         const auto take = [this](const char* path, const store::Evaluation& record) {
             desk.evaluations().take(QLatin1String(path), std::make_shared<const store::Evaluation>(record));
         };

@@ -84,33 +84,19 @@ TEST_CASE("The handle asks for the file when it is pressed, in the format that w
 TEST_CASE("A picture is printed at its true size, or as large as the page", "[frame][print]") {
     ensure_application();
     const auto ink_of = [](int width, int height) {
-        // A page of 100 x 100 dots at 100 dots an inch, as an image.
-        struct Page final : QPagedPaintDevice {
-            bool newPage() override { return false; }
-            QPaintEngine* paintEngine() const override { return image.paintEngine(); }
-            int metric(PaintDeviceMetric which) const override {
-                switch (which) {
-                    case PdmWidth:
-                    case PdmHeight:
-                    case PdmDpiX:
-                    case PdmDpiY:
-                    case PdmPhysicalDpiX:
-                    case PdmPhysicalDpiY:
-                        return 100;
-                    default:
-                        return QPagedPaintDevice::metric(which);
-                }
-            }
-            QImage image = QImage(100, 100, QImage::Format_RGB32);
-        } page;
-        page.image.fill(Qt::white);
+        // A page of 100 x 100 dots at 100 dots an inch.
+        constexpr int kDotsPerMeter = 3937;
+        QImage page(100, 100, QImage::Format_RGB32);
+        page.setDotsPerMeterX(kDotsPerMeter);
+        page.setDotsPerMeterY(kDotsPerMeter);
+        page.fill(Qt::white);
         QImage picture(width, height, QImage::Format_RGB32);
         picture.fill(Qt::black);
         REQUIRE(print_picture(page, picture, 200));
         QRect ink;
         for (int y = 0; y < 100; ++y)
             for (int x = 0; x < 100; ++x)
-                if (qGray(page.image.pixel(x, y)) < 128) ink |= QRect(x, y, 1, 1);
+                if (qGray(page.pixel(x, y)) < 128) ink |= QRect(x, y, 1, 1);
         return ink;
     };
     // 100 x 60 dots of 200 an inch are 50 x 30 of 100, in the middle of the page's top.

@@ -13,6 +13,7 @@
 #include <array>
 #include <cmath>
 
+#include "widgets/desk/presence.h"
 #include "widgets/table_copy.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/training/curve_plot.h"

@@ -15,6 +15,7 @@
 
 #include "core/figures/recipes/evaluation_groups.h"
 #include "widgets/desk/evaluation_shelf.h"
+#include "widgets/desk/presence.h"
 #include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
@@ -556,7 +557,7 @@ void ItemsView::restore(const QJsonObject& state) {
 
 extern const ViewKind kItems{"items",
                              "Items",
-                             "What models answered, item by item: options with their tokens coloured by log-likelihood",
+                             "What models answered, item by item: options with their tokens colored by log-likelihood",
                              [](Desk* desk, QWidget* parent) -> View* { return new ItemsView(desk, parent); },
                              ViewGroup::results,
                              with_items};

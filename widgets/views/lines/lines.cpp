@@ -485,7 +485,7 @@ std::optional<FigureWish> LinesView::figure() const {
 
 extern const ViewKind kLines{"lines",
                              "Lines",
-                             "Which tokens are linked, for one head or several in colours",
+                             "Which tokens are linked, for one head or several in colors",
                              [](Desk* desk, QWidget* parent) -> View* { return new LinesView(desk, parent); },
                              ViewGroup::map,
                              with_maps};

@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "widgets/desk/presence.h"
 #include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"

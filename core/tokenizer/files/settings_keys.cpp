@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/tokenizer/files/settings_keys.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/tokenizer/files/token_types.h"
+
+namespace headscope::tokenizer {
+namespace {
+
+constexpr std::array kKeys = {
+    SettingsKey{"_from_pipeline", KeyUse::harmless, "how transformers was called"},
+    SettingsKey{"add_bos_token", KeyUse::obeyed, "without tokenizer.json; beside it transformers drops it"},
+    SettingsKey{"add_eos_token", KeyUse::obeyed, "without tokenizer.json; beside it transformers drops it"},
+    SettingsKey{"add_prefix_space", KeyUse::obeyed, "apply_settings(); without tokenizer.json the pre-tokenizer"},
+    SettingsKey{"added_tokens_decoder", KeyUse::obeyed, "without tokenizer.json, which holds them"},
+    SettingsKey{"additional_special_tokens", KeyUse::obeyed, "without tokenizer.json, which holds them"},
+    SettingsKey{"auto_map", KeyUse::obeyed, "code of its own is not run, and its class is not overruled"},
+    SettingsKey{"backend", KeyUse::harmless, "how transformers was called"},
+    SettingsKey{"bos_token", KeyUse::obeyed, "special tokens, text ends, frames of texts"},
+    SettingsKey{"chat_control_tokens", KeyUse::harmless, "for programs that read answers or images"},
+    SettingsKey{"chat_template", KeyUse::obeyed, "--chat"},
+    SettingsKey{"clean_up_tokenization_spaces", KeyUse::obeyed, "text of answers and translations"},
+    SettingsKey{"clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output", KeyUse::obeyed,
+                "text of answers and translations"},
+    SettingsKey{"cls_token", KeyUse::obeyed, "special tokens, text ends, frames of texts"},
+    SettingsKey{"do_lower_case", KeyUse::obeyed, "apply_settings(); without tokenizer.json the normalizer"},
+    SettingsKey{"eos_token", KeyUse::obeyed, "special tokens, text ends, frames of texts"},
+    SettingsKey{"eot_token", KeyUse::obeyed, "without tokenizer.json, as any *_token; which holds them"},
+    SettingsKey{"errors", KeyUse::harmless, "bytes that are no UTF-8 become U+FFFD, its default"},
+    SettingsKey{"extra_ids", KeyUse::obeyed, "sentencepiece folders"},
+    SettingsKey{"extra_special_tokens", KeyUse::obeyed, "without tokenizer.json, which holds them"},
+    SettingsKey{"files_loaded", KeyUse::harmless, "how transformers was called"},
+    SettingsKey{"fill_token", KeyUse::obeyed, "without tokenizer.json, as any *_token; which holds them"},
+    SettingsKey{"fix_mistral_regex", KeyUse::harmless, "asks for a repair of old files, which is off by default"},
+    SettingsKey{"grounded_generation_template", KeyUse::harmless, "chats with tools, or of before chat_template"},
+    SettingsKey{"init_inputs", KeyUse::harmless, "how transformers was called"},
+    SettingsKey{"keep_accents", KeyUse::harmless, "tokenizer.json's normalizer holds it"},
+    SettingsKey{"language_codes", KeyUse::obeyed, "sentencepiece folders"},
+    SettingsKey{"legacy", KeyUse::harmless, "tokenizer.json's pre-tokenizer holds it"},
+    SettingsKey{"legacy_behaviour", KeyUse::harmless, "tokenizer.json's post-processor holds it"},
+    SettingsKey{"mask_token", KeyUse::obeyed, "special tokens, text ends, frames of texts"},
+    SettingsKey{"mask_token_sent", KeyUse::obeyed, "sentencepiece folders"},
+    SettingsKey{"max_len", KeyUse::obeyed, "older name of model_max_length"},
+    SettingsKey{"max_length", KeyUse::harmless, "each call gives its own"},
+    SettingsKey{"middle_token", KeyUse::obeyed, "without tokenizer.json, as any *_token; which holds them"},
+    SettingsKey{"model_input_names", KeyUse::obeyed, "token types"},
+    SettingsKey{"model_max_length", KeyUse::obeyed, "length of lm-eval's tasks"},
+    SettingsKey{"model_specific_special_tokens", KeyUse::obeyed,
+                "without tokenizer.json, as any *_token; which holds them"},
+    SettingsKey{"num_madeup_words", KeyUse::harmless, "size of a vocabulary; the files hold the tokens"},
+    SettingsKey{"offset", KeyUse::obeyed, "sentencepiece folders"},
+    SettingsKey{"pad_to_multiple_of", KeyUse::harmless, "padding is masked, at the end"},
+    SettingsKey{"pad_token", KeyUse::obeyed, "special tokens, text ends, frames of texts"},
+    SettingsKey{"pad_token_type_id", KeyUse::harmless, "padding is masked, at the end"},
+    SettingsKey{"padding_side", KeyUse::harmless, "padding is masked, at the end"},
+    SettingsKey{"prefix_token", KeyUse::obeyed, "without tokenizer.json, as any *_token; which holds them"},
+    SettingsKey{"processor_class", KeyUse::harmless, "for programs that read answers or images"},
+    SettingsKey{"response_schema", KeyUse::harmless, "for programs that read answers or images"},
+    SettingsKey{"response_template", KeyUse::harmless, "for programs that read answers or images"},
+    SettingsKey{"sep_token", KeyUse::obeyed, "special tokens, text ends, frames of texts"},
+    SettingsKey{"separate_vocabs", KeyUse::obeyed, "sentencepiece folders"},
+    SettingsKey{"source_lang", KeyUse::harmless, "names of languages, for people"},
+    SettingsKey{"source_spm", KeyUse::harmless, "files are those of the folder, whatever it names"},
+    SettingsKey{"sp_model_kwargs", KeyUse::harmless, "sampling of sentencepiece, which is never asked for"},
+    SettingsKey{"special_tokens_pattern", KeyUse::harmless, "of tokenizers in Python, whose models have no types"},
+    SettingsKey{"split_special_tokens", KeyUse::refused, "special tokens in a text would be split"},
+    SettingsKey{"spm_file", KeyUse::harmless, "files are those of the folder, whatever it names"},
+    SettingsKey{"src_lang", KeyUse::obeyed, "sentencepiece folders"},
+    SettingsKey{"stride", KeyUse::harmless, "each call gives its own"},
+    SettingsKey{"strip_accents", KeyUse::obeyed, "apply_settings(); without tokenizer.json the normalizer"},
+    SettingsKey{"suffix_token", KeyUse::obeyed, "without tokenizer.json, as any *_token; which holds them"},
+    SettingsKey{"target_lang", KeyUse::harmless, "names of languages, for people"},
+    SettingsKey{"target_spm", KeyUse::harmless, "files are those of the folder, whatever it names"},
+    SettingsKey{"target_vocab_file", KeyUse::harmless, "files are those of the folder, whatever it names"},
+    SettingsKey{"tgt_lang", KeyUse::obeyed, "sentencepiece folders"},
+    SettingsKey{"token_type_ids_include_special_tokens", KeyUse::harmless,
+                "of tokenizers in Python, whose models have no types"},
+    SettingsKey{"token_type_ids_pattern", KeyUse::harmless, "of tokenizers in Python, whose models have no types"},
+    SettingsKey{"tokenize_chinese_chars", KeyUse::obeyed, "apply_settings(); without tokenizer.json the normalizer"},
+    SettingsKey{"tokenizer_class", KeyUse::obeyed, "token types, text ends, the kind of older files"},
+    SettingsKey{"tool_use_template", KeyUse::harmless, "chats with tools, or of before chat_template"},
+    SettingsKey{"trim_offsets", KeyUse::obeyed, "without tokenizer.json; it changes offsets alone"},
+    SettingsKey{"truncation_side", KeyUse::obeyed, "texts of classify and translation that are cut"},
+    SettingsKey{"truncation_strategy", KeyUse::harmless, "each call gives its own"},
+    SettingsKey{"unk_id", KeyUse::harmless, "tokenizer.json's model holds it"},
+    SettingsKey{"unk_token", KeyUse::obeyed, "special tokens, text ends, frames of texts"},
+    SettingsKey{"use_default_system_prompt", KeyUse::harmless, "chats with tools, or of before chat_template"},
+    SettingsKey{"verbose", KeyUse::harmless, "how transformers was called"},
+};
+
+/// Classes that make their normalizer of do_lower_case and its neighbors: BertTokenizer, under all of its names.
+constexpr std::string_view kBertClasses[] = {"BertTokenizer",       "DistilBertTokenizer", "ElectraTokenizer",
+                                             "LayoutLMTokenizer",   "LxmertTokenizer",     "MPNetTokenizer",
+                                             "MobileBertTokenizer", "SqueezeBertTokenizer"};
+/// Classes that make their pre-tokenizer of add_prefix_space.
+constexpr std::string_view kByteLevelClasses[] = {"BartTokenizer",   "BlenderbotTokenizer", "CohereTokenizer",
+                                                  "GPT2Tokenizer",   "GPTNeoXTokenizer",    "Qwen2Tokenizer",
+                                                  "RobertaTokenizer"};
+
+template <class List>
+bool has_name(const List& list, std::string_view name) {
+    return std::find(std::begin(list), std::end(list), name) != std::end(list);
+}
+
+/// Calls `change` for each component of this type in `component`, which may be a sequence.
+template <class Change>
+void each_of_type(nlohmann::json& component, const char* type, const Change& change) {
+    if (!component.is_object()) return;
+    if (component.value("type", nlohmann::json()) == type) change(component);
+    for (const char* list : {"normalizers", "pretokenizers"})
+        if (component.contains(list) && component[list].is_array())
+            for (nlohmann::json& member : component[list]) each_of_type(member, type, change);
+}
+
+/// Key of tokenizer_config.json and field of the component.
+struct Decides {
+    const char *key, *field;
+};
+
+void decide(const JsonView& settings, nlohmann::json& document, const char* kind, const char* type,
+            std::initializer_list<Decides> all) {
+    if (!document.contains(kind)) return;
+    each_of_type(document[kind], type, [&](nlohmann::json& component) {
+        for (const auto& [key, field] : all)
+            if (settings.has(key)) component[field] = settings.at(key).boolean();
+    });
+}
+
+}  // namespace
+
+std::span<const SettingsKey> settings_keys() {
+    return kKeys;
+}
+
+void apply_settings(const JsonView& tokenizer_config, const JsonView& config, nlohmann::json& document) {
+    if (!tokenizer_config.is_object() || !document.is_object()) return;
+    if (tokenizer_config.boolean_or("split_special_tokens", false))
+        tokenizer_config.at("split_special_tokens").refuse(ErrorCode::unsupported, "expected false");
+    const std::string name = chosen_tokenizer_class(tokenizer_config, config);
+    if (has_name(kBertClasses, name))
+        decide(tokenizer_config, document, "normalizer", "BertNormalizer",
+               {{"do_lower_case", "lowercase"},
+                {"strip_accents", "strip_accents"},
+                {"tokenize_chinese_chars", "handle_chinese_chars"}});
+    if (has_name(kByteLevelClasses, name))
+        decide(tokenizer_config, document, "pre_tokenizer", "ByteLevel", {{"add_prefix_space", "add_prefix_space"}});
+}
+
+}  // namespace headscope::tokenizer

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/free_memory.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/core/base/error_matcher.h"
+
+using headscope::Error;
+using headscope::ErrorCode;
+using headscope::expect_memory;
+using headscope::test::IsError;
+
+TEST_CASE("What does not fit is refused in one line that names what does", "[base][memory]") {
+    const std::string weights = "weights in float32";
+    CHECK_NOTHROW(expect_memory(weights, 34.1e9, {}, "", 34.1e9));
+    CHECK_NOTHROW(expect_memory(weights, 34.1e9, {}, "", 0));  // the system does not say
+    CHECK_THROWS_MATCHES(expect_memory(weights, 34.1e9, {{"--dtype bfloat16", 17.2e9}}, "shorten --length", 21.9e9),
+                         Error,
+                         IsError(ErrorCode::memory,
+                                 "[memory] expected 34.1 GB for weights in float32; "
+                                 "found 21.9 GB free: --dtype bfloat16 needs 17.2 GB"));
+    // An option that does not fit either is not offered.
+    CHECK_THROWS_MATCHES(expect_memory(weights, 34.1e9, {{"--dtype bfloat16", 17.2e9}}, "shorten --length", 9e9), Error,
+                         IsError(ErrorCode::memory, "found 9.00 GB free: nothing fits: shorten --length"));
+    CHECK_THROWS_MATCHES(expect_memory(weights, 2e9, {{"a", 1.9e9}, {"b", 0.8e9}}, "", 1e9), Error,
+                         IsError(ErrorCode::memory, "found 1.00 GB free: b needs 800 MB"));
+    CHECK_THROWS_MATCHES(expect_memory(weights, 2e9, {}, "", 1e9), Error,
+                         IsError(ErrorCode::memory, "found 1.00 GB free: nothing fits"));
+}

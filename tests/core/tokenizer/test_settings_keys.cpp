@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Keys of tokenizer_config.json, against those that transformers reads (tests/golden/tokenizer_config_keys.py).
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/tokenizer/files/settings_keys.h"
+#include "core/tokenizer/tokenizer.h"
+#include "tests/core/base/error_matcher.h"
+#include "tests/core/base/temporary_folder.h"
+
+using namespace headscope;
+using namespace headscope::tokenizer;
+using nlohmann::json;
+using test::IsError;
+
+namespace {
+
+json read(const std::string& name) {
+    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/tokenizer/" + name);
+    return json::parse(file);
+}
+
+std::vector<std::int32_t> ids_of(const json& document, const json& tokenizer_config, const json& config,
+                                 const std::string& text) {
+    const test::TemporaryFolder folder;
+    test::write_file(folder / "tokenizer.json", document.dump());
+    test::write_file(folder / "tokenizer_config.json", tokenizer_config.dump());
+    test::write_file(folder / "config.json", config.dump());
+    return Tokenizer::from_folder(folder.path())->encode(text, false).ids;
+}
+
+}  // namespace
+
+TEST_CASE("Every key that transformers' tokenizers read is obeyed, harmless or refused", "[tokenizer][settings]") {
+    const auto keys = settings_keys();
+    CHECK(std::is_sorted(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.name < b.name; }));
+    const json known = read("config_keys.json");
+    for (const auto& [key, classes] : known.items()) {
+        INFO("read by " << classes.dump());
+        CAPTURE(key);
+        CHECK(std::any_of(keys.begin(), keys.end(), [&](const SettingsKey& one) { return one.name == key; }));
+    }
+    for (const SettingsKey& one : keys) {
+        CAPTURE(one.name);
+        CHECK(known.contains(std::string(one.name)));
+        CHECK_FALSE(one.why.empty());
+    }
+}
+
+TEST_CASE("Keys that a class builds its parts from go before tokenizer.json", "[tokenizer][settings]") {
+    for (const json& one : read("settings.json")) {
+        INFO(json({{"tokenizer_config", one.at("tokenizer_config")}, {"config", one.at("config")}}).dump());
+        CHECK(ids_of(one.at("tokenizer"), one.at("tokenizer_config"), one.at("config"), one.at("text")) ==
+              one.at("ids").get<std::vector<std::int32_t>>());
+    }
+}
+
+TEST_CASE("Answers are cleaned where the settings say so", "[tokenizer][settings]") {
+    for (const json& one : read("answers.json")) {
+        INFO(one.dump());
+        const test::TemporaryFolder folder;
+        test::write_file(folder / "tokenizer.json", one.at("tokenizer").dump());
+        test::write_file(folder / "tokenizer_config.json", one.at("tokenizer_config").dump());
+        const auto ids = one.at("ids").get<std::vector<std::int32_t>>();
+        CHECK(Tokenizer::from_folder(folder.path())->answer(ids) == one.at("text").get<std::string>());
+    }
+}
+
+TEST_CASE("A key that would change ids and is not built is refused by its name", "[tokenizer][settings]") {
+    const json document = read("settings.json").at(0).at("tokenizer");
+    CHECK_THROWS_MATCHES(ids_of(document, {{"split_special_tokens", true}}, json::object(), "a"), Error,
+                         IsError(ErrorCode::unsupported, "split_special_tokens] expected false; found true"));
+    CHECK_THROWS_MATCHES(
+        ids_of(document, {{"tokenizer_class", "BertTokenizer"}, {"do_lower_case", "no"}}, json::object(), "a"), Error,
+        IsError(ErrorCode::format, "do_lower_case]"));
+    CHECK_NOTHROW(ids_of(document, {{"split_special_tokens", false}, {"own_key", 3}}, json::object(), "a"));
+}
