@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/figures/options/option_kinds.h"
-#include "core/figures/task_averages.h"
 
 namespace headscope::figures {
 namespace {

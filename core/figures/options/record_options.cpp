@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/figures/options/option_kinds.h"
+#include "core/figures/task_averages.h"
 
 namespace headscope::figures {
 namespace {
@@ -76,6 +77,13 @@ void add_record_options(std::vector<FigureOption>& all) {
                     "Metric of the evaluations (default: the first; tasks: the one that papers print; with acc or "
                     "acc_norm only tasks that have it are drawn)",
                     with(evaluations, "tasks"), &FigureOptions::metric));
+    NamedValues<std::string> averages;
+    for (const TaskAverage& one : task_averages()) averages.emplace_back(one.name, one.name);
+    averages.emplace_back(kAverageOfAll, kAverageOfAll);
+    all.push_back(choice<std::string>(
+        "average",
+        "A paper's average, or all for that of all accuracies (default: the paper's whose tasks these are, else all)",
+        {"tasks"}, averages, [](FigureRequest& r) -> std::string& { return r.options.average; }));
     all.push_back(optional_count("length", "Tokens of context of an evaluation, or of the table of costs",
                                  {"ablation", "scaling", "tasks", "cost", "retention"}, &FigureOptions::length));
     all.push_back(tensor_option());
