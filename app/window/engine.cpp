@@ -200,7 +200,9 @@ void Engine::preview(const TextChoice& choice) {
             analysis::Input input = read_choice(*model, choice, resources, cancellation);
             const std::string first = input.first_token;
             const auto request = make_request(*model, choice, input, cancellation);
-            preview = make_preview(*model, choice, request, first, analysis::Rate{rate}, loaded);
+            const auto shape = analysis::rate_shape(model->inspection, request, false, threads);
+            const auto known = analysis::RateBook::own().find(shape).value_or(analysis::Rate{rate});
+            preview = make_preview(*model, choice, request, first, known, loaded);
             preview.uncut = uncut_tokens(*model, choice, request, resources, cancellation);
         } catch (const Stopped&) {
             return;
