@@ -44,7 +44,7 @@ store::AnalysisHeader header_of(const model::Inspection& inspection, const Analy
     return header;
 }
 
-/// Of one site and one batch: thumbnails while they are made, column mass, row constants, histograms.
+/// One site and one batch: thumbnails in the making, column mass, row constants, histograms.
 double statistics_bytes(const store::AnalysisHeader& header, double sequences, double length) {
     double most = 0;
     for (const Site& site : header.sites) most = std::max(most, static_cast<double>(site.heads));

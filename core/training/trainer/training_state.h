@@ -24,7 +24,7 @@ struct TrainingState {
     double seconds = 0;               ///< of training, without pauses
     std::int64_t begin_step = 0;      ///< of this run: the snapshot's step in a fork
     double begin_seconds = 0;         ///< likewise: minutes count from there
-    double peak_rate = 0;             ///< the schedule's, as the job says or a wish set it
+    double peak_rate = 0;             ///< the schedule's, from the job or a request
     std::int64_t planned_steps = 0;   ///< 0: a job of minutes before its first plan
     double validation = std::numeric_limits<double>::quiet_NaN();  ///< loss at this step
     double best_validation = std::numeric_limits<double>::infinity();
