@@ -376,10 +376,10 @@ void add_evaluate(CLI::App& app, Context& context) {
     add_option(*command, "--task", options->tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
     add_option(
         *command, "--data", options->data,
-        "Text to evaluate: files, folders, patterns or a corpus; else what the run held out. Of lm-eval's tasks: the "
-        "folder of their data sets, TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of "
-        "classify "
-        "and translation: files of JSON lines, FILE or NAME=FILE, whose results are called NAME");
+        "Texts to evaluate: files, folders, patterns or corpora, a row for each, ENTRY or NAME=ENTRY (NAME defaults to "
+        "the file's stem); else what the run held out. Of lm-eval's tasks: the folder of their data sets, "
+        "TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of classify and translation: files "
+        "of JSON lines, FILE or NAME=FILE, whose results are called NAME");
     add_option(
         *command, "--length", options->lengths,
         "Context lengths in tokens: 128,256,512; of lm-eval's tasks one, the most that the model may read at once");

@@ -177,10 +177,7 @@ void add_generate(CLI::App& app, Context& context) {
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->choice.beyond_positions, "Go on past the trained positions");
     add_flag(*command, "--json", options->json, "One JSON document");
-    command->callback([&context, options, command, tokens, top_k, top_p] {
-        options->tokens_given = tokens->count() > 0;
-        options->top_k_given = top_k->count() > 0;
-        options->top_p_given = top_p->count() > 0;
+    command->callback([&context, options, command] {
         const bool sampled = options->choice.temperature > 0;
         options->given = given_options(*command);
         check_options("generate", options->given, {sampled ? "a --temperature above 0" : "greedy decoding"});

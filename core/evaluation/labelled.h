@@ -34,18 +34,12 @@ struct LabelledItems {
 /// "NAME=FILE", or a file, whose results are called `task`.
 LabelledItems labelled_file(const std::string& data, const std::string& task);
 
-inline model::BeamOptions endless_beams() {
-    model::BeamOptions beams;
-    beams.tokens = std::numeric_limits<std::int64_t>::max();
-    return beams;
-}
-
 /// What one model needs for these tasks.
 struct LabelledWork {
     data::ChosenTokenizer tokenizer;  ///< with tokenizer_config.json; tokenizer null: the checkpoint has none
     std::vector<LabelledItems> classes, translations;
     /// Of translations, which have at most `length` tokens; cancellation, positions and skipped layers are set.
-    model::BeamOptions beams = endless_beams();
+    model::BeamOptions beams{.tokens = std::numeric_limits<std::int64_t>::max()};
 };
 
 /// The kind of objective that a task asks about; empty: another task.

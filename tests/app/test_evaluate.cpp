@@ -215,7 +215,8 @@ TEST_CASE("Options that a task or a paper does not read are refused by their nam
     refused({"cost", "--preset", "nano-100k", "--seed", "3"}, "--seed");
     refused({"analyze", model, "--text", "a", "-o", (folder / "a.headscope.h5").string(), "--maps-int16"},
             "--maps-int16");
-    refused({"info", text + ".headscope.h5", "--tensors"}, "--tensors");
+    const auto file = write_file(folder / "x.headscope.h5", std::string("\x89HDF\r\n\x1a\n", 8));
+    refused({"info", file.string(), "--tensors"}, "--tensors");
     check_refusal(run_headscope({"evaluate", model, "--task", "induction", "--task-option", "copy.length=4"}),
                   "one of the tasks asked for");
 }

@@ -13,7 +13,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kLeast = 20, kMost = 34;  ///< height of a row
+constexpr int kLeastRow = 20, kMostRow = 34;  ///< height of a row
 
 }  // namespace
 
@@ -54,7 +54,7 @@ public:
         painter->restore();
     }
 
-    int height = kMost;
+    int height = kMostRow;
 
 private:
     LayerColumn* column_;
@@ -104,7 +104,7 @@ void LayerColumn::set_layers(const std::vector<std::string>& layers) {
 void LayerColumn::fit_rows() {
     auto* painter = static_cast<Painter*>(itemDelegate());
     const int count = std::max<int>(1, static_cast<int>(layers_.size()));
-    const int height = std::clamp(viewport()->height() / count, kLeast, kMost);
+    const int height = std::clamp(viewport()->height() / count, kLeastRow, kMostRow);
     if (height == painter->height) return;
     painter->height = height;
     scheduleDelayedItemsLayout();

@@ -11,7 +11,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kLeast = 30, kTop = 16;  ///< room for labels of rows and columns
+constexpr int kLeastLabelRoom = 30, kTop = 16;  ///< room for labels of rows and columns
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void ThumbnailWall::set(const QImage& wall, const QStringList& labels, const QSt
     wall_ = wall;
     if (labels != labels_) {
         const QFontMetrics metrics(small_font());
-        left_ = kLeast;
+        left_ = kLeastLabelRoom;
         for (const QString& label : labels) left_ = std::max(left_, metrics.horizontalAdvance(label) + 8);
     }
     labels_ = labels;

@@ -24,7 +24,8 @@ store::Evaluation two_models() {
     evaluation.models.push_back({"standard", "/runs/a", std::string(64, 'a'), "standard", "uniform",
                                  "standard,standard", "", 1234, 2, 256, 1, std::string(64, 'b'), 960, 77});
     evaluation.models.push_back({"mlp, \"even\"", "", "", "mlp", "even", "mlp,standard", "0", 1234, 2, 0, -1});
-    evaluation.results.push_back({0, "perplexity", "token_perplexity", 16, 12.5, 0.25, 1000, 5, 7});
+    evaluation.results.push_back(
+        {0, "perplexity", "token_perplexity", 16, 12.5, 0.25, 1000, 5, "plain", "4-8k", std::string(64, 'd'), 7});
     evaluation.results.push_back({1, "perplexity", "token_perplexity", 256, 1e5, std::nan(""), 7});
     evaluation.settings_json = R"({"stride":0})";
     evaluation.program_version = "1.2.3";
@@ -108,6 +109,10 @@ TEST_CASE("An evaluation comes back from its file as it was written", "[store][e
     CHECK(read.results[0].value == 12.5);
     CHECK(read.results[0].error == 0.25);
     CHECK(read.results[0].shots == 5);
+    CHECK(read.results[0].text == "plain");
+    CHECK(read.results[0].subset == "4-8k");
+    CHECK(read.results[0].data_sha256 == std::string(64, 'd'));
+    CHECK(read.results[1].text.empty());
     CHECK(read.results[0].cut == 7);
     CHECK(read.results[1].cut == 0);
     CHECK(read.results[1].shots == 0);
@@ -332,10 +337,10 @@ TEST_CASE("CSV has a row a result, with the model's members and quoted texts", "
     const std::string csv = store::evaluation_csv(two_models());
     CHECK(csv.find("name,path,sha256,mixer,layout,layer_mixers,skipped,parameters,layers,training_length,seed,job,"
                    "attention_parameters,embedding_parameters,task,metric,length,value,error,count,shots,text,subset,"
-                   "data_sha256\n") == 0);
+                   "data_sha256,cut\n") == 0);
     CHECK(csv.find("uniform,\"standard,standard\",,1234,2,256,1," + std::string(64, 'b') +
                    ",960,77,perplexity,token_perplexity,16,12.5,0.25,1000,5,plain,4-8k," + std::string(64, 'd') +
-                   "\n") != std::string::npos);
+                   ",7\n") != std::string::npos);
     CHECK(csv.find("\n\"mlp, \"\"even\"\"\",,,mlp,even,") != std::string::npos);
-    CHECK(csv.find(",256,1e+05,,7,0,,,\n") != std::string::npos);  // an error that is not known is an empty cell
+    CHECK(csv.find(",256,1e+05,,7,0,,,,0\n") != std::string::npos);  // an error that is not known is an empty cell
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr int kTitleGap = 16;                    ///< pixels between the names of two maps
 constexpr int kMapGap = 6, kTitleSpacing = 2;    ///< pixels between left and right map, of a title above its map
 constexpr double kFlattest = 0.5, kHighest = 2;  ///< height by width of maps of two texts of other lengths
-constexpr int kLeast = 60;                       ///< pixels of a map's side
+constexpr int kLeastMapSide = 60;                ///< pixels of a map's side
 constexpr std::array kNames{"left_map", "right_map", "difference_map"};
 
 }  // namespace
@@ -154,7 +154,7 @@ void CompareMaps::make_square() {
                        layout()->spacing() + titles_[left]->height() + kTitleSpacing;
     const int width = (this->width() - edges.left() - edges.right() - beside - across) / 3;
     const int height = this->height() - edges.top() - edges.bottom() - around - down;
-    const int side = std::max(kLeast, std::min(width, static_cast<int>(height / ratio)));
+    const int side = std::max(kLeastMapSide, std::min(width, static_cast<int>(height / ratio)));
     const int high = static_cast<int>(side * ratio);
     for (MapPlot* plot : plots_) {
         const QSize room(side + plot->width() - plot->area()->rect().width(), high + down);

@@ -7,6 +7,7 @@
 #include <QPushButton>
 #include <QSplitter>
 
+#include "core/figures/task_averages.h"
 #include "widgets/desk/presence.h"
 #include "widgets/training/number_table.h"
 #include "widgets/views/evaluation_view.h"
