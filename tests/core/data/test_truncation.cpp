@@ -46,7 +46,8 @@ data::DataBatch read(const data::ChosenTokenizer& tokenizer, const std::vector<d
 }  // namespace
 
 TEST_CASE("Two texts are cut as longest_first cuts them, in every room", "[data][pairs]") {
-    for (const json& one : golden().at("lengths")) {
+    const json data = golden();
+    for (const json& one : data.at("lengths")) {
         const auto numbers = one.get<Ids>();
         INFO(one.dump());
         const auto [first, second] = data::longest_first(numbers[0], numbers[1], numbers[2]);

@@ -73,7 +73,8 @@ TEST_CASE("Every model type has the class that transformers registers for it", "
 
 TEST_CASE("A folder's pairs have the types that transformers gives its model", "[tokenizer][types]") {
     std::size_t typed = 0;
-    for (const json& one : golden().at("folders")) {
+    const json data = golden();
+    for (const json& one : data.at("folders")) {
         INFO(one.dump());
         const test::TemporaryFolder folder;
         test::write_file(folder / "tokenizer.json", pair_tokenizer().dump());
