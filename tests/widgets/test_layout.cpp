@@ -13,6 +13,7 @@
 #include "widgets/plots/figure_layout.h"
 #include "widgets/plots/line_plottables.h"
 #include "widgets/plots/offscreen.h"
+#include "widgets/plots/text_table.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -127,6 +128,27 @@ TEST_CASE("No text is cut off, overlaps another or lies on a plot", "[widgets][l
             }
         }
     }
+}
+
+TEST_CASE("A table is as wide as the figure above it, or its columns stand together", "[widgets][layout]") {
+    ensure_application();
+    const auto width_of = [](const figures::TextTable& table, double left, double right) {
+        std::vector<PlacedText> texts;
+        place_text_table(texts, table, left, right, 0, 8);
+        double least = right, most = left;
+        for (const PlacedText& text : texts) {
+            least = std::min(least, text.rect.left());
+            most = std::max(most, text.rect.right());
+        }
+        CHECK(least == Approx(left));
+        return most - left;
+    };
+    const figures::TextTable costs{{"2048 tokens", "prefill", "decode", "activations", "cache"},
+                                   {{"Standard", "1.23 T", "4.5 G", "123 MB", "7 MB"}}};
+    CHECK(width_of(costs, 10, 10 + units(170)) == Approx(units(170)));
+    CHECK(width_of(costs, 10, 10 + units(80)) == Approx(units(80)));
+    const figures::TextTable two{{"model", "loss"}, {{"a", "1.2"}}};
+    CHECK(width_of(two, 10, 10 + units(170)) < units(60));
 }
 
 TEST_CASE("An axis has two values wherever there is room for them: one tells no size", "[widgets][layout]") {

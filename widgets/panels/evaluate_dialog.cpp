@@ -202,8 +202,8 @@ void EvaluateDialog::fill_texts() {
     texts_->setEnabled(!offer_.texts.empty());
 }
 
-void EvaluateDialog::set_data(const QString& data) {
-    data_->setText(data);
+void EvaluateDialog::set_data(const QString& paths) {
+    data_->setText(paths);
 }
 
 void EvaluateDialog::set_choice(const EvaluateChoice& choice) {

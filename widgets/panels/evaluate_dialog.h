@@ -28,7 +28,7 @@ public:
     void set_choice(const EvaluateChoice& choice);
     EvaluateChoice choice() const;
     /// A file, folder or corpus for the tasks.
-    void set_data(const QString& data);
+    void set_data(const QString& paths);
     /// While an evaluation runs none can be started.
     void set_busy(bool busy);
 

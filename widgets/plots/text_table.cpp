@@ -10,9 +10,9 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr double kReadable = 5.5, kSmallest = 4.0;  ///< points
-constexpr int kFewLetters = 12;                     ///< of a column of words that gives way
-constexpr double kNarrowGap = 1.6, kWideGap = 5.0;  ///< mm between columns
+constexpr double kReadable = 5.5, kSmallest = 4.0;                     ///< points
+constexpr int kFewLetters = 12;                                        ///< of a column of words that gives way
+constexpr double kNarrowGap = 1.6, kWideGap = 5.0, kWidestGap = 30.0;  ///< mm between columns
 
 std::vector<double> column_widths(const figures::TextTable& table, const QFont& head, const QFont& font) {
     std::vector<double> widths;
@@ -62,8 +62,10 @@ double place_text_table(std::vector<PlacedText>& texts, const figures::TextTable
         if (points < kReadable) narrow(widths, first_words, room, least());
     }
     narrow(widths, table.more_words, room, least());  // rather than behind the page's edge
+    // As wide as the panels above, unless rows would fall apart.
+    const double filling = gaps > 0 ? (right - left - sum(widths)) / gaps : 0;
     const double gap =
-        gaps > 0 ? std::clamp((right - left - sum(widths)) / gaps, units(kNarrowGap / 2), units(kWideGap)) : 0;
+        gaps > 0 ? std::max(units(kNarrowGap / 2), filling > units(kWidestGap) ? units(kWideGap) : filling) : 0;
     const double height = text_height(font) * 1.1;
     const auto is_word = [&](std::size_t c) {
         return c < table.words ||

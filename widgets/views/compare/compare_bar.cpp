@@ -144,7 +144,7 @@ void CompareBar::show_choice(const Desk& desk, const CompareSides& sides, const 
     arrange(sides.selected_right);
     const QString name = elided_middle(font(), sides.selected().label, kNameWidth);
     left_->setText(sides.selected_right ? tr("Baseline:") : tr("Baseline: %1").arg(name));
-    right_->setText(sides.selected_right ? tr("compared: %1").arg(name) : tr("compared:"));
+    right_->setText(sides.selected_right ? tr("Compared: %1").arg(name) : tr("Compared:"));
     (sides.selected_right ? right_ : left_)->setToolTip(tr("The selection: %1").arg(sides.selected().name()));
     (sides.selected_right ? left_ : right_)->setToolTip({});
     std::vector<Item> studies{{tr("The same analysis"), 0}};
