@@ -18,19 +18,9 @@ constexpr int kPrintDots = 600;  ///< an inch
 
 std::optional<widgets::ExportDialog::Drawing> MainWindow::front_figure() {
     const widgets::View* view = front_view();
-    const auto wish = view ? view->figure() : std::nullopt;
-    FrontFigure figure;
-    if (wish && view->can_export()) {
-        figure.request.recipe = wish->recipe;
-        figure.request.options = wish->options;
-        for (const int id : wish->studies) {
-            if (const widgets::Study* study = desk_.study(id)) figure.files.push_back(study->path().string());
-        }
-        for (const QString& path : wish->paths) figure.files.push_back(path.toStdString());
-    }
-    if (!figure.files.empty()) return figure;
-    tell(wish ? tr("The figure can be drawn when the analysis is complete")
-              : tr("This view has no figure as it is now"));
+    if (view && view->can_export()) return export_dialog()->drawing(*view->figure());
+    tell(view && view->figure() ? tr("The figure can be drawn when the analysis is complete")
+                                : tr("This view has no figure as it is now"));
     return std::nullopt;
 }
 
