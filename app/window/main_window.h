@@ -182,6 +182,7 @@ private:
     void show_guide();
     // main_window_tasks.cpp: commands of the command line as dialogs
     void build_task_actions();
+    void look_ahead(const QString& paper, double minutes, int seeds, int threads);
     void update_tasks();
     void show_task(widgets::TaskDialog* dialog);
     void offer_task_models();

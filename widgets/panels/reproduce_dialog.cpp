@@ -8,6 +8,8 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QSpinBox>
+#include <algorithm>
+#include <initializer_list>
 
 namespace headscope::widgets {
 
@@ -22,6 +24,11 @@ ReproduceDialog::ReproduceDialog(const std::vector<Paper>& papers, double minute
     for (const Paper& paper : papers_) paper_->addItem(paper.title, paper.name);
     summary_ = new QLabel(this);
     summary_->setWordWrap(true);
+    warning_ =
+        named(new QLabel(this), "warning", tr("Outlook"), tr("By the last replay of this paper on this machine"));
+    warning_->setTextFormat(Qt::PlainText);
+    warning_->setWordWrap(true);
+    warning_->hide();
     minutes_ = named(new QDoubleSpinBox(this), "minutes", tr("Minutes"),
                      tr("For all of it, with the time of earlier sessions in this folder"));
     minutes_->setRange(0.2, 100'000);
@@ -36,6 +43,7 @@ ReproduceDialog::ReproduceDialog(const std::vector<Paper>& papers, double minute
     form()->addRow(tr("Paper"), paper_);
     form()->addRow(summary_);
     form()->addRow(tr("Minutes"), minutes_);
+    form()->addRow(warning_);
     form()->addRow(tr("Seeds"), seeds_);
     form()->addRow(tr("Threads"), threads_);
     data_ = add_path("data", tr("Text"), tr("A file or folder in place of the King James Bible; empty: that"),
@@ -46,24 +54,45 @@ ReproduceDialog::ReproduceDialog(const std::vector<Paper>& papers, double minute
     resume_ = named(new QCheckBox(tr("Resume the session in this folder"), this), "resume", tr("Resume"),
                     tr("Goes on where it ended, by its plan"));
     form()->addRow(resume_);
-    const auto show_summary = [this] {
-        summary_->setText(papers_[static_cast<std::size_t>(std::max(0, paper_->currentIndex()))].summary);
+    const auto changed = [this] {
+        summary_->setText(chosen().summary);
+        // A plan that is followed has its own minutes, seeds, threads and data.
+        const bool fresh = !resume_->isChecked();
+        for (QWidget* control : std::initializer_list<QWidget*>{minutes_, threads_, data_}) control->setEnabled(fresh);
+        seeds_->setEnabled(fresh && chosen().has_seeds);
         update_state();
+        ask_outlook();
     };
-    connect(paper_, &QComboBox::currentIndexChanged, this, show_summary);
-    connect(minutes_, &QDoubleSpinBox::valueChanged, this, &ReproduceDialog::update_state);
-    for (QSpinBox* box : {seeds_, threads_})
-        connect(box, &QSpinBox::valueChanged, this, &ReproduceDialog::update_state);
-    connect(resume_, &QCheckBox::toggled, this, &ReproduceDialog::update_state);
-    show_summary();
+    connect(paper_, &QComboBox::currentIndexChanged, this, changed);
+    connect(minutes_, &QDoubleSpinBox::valueChanged, this, changed);
+    for (QSpinBox* box : {seeds_, threads_}) connect(box, &QSpinBox::valueChanged, this, changed);
+    connect(resume_, &QCheckBox::toggled, this, changed);
+    changed();
+}
+
+const ReproduceDialog::Paper& ReproduceDialog::chosen() const {
+    return papers_[static_cast<std::size_t>(std::max(0, paper_->currentIndex()))];
+}
+
+void ReproduceDialog::ask_outlook() {
+    warning_->hide();
+    if (!resume_->isChecked())
+        Q_EMIT outlook_wanted(chosen().name, minutes_->value(), seeds_->value(), threads_->value());
+}
+
+void ReproduceDialog::set_outlook(const QString& paper, double minutes, const QString& warning) {
+    if (paper != chosen().name || minutes != minutes_->value() || resume_->isChecked()) return;  // of an older choice
+    warning_->setText(warning);
+    warning_->setVisible(!warning.isEmpty());
 }
 
 QStringList ReproduceDialog::words() const {
     QStringList words{QStringLiteral("reproduce"), paper_->currentData().toString(), QStringLiteral("-o"),
                       output().isEmpty() ? QStringLiteral("FOLDER") : output()};
-    if (resume_->isChecked()) words << QStringLiteral("--resume");
+    if (resume_->isChecked()) return words << QStringLiteral("--resume");
     words << QStringLiteral("--minutes") << QString::number(minutes_->value(), 'g', 8);
-    if (seeds_->value() > 0) words << QStringLiteral("--seeds") << QString::number(seeds_->value());
+    if (seeds_->value() > 0 && chosen().has_seeds)
+        words << QStringLiteral("--seeds") << QString::number(seeds_->value());
     if (threads_->value() > 1) words << QStringLiteral("--threads") << QString::number(threads_->value());
     if (const QString text = data_->text().trimmed(); !text.isEmpty()) words << QStringLiteral("--data") << text;
     return words;

@@ -19,6 +19,7 @@ class ReproduceDialog : public TaskDialog {
 public:
     struct Paper {
         QString name, title, summary;
+        bool has_seeds = true;  ///< its replay reads --seeds
     };
     /// `minutes`: the usual ones.
     ReproduceDialog(const std::vector<Paper>& papers, double minutes, QWidget* parent = nullptr);
@@ -26,11 +27,20 @@ public:
     QStringList words() const override;
     QString problem() const override;
     QString output() const override;
+    /// Requests the outlook of what is chosen.
+    void ask_outlook();
+    /// `warning`: so many minutes cannot decide this paper's claims; empty: they can, or nothing is known.
+    void set_outlook(const QString& paper, double minutes, const QString& warning);
+
+Q_SIGNALS:
+    void outlook_wanted(const QString& paper, double minutes, int seeds, int threads);
 
 private:
+    const Paper& chosen() const;
+
     std::vector<Paper> papers_;
     QComboBox* paper_;
-    QLabel* summary_;
+    QLabel *summary_, *warning_;
     QDoubleSpinBox* minutes_;
     QSpinBox *seeds_, *threads_;
     QLineEdit *folder_, *data_;

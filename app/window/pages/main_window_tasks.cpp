@@ -5,8 +5,10 @@
 #include <QLabel>
 #include <QMenuBar>
 
+#include "app/commands/replay_pace.h"
 #include "app/window/files/model_place.h"
 #include "app/window/main_window.h"
+#include "core/base/error.h"
 #include "core/reproduce/papers.h"
 #include "core/reproduce/plan.h"
 #include "widgets/panels/convert_dialog.h"
@@ -27,11 +29,13 @@ void MainWindow::build_task_actions() {
                 std::vector<widgets::ReproduceDialog::Paper> papers;
                 for (const reproduce::Paper& paper : reproduce::papers())
                     papers.push_back({QString::fromStdString(paper.name), QString::fromStdString(paper.title),
-                                      QString::fromStdString(paper.summary)});
+                                      QString::fromStdString(paper.summary), paper.has_seeds});
                 reproduce_ = new widgets::ReproduceDialog(papers, reproduce::Settings().minutes, this);
                 make_task(reproduce_);
+                connect(reproduce_, &widgets::ReproduceDialog::outlook_wanted, this, &MainWindow::look_ahead);
             }
             show_task(reproduce_);
+            reproduce_->ask_outlook();
         });
     add("convert", tr("&Convert a checkpoint…"), tr("To safetensors, in another number type"), [this] {
         if (!convert_) {
@@ -62,6 +66,26 @@ void MainWindow::build_task_actions() {
         tell(tr("%1: done").arg(tasks_.title()));
     });
     connect(&engine_, &Engine::models_changed, this, &MainWindow::offer_task_models);
+}
+
+/// Whether so many minutes can decide the paper's claims, by its last calibration on this machine.
+void MainWindow::look_ahead(const QString& paper, double minutes, int seeds, int threads) {
+    static const char outlooks = 0;  // an owner of their own: the latest choice counts
+    reproduce::Settings settings;
+    settings.minutes = minutes;
+    settings.seeds = seeds;
+    settings.threads = threads;
+    looker_.cancel(&outlooks);
+    looker_.post(&outlooks, [this, paper, settings, send = mailbox_.sender()](const Cancellation&) {
+        QString warning;
+        try {
+            warning = QString::fromStdString(minutes_warning(paper.toStdString(), settings));
+        } catch (const Error&) {  // nothing is known then
+        }
+        send([this, paper, minutes = settings.minutes, warning] {
+            if (reproduce_) reproduce_->set_outlook(paper, minutes, warning);
+        });
+    });
 }
 
 void MainWindow::make_task(widgets::TaskDialog* dialog) {
