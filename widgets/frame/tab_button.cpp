@@ -9,7 +9,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kTabSides = 10, kTabArrow = 12, kTabLine = 3;
+constexpr int kTabSides = 7, kTabArrow = 12, kTabLine = 3;
 constexpr double kTabHover = 0.12, kTabChosen = 0.25, kTabBehind = 0.45;  ///< of the accent
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr int kBarWidth = 150, kBarHeight = 9, kKeyGap = 8, kEdge = 24, kZeroBox = 14;
+constexpr int kBarWidth = 150, kLeastBar = 80, kBarHeight = 9, kKeyGap = 8, kEdge = 24, kZeroBox = 14;
 
 }  // namespace
 
@@ -42,6 +42,7 @@ void ColourKey::set_scale(const figures::ColourScale& scale, const Theme& theme)
                                       number_label(scale.minimum), number_label(scale.maximum)));
     if (scale.zero_apart) setAccessibleDescription(tr("%1; exactly 0 apart").arg(accessibleDescription()));
     setToolTip(accessibleDescription());
+    setMinimumWidth(sizeHint().width() - kBarWidth + kLeastBar);
     updateGeometry();
     update();
 }
@@ -80,7 +81,9 @@ void ColourKey::paintEvent(QPaintEvent*) {
         painter.setPen(palette().color(QPalette::WindowText));
         painter.drawText(QRect(label + kKeyGap, top + line, room, line), Qt::AlignCenter, zero_label());
     }
-    const QRect bar(label + kKeyGap + zero_width() + kEdge, top + (line - kBarHeight) / 2 + 1, kBarWidth, kBarHeight);
+    const int left = label + kKeyGap + zero_width() + kEdge;
+    const QRect bar(left, top + (line - kBarHeight) / 2 + 1, std::clamp(width() - left - kEdge, kLeastBar, kBarWidth),
+                    kBarHeight);
     const auto& table = colour_table(scale_.map, theme_);
     QImage image(kMapColours, 1, QImage::Format_RGB32);
     for (int i = 0; i < kMapColours; ++i) image.setPixel(i, 0, table[static_cast<std::size_t>(i)]);

@@ -83,6 +83,7 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     middle->addWidget(make_layouts(), 1);
     auto* right = new QVBoxLayout;
     right->addWidget(facts_);
+    costs_title_->setWordWrap(true);
     right->addWidget(costs_title_);
     right->addWidget(costs_);
     const auto plot = [&](const char* name, const QString& title, bool bytes) {
@@ -407,7 +408,8 @@ void LayoutView::fit_costs() {
         }
         needed += std::max(widest, header->minimumSectionSize()) + 1;
     }
-    const int others = kLeastColumn + mixers_->minimumSizeHint().width() + 2 * kSpacing + 16;
+    const int layers = std::max(kLeastColumn, column_->parentWidget()->minimumSizeHint().width());
+    const int others = layers + mixers_->minimumSizeHint().width() + 2 * kSpacing + 16;
     costs_->setMinimumWidth(std::clamp(needed, 0, std::max(0, width() - others)));
     const bool scrolls = costs_->minimumWidth() < needed;
     costs_->setFixedHeight(header->sizeHint().height() + 6 +

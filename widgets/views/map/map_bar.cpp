@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include <QComboBox>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QSignalBlocker>
 #include <QToolButton>
 
 #include "widgets/plots/map_plot.h"
+#include "widgets/text/flow_layout.h"
 
 namespace headscope::widgets {
 namespace {
@@ -72,18 +72,15 @@ MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
     title_->setObjectName(QStringLiteral("map_title"));
     title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
 
-    auto* line = new QHBoxLayout(this);
+    auto* line = new FlowLayout(this, 4);
     line->setContentsMargins(6, 4, 6, 4);
-    line->setSpacing(4);
-    line->addWidget(title_, 1);
+    line->addWidget(title_);
     line->addWidget(values_);
     line->addWidget(scale_);
     line->addWidget(pooling_);
     line->addWidget(units_);
-    line->addSpacing(4);
     line->addWidget(axis_);
-    line->addWidget(jump_, 1);
-    line->addSpacing(4);
+    line->addWidget(jump_);
     region_ = add_button(line, "map_region", QStringLiteral("⬚"),
                          tr("Choose a region by dragging (always with Shift), or by Ctrl+Shift+arrows; Esc clears it"));
     region_->setCheckable(true);
@@ -105,7 +102,7 @@ MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
     connect(all, &QToolButton::clicked, this, &MapBar::all_wanted);
 }
 
-QToolButton* MapBar::add_button(QHBoxLayout* line, const char* name, const QString& text, const QString& says) {
+QToolButton* MapBar::add_button(QLayout* line, const char* name, const QString& text, const QString& says) {
     auto* button = new QToolButton(this);
     button->setObjectName(QLatin1String(name));
     button->setText(text);

@@ -6,7 +6,7 @@
 #include "widgets/views/map/map_look.h"
 
 class QComboBox;
-class QHBoxLayout;
+class QLayout;
 class QLabel;
 class QLineEdit;
 class QToolButton;
@@ -39,7 +39,7 @@ Q_SIGNALS:
 
 private:
     void tell_look();
-    QToolButton* add_button(QHBoxLayout* line, const char* name, const QString& text, const QString& says);
+    QToolButton* add_button(QLayout* line, const char* name, const QString& text, const QString& says);
 
     QLabel* title_;
     QComboBox *values_, *scale_, *pooling_, *units_, *axis_;
