@@ -52,9 +52,8 @@ void TextPanel::build() {
     model_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     model_note_ = new QLabel(this);
     model_note_->setObjectName(QStringLiteral("text_model_note"));
-    model_note_->setWordWrap(true);
-    model_note_->setFixedHeight(2 * fontMetrics().lineSpacing());
-    model_note_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+    model_note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    model_note_->setTextFormat(Qt::PlainText);
     auto* open = named(new QToolButton(this), "text_open_model", tr("Open a checkpoint"));
     open->setText(tr("Open…"));
     auto* model_row = new QHBoxLayout;
@@ -64,15 +63,14 @@ void TextPanel::build() {
     column->addLayout(model_row);
     column->addWidget(model_note_);
     column->addWidget(build_sources());
-    column->addWidget(build_options());
-
     shown_sequence_ = named(new QComboBox(this), "text_sequence", tr("The sequence whose tokens are shown"));
     shown_sequence_->setPlaceholderText(tr("No tokens yet"));
     chips_ = new TokenChips(this);
     chips_->setObjectName(QStringLiteral("text_chips"));
-    chips_->setMinimumHeight(48);
     column->addWidget(shown_sequence_);
-    column->addWidget(chips_, 2);
+    column->addWidget(chips_);
+    column->addWidget(build_options());
+    column->addStretch(1);
     scroll->hold(panel);
     build_notes(below);
 
@@ -104,15 +102,17 @@ void TextPanel::build() {
     show_running(false);
 }
 
-/// The editor's height follows the panel's alone; the tokens below take the rest. So choices of a model move nothing.
+/// Heights of editor and tokens follow the panel's alone, so that the choices of a model, which come last, move
+/// nothing.
 void TextPanel::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    text_->setFixedHeight(std::clamp(height() / 5, 52, 240));
+    text_->setFixedHeight(std::clamp(height() / 6, 52, 240));
+    chips_->setFixedHeight(std::clamp(height() / 6, 48, 300));
 }
 
 /// Of one height whatever they hold, so that nothing above or below moves.
 void TextPanel::build_notes(QVBoxLayout* below) {
-    constexpr int kLines = 4;
+    constexpr int kLines = 3;
     notes_ = new QScrollArea(this);
     notes_->setObjectName(QStringLiteral("text_notes"));
     notes_->setFrameShape(QFrame::NoFrame);
@@ -164,7 +164,6 @@ QWidget* TextPanel::build_sources() {
     row->addWidget(add_text);
     row->addWidget(add_file);
     row->addWidget(examples_, 1);
-    row->addWidget(remove_);
     column->addLayout(row);
     column->addWidget(list_);
     column->addWidget(text_);
@@ -181,7 +180,11 @@ QWidget* TextPanel::build_sources() {
     pair_->setAcceptDrops(false);
     pair_->setFixedHeight(52);
     pair_->hide();
-    column->addWidget(pair_shown_);
+    auto* below = new QHBoxLayout;
+    below->addWidget(pair_shown_);
+    below->addStretch();
+    below->addWidget(remove_);
+    column->addLayout(below);
     column->addWidget(pair_);
 
     connect(list_, &QListWidget::currentRowChanged, this, &TextPanel::show_source);
@@ -262,16 +265,16 @@ QWidget* TextPanel::build_options() {
     grid->addWidget(new QLabel(tr("Length"), box), 1, 0);
     grid->addWidget(length_, 1, 1);
     grid->addWidget(windows_, 1, 2);
-    grid->addWidget(repeat_, 2, 0, 1, 2);
+    grid->addWidget(new QLabel(tr("Record"), box), 2, 0);
     grid->addWidget(beyond_, 3, 0, 1, 3);
-    grid->addWidget(new QLabel(tr("Record"), box), 4, 0);
+    grid->addWidget(repeat_, 4, 0, 1, 3);
     const auto side_by_side = [](std::initializer_list<QWidget*> some) {
         auto* row = new QHBoxLayout;
         for (QWidget* one : some) row->addWidget(one);
         row->addStretch();
         return row;
     };
-    grid->addLayout(side_by_side({maps_, states_, logits_}), 4, 1, 1, 2);
+    grid->addLayout(side_by_side({maps_, states_, logits_}), 2, 1, 1, 2);
     // Choices of some models come last: another model moves none of those above.
     grid->addLayout(side_by_side({experts_, implicit_}), 5, 1, 1, 2);
     grid->addWidget(chat_, 6, 0, 1, 3);

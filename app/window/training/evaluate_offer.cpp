@@ -26,6 +26,13 @@ constexpr int kOfferedTitle = 40;  ///< characters of a text in a menu
 
 Offer offered_tasks() {
     Offer offer;
+    // Tasks on text come first: they need no data sets.
+    for (const auto& task : evaluation::tasks()) {
+        using Kind = evaluation::TaskKind;
+        if (task.kind != Kind::windows && task.kind != Kind::positions && task.kind != Kind::said) continue;
+        offer.tasks.push_back({QString::fromStdString(task.name), QString::fromStdString(task.summary),
+                               task.on_text() ? Offer::Data::text : Offer::Data::made, false});
+    }
     for (const auto& task : evaluation::harness_tasks()) {
         // As the command has it: these two would have their examples from what is scored.
         const bool examples =
@@ -35,12 +42,6 @@ Offer offered_tasks() {
         offer.tasks.push_back({QString::fromStdString(task.name),
                                QObject::tr("%1\nData set: %2").arg(QString::fromStdString(task.summary), data),
                                Offer::Data::items, examples});
-    }
-    for (const auto& task : evaluation::tasks()) {
-        using Kind = evaluation::TaskKind;
-        if (task.kind != Kind::windows && task.kind != Kind::positions && task.kind != Kind::said) continue;
-        offer.tasks.push_back({QString::fromStdString(task.name), QString::fromStdString(task.summary),
-                               task.on_text() ? Offer::Data::text : Offer::Data::made, false});
     }
     for (const auto& set : evaluation::task_sets()) {
         QStringList tasks;
