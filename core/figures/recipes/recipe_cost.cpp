@@ -30,9 +30,8 @@ struct Quantity {
 };
 constexpr std::array<Quantity, 4> kQuantities{
     {{"Prefill", "prefill", "prefill_flops", false, &cost::CostNumbers::prefill, &cost::MeasuredMixer::prefill_flops},
-     {"Decoding one token", "decode", "decode_flops", false, &cost::CostNumbers::decode,
-      &cost::MeasuredMixer::decode_flops},
-     {"Activations in training", "activations", "activation_bytes", true, &cost::CostNumbers::activation,
+     {"Decoding", "decode", "decode_flops", false, &cost::CostNumbers::decode, &cost::MeasuredMixer::decode_flops},
+     {"Activations", "activations", "activation_bytes", true, &cost::CostNumbers::activation,
       &cost::MeasuredMixer::activation_bytes},
      {"Cache", "cache", "cache_bytes", true, &cost::CostNumbers::cache, &cost::MeasuredMixer::cache_bytes}}};
 
