@@ -3,6 +3,7 @@
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <ATen/TensorOperators.h>
@@ -89,6 +90,7 @@ TEST_CASE("A classifier is trained and written under its own names", "[model][cl
         DYNAMIC_SECTION(name) {
             const GoldenModel golden = golden_model(name + "-text-classes");
             const test::TemporaryFolder folder;
+            std::filesystem::create_directory(folder / "model");
             golden.checkpoint.write(folder / "model");
             const auto file = checkpoint::Checkpoint::open(folder / "model");
             const auto model = model::Trainable::open(*file, at::kFloat);
