@@ -88,11 +88,11 @@ def tell_quit(program, home):
     window.until_state("a model", lambda state: state["models"] == 1)
     hands.click("text_remove")
     hands.drop(corpus(home), "text_chips")
-    hands.click("text_windows", (0.05, 0.5))
     hands.click("text_length", (0.3, 0.5))
     hands.key("Ctrl+A")
     hands.type("256")
     hands.key("Return")
+    hands.click("text_windows", (0.05, 0.5))
     window.until_visible("text_run")
     hands.click("text_run")
     window.until_state("an analysis that runs", lambda state: state["running"] and state["studies"] and

@@ -55,13 +55,13 @@ ConvertDialog::ConvertDialog(What what, QWidget* parent)
     source_ = named(new QComboBox(this), "source", tr("Checkpoint"), tr("One of the open checkpoints"));
     source_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     form()->addRow(tr("Checkpoint"), source_);
-    if (what_ == What::mixers) build_layers();
+    destination_ = add_path("destination", tr("New folder"), tr("The folder that is made"), Wants::new_folder);
     type_ = named(new QComboBox(this), "type", tr("Number type"), tr("Of the weights that are written"));
     type_->addItem(tr("As stored"), QStringLiteral("stored"));
     for (const char* type : {"float32", "bfloat16", "float16"})
         type_->addItem(QLatin1String(type), QString::fromLatin1(type));
     form()->addRow(tr("Number type"), type_);
-    destination_ = add_path("destination", tr("New folder"), tr("The folder that is made"), Wants::new_folder);
+    if (what_ == What::mixers) build_layers();
     connect(source_, &QComboBox::currentIndexChanged, this, [this] {
         fill_layers();
         update_state();

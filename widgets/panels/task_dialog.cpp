@@ -31,7 +31,7 @@ TaskDialog::TaskDialog(const char* name, const QString& title, const QString& ab
     : QDialog(parent) {
     setObjectName(QLatin1String(name));
     setWindowTitle(title);
-    resize(620, 460);
+    resize(620, 560);
     auto* scroll = new QScrollArea(this);
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setWidgetResizable(true);
