@@ -71,7 +71,7 @@ TEST_CASE("An indicator's difference is the second minus the first, symmetric ar
     CHECK(cells(figure).colours.map == ColourMap::diverging);
     CHECK(cells(figure).colours.maximum == Approx(most));
     CHECK(cells(figure).colours.minimum == -cells(figure).colours.maximum);
-    CHECK(noted(figure, "Differ most: " + std::to_string(where / 4) + "." + std::to_string(where % 4) + " "));
+    CHECK(noted(figure, "Largest differences: " + std::to_string(where / 4) + "." + std::to_string(where % 4) + " "));
     const Table table = figure.table();
     CHECK(table.rows() == 12);
     CHECK(std::get<std::vector<std::int64_t>>(table.columns[7].values)[where] == 1);
