@@ -121,7 +121,7 @@ TEST_CASE("Without a name all indicators are compared, by share of their ranges"
     const Two two;
     const auto figure = make_figure("difference", std::vector{two.a, two.b}, {});
     CHECK(figure.panels.size() == 14);
-    CHECK(noted(figure, "left out: Sparsity"));
+    CHECK(noted(figure, "Left out, as equal in both: Sparsity"));
     CHECK(noted(figure, "by share of the indicator's range"));
     const auto same = make_figure("difference", std::vector{two.a, two.a}, {});
     CHECK(noted(same, "No head differs."));

@@ -435,7 +435,7 @@ TEST_CASE("Thumbnails of all sequences are their mean, with a scale per head whe
         }
         CHECK(most == Approx(1));
     }
-    CHECK(noted(shares, "own highest value"));
+    CHECK(noted(shares, "own logarithmic color scale"));
     // The numbers beside the picture are weights all the same.
     CHECK(figure_csv(shares) == figure_csv(figure));
 
