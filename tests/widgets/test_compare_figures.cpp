@@ -43,8 +43,8 @@ TEST_CASE("Two texts of different length have a figure of their difference, as t
     CHECK(most(values(figure)) == Approx(opened.view->maps()->reach()).epsilon(1e-5));
     const auto map = opened.plot(CompareMaps::difference).content();
     CHECK(map.queries == 24);
-    // From the other side: the second text's tokens that the first lacks are grey.
-    opened.desk.select_study(opened.studies[1]->id());
+    // From the other side: the second text's tokens that the first lacks are gray.
+    opened.view->swap();
     opened.settle();
     const auto back = opened.view->figure();
     REQUIRE(back);
@@ -112,9 +112,9 @@ TEST_CASE("Every measure of all heads has a figure of its difference; all togeth
     CHECK_FALSE(opened.view->figure()->note.isEmpty());
 }
 
-TEST_CASE("The command of a difference names the left side first, whichever was opened first", "[view][compare]") {
+TEST_CASE("The command of a difference names the baseline first, also after a swap", "[view][compare]") {
     Compared opened({compared_analysis(1), compared_analysis(2)});
-    opened.desk.select_study(opened.studies[1]->id());
+    opened.view->swap();
     opened.settle();
     const auto wish = opened.view->figure();
     REQUIRE(wish);

@@ -47,13 +47,18 @@ TEST_CASE("Two analyses are maps side by side, and what the right one has more",
     CHECK(words.contains("difference "));
 }
 
-TEST_CASE("Whichever is shown, the right side begins with another analysis", "[view][compare]") {
+TEST_CASE("Whichever is selected, the analysis opened first is the baseline on the left", "[view][compare]") {
     Compared opened({compared_analysis(1), compared_analysis(2)});
     for (const Study* shown : opened.desk.studies()) {
         opened.desk.select_study(shown->id());
-        const CompareSides sides = RightChoice{}.sides(opened.desk);
-        CHECK(sides.left.study == shown);
-        CHECK(sides.right.study != shown);
+        const CompareSides sides = CompareChoice{}.sides(opened.desk);
+        CHECK(sides.left.study == opened.studies[0]);
+        CHECK(sides.right.study == opened.studies[1]);
+        CHECK(sides.selected().study == shown);
+        CompareChoice swapped;
+        swapped.swapped = true;
+        CHECK(swapped.sides(opened.desk).left.study == opened.studies[1]);
+        CHECK(swapped.sides(opened.desk).selected().study == shown);
     }
 }
 
@@ -179,9 +184,9 @@ TEST_CASE("Without recorded maps thumbnails stand for them, and a run with maps 
 TEST_CASE("What is compared is saved, restored and exported", "[view][compare]") {
     Compared opened({compared_analysis(1), compared_analysis(2), compared_analysis(3)});
     // The one opened last is offered first.
-    CHECK(opened.title("right_map_title").contains("Right: c"));
+    CHECK(opened.title("right_map_title").contains("Compared: synthetic (c)"));
     opened.choose("compare_study", 1);
-    CHECK(opened.title("right_map_title").contains("Right: b"));
+    CHECK(opened.title("right_map_title").contains("Compared: synthetic (b)"));
     opened.plot(kLeft).show_cells({4, 14, 2, 12});
     opened.settle();
     auto wish = opened.view->figure();

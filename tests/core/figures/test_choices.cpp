@@ -102,7 +102,7 @@ TEST_CASE("Scales of the attention map are as asked for and named", "[figures][a
     options.scale = CellScale::linear;
     const auto linear = make_figure("attention", std::vector{file}, options);
     CHECK(cells(linear).colours.scale == ScaleKind::linear);
-    CHECK(noted(linear, "Linear colour scale."));
+    CHECK(noted(linear, "Linear color scale."));
     options.scale = CellScale::logarithmic;
     CHECK(cells(make_figure("attention", std::vector{file}, options)).colours.scale == ScaleKind::logarithmic);
     options.scale = CellScale::row_rank;

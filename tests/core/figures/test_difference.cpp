@@ -71,7 +71,7 @@ TEST_CASE("An indicator's difference is the second minus the first, symmetric ar
     CHECK(cells(figure).colours.map == ColourMap::diverging);
     CHECK(cells(figure).colours.maximum == Approx(most));
     CHECK(cells(figure).colours.minimum == -cells(figure).colours.maximum);
-    CHECK(noted(figure, "Differ most: " + std::to_string(where / 4) + "." + std::to_string(where % 4) + " "));
+    CHECK(noted(figure, "Largest differences: " + std::to_string(where / 4) + "." + std::to_string(where % 4) + " "));
     const Table table = figure.table();
     CHECK(table.rows() == 12);
     CHECK(std::get<std::vector<std::int64_t>>(table.columns[7].values)[where] == 1);
@@ -121,7 +121,7 @@ TEST_CASE("Without a name all indicators are compared, by share of their ranges"
     const Two two;
     const auto figure = make_figure("difference", std::vector{two.a, two.b}, {});
     CHECK(figure.panels.size() == 14);
-    CHECK(noted(figure, "left out: Sparsity"));
+    CHECK(noted(figure, "Left out, as equal in both: Sparsity"));
     CHECK(noted(figure, "by share of the indicator's range"));
     const auto same = make_figure("difference", std::vector{two.a, two.a}, {});
     CHECK(noted(same, "No head differs."));

@@ -355,7 +355,7 @@ TEST_CASE("Indicators: one named, or all as small multiples", "[figures][indicat
 
     const auto all = make("indicators", {file});
     CHECK(all.panels.size() == 14);  // local focus is four
-    CHECK(noted(all, "Zero throughout, and left out: Sparsity"));
+    CHECK(noted(all, "Left out, as zero everywhere: Sparsity"));
     CHECK(noted(all, "Learned sink"));  // NaN throughout: named, not drawn
     const auto diversity = std::find_if(all.panels.begin(), all.panels.end(),
                                         [](const Panel& p) { return p.title.starts_with("Head diversity"); });
@@ -435,7 +435,7 @@ TEST_CASE("Thumbnails of all sequences are their mean, with a scale per head whe
         }
         CHECK(most == Approx(1));
     }
-    CHECK(noted(shares, "own highest value"));
+    CHECK(noted(shares, "own logarithmic color scale"));
     // The numbers beside the picture are weights all the same.
     CHECK(figure_csv(shares) == figure_csv(figure));
 

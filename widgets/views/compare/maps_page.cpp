@@ -28,7 +28,7 @@ figures::ColourScale signed_scale(double reach, bool linear) {
     scale.scale = linear ? figures::ScaleKind::linear : figures::ScaleKind::square_root;
     scale.minimum = -reach;
     scale.maximum = reach;
-    scale.label = std::string("compared − baseline (greatest magnitude") + (linear ? ")" : ", square root)");
+    scale.label = std::string("difference (greatest magnitude") + (linear ? ")" : ", square root)");
     return scale;
 }
 

@@ -48,6 +48,7 @@ void CompareMaps::make_widgets() {
         column->setSpacing(kTitleSpacing);
         column->addWidget(title);
         column->addWidget(plot, 1);
+        column->addStretch();  // what squares leave over is below them
         maps->addLayout(column, 1);
         if (which == left) maps->addSpacing(kMapGap);
         if (which == left) continue;
@@ -56,6 +57,7 @@ void CompareMaps::make_widgets() {
         auto* beside = new QVBoxLayout;  // as high as the map, not as its title too
         beside->addSpacing(title->sizeHint().height() + column->spacing());
         beside->addWidget(scale, 1);
+        beside->addStretch();
         maps->addLayout(beside);
         connect(plot, &QCustomPlot::afterLayout, this, [this, which] {
             const QRect area = plots_[which]->area()->rect();
@@ -162,6 +164,8 @@ void CompareMaps::make_square() {
     }
     for (UprightScale* scale : {weights_, signed_})
         if (scale->maximumHeight() != high + down) scale->setMaximumHeight(high + down);
+    const int all = titles_[left]->height() + kTitleSpacing + high + down;
+    if (maps_->maximumHeight() != all) maps_->setMaximumHeight(all);
 }
 
 void CompareMaps::resizeEvent(QResizeEvent* event) {
