@@ -113,15 +113,6 @@ class Tour:
         self.window.until("the export page to close", lambda: (
             not self.window.find("export_save").get("visible", False)))
         hands.take_focus()
-        # How well does it predict?
-        hands.act("evaluate_models")
-        window.until_visible("evaluate_begin")
-        hands.choose("evaluate_set", "NAtS-L (14 tasks)")
-        self.keep("evaluate", 1.0, "evaluate_dialog")
-        hands.key("Escape")
-        self.window.until("the dialog to close", lambda: (
-            not self.window.find("evaluate_begin").get("visible", False)))
-        hands.take_focus()
 
     # The job of the tour: a hybrid that learns for 300 steps.
     JOB = """name = "hybrid, even layers standard"
