@@ -29,9 +29,9 @@ training::JobFile job_on(const std::filesystem::path& text) {
 
 TEST_CASE("What a run held out is scored behind the token before it, and cut at a token", "[evaluation]") {
     test::Corpus corpus;
-    std::string text;
-    for (int i = 0; i < 200; ++i) text += "abcd ";
-    const auto path = corpus.write("a.txt", text);
+    std::string written;
+    for (int i = 0; i < 200; ++i) written += "abcd ";
+    const auto path = corpus.write("a.txt", written);
     NoProgress progress;
     const Cancellation cancellation;
     const auto text = evaluation::held_out_part(job_on(path), corpus.folder / "run", progress, cancellation);

@@ -24,7 +24,7 @@ HeadTable table(std::vector<std::string> columns, std::vector<double> values) {
     const std::size_t rows = values.size() / columns.size();
     for (std::size_t row = 0; row < rows; ++row)
         made.rows.push_back({static_cast<std::int64_t>(row / 2), static_cast<std::int32_t>(row / 2),
-                             static_cast<std::int32_t>(row % 2), 0, ""});
+                             static_cast<std::int32_t>(row % 2), 0, "", ""});
     made.columns = std::move(columns);
     made.values = std::move(values);
     return made;

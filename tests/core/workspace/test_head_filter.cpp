@@ -20,7 +20,7 @@ HeadTable table() {
     t.values = {0.9, 0.1, 0.0, /**/ 0.2, 0.5, 0.3, /**/ 0.3, none, 0.3,
                 0.4, 0.0, 0.7, /**/ 0.3, 0.2, 0.1, /**/ 0.0, 0.9,  none};
     for (std::int32_t row = 0; row < 6; ++row)
-        t.rows.push_back({row / 3, row / 3, row % 3, row % 3 / 2, std::to_string(row / 3)});
+        t.rows.push_back({row / 3, row / 3, row % 3, row % 3 / 2, std::to_string(row / 3), {}});
     return t;
 }
 

@@ -19,7 +19,7 @@ HeadTable table() {
     t.columns = {"sink"};
     t.values = {0.9, 0.2, 0.3, 0.4, 0.3, 0.0};
     for (std::int32_t row = 0; row < 6; ++row)
-        t.rows.push_back({row / 3, row / 3, row % 3, 0, std::to_string(row / 3)});
+        t.rows.push_back({row / 3, row / 3, row % 3, 0, std::to_string(row / 3), {}});
     return t;
 }
 

@@ -132,7 +132,7 @@ TEST_CASE("Rows are sorted by value, what does not exist last both ways, ties in
 TEST_CASE("The table leaves as CSV and as LaTeX", "[workspace][table]") {
     HeadTable table;
     table.columns = {"sink", "above_10"};
-    table.rows = {{0, 0, 0, 0, "0"}, {1, 1, 3, 1, "decoder 1 cross"}};
+    table.rows = {{0, 0, 0, 0, "0", "Layer 0"}, {1, 1, 3, 1, "decoder 1 cross", "Decoder layer 1, cross-attention"}};
     table.values = {0.25, std::nan(""), 1.5e-7, 12345};
     CHECK(figures::csv(plain_table(table, {1, 0}, {"above_10", "sink"})) ==
           "layer,site,head,key_value_head,above_10,sink\r\n"
