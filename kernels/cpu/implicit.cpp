@@ -215,8 +215,8 @@ private:
                 const auto none = hn::Lt(a, hn::Set(d, kSmallestNormal));
                 const V logarithm = hn::Log(d, hn::IfThenElse(none, hn::Set(d, 1.0f), a));
                 const V scaled = hn::Mul(a, unit);
-                sum = hn::Add(sum, a);
-                logarithms = hn::MulAdd(a, logarithm, logarithms);
+                sum = hn::Add(sum, scaled);
+                logarithms = hn::MulAdd(scaled, logarithm, logarithms);
                 squares = hn::MulAdd(scaled, scaled, squares);
             }
             hn::Store(sum, d, sums[0]);
@@ -225,15 +225,16 @@ private:
             hn::Store(power, d, sums[3]);
             for (std::int64_t x = 0; x < HWY_MIN(lanes, task_.rows - r); ++x) {
                 ImplicitRow& row = task_.statistics[r + x];
-                row.sum += double{sums[0][x]};
-                row.logarithms += double{sums[1][x]};
-                row.squares += double{sums[2][x]} * double{sums[3][x]} * double{sums[3][x]};
+                const double scale = sums[3][x];
+                row.sum += scale * sums[0][x];
+                row.logarithms += scale * sums[1][x];
+                row.squares += scale * scale * sums[2][x];
             }
         }
     }
 
-    /// The largest power of two that is not above `most`, at least 2^-126 and at most 2^126; `unit`: 1 over it. Squares
-    /// of weights times `unit` do not vanish beside the largest one. Both are exact.
+    /// The largest power of two that is not above `most`, at least 2^-126 and at most 2^126; `unit`: 1 over it. Sums and
+    /// squares of weights times `unit` neither overflow nor vanish beside the largest one. Both are exact.
     static V PowerBelow(V most, V& unit) {
         const F32 d;
         const hn::RebindToUnsigned<F32> di;
