@@ -151,14 +151,14 @@ TEST_CASE("Items that lose the begin of their context or prompt are counted", "[
     for (const auto& items : wish.harness.tasks)
         if (items->task->name == std::string("fda")) wish.harness.tokens.length = items->task->answer_tokens + 8;
     NoProgress progress;
-    auto rows = run_tasks(model, wish, nullptr, 0, progress);
+    auto rows = run_tasks(model, wish, {}, 0, progress);
     CHECK(row_of(rows, "arc_easy", "acc").cut == 1);
     CHECK(row_of(rows, "arc_easy", "acc_norm").cut == 1);
     CHECK(row_of(rows, "fda", "contains").cut == 2);
     wish.harness.baselines = true;
     wish.harness.tokens.length = 2048;
     wish.harness.ids = encode_items(wish.harness, wish.said, 0, nullptr);
-    rows = run_tasks(model, wish, nullptr, 0, progress);
+    rows = run_tasks(model, wish, {}, 0, progress);
     CHECK(row_of(rows, "arc_easy", "acc").cut == 0);
     CHECK(row_of(rows, "arc_easy", "chance").cut == 0);
     CHECK(row_of(rows, "fda", "contains").cut == 0);

@@ -56,7 +56,7 @@ TEST_CASE("An answer is generated to its end, cut to the model's length, and sco
         auto long_one = request({"niah_single_1"});
         long_one.said.files["niah_single_1"] = {{std::string(150, 'x'), {"8"}, 64}, {"It is", {"8"}, 64}};
         NoProgress quiet;
-        const auto cut = evaluation::run_tasks(narrow, long_one, nullptr, 0, quiet);
+        const auto cut = evaluation::run_tasks(narrow, long_one, {}, 0, quiet);
         REQUIRE(cut.size() == 1);
         CHECK(cut[0].cut == 1);
         CHECK(cut[0].count == 2);
