@@ -233,8 +233,8 @@ private:
         }
     }
 
-    /// The largest power of two that is not above `most`, at least 2^-126 and at most 2^126; `unit`: 1 over it. Sums and
-    /// squares of weights times `unit` neither overflow nor vanish beside the largest one. Both are exact.
+    /// The largest power of two that is not above `most`, at least 2^-126 and at most 2^126; `unit`: 1 over it. Sums
+    /// and squares of weights times `unit` neither overflow nor vanish beside the largest one. Both are exact.
     static V PowerBelow(V most, V& unit) {
         const F32 d;
         const hn::RebindToUnsigned<F32> di;
