@@ -323,8 +323,8 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
     std::filesystem::remove(copy / "manifest.json");
     generation.update({{"num_beams", 3}, {"length_penalty", 2.0}, {"early_stopping", true}});
     write_file(copy / "generation_config.json", generation.dump());
-    const auto items = write_file(folder / "items.jsonl", R"({"source": "1 2 3", "target": "3 2 1"})");
-    const json settings = evaluated({copy.string(), "--task", "translation", "--data", items.string()}).at("settings");
+    const auto asked = write_file(folder / "items.jsonl", R"({"source": "1 2 3", "target": "3 2 1"})");
+    const json settings = evaluated({copy.string(), "--task", "translation", "--data", asked.string()}).at("settings");
     CHECK(settings.at("beams") == 3);
     CHECK(settings.at("length_penalty") == 2);
     CHECK(settings.at("length_penalty_of") == "length^alpha");
