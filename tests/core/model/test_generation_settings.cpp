@@ -3,6 +3,7 @@
 // GenerationConfig, and answers of transformers (tests/golden/generation_settings.py).
 #include "tests/catch_with_torch.h"
 
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <set>
@@ -218,6 +219,22 @@ TEST_CASE("Sampling draws the tokens that transformers' rules leave", "[model][g
         const auto kept = one.at("kept").get<std::set<std::int64_t>>();
         CHECK(drawn == kept);
     }
+}
+
+TEST_CASE("Runs of tokens of the prompt are not continued as there", "[model][generation]") {
+    const Ids source{3, 4, 5, 4, 6}, text{9, 4};
+    const auto forbidden = [&](const json& keys) {
+        const model::LogitsProcessors processors(read(keys), {source, {}, 1, 9, 10});
+        std::vector<double> scores(10, 1.0);
+        processors.apply(text, scores);
+        Ids ids;
+        for (std::size_t i = 0; i < scores.size(); ++i)
+            if (std::isinf(scores[i])) ids.push_back(static_cast<std::int64_t>(i));
+        return ids;
+    };
+    CHECK(forbidden({{"encoder_no_repeat_ngram_size", 1}}) == Ids{3, 4, 5, 6});
+    CHECK(forbidden({{"encoder_no_repeat_ngram_size", 2}}) == Ids{5, 6});
+    CHECK(forbidden({{"encoder_no_repeat_ngram_size", 3}}).empty());
 }
 
 TEST_CASE("Generation settings of a wrong kind are refused by file and key", "[model][generation]") {
