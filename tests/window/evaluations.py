@@ -67,14 +67,15 @@ def ask(program, home, run):
     state = window.until_state("the run", lambda now: len(now["runs"]) == 1 and now["runs"][0]["snapshots"] > 0)
     open_before = paths(state)
     hands.act("evaluate_models")
-    width, height = window.until_visible("evaluate_tasks")["rect"][2:]
-    hands.click("evaluate_tasks", (10 / width, 10 / height))  # the box of the first one
+    hands.click("evaluate_tasks")
+    hands.type("arc_easy")  # the list goes to the task of that name
+    hands.key("Space")
     hands.click("evaluate_data")
     hands.type(data)
     window.until_visible("evaluate_begin")
     command = window.find("evaluate_command")["text"]
     if f"evaluate {run} --task arc_easy --data '{data}'" not in command:
-        raise Failed(f"expected the run, the first task and the folder in the command; found {command}")
+        raise Failed(f"expected the run, the task and the folder in the command; found {command}")
     hands.click("evaluate_begin")
     state = window.until_state("its results", lambda now: now["front"] == "tasks" and any(
         "/headscope/evaluations/" in path and path not in open_before for path in paths(now)))

@@ -81,7 +81,7 @@ def tell(program, home):
         hands = Sent(window)
         window.until_state("the tensors in front", lambda state: state["front"] == "tensors")
         words = window.until("words about it", lambda: window.find("banner_text")["text"])
-        for part in ("cannot be run", "nonesuch", "looked at"):
+        for part in ("cannot be run", "nonesuch", "look at its tensors"):
             if part not in words:
                 raise Failed(f"expected words with “{part}”; found “{words}”")
         window.quiet()  # the rows come after the words
