@@ -140,7 +140,7 @@ TEST_CASE("The table leaves as CSV and as LaTeX", "[workspace][table]") {
           "0,0,0,0,,0.25\r\n");
     CHECK(latex_table(table, {0, 1}, {"sink", "above_10"}) ==
           "\\begin{tabular}{lrrr}\n\\toprule\n"
-          "Layer & Head & Sink & Logits beyond 10 \\\\\n\\midrule\n"
+          "Layer & Head & Sink & Scores beyond 10 \\\\\n\\midrule\n"
           "0 & 0 & $0.25$ & -- \\\\\n"
           "decoder 1 cross & 3 & $1.5 \\cdot 10^{-7}$ & $1.23 \\cdot 10^{4}$ \\\\\n"
           "\\bottomrule\n\\end{tabular}\n");
