@@ -111,7 +111,7 @@ TEST_CASE("What is kept of the logits is compared as an indicator is", "[figures
     FigureOptions options;
     options.indicator = "score_maximum";
     const auto figure = make_figure("difference", std::vector{two.a, two.b}, options);
-    CHECK(figure.title == "Largest logit: other minus synthetic");
+    CHECK(figure.title == "Largest score: other minus synthetic");
     REQUIRE(figure.panels.size() == 1);
     const auto first = two.a->score_statistic("maximum").data, second = two.b->score_statistic("maximum").data;
     for (std::size_t i = 0; i < 12; ++i) CHECK(cells(figure).values[i] == Approx(second[i] - first[i]).margin(1e-6));

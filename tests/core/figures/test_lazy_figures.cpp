@@ -75,7 +75,7 @@ TEST_CASE("Slopes and tables of both directions are drawn alike, equal layers on
     const auto figure = make_figure("bias", std::vector{file}, {});
     REQUIRE(figure.panels.size() == 1);
     CHECK(figure.panels[0].title == "Layers 0 to 2");
-    CHECK(noted(figure, "slope times the distance"));
+    CHECK(noted(figure, "ALiBi: slope times distance, unbounded"));
     const Curve& curve = curves(figure, 0).curves.at(1);
     CHECK(curve.x.back() == 511);
     CHECK(curve.y.back() == -511.0 / 4);
@@ -188,5 +188,5 @@ TEST_CASE("Mass of rows: stacked bars, zeros, the columns of a table", "[figures
     // A softmax releases nothing.
     const auto plain = make_figure("mass", std::vector{folder.analysis("plain", {})}, {});
     CHECK(curves(plain, 0).curves.size() == 2);
-    CHECK(noted(plain, "together 1"));
+    CHECK(noted(plain, "; the sum is 1."));
 }

@@ -81,8 +81,8 @@ TEST_CASE("Logits of a map are the scores before the normaliser", "[figures][att
     CHECK(cells(figure).colours.maximum == Approx(most));
     CHECK(cells(figure).colours.minimum == Approx(-most));
     CHECK(cells(figure).colours.scale == ScaleKind::linear);
-    CHECK(figure.title.starts_with("Attention logits, layer 1"));
-    CHECK(noted(figure, "scores before the normaliser"));
+    CHECK(figure.title.starts_with("Attention scores, layer 1"));
+    CHECK(noted(figure, "Scores before the normalizer, colored from minus to plus the greatest magnitude"));
     CHECK(numbers(figure, "logit").size() == 300);
     options.scale = CellScale::logarithmic;
     CHECK(cells(make_figure("attention", std::vector{file}, options)).colours.scale == ScaleKind::symmetric_log);

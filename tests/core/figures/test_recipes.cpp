@@ -85,7 +85,6 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "indicators",
                                          "latency",
                                          "lines",
-                                         "logits",
                                          "loss",
                                          "mass",
                                          "offsets",
@@ -94,6 +93,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "retention",
                                          "ruler",
                                          "scaling",
+                                         "scores",
                                          "states",
                                          "tasks",
                                          "tensors",
@@ -101,7 +101,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "thumbnails",
                                          "timeline",
                                          "token-types"});
-    CHECK(refusal("pie", {}).find("radar, logits, attention, indicators, ") != std::string::npos);
+    CHECK(refusal("pie", {}).find("radar, scores, attention, indicators, ") != std::string::npos);
     CHECK(!refusal("radar", {}).empty());
 }
 

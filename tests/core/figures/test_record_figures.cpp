@@ -499,7 +499,7 @@ TEST_CASE("Context lengths of several models: each by its job, with its own trai
         CHECK(rest.x == (longer ? std::vector<double>{1024, 2048} : std::vector<double>{512, 1024, 2048}));
     }
     CHECK(std::any_of(figure.notes.begin(), figure.notes.end(), [](const std::string& note) {
-        return note.find("Thin lines: beyond the length of training.") != std::string::npos;
+        return note.find("Thin lines: longer than the training length.") != std::string::npos;
     }));
     const auto table = figure.table();
     CHECK(table.rows() == 12);
@@ -578,7 +578,7 @@ TEST_CASE("Costs are the paper's formulas as curves and as a table", "[figures][
     CHECK(figure.text_table->rows.size() == cost::mixer_costs().size());
     CHECK(figure.text_table->rows[0].size() == 9);
     const auto together = std::find_if(figure.notes.begin(), figure.notes.end(),
-                                       [](const std::string& note) { return note.starts_with("On one line for "); });
+                                       [](const std::string& note) { return note.starts_with("Same curve for "); });
     REQUIRE(together != figure.notes.end());
     CHECK(together->find("MLP, Non-approximate") != std::string::npos);
     FigureOptions options;

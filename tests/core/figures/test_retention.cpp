@@ -97,7 +97,7 @@ TEST_CASE("Retention and elasticity are those of Tables 3.1 and 3.2", "[figures]
     REQUIRE(figure.text_table);
     // Nothing is known of embeddings: their columns are left out.
     CHECK(figure.text_table->header ==
-          std::vector<std::string>{"task", "model", "score", "PRR %", "PEoP", "attention", "parameters", "PCR %"});
+          std::vector<std::string>{"task", "model", "result", "PRR %", "PEoP", "attention", "parameters", "PCR %"});
     CHECK(figure.text_table->rows.size() == 8);
     // Without the smallest there is no elasticity.
     CHECK(std::isnan(
@@ -121,8 +121,8 @@ TEST_CASE("Compression is that of Table 2.2, as shares, and what cannot be had i
     CHECK(100 * rows[{"pool", "matthews"}].poep == Approx(0.92).margin(0.005));
     CHECK(100 * rows[{"bert", "matthews"}].poep == Approx(31.0).margin(0.05));
     const std::string csv = figure_csv(make_figure("retention", inputs_of(all), beside("bert")));
-    CHECK(csv.starts_with("model,task,metric,score,prr,peop,pcr_all,pcr_emb,poep\r\n"));
-    CHECK(csv.find("\r\nunknown,cola,matthews,1,2,," + csv_number(1 - 1000 / 124645634.0) + ",,\r\n") !=
+    CHECK(csv.starts_with("model,task,metric,score,prr,peop,pcr_all,pcr_emb,poep,text,subset\r\n"));
+    CHECK(csv.find("\r\nunknown,cola,matthews,1,2,," + csv_number(1 - 1000 / 124645634.0) + ",,,,\r\n") !=
           std::string::npos);
     CHECK(csv.find("\r\nbert,cola,matthews,0.5,1,,0,0,") != std::string::npos);
 }
@@ -145,8 +145,8 @@ TEST_CASE("Seeds are means with their deviation, lengths are apart, times become
     const std::string csv = figure_csv(figure);
     const auto has = [&](const std::string& line) { return csv.find(line + "\r\n") != std::string::npos; };
     CHECK(figure.table().rows() == 8);  // two models: two lengths, times and rates
-    CHECK(has("mhe_add1,speed,step_ms,2,,,0.5,,"));
-    CHECK(has("mhe_add1,speed,speed_up_step,3,,,0.5,,"));
+    CHECK(has("mhe_add1,speed,step_ms,2,,,0.5,,,,"));
+    CHECK(has("mhe_add1,speed,speed_up_step,3,,,0.5,,,,"));
     REQUIRE(figure.text_table);
     CHECK(figure.text_table->rows.size() == 6);  // the longer length alone
     CHECK(figure.text_table->rows[1][2] == "0.45 ± 0.071");

@@ -410,10 +410,10 @@ TEST_CASE("The figure tasks: a panel a task, a row a model, the best marked, bas
     CHECK(shots);
     CHECK(lower);
     const std::string csv = figure_csv(figure);
-    CHECK(
-        csv.starts_with("task,metric,shots,model,mixer,layout,skipped,parameters,length,value,error,seeds,rank\r\n"
-                        "arc_easy,acc,0,Standard,standard,uniform,no,1000000,2048,0.55,0.0249,1,best\r\n"));
-    CHECK(csv.find("\r\narc_easy,acc,0,majority,,,no,0,0,0.27,,1,\r\n") != std::string::npos);
+    CHECK(csv.starts_with(
+        "task,metric,shots,model,mixer,layout,skipped,parameters,length,value,error,seeds,rank,text,subset\r\n"
+        "arc_easy,acc,0,Standard,standard,uniform,no,1000000,2048,0.55,0.0249,1,best,,\r\n"));
+    CHECK(csv.find("\r\narc_easy,acc,0,majority,,,no,0,0,0.27,,1,,,\r\n") != std::string::npos);
     CHECK(csv.find("piqa,acc,5,") != std::string::npos);
     FigureOptions options;
     options.task = "boolq";

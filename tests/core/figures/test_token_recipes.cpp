@@ -111,7 +111,7 @@ TEST_CASE("Figures of words: rows averaged, columns summed", "[figures][words]")
     const auto pieces = make_figure("attention", files, options);
     options.units = Units::words;
     const auto words = make_figure("attention", files, options);
-    CHECK(noted(words, "rows averaged, columns summed"));
+    CHECK(noted(words, "Whole words: rows of their pieces averaged, columns summed."));
     const auto& all = std::get<HeatMap>(pieces.panels.at(0).content);
     const auto& map = std::get<HeatMap>(words.panels.at(0).content);
     REQUIRE(map.rows == 4);
