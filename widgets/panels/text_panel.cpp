@@ -399,7 +399,7 @@ void TextPanel::update_length() {
 void TextPanel::update_run() {
     const bool ready = !running_ && model_->currentIndex() >= 0 && !preview_.sequences.empty();
     run_->setEnabled(ready);
-    if (ready && std::exchange(focus_run_, false) && text_->hasFocus()) run_->setFocus();
+    if (ready && std::exchange(focus_run_, false) && window()->focusWidget() == text_) run_->setFocus();
     run_->setToolTip(model_->currentIndex() < 0   ? tr("Open a checkpoint first")
                      : preview_.sequences.empty() ? tr("Type or choose a text first")
                                                   : tr("Analyze the chosen texts (Ctrl+Enter)"));

@@ -159,6 +159,9 @@ QWidget* TextPanel::build_sources() {
     auto* add_file = named(new QToolButton(box), "text_add_file", tr("Add a text file"));
     add_file->setText(tr("+ File…"));
     examples_ = named(new QComboBox(box), "text_examples", tr("Add a bundled example"));
+    // Its own words, whatever the examples are called.
+    examples_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    examples_->setMinimumContentsLength(10);
     remove_ = named(new QPushButton(tr("Remove"), box), "text_remove", tr("Remove the chosen text from the list"));
     auto* row = new QHBoxLayout;
     row->addWidget(add_text);
@@ -297,6 +300,7 @@ QWidget* TextPanel::build_options() {
     grid->addWidget(target_, 8, 1, 1, 2);
     connect(target_, &QLineEdit::textChanged, this, &TextPanel::touch);
     grid->setColumnStretch(1, 1);
+    grid->setColumnMinimumWidth(0, target_label_->sizeHint().width());  // a model with a decoder moves nothing
     connect(first_, &QComboBox::currentIndexChanged, this, &TextPanel::touch);
     connect(length_, &QSpinBox::valueChanged, this, [this] {
         if (!filling_ && card()) length_of_ = card()->id;
