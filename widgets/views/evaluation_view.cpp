@@ -16,6 +16,7 @@
 #include "widgets/plots/figure_view.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
+#include "widgets/text/line_label.h"
 #include "widgets/training/number_table.h"
 
 namespace headscope::widgets {
@@ -80,7 +81,7 @@ void EvaluationView::build() {
     splitter_->setStretchFactor(1, 2);
     splitter_->setSizes(shares_);
     column->addWidget(splitter_, 1);
-    pointed_ = new QLabel(content());
+    pointed_ = new LineLabel(content());
     pointed_->setObjectName(QStringLiteral("pointed"));
     pointed_->setTextFormat(Qt::PlainText);
     pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);

@@ -14,6 +14,7 @@
 #include "widgets/mailbox.h"
 #include "widgets/plots/figure_view.h"
 #include "widgets/text/banner.h"
+#include "widgets/text/line_label.h"
 #include "widgets/views/tensors/tensor_source.h"
 #include "widgets/views/views.h"
 
@@ -38,7 +39,7 @@ public:
           models_(new QComboBox(content())),
           failure_(new Banner(content())),
           picture_(new FigureView(content())),
-          pointed_(new QLabel(content())) {
+          pointed_(new LineLabel(content())) {
         build();
         typing_.setSingleShot(true);
         typing_.setInterval(kHashTyping);

@@ -21,6 +21,7 @@
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
 #include "widgets/text/flow_layout.h"
+#include "widgets/text/line_label.h"
 #include "widgets/text/share_out.h"
 #include "widgets/text/text_area.h"
 #include "widgets/text/token_table.h"
@@ -155,7 +156,7 @@ void OnTextView::build() {
     split_->setStretchFactor(1, 0);
     split_->setSizes({800, 270});
     column->addWidget(split_, 1);
-    pointed_ = new QLabel(content());
+    pointed_ = new LineLabel(content());
     pointed_->setObjectName(QStringLiteral("pointed"));
     pointed_->setTextFormat(Qt::PlainText);
     pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);

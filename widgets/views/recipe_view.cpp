@@ -12,6 +12,7 @@
 #include "widgets/text/banner.h"
 #include "widgets/text/elided.h"
 #include "widgets/text/flow_layout.h"
+#include "widgets/text/line_label.h"
 
 namespace headscope::widgets {
 namespace {
@@ -36,7 +37,7 @@ RecipeView::RecipeView(Desk* desk, const char* recipe, QWidget* parent)
       banner_(new Banner(content())),
       failure_(new Banner(content())),
       picture_(new FigureView(content())),
-      pointed_(new QLabel(content())) {
+      pointed_(new LineLabel(content())) {
     auto* column = new QVBoxLayout(content());
     column->setContentsMargins(8, 6, 8, 4);
     column->setSpacing(6);

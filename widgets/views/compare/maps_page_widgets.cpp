@@ -10,6 +10,7 @@
 #include "widgets/plots/map_plot.h"
 #include "widgets/plots/upright_scale.h"
 #include "widgets/text/banner.h"
+#include "widgets/text/line_label.h"
 #include "widgets/views/compare/link_marks.h"
 #include "widgets/views/compare/maps_page.h"
 
@@ -25,7 +26,7 @@ constexpr std::array kNames{"left_map", "right_map", "difference_map"};
 }  // namespace
 
 void CompareMaps::make_widgets() {
-    const std::array titles{tr("Left"), tr("Right"), tr("Compared minus baseline")};
+    const std::array titles{tr("Left"), tr("Right"), tr("Compared − baseline")};
     maps_ = new QWidget(this);
     auto* maps = new QHBoxLayout(maps_);
     maps->setContentsMargins(0, 0, 0, 0);
@@ -39,9 +40,9 @@ void CompareMaps::make_widgets() {
         plot->setMinimumSize(120, 120);
         plot->set_theme(theme_);
         marks_[which] = new LinkMarks(plot);
-        auto* title = titles_[which] = new QLabel(titles[which], this);
+        auto* title = titles_[which] = new LineLabel(this);
         title->setObjectName(QLatin1String(kNames[which]) + QStringLiteral("_title"));
-        title->setTextFormat(Qt::PlainText);
+        title->setText(titles[which]);
         title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
         title->setAlignment(Qt::AlignHCenter);
         auto* column = new QVBoxLayout;
@@ -125,15 +126,12 @@ QComboBox* CompareMaps::make_choice(const char* name, const QString& title, cons
 
 void CompareMaps::show_titles() {
     if (!shown_.sides.left.study) return;
-    // Layer and head stay: the analysis' name gives way, in its middle.
+    // Where there is no room for it all, the analysis's name gives way: the line above has it.
     const auto title = [this](Which which, const QString& text, const CompareSide& side) {
         titles_[which]->setToolTip(text);
         const int room = std::max(0, titles_[which]->width() - kTitleGap);
-        const QString& name = side.label;
-        const int rest = fontMetrics().horizontalAdvance(QString(text).remove(name));
-        QString shown = text;
-        shown.replace(name, fontMetrics().elidedText(name, Qt::ElideMiddle, std::max(0, room - rest)));
-        titles_[which]->setText(fontMetrics().elidedText(shown, Qt::ElideMiddle, room));
+        const bool fits = fontMetrics().horizontalAdvance(text) <= room;
+        titles_[which]->setText(fits ? text : QString(text).replace(QStringLiteral(": ") + side.label, QString()));
     };
     title(left, tr("Baseline: %1").arg(shown_.sides.left.name()), shown_.sides.left);
     title(right, tr("Compared: %1").arg(shown_.sides.right.name()), shown_.sides.right);

@@ -20,6 +20,7 @@
 #include "widgets/desk/presence.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/flow_layout.h"
+#include "widgets/text/line_label.h"
 #include "widgets/views/lines/head_chips.h"
 #include "widgets/views/lines/lines_canvas.h"
 
@@ -133,7 +134,7 @@ void LinesView::build() {
     canvas_->setObjectName(QStringLiteral("lines"));
     canvas_->setAccessibleName(tr("Lines from queries to keys"));
     column->addWidget(canvas_, 1);
-    pointed_ = new QLabel(content());
+    pointed_ = new LineLabel(content());
     pointed_->setObjectName(QStringLiteral("pointed"));
     pointed_->setTextFormat(Qt::PlainText);
     pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);

@@ -20,6 +20,7 @@
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
 #include "widgets/text/flow_layout.h"
+#include "widgets/text/line_label.h"
 #include "widgets/text/share_out.h"
 #include "widgets/text/text_area.h"
 #include "widgets/text/token_table.h"
@@ -104,8 +105,8 @@ void LossView::build() {
     split_->setStretchFactor(1, 0);
     split_->setSizes({800, 290});
     column->addWidget(split_, 1);
-    pointed_ = plain_label(content(), "pointed");
-    pointed_->setWordWrap(false);
+    pointed_ = new LineLabel(content());
+    pointed_->setObjectName(QStringLiteral("pointed"));
     pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     column->addWidget(pointed_);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/views/map/map_bar.h"
 
-#include <algorithm>
-
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
@@ -11,11 +9,10 @@
 
 #include "widgets/plots/map_plot.h"
 #include "widgets/text/flow_layout.h"
+#include "widgets/text/line_label.h"
 
 namespace headscope::widgets {
 namespace {
-
-constexpr int kMostTitle = 140;  ///< pixels that a title takes from the fields beside it
 
 using figures::CellScale;
 
@@ -32,7 +29,7 @@ QComboBox* make_combo(QWidget* parent, const char* name, const QString& says, co
 
 }  // namespace
 
-MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
+MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new LineLabel(this)) {
     values_ = make_combo(this, "map_values", tr("Show weights, scores before the normalizer, norms, or rollout"),
                          {tr("Weights"), tr("Scores"), tr("Norms"), tr("Layer's norms"), tr("Rollout")});
     // In the order of MapValues.
@@ -50,11 +47,6 @@ MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
         make_combo(this, "map_pooling", tr("Value of a pixel that covers several pairs"), {tr("Maximum"), tr("Mean")});
     units_ = make_combo(this, "map_units", tr("Show the tokenizer's pieces, or words (rows averaged, columns summed)"),
                         {tr("Pieces"), tr("Words")});
-    // The widest entries are seldom chosen: the room is the title's.
-    for (QComboBox* combo : {values_, scale_}) {
-        combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-        combo->setMinimumContentsLength(6);
-    }
     axis_ = make_combo(this, "map_jump_axis", tr("What to jump to"), {tr("Query"), tr("Key")});
     jump_ = new QLineEdit(this);
     jump_->setObjectName(QStringLiteral("map_jump"));
@@ -70,7 +62,6 @@ MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new QLabel(this)) {
     bold.setBold(true);
     title_->setFont(bold);
     title_->setObjectName(QStringLiteral("map_title"));
-    title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
 
     auto* line = new FlowLayout(this, 4);
     line->setContentsMargins(6, 4, 6, 4);
@@ -144,8 +135,6 @@ void MapBar::set_region_mode(bool on) {
 
 void MapBar::set_title(const QString& title) {
     title_->setText(title);
-    title_->setMinimumWidth(std::min(title_->fontMetrics().horizontalAdvance(title), kMostTitle));
-    title_->setToolTip(title);
 }
 
 void MapBar::set_maps(bool there) {

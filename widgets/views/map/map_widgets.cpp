@@ -15,6 +15,7 @@
 #include "widgets/plots/map_profiles.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/plots/upright_scale.h"
+#include "widgets/text/line_label.h"
 #include "widgets/views/map/map.h"
 #include "widgets/views/map/map_bar.h"
 
@@ -24,10 +25,9 @@ namespace {
 constexpr int kRest = 400;  ///< ms after which what is shown counts as chosen
 
 QLabel* make_line(QWidget* parent, const char* name, const QString& says) {
-    auto* label = new QLabel(parent);
+    auto* label = new LineLabel(parent);
     label->setObjectName(QLatin1String(name));
     label->setAccessibleName(says);
-    label->setTextFormat(Qt::PlainText);
     label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     return label;

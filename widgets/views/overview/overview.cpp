@@ -16,6 +16,7 @@
 #include "core/workspace/measures.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/desk/presence.h"
+#include "widgets/text/line_label.h"
 #include "widgets/views/overview/overview_grid.h"
 #include "widgets/views/overview/overview_panel.h"
 #include "widgets/views/overview/overview_scale.h"
@@ -60,7 +61,7 @@ Overview::Overview(Desk* desk, QWidget* parent)
       measures_(new QComboBox(this)),
       scales_(new QComboBox(this)),
       title_(new QLabel(this)),
-      pointed_(new QLabel(this)),
+      pointed_(new LineLabel(this)),
       grid_(new HeadGrid),
       bar_(new ScaleBar(this)),
       panel_(new TablePanel(desk, this)),

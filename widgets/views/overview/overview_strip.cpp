@@ -39,7 +39,7 @@ HeadStrip::HeadStrip(QWidget* parent)
     note_->setObjectName(QStringLiteral("head_note"));
     note_->setWordWrap(true);
     note_->hide();
-    words_->setWordWrap(true);
+    for (QLabel* label : {title_, words_}) label->setWordWrap(true);
     switched_->setWordWrap(true);
     switched_->setObjectName(QStringLiteral("switched"));
     map_->setObjectName(QStringLiteral("open_map"));
