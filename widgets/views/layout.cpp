@@ -29,6 +29,7 @@ constexpr int kGlyph = 34, kSpacing = 12;
 constexpr int kLeastColumn = 110, kMostColumn = 340;  ///< pixels, of layers and of layouts
 constexpr int kNarrowLayout = 900;                    ///< below, mixers stand in one column
 constexpr int kLeastCost = 24, kUsualCost = 84;       ///< of a column of costs
+constexpr int kLeastCosts = 240;                      ///< of the table: fit_costs() gives it more where there is more
 
 /// A layout as a small column of stripes.
 QIcon glyph(const std::vector<std::string>& layers, const Theme& theme, double ratio) {
@@ -50,6 +51,7 @@ QLabel* heading(const QString& text, QWidget* parent) {
     QFont bold = label->font();
     bold.setBold(true);
     label->setFont(bold);
+    label->setWordWrap(true);
     return label;
 }
 
@@ -83,7 +85,6 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     middle->addWidget(make_layouts(), 1);
     auto* right = new QVBoxLayout;
     right->addWidget(facts_);
-    costs_title_->setWordWrap(true);
     right->addWidget(costs_title_);
     right->addWidget(costs_);
     const auto plot = [&](const char* name, const QString& title, bool bytes) {
@@ -387,6 +388,12 @@ void LayoutView::show_costs() {
                   e.memory <= 0},
                  {tr("FLOPs a token"), e.flops_per_token > 0 ? count_words(e.flops_per_token) : QStringLiteral("–"),
                   tr("Of the whole model, forward and backward"), e.flops_per_token <= 0}});
+}
+
+/// Of what is needed in a narrow page, not of what the table of costs took in a wide one.
+QSize LayoutView::minimumSizeHint() const {
+    const QSize least = View::minimumSizeHint();
+    return {least.width() - std::max(0, costs_->minimumWidth() - kLeastCosts), least.height()};
 }
 
 /// The table has the room that its words and numbers need, as far as there is any.

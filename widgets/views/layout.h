@@ -22,6 +22,8 @@ class LayoutView : public View {
 public:
     LayoutView(Desk* desk, QWidget* parent);
 
+    QSize minimumSizeHint() const override;
+
 protected:
     void refresh() override;
     void resizeEvent(QResizeEvent* event) override;
