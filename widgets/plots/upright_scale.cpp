@@ -80,11 +80,13 @@ void UprightScale::paintEvent(QPaintEvent*) {
         painter.drawText(QRect(box.right() + kUprightTick + kUprightGap, box.top(), widest + 1, box.height()),
                          Qt::AlignLeft | Qt::AlignVCenter, zero_label());
     }
-    painter.translate(bar.right() + kUprightTick + kUprightGap + widest + kUprightGap + metrics.height() / 2.0,
-                      bar.center().y());
+    // Beside the bar's middle, or as near to it as the whole label allows.
+    const int most = std::max(0, height() - 8);
+    const QString label = metrics.elidedText(QString::fromStdString(scale_.label), Qt::ElideRight, most);
+    const int length = std::min(most, metrics.horizontalAdvance(label) + 2), half = (length + 1) / 2;
+    const int middle = std::max(half, std::min(bar.center().y(), height() - half));
+    painter.translate(bar.right() + kUprightTick + kUprightGap + widest + kUprightGap + metrics.height() / 2.0, middle);
     painter.rotate(-90);
-    const int length = height() - 8;
-    const QString label = metrics.elidedText(QString::fromStdString(scale_.label), Qt::ElideRight, length);
     painter.drawText(QRect(-length / 2, -metrics.height() / 2, length, metrics.height()), Qt::AlignCenter, label);
 }
 
