@@ -103,6 +103,7 @@ void ProjectTree::set_texts(const QStringList& texts) {
 void ProjectTree::fill_studies() {
     filling_ = true;
     const auto studies = desk_->studies();
+    const std::vector<QString> labels = study_labels({studies.begin(), studies.end()});
     const int rows = std::max(1, static_cast<int>(studies.size()));  // a hint where there is none
     while (studies_->childCount() > rows) delete studies_->takeChild(studies_->childCount() - 1);
     while (studies_->childCount() < rows) new QTreeWidgetItem(studies_);
@@ -116,7 +117,7 @@ void ProjectTree::fill_studies() {
         else if (!study->problems().isEmpty())
             state = tr(" – contains NaN or infinity");
         QTreeWidgetItem* item = studies_->child(i);
-        item->setText(0, study->name() + state);
+        item->setText(0, labels[static_cast<std::size_t>(i)] + state);
         item->setFlags(kUsual);
         item->setData(0, kIdRole, study->id());
         item->setToolTip(0, (QStringList(tr("%1\n%2, %3")

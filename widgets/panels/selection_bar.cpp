@@ -14,6 +14,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr int kNoToken = -1;
+constexpr int kRowGap = 2, kColumnGap = 6;            ///< pixels between its two rows, or halves of one
 constexpr int kWidestStudy = 340, kWidestText = 300;  ///< pixels
 
 QString first_words(const store::SequenceTokens& sequence) {
@@ -122,9 +123,10 @@ QSize SelectionBar::minimumSizeHint() const {
 void SelectionBar::arrange() {
     const QMargins edge = rows_->contentsMargins();
     const int shown = query_token_->isHidden() && key_token_->isHidden() ? 0 : label_width();
-    const int all = what_->minimumSize().width() + rows_->spacing() + where_->minimumSize().width() - shown +
-                    label_width() + edge.left() + edge.right();
+    const int all = what_->minimumSize().width() + kColumnGap + where_->minimumSize().width() - shown + label_width() +
+                    edge.left() + edge.right();
     const bool narrow = width() < all;
+    rows_->setSpacing(narrow ? kRowGap : kColumnGap);
     rows_->setDirection(narrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
     for (QLabel* label : {query_token_, key_token_}) label->setVisible(!narrow && !label->text().isEmpty());
 }
@@ -136,8 +138,11 @@ void SelectionBar::resizeEvent(QResizeEvent* event) {
 
 void SelectionBar::fill_studies() {
     study_->clear();
-    for (const Study* study : desk_->studies()) {
-        QString name = study->name();
+    const auto studies = desk_->studies();
+    const std::vector<QString> labels = study_labels({studies.begin(), studies.end()});
+    for (std::size_t i = 0; i < studies.size(); ++i) {
+        const Study* study = studies[i];
+        QString name = labels[i];
         if (study->running()) name += tr(" (running)");
         study_->addItem(name, study->id());
         study_->setItemData(study_->count() - 1, QString::fromStdString(study->path().string()), Qt::ToolTipRole);
