@@ -112,8 +112,8 @@ void View::show_notice(const QString& title, const QString& text, const QString&
 
 bool View::notice_without_study() {
     if (study()) return false;
-    show_notice(tr("No analysis is open"), tr("Open a checkpoint (start page, or drop it onto this window), type a "
-                                              "text and press Run. Or open an analysis."));
+    show_notice(tr("No analysis is open"), tr("Choose or type a text in the text panel and press Run (Ctrl+Enter). "
+                                              "Or open a checkpoint or an analysis (Ctrl+O)."));
     return true;
 }
 

@@ -120,9 +120,8 @@ void MainWindow::show_model(int model) {
     text_->begin_with_model(model);
     for (const auto& card : engine_.models())
         if (card.id == model && card.tensors_only) return show_tensors(model);
-    // For a text to be typed; a snapshot's and a view's wish to run come with theirs.
-    if (page() == Page::training && waiting_snapshot_.isEmpty() && !waiting_wish_)
-        show_page(desk_.studies().empty() ? Page::start : Page::analysis);
+    // Its notice says what comes next; a snapshot's and a view's wish to run come with their texts.
+    if (page() != Page::analysis && waiting_snapshot_.isEmpty() && !waiting_wish_) show_page(Page::analysis);
     text_->focus_next_step();
 }
 
