@@ -165,9 +165,11 @@ QWidget* StartPage::build_recent() {
     recent_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     recent_->setContextMenuPolicy(Qt::CustomContextMenu);
     nothing_->setText(
-        tr("Drop a checkpoint, an analysis, the folder of a run,\nan evaluation or a text anywhere on this "
+        tr("Drop a checkpoint, an analysis, the folder of a run, an evaluation or a text anywhere on this "
            "window.\n\nFiles that you open are listed here."));
     nothing_->setAlignment(Qt::AlignCenter);
+    nothing_->setWordWrap(true);
+    nothing_->setMargin(16);
     nothing_->setForegroundRole(QPalette::PlaceholderText);
     nothing_->setMinimumHeight(120);
     column->addWidget(recent_title_);
