@@ -25,7 +25,11 @@ QWidget* focused() {
     if (QWidget* popup = QApplication::activePopupWidget()) return popup->focusWidget() ? popup->focusWidget() : popup;
     if (QWidget* modal = QApplication::activeModalWidget()) return modal->focusWidget() ? modal->focusWidget() : modal;
     if (QWidget* widget = QApplication::focusWidget()) return widget;
-    return QApplication::activeWindow();
+    QWidget* window = QApplication::activeWindow();
+    // Without a window manager no window becomes active when a dialog closes: then it is the main window again.
+    for (QWidget* one : QApplication::topLevelWidgets())
+        if (!window && one->isVisible() && one->objectName() == QLatin1String("main_window")) window = one;
+    return window && window->focusWidget() ? window->focusWidget() : window;
 }
 
 /// An enabled action of the widget's window with these keys.
