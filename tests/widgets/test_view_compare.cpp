@@ -125,10 +125,11 @@ TEST_CASE("One analysis alone offers to compare two of its heads", "[view][compa
     for (std::size_t i = 0; i < a.size(); ++i)
         if (!std::isnan(a[i])) most = std::max(most, std::abs(static_cast<double>(b[i] - a[i])));
     CHECK(opened.view->maps()->reach() == Approx(most).epsilon(1e-5));
-    // Swapped, the right is what was left.
+    // Swapped, the right is what was left; the selection stays.
     opened.part<QToolButton>("compare_swap")->click();
     opened.settle();
-    CHECK(opened.desk.selection().head == 3);
+    CHECK(opened.desk.selection().head == 2);
+    CHECK(opened.title("left_map_title").contains("layer 1 · head 3"));
     CHECK(opened.title("right_map_title").contains("head 2"));
     opened.mode("compare_heads");
     CHECK(opened.words("compare_note").contains("same analysis"));
