@@ -180,7 +180,7 @@ TEST_CASE("Every task that reads text is offered, and sets of them", "[app][eval
     for (const auto& set : offer.sets) {
         CHECK_FALSE(set.tasks.isEmpty());
         for (const QString& name : set.tasks) {
-            INFO(set.name.toStdString() << ": " << name.toStdString());
+            INFO(set.title.toStdString() << ": " << name.toStdString());
             CHECK(data_of(qPrintable(name)) >= 0);
         }
     }
