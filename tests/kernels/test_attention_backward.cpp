@@ -940,7 +940,7 @@ TEST_CASE("the training passes refuse what they do not know", "[backward]") {
     CHECK_THROWS_AS(attention_backward(c.input(), wrong.input(1), wrong.input(1), rows, {}), Error);
     CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(1), found.output.input(1), rows,
                                          {{}, {}, {}, found.sinks.data()}),
-                      Catch::Contains("[sinks] expected a rule with sink logits"));
+                      Catch::Contains("[sinks] expected a rule with learned sinks"));
     CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(1), found.output.input(1), rows,
                                          {{}, {}, {}, nullptr, nullptr, nullptr, false, found.offsets.data()}),
                       Catch::Contains("[offsets] expected a rule with offsets"));
