@@ -115,7 +115,8 @@ TEST_CASE("A classifier is trained and written under its own names", "[model][cl
             std::vector<std::string> written;
             for (const auto& tensor : model->output_tensors()) written.push_back(tensor.plan.name);
             for (const auto& [tensor, shape] : golden.checkpoint.tensors) {
-                if (tensor.find("inv_freq") != std::string::npos) continue;
+                if (tensor.find("inv_freq") != std::string::npos || tensor.find("contact_head") != std::string::npos)
+                    continue;
                 CAPTURE(tensor);
                 CHECK(std::find(written.begin(), written.end(), tensor) != written.end());
             }
