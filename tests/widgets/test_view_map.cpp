@@ -139,7 +139,7 @@ TEST_CASE("A click chooses the cell's tokens, and the cell is told in words", "[
     CHECK(words.contains("Query 9 “"));
     CHECK(words.contains("key 3 “"));
     CHECK(words.contains("weight"));
-    CHECK(words.contains("logit"));
+    CHECK(words.contains("score"));
     // The pointer goes before the choice, and off the map gives way to it.
     opened.mouse(QEvent::MouseMove, opened.place(2.5, 20.5), Qt::NoButton);
     tests::settle(opened.desk);
