@@ -293,7 +293,7 @@ QWidget* TextPanel::build_options() {
     }
     segments_->hide();
     grid->addWidget(segments_, 7, 0, 1, 3);
-    target_label_ = new QLabel(tr("Decoder input"), box);
+    target_label_ = new QLabel(tr("Decoder"), box);
     target_ = named(new QLineEdit(box), "text_target", tr("Text that the decoder of an encoder-decoder reads"));
     target_->setPlaceholderText(tr("only its start token"));
     grid->addWidget(target_label_, 8, 0);
