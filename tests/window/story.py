@@ -207,8 +207,8 @@ class Story:
             "studies": sorted(study["path"] for study in state["studies"]), "shown": self.shown_path()}
 
     def shown_path(self):
-        name = self.window.find("select_study")["text"]
-        return next(study["path"] for study in self.window.state()["studies"] if study["name"] == name)
+        state = self.window.state()
+        return next(study["path"] for study in state["studies"] if study["id"] == state["study"])
 
     def quit(self):
         self.hands.act("quit")
