@@ -72,13 +72,13 @@ public:
         return at([&] { events_.boolean(value); });
     }
     bool number_integer(number_integer_t value) override {
-        return at([&] { events_.negative_integer(value); });
+        return at([&] { events_.negative_integer(value); }, read_beyond_number());
     }
     bool number_unsigned(number_unsigned_t value) override {
-        return at([&] { events_.unsigned_integer(value); });
+        return at([&] { events_.unsigned_integer(value); }, read_beyond_number());
     }
     bool number_float(number_float_t value, const string_t& text) override {
-        return at([&] { events_.real(value, text); });
+        return at([&] { events_.real(value, text); }, read_beyond_number());
     }
     bool string(string_t& value) override {
         return at([&] { events_.string(value); });
@@ -118,6 +118,11 @@ public:
 
 private:
     std::size_t here() const { return static_cast<std::size_t>(reached_ - text_.data()); }
+    /// Characters that were read to find the end of a number.
+    std::size_t read_beyond_number() const {
+        const char last = reached_[-1];
+        return last >= '0' && last <= '9' ? 0 : 1;
+    }
     void deeper() {
         if (++depth_ > deepest_json) {
             refuse(here(), "expected at most " + std::to_string(deepest_json) + " nested arrays and objects",
@@ -125,9 +130,9 @@ private:
         }
     }
     template <class Call>
-    bool at(const Call& call) {
+    bool at(const Call& call, std::size_t read_beyond = 0) {
         if (++events_seen_ % events_between_looks == 0) check_cancellation();
-        events_.position_ = first_byte_ + here();
+        events_.position_ = first_byte_ + here() - read_beyond;
         call();
         return true;
     }
