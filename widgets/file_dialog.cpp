@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/file_dialog.h"
 
+#include <QAbstractItemView>
+#include <QCompleter>
+#include <QEvent>
 #include <QLineEdit>
 #include <utility>
 
@@ -14,6 +17,28 @@ QWidget* keeper_of(QWidget* asker) {
     return keeper;
 }
 
+/// Hides the list of names below a dialog's line with the dialog. The list comes when the folder has been read, also
+/// after Return has closed the dialog, and would then take the window's keys and its first click.
+class NamesHider final : public QObject {
+public:
+    explicit NamesHider(QFileDialog* dialog) : QObject(dialog), dialog_(dialog) {
+        const auto* line = dialog->findChild<QLineEdit*>(QStringLiteral("fileNameEdit"));
+        if (!line || !line->completer()) return;
+        names_ = line->completer()->popup();
+        names_->installEventFilter(this);
+        connect(dialog, &QDialog::finished, names_, &QWidget::hide);
+    }
+    bool eventFilter(QObject* object, QEvent* event) override {
+        if (event->type() == QEvent::Show && !dialog_->isVisible())
+            QMetaObject::invokeMethod(names_, &QWidget::hide, Qt::QueuedConnection);
+        return QObject::eventFilter(object, event);
+    }
+
+private:
+    QFileDialog* dialog_;
+    QAbstractItemView* names_ = nullptr;
+};
+
 /// The one that asked with this title before, or a new one; null: it is asking now.
 QFileDialog* dialog_for(QWidget* asker, const QString& title) {
     QWidget* keeper = keeper_of(asker);
@@ -24,6 +49,7 @@ QFileDialog* dialog_for(QWidget* asker, const QString& title) {
         return nullptr;
     }
     auto* dialog = new QFileDialog(keeper, title);
+    new NamesHider(dialog);
     // A dialog that is open over another one is that one's child, and must not go with it.
     QObject::connect(
         dialog, &QDialog::finished, keeper,
