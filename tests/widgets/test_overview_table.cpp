@@ -27,7 +27,8 @@ std::shared_ptr<workspace::HeadTable> small_table(double first = 0.5) {
     auto table = std::make_shared<workspace::HeadTable>();
     table->columns = {"sink", "virtual_sink"};
     for (int site = 0; site < 2; ++site)
-        for (int head = 0; head < 3; ++head) table->rows.push_back({site, site, head, head, std::to_string(site)});
+        for (int head = 0; head < 3; ++head)
+            table->rows.push_back({site, site, head, head, std::to_string(site), "Layer " + std::to_string(site)});
     table->values = {first, 1, 0.25, kNone, 0.75, 3, 0.1, -1, 0.9, kNone, 0.3, 2};
     return table;
 }
@@ -123,7 +124,8 @@ TEST_CASE("A thousand heads are filled in, sorted and filtered at once", "[overv
     for (const auto* name : {"sink", "density", "entropy", "induction", "duplicate", "score_mean", "above_10"})
         table->columns.emplace_back(name);
     for (int row = 0; row < 2048; ++row) {
-        table->rows.push_back({row / 32, row / 32, row % 32, row % 32 / 4, std::to_string(row / 32)});
+        const std::string name = std::to_string(row / 32);
+        table->rows.push_back({row / 32, row / 32, row % 32, row % 32 / 4, name, "Layer " + name});
         for (std::size_t c = 0; c < table->columns.size(); ++c)
             table->values.push_back(std::fmod((row + 1) * 0.618034 * static_cast<double>(c + 1), 1.0));
     }

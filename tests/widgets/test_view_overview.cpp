@@ -180,7 +180,7 @@ TEST_CASE("A head is told in words by what stands out", "[overview]") {
     auto table = std::make_shared<workspace::HeadTable>();
     table->columns = {"sink", "density", "local_focus_1"};
     for (int head = 0; head < 8; ++head) {
-        table->rows.push_back({0, 0, head, head, "0"});
+        table->rows.push_back({0, 0, head, head, "0", "Layer 0"});
         for (const double value : {head == 3 ? 0.8 : 0.1, 0.5, 0.05 + 0.001 * head}) table->values.push_back(value);
     }
     const QStringList sink = words_of_head(*table, 3);
