@@ -3,6 +3,7 @@
 
 #include <QAction>
 #include <QApplication>
+#include <QDialog>
 #include <QDropEvent>
 #include <QKeyEvent>
 #include <QMimeData>
@@ -24,11 +25,16 @@ void send_mouse(QWidget* widget, QEvent::Type type, const QPoint& place, Qt::Mou
 QWidget* focused() {
     if (QWidget* popup = QApplication::activePopupWidget()) return popup->focusWidget() ? popup->focusWidget() : popup;
     if (QWidget* modal = QApplication::activeModalWidget()) return modal->focusWidget() ? modal->focusWidget() : modal;
-    if (QWidget* widget = QApplication::focusWidget()) return widget;
+    if (QWidget* widget = QApplication::focusWidget(); widget && widget->isVisible()) return widget;
+    // Without a window manager no window becomes active when a dialog closes: then it is an open dialog, or the main
+    // window.
     QWidget* window = QApplication::activeWindow();
-    // Without a window manager no window becomes active when a dialog closes: then it is the main window again.
-    for (QWidget* one : QApplication::topLevelWidgets())
-        if (!window && one->isVisible() && one->objectName() == QLatin1String("main_window")) window = one;
+    if (window && window->isVisible()) return window->focusWidget() ? window->focusWidget() : window;
+    window = nullptr;
+    for (QWidget* one : QApplication::topLevelWidgets()) {
+        if (!one->isVisible()) continue;
+        if (qobject_cast<QDialog*>(one) || (!window && one->objectName() == QLatin1String("main_window"))) window = one;
+    }
     return window && window->focusWidget() ? window->focusWidget() : window;
 }
 
