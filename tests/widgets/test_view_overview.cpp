@@ -185,7 +185,7 @@ TEST_CASE("A head is told in words by what stands out", "[overview]") {
     }
     const QStringList sink = words_of_head(*table, 3);
     REQUIRE(sink.size() >= 2);
-    CHECK(sink[0] == "rests on the first token (80 % of its weight)");
+    CHECK(sink[0] == "puts 80 % of its weight on the first token");
     CHECK(sink[1] == "Sink 0.800: highest of 8");
     CHECK(words_of_head(*table, 4)[0] == "no single pattern holds most of its weight");
 }
