@@ -129,14 +129,14 @@ class Clicks:
     def second_model(self):
         other = os.path.join(self.home, "other")
         sample = self.window.session()["models"][0]
-        subprocess.run([self.executable, "convert", sample, other, "--swap", "3=mlp"], check=True,
+        subprocess.run([self.executable, "convert", sample, other, "--swap", "0=mlp"], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.hands.key("Ctrl+o")
         self.window.until("the name of the folder to have the focus", lambda: self.window.find("fileNameEdit")["focus"])
         self.hands.type(other)
         self.hands.key("Return")
         self.window.until_state("two models", lambda state: state["models"] == 2)
-        self.window.until_visible("text_run")
+        self.window.until("Run to have the focus", lambda: self.window.find("text_run")["focus"])
         self.hands.click("text_run")
         self.until_analysed(2)
         self.hands.click("group_compare")
