@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Dialogs for files, which stay for the next question.
+#include <QAbstractItemView>
 #include <QApplication>
+#include <QCompleter>
 #include <QDialog>
+#include <QLineEdit>
 #include <QPointer>
 #include <catch2/catch.hpp>
 
@@ -53,4 +56,24 @@ TEST_CASE("A file dialog stays for the next question, and the answer goes to who
         QCoreApplication::processEvents();
     }
     CHECK(saver);
+}
+
+TEST_CASE("The list of names goes with its dialog, and does not come after it", "[panels]") {
+    ensure_application();
+    QWidget window;
+    window.show();
+    ask_for_file(&window, {QStringLiteral("Open it")}, [](const QString&) {});
+    auto* dialog = window.findChild<QFileDialog*>();
+    REQUIRE(dialog);
+    const auto* line = dialog->findChild<QLineEdit*>(QStringLiteral("fileNameEdit"));
+    REQUIRE(line);
+    QAbstractItemView* names = line->completer()->popup();
+    names->show();
+    QApplication::processEvents();
+    CHECK(names->isVisible());
+    dialog->reject();
+    CHECK_FALSE(names->isVisible());
+    names->show();
+    QApplication::processEvents();
+    CHECK_FALSE(names->isVisible());
 }
