@@ -329,7 +329,7 @@ TEST_CASE("Experts that were not recorded are offered, and nobody else is asked"
     view->resize(1000, 600);
     view->show();
     tests::settle(desk);
-    CHECK(view->findChild<Banner*>("banner")->text().contains("experts"));
+    CHECK(view->findChild<Banner*>("banner")->text().contains("Experts were not recorded"));
     QSignalSpy wanted(&desk, &Desk::run_wanted);
     QTest::mouseClick(view->findChild<QPushButton*>("banner_action"), Qt::LeftButton);
     REQUIRE(wanted.count() == 1);
@@ -403,7 +403,7 @@ TEST_CASE("Rollout and norms colour the text, and what was not recorded is offer
     s.desk.select_head(1, 2);
     s.click(9);
     s.choose("what", "rollout");
-    CHECK(s.heading().contains("rollout through the layers up to 1"));
+    CHECK(s.heading().contains("rollout through the layers up to layer 1"));
     const auto rollout = s.text().values();
     REQUIRE(rollout.size() == 24);
     double sum = 0;
