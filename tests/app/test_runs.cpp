@@ -84,10 +84,10 @@ TEST_CASE("Figures of runs, evaluations and models come from the command line", 
         {{scores.string(), "--figure", "ablation", "--task", "mqar"}, "task,metric,mixer"},
         {{scores.string(), "--figure", "scaling"}, "task,metric,mixer"},
         {{tasks.string(), "--figure", "tasks", "--metric", "acc_norm"},
-         "task,metric,shots,model,mixer,layout,skipped,parameters,length,value,error,seeds,rank\r\n"
+         "task,metric,shots,model,mixer,layout,skipped,parameters,length,value,error,seeds,rank,text,subset\r\n"
          "arc_easy,acc_norm,0,Standard,"},
         {{tasks.string(), "--figure", "retention", "--baseline", "standard"},
-         "model,task,metric,score,prr,peop,pcr_all,pcr_emb,poep\r\nstandard,"},
+         "model,task,metric,score,prr,peop,pcr_all,pcr_emb,poep,text,subset\r\nstandard,"},
         {{a, "tiny-1m", sample().string(), "--figure", "cost"}, "model,mixer,length"},
         {{"tiny-1m", "--figure", "cost", "--mixers", "mlp,titans"},
          "model,mixer,length,quantity,paper,measured\r\ntiny-1m,mlp,"},
