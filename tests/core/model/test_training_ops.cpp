@@ -82,8 +82,10 @@ void check_near(const at::Tensor& found, const at::Tensor& expected, double tole
 
 /// `ours` in float32 and bfloat16 against `theirs` in float64, on the numbers that the type can hold. A result is a sum
 /// of up to `terms` products, and a handful of roundings come on top; what is rounded on the way inside an exponential
-/// counts `steepness` times.
-void compare(const Formula& ours, const Formula& theirs, const Tensors& values, double terms, double steepness = 1.0) {
+/// counts `steepness` times. Where a gradient is a difference of parts that nearly cancel, `parts` is the sum of their
+/// sizes over the largest result: each part is rounded once when the output is stored and once as a product.
+void compare(const Formula& ours, const Formula& theirs, const Tensors& values, double terms, double steepness = 1.0,
+             double parts = 0.0) {
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
         const double unit = steepness * (type == at::kFloat ? 0x1p-24 : 0x1p-9);
         const double sums = (16.0 + 2.0 * std::sqrt(terms)) * 0x1p-24;  // inside, both add up in float32
@@ -93,7 +95,7 @@ void compare(const Formula& ours, const Formula& theirs, const Tensors& values, 
         for (std::size_t n = 0; n < inputs.size(); ++n) {
             CHECK(found.gradients[n].scalar_type() == type);
             // In bfloat16 what lies between the function and its sum is rounded as well.
-            check_near(found.gradients[n], expected.gradients[n], 4.0 * sums + 6.0 * unit,
+            check_near(found.gradients[n], expected.gradients[n], 4.0 * sums + 6.0 * unit + 2.0 * parts * 0x1p-24,
                        "gradient " + std::to_string(n));
         }
     }
@@ -144,6 +146,22 @@ kernels::ScoreRule rule_for(const at::Tensor& query) {
     kernels::ScoreRule rule;
     rule.scale = 1.0 / std::sqrt(static_cast<double>(query.size(3)));
     return rule;
+}
+
+/// One key beside a sink: the weight is A = 1 / (1 + exp(sink - score)), and the slope of a bias, A (1 - A) dA, is
+/// found as A (dA - O . dO). The sizes of both parts, added up over the numbers of a value, over the largest slope.
+double parts_of_one_key(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& sinks,
+                        const at::Tensor& biases) {
+    const std::int64_t heads = q.size(1), group = heads / k.size(1);
+    const at::Tensor keys = k.repeat_interleave(group, 1), values = v.repeat_interleave(group, 1);
+    const at::Tensor scores =
+        (q * keys).sum(-1) / std::sqrt(static_cast<double>(q.size(3))) + biases.view({1, heads, 1});
+    const at::Tensor weight = (scores - sinks.view({1, heads, 1})).sigmoid();
+    const at::Tensor factors =
+        numbers({q.size(0), 1, heads * q.size(3)}, 0.3).view({q.size(0), 1, heads, q.size(3)}).transpose(1, 2);
+    const at::Tensor slopes = (weight * (1.0 - weight) * (values * factors).sum(-1)).sum(0).abs();
+    const at::Tensor sizes = (2.0 * weight * (values * factors).abs().sum(-1)).sum(0);
+    return (sizes.max() / slopes.max()).item<double>();
 }
 
 }  // namespace
@@ -373,10 +391,15 @@ TEST_CASE("sink logits, offsets and distance biases that are trained agree with 
                 return mixers::trained_attention(q, k, v, rule, tensors, nullptr);
             };
         };
-        compare(attend(true), attend(false),
-                {2.0 * numbers({2, length, 8, 24}, 0.1), 2.0 * numbers({4}, 0.3), numbers({4, 11}, 0.2)},
-                // A bias adds up, over all rows, what all but cancels within each; scores reach 10.
-                8.0 * length, 8.0);
+        const Tensors inputs{2.0 * numbers({2, length, 8, 24}, 0.1), 2.0 * numbers({4}, 0.3), numbers({4, 11}, 0.2)};
+        const auto heads = [&](std::int64_t first, std::int64_t count) {
+            return inputs[0].narrow(2, first, count).transpose(1, 2);
+        };
+        const double parts =
+            length == 1 ? parts_of_one_key(heads(0, 4), heads(4, 2), heads(6, 2), inputs[1], inputs[2].narrow(1, 10, 1))
+                        : 0.0;
+        // A bias adds up the slopes of all rows; scores reach 10.
+        compare(attend(true), attend(false), inputs, 8.0 * length, 8.0, parts);
     }
 }
 

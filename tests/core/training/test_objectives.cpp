@@ -3,6 +3,7 @@
 // was trained before.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <ATen/ops/equal.h>
 #include <nlohmann/json.hpp>
@@ -155,7 +156,12 @@ TEST_CASE("A model learns what its objective asks for", "[training][objective]")
             // Of classes below what their frequencies say (1.04 nats of 1.1), of numbers below their variance (1.25 of
             // 5).
             CHECK(steps.back().loss < (one.accurate ? 0.5 : 0.15) * steps.front().loss);
-            if (one.accurate) CHECK(steps.back().accuracy > 0.8);
+            // One batch holds 16 items, of which a few decide: the last ten hold 160.
+            if (one.accurate) {
+                double accuracy = 0.0;
+                for (const Step& step : std::span(steps).last(10)) accuracy += step.accuracy / 10.0;
+                CHECK(accuracy > 0.8);
+            }
             fs::remove_all(folder / "run");
         }
     }
