@@ -297,6 +297,31 @@ TEST_CASE("A run that has not begun when its folder is opened is waited for", "[
     CHECK(made.shelf.starting().isEmpty());
 }
 
+TEST_CASE("A fork at the end of its run trains as long again", "[app][runs]") {
+    const auto [job, snapshot, begin, expected] = GENERATE(table<std::string, std::string, std::int64_t, std::string>({
+        {"training.steps = 400", "step-000300", 0, "steps = 400"},
+        {"training.steps = 400", "step-000400", 0, "steps = 800"},
+        {"training.steps = 800", "step-000800", 400, "steps = 1200"},
+        {"training.tokens = 4096\ntraining.batch = 2\ndata.sequence_length = 64", "step-000032", 0, "tokens = 8192"},
+        {"training.minutes = 3", "step-000400", 0, "minutes = 3"},
+    }));
+    Service made;
+    const fs::path folder = made.folder / "run";
+    fs::create_directory(folder);
+    JournalWriter writer(folder / kJournalName);
+    auto started = test::sample_start(begin);
+    started.job += job + "\n";
+    writer.append(started);
+    QSignalSpy opened(&made.service, &RunService::opened);
+    made.service.open(QString::fromStdString(folder.string()));
+    REQUIRE(opened.wait(kPatience));
+    made.service.fork(made.shelf.runs().front().id, QString::fromStdString(snapshot));
+    const widgets::JobDraft& draft = made.shelf.draft();
+    CHECK_FALSE(draft.problem());
+    CHECK(draft.text().contains(QString::fromStdString(expected)));
+    CHECK(draft.fork().path.endsWith(QString::fromStdString(snapshot)));
+}
+
 TEST_CASE("A failure is reported until the run can be read again", "[app][runs]") {
     Service made;
     const fs::path folder = made.folder / "run";

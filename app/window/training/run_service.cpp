@@ -12,6 +12,7 @@
 #include "core/run/control.h"
 #include "core/run/run_folder.h"
 #include "core/run/run_history.h"
+#include "core/training/job/run_end.h"
 #include "core/workspace/job_edit.h"
 
 namespace headscope::app {
@@ -23,6 +24,14 @@ constexpr int kEstimateAfter = 120;  // ms after the job's last change
 
 QString message_of(const char* where) {
     return QString::fromUtf8(current_error(where).what());
+}
+
+/// Moves the end of a job that a fork at update `done` has reached: as many updates again as the run had.
+void extend(training::JobFile& job, std::int64_t begin, std::int64_t done) {
+    if (const std::int64_t end = training::planned_updates(job); end == 0 || done < end) return;
+    const std::int64_t more = std::max<std::int64_t>(done - begin, 1);
+    if (job.training.steps) job.training.steps = done + more;
+    if (job.training.tokens) job.training.tokens = (done + more) * job.step_tokens();
 }
 
 }  // namespace
@@ -249,6 +258,7 @@ void RunService::fork(int id, const QString& snapshot) {
     try {
         training::JobFile job = training::read_job(run->record->started->job, "job");
         job.name = run->name.toStdString() + ", from " + snapshot.toStdString();
+        extend(job, run->record->begin_step(), training::snapshot_step(snapshot.toStdString()));
         // What differs from the first job: the other keys have their defaults, and the text stays one that is read.
         const std::string text = workspace::edited_job(widgets::JobDraft::first_text().toStdString(), job);
         shelf_->draft().set_text(QString::fromStdString(text));
