@@ -76,6 +76,7 @@ struct Adapter::Impl {
     std::optional<bool> open_direction;
     std::optional<std::int64_t> entries;  ///< of a resized vocabulary
     bool unties = false;
+    std::string shared_table;  ///< one that the adapter replaces and that stays the head; empty: none
 
     std::string where(const std::string& module) const { return shown(path) + ": " + escaped(module); }
 
@@ -138,7 +139,7 @@ struct Adapter::Impl {
     }
 
     /// A tied head that is no longer the table becomes a tensor of its own, which begins as the table.
-    void untie(const Modules& modules) {
+    void untie(Modules& modules) {
         const std::string &table = vocabulary.table, &head = vocabulary.head;
         if (!vocabulary.tied || table.empty() || head.empty() || tensors.count(head) != 0) return;
         TensorInfo copy = tensors.at(table);
@@ -150,11 +151,20 @@ struct Adapter::Impl {
                         "expected changes of both \"" + escaped(table) + "\" and \"" + escaped(head) + '"',
                         "found one of them");
         }
-        // A table that was saved with the adapter, not trained apart, is the head's too.
-        const bool stays_tied = !of_head && !of_table.lora &&
-                                (of_table.whole == nullptr || !config.saves_whole(module_of(*of_table.whole)));
-        if (stays_tied) {
+        // Tables and heads that were saved with the adapter (resized ones), not trained apart, stay one tensor. PEFT
+        // loads the head last.
+        const auto stays = [&](const Found& found) {
+            return found.lora == nullptr && (found.whole == nullptr || !config.saves_whole(module_of(*found.whole)));
+        };
+        if (stays(of_table) && stays(of_head)) {
             tensors.erase(head);
+            if (!of_table && !of_head) return;
+            shared_table = table;
+            const Change change{table, (of_head ? of_head : of_table).whole->a};
+            std::erase_if(modules, [&](const auto& one) {
+                return &one.second == of_table.whole || &one.second == of_head.whole;
+            });
+            modules.emplace(table, change);
             return;
         }
         unties = true;
@@ -311,7 +321,7 @@ Adapter::Adapter(const fs::path& path, const std::map<std::string, TensorInfo>& 
             throw Error(ErrorCode::unsupported, where + ", tensor \"" + escaped(name) + '"', "expected a plain tensor",
                         why);
         }
-        const Impl::Modules modules = impl_->modules();
+        Impl::Modules modules = impl_->modules();
         impl_->untie(modules);
         impl_->resize(modules);
         for (const bool whole : {false, true})
@@ -376,6 +386,9 @@ std::optional<std::int64_t> Adapter::vocabulary() const {
 }
 bool Adapter::unties() const {
     return impl_->unties;
+}
+const std::string& Adapter::shared_table() const {
+    return impl_->shared_table;
 }
 
 bool Adapter::changes(const std::string& tensor) const {

@@ -60,6 +60,7 @@ public:
     const std::map<std::string, TensorInfo>& tensors() const;
     std::optional<std::int64_t> vocabulary() const;  ///< rows of a resized one
     bool unties() const;                             ///< the head is no longer the table
+    const std::string& shared_table() const;         ///< a table of the adapter's that stays the head; empty: none
 
     bool changes(const std::string& tensor) const;
     /// The changed tensor as `type`; `weight` reads the base's as the type that it is given.

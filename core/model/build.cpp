@@ -209,7 +209,8 @@ void refuse_special(const checkpoint::Checkpoint& file) {
         throw Error(ErrorCode::unsupported, special->where, special->expected, special->found);
 }
 
-/// Where the head is the embedding, an adapter of PEFT's changes the one and not the other: no merged table is both.
+/// Where the head is the embedding, an adapter of PEFT's changes the one and not the other: no merged table is both,
+/// except a table that replaces both.
 void check_tied(const checkpoint::Adapter& adapter, const ModelConfig& config, const TensorNames& names) {
     if (!config.tied_head) return;
     std::vector<std::string> tables{names.lone_embedding};
@@ -217,7 +218,7 @@ void check_tied(const checkpoint::Adapter& adapter, const ModelConfig& config, c
         if (!stem.empty()) tables.push_back(names.prefix + stem + ".weight");
     for (const std::string& head : tied_heads(config, names)) tables.push_back(head + ".weight");
     for (const std::string& table : tables) {
-        if (!adapter.changes(table)) continue;
+        if (!adapter.changes(table) || table == adapter.shared_table()) continue;
         throw Error(ErrorCode::unsupported, escaped(adapter.display_name()),
                     "expected an adapter that leaves the embedding alone, which is the head too (tie_word_embeddings)",
                     "found one that changes \"" + escaped(table) + '"');

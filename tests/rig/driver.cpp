@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <QAbstractButton>
+#include <QAbstractItemView>
+#include <QApplication>
 #include <QComboBox>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -42,6 +44,16 @@ QString text_of(const QWidget* widget) {
 
 QJsonValue optional(const std::optional<std::int64_t>& value) {
     return value ? QJsonValue(static_cast<double>(*value)) : QJsonValue();
+}
+
+/// Text of the current entry of an open menu or list; null: none is open.
+QJsonValue popup_entry() {
+    const QWidget* popup = QApplication::activePopupWidget();
+    if (!popup) return {};
+    if (const auto* menu = qobject_cast<const QMenu*>(popup))
+        return menu->activeAction() ? menu->activeAction()->text() : QString();
+    const auto* list = popup->findChild<QAbstractItemView*>();
+    return list ? list->currentIndex().data().toString() : QString();
 }
 
 }  // namespace
@@ -215,6 +227,7 @@ QJsonObject Driver::state() const {
             {"busy", !window_->desk().reader().idle() || !window_->desk().writer().idle() ||
                          !window_->desk().runs().worker().idle() || window_->desk().telling() ||
                          !widgets::Turns::of_window().empty() || widgets::FigureView::any_waits()},
+            {"popup", popup_entry()},
             {"dark", window_->desk().theme().dark}};
 }
 

@@ -14,7 +14,8 @@ class MainWindow;
 ///
 ///     {"find": NAME}        -> {"found", "visible", "enabled", "focus", "window": its name, "text",
 ///                              "rect": [x, y, width, height] on the screen}; false, empty, 0 where none is found
-///     {"state": true}       -> selection, analyses, whether something runs, problems, stalls, the view in front
+///     {"state": true}       -> selection, analyses, whether something runs, problems, stalls, the view in front,
+///                              the entry of an open menu
 ///     {"shot": PATH}        -> a picture of the window
 ///     {"actions": true}     -> {"actions": [{"name", "text", "keys", "enabled"}]}, in the order of the menus
 ///     {"action": NAME}      -> triggers an action of the menus

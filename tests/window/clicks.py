@@ -14,6 +14,7 @@ import time
 from program import Failed, Hands, Program, Screen
 
 MOST = {"find the strongest sink": 5, "zoom and export": 4, "a second model, compared": 6, "train, fork, timeline": 7}
+STEPS = 60
 JOB = """name = "short"
 [model]
 preset = "nano-100k"
@@ -21,16 +22,16 @@ preset = "nano-100k"
 text = ["{path}"]
 sequence_length = 64
 [training]
-steps = 400
+steps = {steps}
 batch = 2
 threads = 1
 [evaluation]
-every = 100
+every = 20
 batches = 1
 [snapshots]
-every = 100
+every = 20
 [probe]
-every = 100
+every = 20
 sequences = 1
 length = 32
 """
@@ -82,6 +83,17 @@ class Clicks:
         self.window.until_state(f"the view {view} in front", lambda state: state["front"] == view)
         self.window.quiet()
 
+    def type_entry(self, entry):
+        """In an open list. A list that receives the letters too slowly takes each as a new search: then again."""
+        for _ in range(5):
+            self.hands.type(entry)
+            try:
+                self.window.until_popup(entry, 2)
+                return
+            except Failed:
+                pass
+        raise Failed(f"expected {entry} in the list; found {self.window.state()['popup']}")
+
     def save(self, name):
         """From the export page on: its button, a name, Return."""
         path = os.path.join(self.home, name)
@@ -106,8 +118,8 @@ class Clicks:
         self.until_analysed(1)
         self.front("overview")
         self.hands.click("measure")
-        time.sleep(0.4)
-        self.hands.type("Sink")
+        self.window.until_popup()
+        self.type_entry("Sink")
         self.hands.key("Return")
         self.window.until("the measure", lambda: self.window.find("measure")["text"] == "Sink")
         self.window.quiet()
@@ -153,24 +165,27 @@ class Clicks:
             file.write("in the beginning god created the heaven and the earth " * 3000)
         job = os.path.join(self.home, "short.toml")
         with open(job, "w", encoding="utf-8") as file:
-            file.write(JOB.format(path=corpus))
+            file.write(JOB.format(path=corpus, steps=STEPS))
         self.hands.act("train_read_job")
         self.window.until("the name of the file to have the focus", lambda: self.window.find("fileNameEdit")["focus"])
         self.hands.type(job)
         self.hands.key("Return")
         self.front("train")
-        self.window.until("the job", lambda: self.window.find("job_training_steps")["text"] == "400")
+        self.window.until("the job", lambda: self.window.find("job_training_steps")["text"] == str(STEPS))
         self.hands.click("job_start")
-        run = self.window.until_state("a run that is done", lambda state: state["front"] == "run" and state["runs"] and
-                                      state["runs"][0]["status"] == "finished", 300)["runs"][0]
+        run = self.window.until_finished(1)["runs"][0]
+        self.front("run")
         self.hands.click("run_fork")
-        time.sleep(0.4)
+        self.window.until_popup()
         self.hands.key("Down")
+        self.window.until_popup(f"step {STEPS}")
         self.hands.key("Return")
         self.front("train")
         self.hands.click("job_start")
-        self.window.until_state("a fork that is done", lambda state: len(state["runs"]) == 2 and all(
-            one["status"] == "finished" and one["step"] > 0 for one in state["runs"]), 300)
+        fork = self.window.until_finished(2)["runs"][1]
+        self.front("run")
+        if (run["step"], fork["step"]) != (STEPS, 2 * STEPS):
+            raise Failed(f"expected a fork from the end of its run to train as long again; found {run} and {fork}")
         self.hands.click("tab_timeline")
         self.front("timeline")
         if run["probes"] < 2:

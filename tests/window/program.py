@@ -114,6 +114,29 @@ class Program:
             lambda found: found if found["found"] and found["visible"] and found["enabled"] else None)(
                 self.find(name)), seconds)
 
+    def until_popup(self, entry="", seconds=PATIENCE):
+        """Until a menu or the list of a combo box is open, with the current entry that begins like this."""
+        self.until_state(f"a menu at '{entry}'", lambda state: (
+            state["popup"] is not None and state["popup"].startswith(entry)), seconds)
+
+    def until_finished(self, runs):
+        """Until so many runs have ended well. The patience begins again with every step and every new run; a problem
+        in the log, or a run with another end, fails at once."""
+        last, end = None, 0.0
+        while True:
+            state = self.state()
+            ends = [run["status"] for run in state["runs"]]
+            if ends == ["finished"] * runs:
+                return state
+            if state["problems"] or set(ends) & {"stopped", "failed"}:
+                raise Failed(f"expected {runs} finished runs; the state is {state}")
+            now = [[run["status"], run["step"]] for run in state["runs"]], state["starting"]
+            if now != last:
+                last, end = now, time.monotonic() + self.PATIENCE
+            if time.monotonic() > end:
+                raise Failed(f"expected a step or an end of a run within {self.PATIENCE:.0f} s; the state is {state}")
+            time.sleep(0.1)
+
     def resize(self, width, height):
         """The size that the window then has."""
         return self.ask({"resize": [width, height]})["size"]

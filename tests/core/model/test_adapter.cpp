@@ -84,12 +84,29 @@ TEST_CASE("Adapters that untie the head or resize the vocabulary give PEFT's log
         checkpoint::convert(*file, folder / "merged", checkpoint::LoadAs::float32, silent, Cancellation());
         const auto merged = Checkpoint::open(folder / "merged");
         CHECK(test::largest_difference(logits_of(*merged, golden), golden.logits) < bound);
-        // A tied head that is in the adapter's file is a tensor of its own, even where only the vocabulary was resized.
-        CHECK_FALSE(merged->config().value("tie_word_embeddings", true));
-        CHECK(file->adapter()->unties() == (name.find("untied") == std::string::npos));
+        // Only a head that was neither adapted nor trained apart stays the table, as in PEFT.
+        const bool tied = name == "resized";
+        CHECK(merged->config().value("tie_word_embeddings", true) == tied);
+        CHECK(file->adapter()->unties() == (!tied && name.find("untied") == std::string::npos));
         const auto trainable = model::Trainable::open(*merged, at::kFloat);
         CHECK(trainable->model().config().vocabulary == golden.logits.size(2));
     }
+}
+
+TEST_CASE("A resized table that stays the head has the numbers that PEFT loads last", "[model][adapter]") {
+    const auto [has_table, has_head] = GENERATE(table<bool, bool>({{true, true}, {true, false}, {false, true}}));
+    const test::GoldenModel golden = test::golden_model("peft-resized");
+    TinyCheckpoint adapter = golden_adapter("peft-resized");
+    const std::string of_table = "base_model.model.model.embed_tokens.weight",
+                      of_head = "base_model.model.lm_head.weight";
+    if (!has_table) adapter.tensors.erase(of_table);
+    if (!has_head) adapter.tensors.erase(of_head);
+    const TemporaryFolder folder;
+    const auto file = write_and_open(folder, golden.checkpoint, adapter);
+    CHECK_FALSE(file->adapter()->unties());
+    CHECK(model::Model::build(*file)->config().tied_head);
+    const double bound = test::kFloatError * test::largest_value(golden.logits);
+    CHECK(test::largest_difference(logits_of(*file, golden), golden.logits) < bound);
 }
 
 TEST_CASE("Tied changes must be of both table and head", "[model][adapter]") {
