@@ -238,7 +238,8 @@ void MainWindow::update_actions() {
     const QString model = study ? study->model_name() : QString();
     model_status_->setText(fontMetrics().elidedText(model, Qt::ElideMiddle, kMostModel));
     model_status_->setToolTip(model);
-    setWindowTitle(study ? tr("%1 – Headscope").arg(study->name()) : QStringLiteral("Headscope"));
+    setWindowTitle(study ? tr("%1 – Headscope").arg(widgets::study_labels({study}).front())
+                         : QStringLiteral("Headscope"));
 }
 
 }  // namespace headscope::app

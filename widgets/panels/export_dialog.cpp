@@ -255,10 +255,13 @@ void ExportDialog::list_inputs(const QStringList& chosen) {
     const auto add = [&entries](const QString& path, const QString& name, bool able) {
         entries.push_back({path, name, able});
     };
-    if (info.of_analyses || info.of_models)
-        for (const Study* study : desk_->studies())
-            add(path_of(*study), study->complete() ? study->name() : tr("%1 (not complete)").arg(study->name()),
-                study->complete());
+    if (info.of_analyses || info.of_models) {
+        const auto studies = desk_->studies();
+        const std::vector<QString> labels = study_labels({studies.begin(), studies.end()});
+        for (std::size_t i = 0; i < labels.size(); ++i)
+            add(path_of(*studies[i]), studies[i]->complete() ? labels[i] : tr("%1 (not complete)").arg(labels[i]),
+                studies[i]->complete());
+    }
     if (info.of_runs || info.of_models)
         for (const Run& run : desk_->runs().runs())
             add(run.path, tr("Run: %1").arg(run.name), run.record->steps.size() > 0);
