@@ -2,6 +2,7 @@
 #include "app/commands/evaluation_inputs.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 
 #include <nlohmann/json.hpp>
@@ -219,6 +220,9 @@ void prepare_answers(const EvaluationOptions& options, const Hay& hay, const Dat
         return items->task->kind == evaluation::HarnessKind::said;
     });
     if (says) request.said.settings = model::read_generation_settings(checkpoint);
+    if (const auto beams = request.said.settings.beams.value_or(1); beams > 1)
+        std::fprintf(stderr, "headscope: %s: answers are greedy; num_beams = %lld applies to translation alone\n",
+                     shown(checkpoint.path()).c_str(), static_cast<long long>(beams));
     request.said.end_tokens = model::end_tokens(checkpoint);
     if (tokenizer)
         if (const auto last = analysis::ending_token(checkpoint, *tokenizer)) request.said.end_tokens.push_back(*last);
