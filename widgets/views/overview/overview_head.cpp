@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is told of one head: the one under the pointer, the selected one.
 #include <QLabel>
+#include <cmath>
 
 #include "core/workspace/measures.h"
 #include "widgets/desk/head_set_store.h"
@@ -15,6 +16,12 @@ namespace {
 
 QString head_text(std::string_view text) {
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+/// Why a measure is missing of a site without a matrix.
+QString missing_words(const Site& site) {
+    return site.has_implicit ? Overview::tr("none: implicit weights have entropy and concentration alone")
+                             : Overview::tr("none: this layer has no weights over tokens");
 }
 
 }  // namespace
@@ -38,7 +45,10 @@ void Overview::show_pointed(std::int64_t site, std::int64_t head) {
     const workspace::Measure* about = workspace::find_measure(measure().toStdString());
     const QString title = about ? head_text(about->title) : measure();
     const bool done = done_[static_cast<std::size_t>(site)];
-    const QString value = done                 ? value_with_deviation(cells_, *row, about ? about->unit : "")
+    const Site& shown_site = study()->sites()[static_cast<std::size_t>(site)];
+    const bool missing = !shown_site.has_matrix && std::isnan(cells_.values[*row]);
+    const QString value = done && missing      ? missing_words(shown_site)
+                          : done               ? value_with_deviation(cells_, *row, about ? about->unit : "")
                           : study()->running() ? tr("not computed yet")
                                                : tr("not computed: the run ended early");
     pointed_->setText(QStringLiteral("%1 · %2: %3").arg(head_name(site, head), title, value));
