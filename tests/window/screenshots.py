@@ -108,6 +108,7 @@ class Tour:
         hands.click("export_preset")  # which is "as below" again as soon as it has set width and height
         hands.type("One")
         hands.key("Return")
+        window.until("the preview", lambda: "Drawing" not in window.find("export_preview")["text"])
         self.keep("export", 3.0, "export_dialog")
         hands.key("Escape")
         self.window.until("the export page to close", lambda: (
