@@ -299,18 +299,18 @@ TEST_CASE("A run that has not begun when its folder is opened is waited for", "[
 
 TEST_CASE("A fork at the end of its run trains as long again", "[app][runs]") {
     const auto [job, snapshot, begin, expected] = GENERATE(table<std::string, std::string, std::int64_t, std::string>({
-        {"training.steps = 400", "step-000300", 0, "steps = 400"},
-        {"training.steps = 400", "step-000400", 0, "steps = 800"},
-        {"training.steps = 800", "step-000800", 400, "steps = 1200"},
-        {"training.tokens = 4096\ntraining.batch = 2\ndata.sequence_length = 64", "step-000032", 0, "tokens = 8192"},
-        {"training.minutes = 3", "step-000400", 0, "minutes = 3"},
+        {"steps = 400", "step-000300", 0, "steps = 400"},
+        {"steps = 400", "step-000400", 0, "steps = 800"},
+        {"steps = 800", "step-000800", 400, "steps = 1200"},
+        {"tokens = 4096", "step-000032", 0, "tokens = 8192"},
+        {"minutes = 3", "step-000400", 0, "minutes = 3"},
     }));
     Service made;
     const fs::path folder = made.folder / "run";
     fs::create_directory(folder);
     JournalWriter writer(folder / kJournalName);
     auto started = test::sample_start(begin);
-    started.job += job + "\n";
+    started.job += "[data]\ncorpus = \"kjv\"\nsequence_length = 64\n[training]\nbatch = 2\n" + job + "\n";
     writer.append(started);
     QSignalSpy opened(&made.service, &RunService::opened);
     made.service.open(QString::fromStdString(folder.string()));
