@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "kernels/tensor_view.h"
+#include "kernels/attention.h"
 
 namespace headscope::kernels {
 

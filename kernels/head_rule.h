@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/score_rule.h"
+#include "kernels/attention.h"
 
 namespace headscope::kernels {
 

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "kernels/tensor_view.h"
+#include "kernels/attention.h"
 
 namespace headscope::kernels {
 

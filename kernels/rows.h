@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/tensor_view.h"
+#include "kernels/attention.h"
 
 namespace headscope::kernels {
 

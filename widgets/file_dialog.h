@@ -8,7 +8,7 @@
 
 namespace headscope::widgets {
 
-/// Settings of a file dialog.
+/// What a file dialog asks for.
 struct FileQuestion {
     QString title;
     QString filter{};  ///< as QFileDialog takes it: "Jobs (*.toml);;All files (*)"; empty: all

@@ -13,7 +13,7 @@ class App;
 
 namespace headscope::app {
 
-/// Shared by all sub-commands: the one cancellation flag (set by Ctrl-C) and the common options.
+/// What every sub-command gets: the one cancellation flag (set by Ctrl-C) and the options that all share.
 struct Context {
     Cancellation cancellation;
     bool verbose = false;

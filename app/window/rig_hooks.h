@@ -7,7 +7,8 @@ namespace headscope::app {
 
 class MainWindow;
 
-/// Functions that tests (tests/rig) attach to the shown window. Null, and without options, in a program without tests.
+/// What tests attach to the window that is shown; null in a program without tests (tests/rig), which has no options for
+/// it.
 struct RigHooks {
     void (*drive)(MainWindow* window) = nullptr;
     void (*monkey)(MainWindow* window, double seconds, std::uint64_t seed) = nullptr;

@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/io/sha256.h"
-#include "core/data/batch/item_reader.h"
-#include "core/data/batch/objective_reader.h"
+#include "core/base/sha256.h"
 #include "core/data/catalog.h"
-#include "core/data/objectives/list.h"
+#include "core/data/item_reader.h"
+#include "core/data/objective_reader.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::data {
@@ -57,12 +56,12 @@ ChosenTokenizer choose(const Generator& generator, const DataSettings& settings,
         return tokenizer_at(places.base / settings.tokenizer);
     }
     ChosenTokenizer own = own_tokenizer(generator);
-    return kind_of(settings.objective).reads_stream() ? own : with_special_tokens(own, "generator " + generator.name);
+    return settings.objective.kind == "next_token" ? own : with_special_tokens(own, "generator " + generator.name);
 }
 
 void check(const Generator& generator, const ObjectiveSettings& objective) {
     if (!reads_items(objective)) return;
-    const std::int64_t classes = kind_of(objective).labels() ? objective.classes : 0;
+    const std::int64_t classes = objective.kind == "classify" ? objective.classes : 0;
     if (generator.item && generator.classes == classes) return;
     throw Error(ErrorCode::usage, "data.generator",
                 "expected one that makes items for the objective " + objective.kind +
@@ -97,9 +96,9 @@ class GeneratorData final : public DataSet {
 public:
     GeneratorData(Generator generator, const DataSettings& settings, ChosenTokenizer chosen)
         : generator_(std::move(generator)),
-          items_(reads_items(settings.objective)),
+          objective_kind_(settings.objective.kind),
           validates_(settings.validation > 0) {
-        if (!kind_of(settings.objective).reads_stream()) objective_.emplace(settings, chosen);
+        if (objective_kind_ != "next_token") objective_.emplace(settings, chosen);
         tokenizer_ = std::move(chosen.tokenizer);
         tokenizer_files_ = std::move(chosen.files);
         separator_ = objective_ ? objective_->separator() : chosen.separator;
@@ -117,7 +116,7 @@ public:
         if (split == Split::validation && !validates_) return nullptr;
         if (split == Split::validation) seed = 0;
         if (!objective_) return generator_.source(split, seed);
-        if (items_) {
+        if (objective_kind_ == "translation" || objective_kind_ == "classify") {
             const auto make = [item = generator_.item, split, seed](std::int64_t index) {
                 return item(split, seed, index);
             };
@@ -134,7 +133,7 @@ public:
 
 private:
     Generator generator_;
-    bool items_;
+    std::string objective_kind_;
     std::optional<ObjectiveReader> objective_;  ///< none: next_token
     bool validates_;
 };
@@ -143,7 +142,7 @@ private:
 
 std::shared_ptr<const DataSet> prepare_generator(const DataSettings& settings, const DataPlaces& places,
                                                  const HashedWords* words) {
-    const bool encoder = kind_of(settings.objective).data == ObjectiveData::corrupted;
+    const bool encoder = settings.objective.kind == "masked" || settings.objective.kind == "shuffle_random";
     const std::int64_t ends = encoder ? 2 : 0;  // <s> and </s> around its tokens
     if (settings.sequence_length <= ends) {
         throw Error(ErrorCode::usage, "data.sequence_length", "expected a number above " + std::to_string(ends),

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 
-#include "core/base/io/sha256.h"
+#include "core/base/sha256.h"
 #include "core/checkpoint/adapter.h"
-#include "core/mixers/types/standard.h"
-#include "core/model/load/presets.h"
+#include "core/model/presets.h"
 #include "core/run/run_folder.h"
 
 namespace headscope::evaluation {
@@ -31,10 +30,10 @@ std::string joined(const List& list) {
 }  // namespace
 
 std::string mixer_of(const std::vector<std::string>& layer_mixers) {
-    std::string other = mixers::kStandard.name;
+    std::string other = "standard";
     for (const std::string& mixer : layer_mixers) {
-        if (mixers::is_standard(mixer) || mixer == other) continue;
-        if (!mixers::is_standard(other)) return "several";
+        if (mixer == "standard" || mixer == other) continue;
+        if (other != "standard") return "several";
         other = mixer;
     }
     return other;
@@ -43,7 +42,7 @@ std::string mixer_of(const std::vector<std::string>& layer_mixers) {
 std::set<int> other_layers(const std::vector<std::string>& layer_mixers) {
     std::set<int> layers;
     for (std::size_t i = 0; i < layer_mixers.size(); ++i)
-        if (!mixers::is_standard(layer_mixers[i])) layers.insert(static_cast<int>(i));
+        if (layer_mixers[i] != "standard") layers.insert(static_cast<int>(i));
     return layers;
 }
 

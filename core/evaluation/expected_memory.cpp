@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/model/load/memory.h"
+#include "core/model/memory.h"
 
 namespace headscope::evaluation {
 

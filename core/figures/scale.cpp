@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/figures/figure_data.h"
+#include "core/figures/figure.h"
 
 namespace headscope::figures {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/maps/word_map.h"
-#include "core/store/analysis/analysis_file.h"
+#include "core/store/analysis_file.h"
 
 namespace headscope::figures {
 
@@ -39,10 +39,10 @@ private:
     std::int64_t s_, site_;
 };
 
-/// Sums of the pieces of each word; NaN if all are.
+/// Of pieces the sums of each word; NaN where all are.
 std::vector<double> sums_of_words(const std::vector<double>& pieces, const std::vector<std::int64_t>& begins);
 
-/// Note below figures of words.
+/// What figures of words say below.
 inline constexpr const char* kWordsNote = "Whole words: rows of their pieces averaged, columns summed.";
 
 }  // namespace headscope::figures

@@ -8,8 +8,7 @@
 
 #include "core/base/indices.h"
 #include "core/base/site.h"
-#include "kernels/score_rule.h"
-#include "kernels/statistics.h"
+#include "kernels/attention.h"
 
 namespace headscope::kernels {
 struct ImplicitStatistics;  // kernels/recurrent.h

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Columns of tables of heads: names, units, definitions and sources of the indicators (kernels/indicators.h).
+// What is measured of a head, for people: names, units, definitions, sources. One list for tables, filters, tooltips.
 
 #include <span>
 #include <string_view>
@@ -17,7 +17,7 @@ struct Measure {
     bool of_layer = false;        ///< one value a layer, not a head
 };
 
-/// All columns, in the order of tables.
+/// All that tables can show, in their order.
 std::span<const Measure> measures();
 /// Null for an unknown name.
 const Measure* find_measure(std::string_view name);

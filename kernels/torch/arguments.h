@@ -13,8 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/score_rule.h"
-#include "kernels/tensor_view.h"
+#include "kernels/attention.h"
 
 namespace headscope::kernels {
 

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/base/io/sha256.h"
-#include "core/store/evaluation/evaluation_file.h"
+#include "core/base/sha256.h"
+#include "core/store/evaluation_file.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"
@@ -32,7 +32,7 @@ const json* row_of(const json& document, const std::string& metric, std::int64_t
     return nullptr;
 }
 
-/// Parses CSV without quotes: each row as its cells by column.
+/// Of CSV without quotes: a row as its cells by column.
 std::vector<std::map<std::string, std::string>> csv_rows(const std::string& text) {
     std::vector<std::map<std::string, std::string>> rows;
     std::vector<std::string> columns;
@@ -274,7 +274,7 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
     CHECK(items[1].gold == 0);
     CHECK(items[1].task == "rte");
     check_refusal(run_headscope({"evaluate", classifier, "--task", "classify", "--data", rte, rte}), "found rte twice");
-    // Every kind of item reports a cut. The generator's tokenizer makes one token of each word.
+    // What is cut is said in every form. The generator's tokenizer makes one token of each word.
     std::string many;
     for (int i = 0; i < 60; ++i) many += "x ";
     write_file(folder / "long.jsonl",

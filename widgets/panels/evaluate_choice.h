@@ -40,7 +40,7 @@ struct EvaluateOffer {
     std::vector<Text> texts;
 };
 
-/// The user's choices among these.
+/// What was chosen of it.
 struct EvaluateChoice {
     QStringList models;  ///< places
     QStringList tasks;
@@ -59,7 +59,7 @@ QStringList evaluate_words(const EvaluateOffer& offer, const EvaluateChoice& cho
 
 /// For the session, without the models.
 QJsonObject to_json(const EvaluateChoice& choice);
-/// Missing or wrong values keep their defaults.
+/// What is missing or wrong keeps its default.
 EvaluateChoice evaluate_choice_from(const QJsonObject& object);
 
 }  // namespace headscope::widgets

@@ -26,7 +26,7 @@ struct RecentItem {
     QImage thumbnail;            ///< may be null
 };
 
-/// Shown before anything is open: entries to open, recent items, and next steps.
+/// What the window shows before anything is open: what can be opened, what was, and what to do next.
 class StartPage : public QWidget {
     Q_OBJECT
 public:

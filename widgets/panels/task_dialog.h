@@ -19,11 +19,11 @@ class TaskDialog : public QDialog {
 public:
     TaskDialog(const char* name, const QString& title, const QString& about, QWidget* parent);
 
-    /// Arguments of the command line, with the output.
+    /// Of the command line, with the output.
     virtual QStringList words() const = 0;
     /// Why the command cannot be started yet; empty: it can.
     virtual QString problem() const = 0;
-    /// Path by which the result is opened.
+    /// What the result is opened by.
     virtual QString output() const = 0;
 
     /// `ours`: it is this dialog's command that runs; else another one does, and this one waits.

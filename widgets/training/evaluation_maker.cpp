@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/figures/make_figure.h"
 #include "core/figures/recipes/evaluation_groups.h"
 #include "core/figures/task_table.h"
 
@@ -16,7 +15,7 @@ void add_once(std::vector<T>& list, const T& one) {
     if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
 }
 
-/// Lists the choices, and keeps those of the request that exist.
+/// What can be chosen, and of what was chosen that which there is.
 void choose(MadeEvaluation& made) {
     const figures::EvaluationGroups groups(made.wish.records, made.wish.recipe);
     const auto& all = groups.measured();
@@ -39,7 +38,7 @@ void choose(MadeEvaluation& made) {
         options.length.reset();
 }
 
-MadeEvaluation make(const EvaluationRequest& wish) {
+MadeEvaluation make(const EvaluationWish& wish) {
     MadeEvaluation made;
     made.wish = wish;
     made.options = wish.options;
@@ -68,7 +67,7 @@ EvaluationMaker::~EvaluationMaker() {
     worker_->cancel(this);
 }
 
-void EvaluationMaker::ask(const EvaluationRequest& wish) {
+void EvaluationMaker::ask(const EvaluationWish& wish) {
     if (wish == wanted_) return;
     wanted_ = wish;
     again_ = busy_;

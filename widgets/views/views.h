@@ -5,10 +5,9 @@
 
 namespace headscope::widgets {
 
-#define HEADSCOPE_PAGE(constant) extern const ViewKind constant;
-#define HEADSCOPE_VIEW(file, constant) HEADSCOPE_PAGE(constant)
+// Each defined in the file that list.inc names.
+#define HEADSCOPE_VIEW(file, constant) extern const ViewKind constant;
 #include "widgets/views/list.inc"
 #undef HEADSCOPE_VIEW
-#undef HEADSCOPE_PAGE
 
 }  // namespace headscope::widgets

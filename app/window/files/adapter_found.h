@@ -5,14 +5,14 @@
 
 namespace headscope::app {
 
-/// The adapter in a folder.
+/// An adapter's configuration in a folder that is to be opened.
 struct AdapterFound {
-    QString text;        ///< a description for people; empty: no adapter
-    QString base;        ///< folder of the model that it names, if it exists; the folder itself if it holds a model
-    bool alone = false;  ///< the folder holds no model
+    QString text;  ///< what it is, for people; empty: there is none
+    QString base;  ///< folder of the model that it names, if that is here; of one beside a model the folder itself
+    bool alone = false;  ///< no model lies in the folder
 };
 
-/// Reads the disk: not for the window's thread.
+/// Asks the disk.
 AdapterFound find_adapter(const QString& path);
 
 }  // namespace headscope::app

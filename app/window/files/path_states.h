@@ -9,7 +9,8 @@
 
 namespace headscope::app {
 
-/// Queries whether paths exist. A disk that does not answer delays no other path. One thread at a time.
+/// Whether files and folders are there, where some may lie on disks that do not answer: these hold up no other. Not for
+/// two threads at once.
 class PathStates {
 public:
     enum class State { there, missing, silent };  ///< silent: no answer yet

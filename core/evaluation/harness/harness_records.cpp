@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "core/base/text/text.h"
+#include "core/base/text.h"
 #include "core/evaluation/harness/python_text.h"
 
 namespace headscope::evaluation {
@@ -207,7 +207,7 @@ HarnessItem lambada(const JsonView& record) {
     return item;
 }
 
-/// Trims the text between `open` and the next `close`.
+/// What stands between `open` and the next `close`, trimmed.
 void tidy_between(std::string& text, char open, char close) {
     std::string out;
     std::size_t at = 0;

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/base/option.h"
 
 namespace headscope::evaluation {
 namespace {
@@ -80,7 +79,7 @@ private:
             const HarnessItem& item = items.items[i];
             std::span<const HarnessRequest> requests;
             if (is_said(items)) {
-                GeneratedAnswer said = answer(task, item.prompt);
+                SaidAnswer said = answer(task, item.prompt);
                 scores[i].generated = std::move(said.text);
                 cut += said.cut ? 1 : 0;
                 tell(scored_items_ + ++said_);
@@ -102,9 +101,9 @@ private:
         add(items, guesses_of(task, items.items, scores, model_.config().vocabulary), 0);
     }
 
-    GeneratedAnswer answer(const HarnessTask& task, const std::string& prompt) {
+    SaidAnswer answer(const HarnessTask& task, const std::string& prompt) {
         const std::int64_t most = run_.most > 0 ? std::min(run_.most, work_.tokens.length) : work_.tokens.length;
-        return generated_answer(model_, run_.said, prompt, task.answer_tokens, most, run_.score, task.stops);
+        return said_answer(model_, run_.said, prompt, task.answer_tokens, most, run_.score, task.stops);
     }
 
     void add(const HarnessItems& items, const std::vector<HarnessValue>& values, std::int64_t cut) {
@@ -133,14 +132,16 @@ HarnessTask with_options(HarnessTask task, const std::map<std::string, double>& 
             throw Error(ErrorCode::usage, "--task-option",
                         "expected " + (task.kind == HarnessKind::said ? task.name + ".tokens" : "none of " + task.name),
                         "found " + task.name + "." + escaped(name));
-        check_number(Option(name, task.answer_tokens, {}, 1, kMostAnswerTokens), value, task.name + "." + name);
+        if (!(value >= 1 && value <= kMostAnswerTokens) || value != std::floor(value))
+            throw Error(ErrorCode::usage, task.name + ".tokens", "expected a whole number of tokens, 1 or more",
+                        "found " + std::to_string(value));
         task.answer_tokens = static_cast<std::int64_t>(value);
         if (task.name == "squad_completion") task.stops = {"\n"};
     }
     return task;
 }
 
-HarnessIds encode_items(const HarnessWork& work, const GeneratedAnswers& said, std::int64_t most,
+HarnessIds encode_items(const HarnessWork& work, const SaidAnswers& said, std::int64_t most,
                         const Cancellation* cancellation) {
     HarnessIds ids;
     for (const auto& items : work.tasks) {

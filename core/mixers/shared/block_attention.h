@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "kernels/score_rule.h"
+#include "kernels/attention.h"
 
 namespace headscope::mixers {
 

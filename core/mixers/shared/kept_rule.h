@@ -5,7 +5,7 @@
 
 #include <ATen/core/ivalue.h>
 
-#include "kernels/score_rule.h"
+#include "kernels/attention.h"
 
 namespace headscope::mixers {
 

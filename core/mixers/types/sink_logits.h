@@ -9,10 +9,8 @@ namespace headscope::mixers {
 /// rows.
 inline const MixerType kSinkLogits{
     .name = "sink_logits",
-    .title = "Learned sink",
-    .color = 3,
     .summary = "softmax attention with a learned score of each head in the denominator (a learned sink)",
     .in_encoders = true,
-    .cost = {kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues, "", "", "3 d^2 + h"}};
+    .cost = {"Learned sink", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues, "", "", "3 d^2 + h"}};
 
 }  // namespace headscope::mixers

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/mixers/types/kimi_delta.h"
-#include "core/mixers/types/standard.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -25,7 +24,7 @@ void read_listed_layers(ModelConfig& config, const ConfigReader& said) {
             kinds[static_cast<std::size_t>(layer - 1)] = kind;
         }
     };
-    enter("full_attn_layers", mixers::kStandard.name);
+    enter("full_attn_layers", "standard");
     enter("kda_layers", kKimiDelta.name);
     if (std::count(kinds.begin(), kinds.end(), "") != 0)
         said.refuse("kda_layers", "every layer that full_attn_layers has not");
@@ -83,11 +82,11 @@ void read_mixture(ModelConfig& config, const ConfigReader& reader) {
         reader.refuse("mlp_layer_types", "a list of " + std::to_string(config.layers) + ", one for each layer");
     const std::int64_t first = reader.count("first_k_dense_replace", 1);
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-        const std::string type =
+        const std::string kind =
             kinds.empty() ? (layer < first ? "dense" : "sparse") : kinds[static_cast<std::size_t>(layer)];
-        if (type != "dense" && type != "sparse")
+        if (kind != "dense" && kind != "sparse")
             reader.unsupported("mlp_layer_types", "dense or sparse for each layer");
-        config.expert_layers.push_back(type == "sparse" ? 1 : 0);
+        config.expert_layers.push_back(kind == "sparse" ? 1 : 0);
     }
 }
 

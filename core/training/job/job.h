@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/data/objectives/list.h"
+#include "core/data/settings.h"
 #include "core/training/job/toml_document.h"
 
 namespace headscope::training {
@@ -109,7 +109,11 @@ struct JobFile {
     std::int64_t step_tokens() const { return sequences() * data.sequence_length; }
 };
 
-using data::LossWords;
+/// Name of a job's loss, and its unit ("nats a token"; empty: none).
+struct LossWords {
+    const char* name;
+    const char* unit;
+};
 LossWords loss_words(const data::ObjectiveSettings& objective);
 /// True if shares of right answers are measured with the loss.
 bool has_accuracy(const data::ObjectiveSettings& objective);

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/process/worker.h"
+#include "core/base/worker.h"
 
 using headscope::Cancellation;
 using headscope::Worker;

@@ -5,8 +5,7 @@
 #include <memory>
 
 #include "core/checkpoint/tensor_summary.h"
-#include "core/figures/figure_data.h"
-#include "core/figures/figure_inputs.h"
+#include "core/figures/figure.h"
 
 namespace headscope::test {
 

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/maps/head_map.h"
-#include "kernels/score_pairs.h"
+#include "kernels/score_rule.h"
 
 using namespace headscope;
 using namespace headscope::maps;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "widgets/training/mixer_style.h"
+#include "widgets/training/mixer_look.h"
 
 namespace headscope::widgets {
 namespace {

@@ -12,7 +12,7 @@ namespace headscope::widgets {
 
 inline constexpr int kCostColumns = 2;  ///< name and time; each quantity has two more
 
-/// A quantity that the view of costs shows for each mixer.
+/// What the view of costs shows of a mixer.
 struct CostQuantity {
     const char* name;
     const char* title;

@@ -19,7 +19,7 @@ class MapBar : public QWidget {
 public:
     explicit MapBar(QWidget* parent = nullptr);
 
-    /// Shows the choices without emitting.
+    /// Shows them without telling.
     void set_look(const MapLook& look);
     void set_profiles(bool shown);
     void set_region_mode(bool on);

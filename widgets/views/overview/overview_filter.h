@@ -21,7 +21,7 @@ class FilterField : public QWidget {
 public:
     explicit FilterField(QWidget* parent = nullptr);
 
-    /// Sets the table whose columns and heads the filter names.
+    /// What names are of, and what is filtered.
     void set_table(std::shared_ptr<const workspace::HeadTable> table);
     QString text() const;
     void set_text(const QString& text);

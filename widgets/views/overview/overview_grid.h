@@ -11,7 +11,7 @@
 
 namespace headscope::widgets {
 
-/// Content of the overview's heat map.
+/// What the overview's heat map shows.
 struct GridContent {
     struct Row {
         QString label;

@@ -32,7 +32,8 @@ public:
         bool leaf = false, root = false;
     };
     Branch root() const { return {0, rows_.size(), 0, 0, false, true}; }
-    /// Children of a branch: branches and leaves, numbers by value. A branch with a single child is merged with it.
+    /// What is below a branch: branches and leaves, numbers by value. A branch with a single one below it is one with
+    /// it.
     std::vector<Branch> children(const Branch& branch) const;
 
     const TensorTable& table() const { return *table_; }
@@ -40,14 +41,14 @@ public:
     std::string_view label(const Branch& branch) const;
     std::string_view path(const Branch& branch) const;  ///< the whole name up to here
     std::size_t size() const { return rows_.size(); }
-    /// Totals over all rows of a branch.
+    /// Of all rows of a branch.
     std::int64_t bytes(const Branch& branch) const { return bytes_[branch.end] - bytes_[branch.begin]; }
     std::int64_t elements(const Branch& branch) const { return elements_[branch.end] - elements_[branch.begin]; }
     /// Rows of the whole table by status.
     const std::array<std::size_t, kTensorStatuses>& totals() const { return totals_; }
     /// Its rows as CSV: name, type, shape, elements, bytes, file, what the model makes of it. Any thread.
     std::string csv() const;
-    /// Index of a tensor; size() if it does not exist.
+    /// Where a tensor is; size(): nowhere.
     std::size_t find(std::string_view name) const;
 
 private:

@@ -50,7 +50,7 @@ void TypeStrip::paintEvent(QPaintEvent*) {
         painter.setPen(readable_on(colour));
         painter.drawText(run, Qt::AlignCenter, type_letter(type));
     }
-    // Ends of chunks, unless they would cover the chunks.
+    // Where chunks end, as long as something is left of them.
     painter.setPen(theme_.background);
     if (left_of(1) > 4)
         for (std::size_t chunk = 1; chunk < types_.size(); ++chunk)
