@@ -209,8 +209,8 @@ void refuse_special(const checkpoint::Checkpoint& file) {
         throw Error(ErrorCode::unsupported, special->where, special->expected, special->found);
 }
 
-/// Where the head is the embedding, an adapter of PEFT's changes the one and not the other: no merged table is both,
-/// except a table that replaces both.
+/// PEFT's adapters change either the embedding or the head. If the two are one tensor, refuses the adapter, unless its
+/// table replaces both.
 void check_tied(const checkpoint::Adapter& adapter, const ModelConfig& config, const TensorNames& names) {
     if (!config.tied_head) return;
     std::vector<std::string> tables{names.lone_embedding};

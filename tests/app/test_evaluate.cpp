@@ -274,7 +274,7 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
     CHECK(items[1].gold == 0);
     CHECK(items[1].task == "rte");
     check_refusal(run_headscope({"evaluate", classifier, "--task", "classify", "--data", rte, rte}), "found rte twice");
-    // What is cut is said in every form. The generator's tokenizer makes one token of each word.
+    // Every form reports cut items. The generator's tokenizer makes one token of each word.
     std::string many;
     for (int i = 0; i < 60; ++i) many += "x ";
     write_file(folder / "long.jsonl",

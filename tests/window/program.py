@@ -120,8 +120,8 @@ class Program:
             state["popup"] is not None and state["popup"].startswith(entry)), seconds)
 
     def until_finished(self, runs):
-        """Until so many runs have ended well. The patience begins again with every step and every new run; a problem
-        in the log, or a run with another end, fails at once."""
+        """Until `runs` runs have ended well. Every step and every new run restarts the patience; a problem in the log,
+        or a run with another end, fails at once."""
         last, end = None, 0.0
         while True:
             state = self.state()
