@@ -18,14 +18,14 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/base/os_error.h"
+#include "core/base/process/os_error.h"
 
 namespace headscope::app {
 namespace {
 
 constexpr auto patience = std::chrono::milliseconds(800);  // for a child that was asked to stop
 constexpr rlim_t opening_seconds = 10, most_opening_seconds = 130;
-/// What is checked in a second at least: 20 000 datasets, as files of many short sequences with maps have them.
+/// Bytes checked in a second, at least: 20 000 datasets, as files of many short sequences with maps have them.
 constexpr std::uint64_t checked_in_a_second = std::uint64_t{100} << 20U;
 constexpr std::uint64_t opening_bytes = std::uint64_t{512} << 20U;
 constexpr std::size_t most_said = std::size_t{1} << 16U;
@@ -125,7 +125,7 @@ void continue_in_child(const std::vector<std::filesystem::path>& files, const Ca
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    const bool done = WIFEXITED(status) && WEXITSTATUS(status) == 0;  // perhaps before it heard of a stop
+    const bool done = WIFEXITED(status) && WEXITSTATUS(status) == 0;  // perhaps before the stop reached it
     if (!done && (killed || cancellation.requested())) throw Stopped();
     if (WIFEXITED(status)) {
         std::fwrite(said.data(), 1, said.size(), stderr);

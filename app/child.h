@@ -15,8 +15,8 @@ struct ChildDone {
 };
 
 /// The HDF5 library's parser has had memory errors, and analysis files may come from anywhere: commands that read them
-/// do so in a child process. Splits the process: returns in the child, which goes on with the command. The parent
-/// waits, hands a stop on to the child (and kills it when it does not end within a second), and then throws ChildDone,
+/// do so in a child process. Splits the process: returns in the child, which runs the command. The parent waits,
+/// forwards a stop to the child (and kills it when it does not end within a second), and then throws ChildDone,
 /// Stopped, or, when the child crashed, an Error that names `files`. Call it before the first thread is started.
 void continue_in_child(const std::vector<std::filesystem::path>& files, const Cancellation& cancellation);
 
@@ -24,8 +24,8 @@ void continue_in_child(const std::vector<std::filesystem::path>& files, const Ca
 /// memory.
 bool in_child();
 
-/// While it lives in such a child, opening files may take some seconds of processor time and some times the files'
-/// bytes of memory, no more: what a library that runs in circles or believes a length is stopped by. The parent tells.
+/// While it exists in such a child, opening files may take some seconds of processor time and a few times the files'
+/// bytes of memory: limits for a library that loops or trusts a length. The parent reports the excess.
 class OpeningLimits {
 public:
     explicit OpeningLimits(const std::vector<std::filesystem::path>& files);

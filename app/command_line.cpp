@@ -12,13 +12,13 @@
 #include "app/child.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
-#include "app/patience.h"
+#include "app/openmp_spin.h"
 #include "app/version.h"
 #ifdef HEADSCOPE_WITH_WINDOW
 #include "app/window/run_window.h"
 #endif
-#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
+#include "core/base/process/cancellation_scope.h"
 
 namespace headscope::app {
 namespace {
@@ -96,7 +96,7 @@ int run_arguments(int argc, char** argv) {
 #ifdef HEADSCOPE_WITH_WINDOW
         app.footer("Without a command it opens the window: headscope [PATH...] [--threads N] [--fresh]");
         if (wants_window(argc, argv, commands_of(app))) {
-            wait_patiently(argv);
+            limit_openmp_spin(argv);
             return run_window(argc, argv);
         }
 #endif
@@ -105,7 +105,7 @@ int run_arguments(int argc, char** argv) {
         } catch (const CLI::ParseError& error) {
             return report_usage(app, error);
         }
-        if (computes(app.get_subcommands().front()->get_name())) wait_patiently(argv);
+        if (computes(app.get_subcommands().front()->get_name())) limit_openmp_spin(argv);
         catch_signals(context.cancellation);
         const CancellationScope scope(context.cancellation);
         context.command();
@@ -120,7 +120,7 @@ int run_arguments(int argc, char** argv) {
         return child.status;
     } catch (const Stopped&) {
         finish_progress_line();
-        if (in_child()) return 1;  // the parent tells
+        if (in_child()) return 1;  // the parent reports it
         std::fprintf(stderr, "headscope: stopped; nothing was left behind\n");
         return last_signal == 0 ? 130 : 128 + last_signal;
     } catch (...) {

@@ -13,8 +13,8 @@
 #include <chrono>
 #include <thread>
 
-#include "core/base/input_file.h"
-#include "core/base/os_error.h"
+#include "core/base/io/input_file.h"
+#include "core/base/process/os_error.h"
 
 namespace headscope::app {
 namespace {

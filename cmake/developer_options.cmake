@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Warnings, sanitizers, ccache and the fast linker, in one place.
 
-# Precompiled headers carry time stamps and macros that ccache has to be told to overlook. Paths in the checkout are
+# Precompiled headers carry time stamps and macros that ccache must overlook. Paths in the checkout are
 # relative to the build's folder, so that presets with the same options (release, core-only) share what is compiled.
 find_program(HEADSCOPE_CCACHE ccache)
 if(HEADSCOPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -62,7 +62,7 @@ run_one() {
     export HEADSCOPE_FUZZ_TARGET=$name
     local status=0
     "$fuzz" "${options[@]}" -max_total_time="$seconds" "${inputs[@]}" >"$out/logs/$name.log" 2>&1 || status=$?
-    # What the whole corpus reaches, line by line.
+    # Coverage of the whole corpus, line by line.
     LLVM_PROFILE_FILE=$out/logs/$name.profraw "$fuzz" "${options[@]}" -runs=0 "${inputs[@]}" >"$out/logs/$name.replay.log" 2>&1 || status=$?
     return "$status"
 }

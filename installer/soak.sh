@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # soak.sh [MINUTES]: what depends on chance and on the machine's pace, and therefore is no gate of a change: the window under
 # random clicks, trainings that are killed at random moments, mixers that learn, a reproduction, fuzzers. Takes about
-# MINUTES (120): a third for the monkey, a third for the fuzzers, the rest for the others. Seeds are drawn anew and printed;
+# MINUTES (120): a third for the monkey, a third for the fuzzers, the rest for the others. New seeds are drawn and printed;
 # HEADSCOPE_SOAK_SEED repeats a run. The report is build/soak/report.md, each part's output lies beside it. Exit status 1
 # where a part failed.
 set -uo pipefail

@@ -4,7 +4,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/operators.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 
 namespace headscope::kernels {
 namespace {

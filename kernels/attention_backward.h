@@ -16,13 +16,6 @@
 
 namespace headscope::kernels {
 
-/// A [batch, heads, length, size] result to fill; unit stride in size, the others in elements. Null data skips it.
-struct MutableView {
-    void* data = nullptr;
-    ElementType type = ElementType::float32;
-    std::int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
-};
-
 /// Row constants of the forward pass, [B, H, Lq] each; with t = s log2(e)
 ///   softmax: A = 2^(t - shift) * factor; elastic: the same and its offset, or 0;
 ///   sparsemax: A = ln 2 * max(t - shift - factor, 0); entmax: A = (ln 2 / 2 * max(t - shift - factor, 0))^2;

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "kernels/cpu/attention.h"
+#include "kernels/cpu/attention/attention.h"
 #include "kernels/operators.h"
 
 namespace headscope::kernels {

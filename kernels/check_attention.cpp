@@ -6,7 +6,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/normaliser.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 
 namespace headscope::kernels {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "kernels/backend.h"
-#include "kernels/cpu/convolution.h"
+#include "kernels/cpu/attention/workspace.h"
+#include "kernels/cpu/dense/convolution.h"
 #include "kernels/cpu/flush_denormals.h"
-#include "kernels/cpu/workspace.h"
 #include "kernels/operators.h"
 #include "kernels/parallel.h"
 #include "kernels/reference/elements.h"

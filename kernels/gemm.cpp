@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/cpu/attention/tasks.h"
+#include "kernels/cpu/attention/workspace.h"
+#include "kernels/cpu/dense/gemm.h"
 #include "kernels/cpu/flush_denormals.h"
-#include "kernels/cpu/gemm.h"
-#include "kernels/cpu/tasks.h"
-#include "kernels/cpu/workspace.h"
 #include "kernels/operators.h"
 #include "kernels/parallel.h"
 

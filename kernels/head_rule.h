@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::kernels {
 

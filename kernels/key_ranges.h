@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 
 namespace headscope::kernels {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::kernels {
 
@@ -22,7 +22,7 @@ enum class Sweep : std::uint8_t {
     none     ///< there are none: a weight is a function of its own score
 };
 
-/// What the backward pass subtracts from d loss / d A, before it multiplies by the slope:
+/// Term that the backward pass subtracts from d loss / d A, before it multiplies by the slope:
 /// d loss / d s_j = slope_j (dA_j - mean).
 enum class RowMean : std::uint8_t {
     none,    ///< there is no fused backward pass
@@ -76,7 +76,7 @@ inline constexpr std::array<NormaliserTraits, 9> kNormalisers{{
     {Normaliser::sigmoid, "sigmoid", Terms::sigmoid, Sweep::none, RowMean::zero},
 }};
 
-/// Of a value that the table has: checks of rules refuse others (find_normaliser, check_attention).
+/// Expects a value of the table: checks of rules refuse others (find_normaliser, check_attention).
 constexpr const NormaliserTraits& traits_of(Normaliser normaliser) {
     return kNormalisers[static_cast<std::size_t>(normaliser)];
 }

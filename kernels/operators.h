@@ -9,12 +9,12 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/cpu/attention.h"
-#include "kernels/cpu/backward.h"
-#include "kernels/cpu/recurrent.h"
-#include "kernels/cpu/recurrent_backward.h"
-#include "kernels/cpu/running.h"
-#include "kernels/cpu/taylor_state.h"
+#include "kernels/cpu/attention/attention.h"
+#include "kernels/cpu/attention/backward.h"
+#include "kernels/cpu/attention/running.h"
+#include "kernels/cpu/recurrent/recurrent.h"
+#include "kernels/cpu/recurrent/recurrent_backward.h"
+#include "kernels/cpu/recurrent/taylor_state.h"
 #include "kernels/gpu/operators.h"
 #include "kernels/reference/attention.h"
 #include "kernels/reference/attention_backward.h"

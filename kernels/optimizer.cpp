@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/cpu/dense/optimizer.h"
 #include "kernels/cpu/flush_denormals.h"
-#include "kernels/cpu/optimizer.h"
 #include "kernels/operators.h"
 #include "kernels/parallel.h"
 

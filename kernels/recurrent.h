@@ -27,8 +27,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/attention.h"
 #include "kernels/attention_backward.h"
+#include "kernels/tensor_view.h"
 
 namespace headscope::kernels {
 

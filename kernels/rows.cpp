@@ -6,9 +6,9 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/cpu/attention/rows.h"
+#include "kernels/cpu/attention/workspace.h"
 #include "kernels/cpu/flush_denormals.h"
-#include "kernels/cpu/rows.h"
-#include "kernels/cpu/workspace.h"
 #include "kernels/operators.h"
 #include "kernels/parallel.h"
 

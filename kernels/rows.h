@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/attention.h"
+#include "kernels/tensor_view.h"
 
 namespace headscope::kernels {
 

@@ -17,8 +17,9 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/attention.h"
 #include "kernels/attention_backward.h"
+#include "kernels/statistics.h"
+#include "kernels/tensor_view.h"
 
 namespace headscope::kernels {
 

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/cpu/attention/running.h"
+#include "kernels/cpu/attention/workspace.h"
 #include "kernels/cpu/flush_denormals.h"
-#include "kernels/cpu/running.h"
-#include "kernels/cpu/workspace.h"
 #include "kernels/parallel.h"
 #include "kernels/running.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 #include "kernels/statistics.h"
 
 namespace headscope::kernels {

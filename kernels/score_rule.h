@@ -1,97 +1,94 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a ScoreRule says, one pair at a time, and the checks that every backend makes before it works. Nothing here
-// allocates or locks but the checks' error messages. Backends with vector loops use these for rows' ends, for
-// small masks and in their tests; definitions are in kernels/attention.h.
+// How a score s_ij follows from q_i and k_j, which pairs are allowed, and which normalizer makes weights of scores.
+// Plain values: files store them, and any tile can be computed again from them.
 
-#include <cmath>
 #include <cstdint>
-
-#include "kernels/attention.h"
+#include <span>
+#include <vector>
 
 namespace headscope::kernels {
 
-/// The part of a padded sequence that exists: queries [0, queries), keys [key_begin, key_end).
-struct SequenceBounds {
-    std::int64_t queries = 0;
-    std::int64_t key_begin = 0, key_end = 0;
-    std::int64_t keys() const { return key_end - key_begin; }
+/// From scores to weights. The Taylor ones (Deconstructing Attention, Eq. 6 and 14-17) put 1 + s + t2 instead of
+/// the exponential, t2 the second order; kernels/normaliser.h has their names and what they cannot be joined with.
+enum class Normaliser : std::uint8_t {
+    softmax,
+    sparsemax,
+    taylor,                     ///< t2 = s^2 / 2, one denominator: every weight is positive
+    taylor_diagonal,            ///< t2 = scale^2 / 2 * sum over c of (q_c k_c)^2: weights may be negative
+    taylor_per_order,           ///< A = 1 / n + s / sum s + t2 / sum t2: rows sum to 3, and sum s may cross 0
+    taylor_diagonal_per_order,  ///< both: Eq. 14-17 to the letter
+    elastic,                    ///< A = max(p + offset, 0) of a softmax p (Lazy Attention, Eq. 5): rows sum to anything
+    entmax,                     ///< alpha = 1.5 (Peters et al. 2019): A = max((s - threshold) / 2, 0)^2, rows sum to 1
+    sigmoid,                    ///< A = 1 / (1 + e^-s), each weight for itself: rows sum to anything
 };
-SequenceBounds sequence_bounds(const ScoreRule& rule, std::int64_t b, std::int64_t queries, std::int64_t keys);
 
-/// Keys that query i can see at most: causal mask, window and bounds, as one range [begin, end), empty when begin ==
-/// end. With first_keys and a window the keys of [begin, end) that allowed() refuses lie in between; blocks are not
-/// looked at.
-struct KeyRange {
-    std::int64_t begin = 0, end = 0;
+/// Term of a score for a relative position beyond the table of distance biases.
+enum class BeyondTable : std::uint8_t { zero, clamp };
+
+/// Term that the elastic normalizer adds to the weights of a query that sees n keys: offset / n, or the offset itself.
+enum class OffsetForm : std::uint8_t { per_length, constant };
+
+/// Visibility by key block, as NAtS-L needs it: keys of another block are seen if `visible` is set for it; keys of the
+/// query's own block if `own` is set (subject to the causal mask). One row per query head.
+struct BlockVisibility {
+    std::int64_t block_size = 0;        ///< 0: no such rule
+    std::int64_t blocks = 0;            ///< per head
+    std::vector<std::uint8_t> visible;  ///< [batch, heads, blocks]
+    bool own = true;
 };
-KeyRange key_range(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i);
 
-/// The first key in the window of a query at `position`, i'; wants window_left >= 0. May be below 0.
-inline std::int64_t window_begin(const ScoreRule& rule, std::int64_t position) {
-    const std::int64_t inside = position % rule.window_segment;
-    return position - (inside < 0 ? inside + rule.window_segment : inside) - rule.window_left;
-}
+/// Everything that says how s_ij comes about from q_i and k_j and which pairs are allowed. Values only, so that it can
+/// be stored beside q, k and the row constants and any tile recomputed later.
+///
+///   s = scale q.k;  s -= slope_h (i' - j);  s += bias_h[j - i'];  s = cap tanh(s / cap)
+///   far_distance >= 0 and i' - j > far_distance: q.k is over the first near_begin numbers, plus q's last one
+///
+/// with i' = i + query_offset, the query's absolute position (keys start at 0). Pair (i, j) is allowed when
+///
+///   causal: j <= i'
+///   window_left >= 0: i' - i' mod window_segment - j <= window_left, or j < first_keys
+///   window_right >= 0: j - i' <= window_right
+///   block visibility as above
+///   key_begin[b] <= j < key_length[b];  i < query_length[b]
+///
+/// A causal sliding window W of the model zoo (keys with i - j < W) is window_left = W - 1.
+struct ScoreRule {
+    double scale = 1.0;
+    double soft_cap = 0.0;  ///< 0: none
+    bool causal = true;
+    std::int64_t query_offset = 0;
+    std::int64_t window_left = -1;   ///< -1: no limit
+    std::int64_t window_right = -1;  ///< -1: no limit
+    std::int64_t first_keys = 0;     ///< always visible beside the window (StreamingLLM)
+    /// Windows reach back from the first position of the query's segment of `window_segment`: a memory of window_left
+    /// tokens before each segment (Transformer-XL). 1: from the query itself.
+    std::int64_t window_segment = 1;
+    /// Relative positions as numbers of queries and keys that stand still beyond a distance (Transformer-XL's clamp):
+    /// numbers [near_begin, dk - 1) count for nearer pairs alone, a query's last one for farther ones, and a key's last
+    /// one is 0. -1: none.
+    std::int64_t far_distance = -1, near_begin = 0;
+    std::vector<float> slopes;         ///< [heads] or empty (ALiBi)
+    std::vector<float> distance_bias;  ///< [heads, bias_length] or empty, by relative position j - i'
+    std::int64_t bias_length = 0;
+    std::int64_t bias_origin = 0;  ///< column of relative position 0: bias_h[j - i' + bias_origin]
+    BeyondTable beyond_table = BeyondTable::clamp;
+    std::vector<float> sink_logits;  ///< [heads] or empty: a logit without a value in each row's denominator
+    BlockVisibility blocks;
+    Normaliser normaliser = Normaliser::softmax;
+    std::vector<float> offsets;  ///< [heads], of the elastic normaliser alone
+    OffsetForm offset_form = OffsetForm::per_length;
+    std::vector<std::int64_t> query_length;  ///< [batch] or empty: all
+    std::vector<std::int64_t> key_begin;     ///< [batch] or empty: 0 (left padding)
+    std::vector<std::int64_t> key_length;    ///< [batch] or empty: all (end of the real keys)
+};
 
-/// Whether the block rule lets query i of head h see the keys of `block` (j / block_size). Wants blocks.block_size > 0.
-bool block_visible(const ScoreRule& rule, std::int64_t b, std::int64_t h, std::int64_t heads, std::int64_t i,
-                   std::int64_t block);
+/// T5's bucket of each column of the table that set_bucketed_bias makes: which row of `table` it is filled from.
+std::vector<std::int64_t> bucket_columns(std::int64_t buckets, std::int64_t max_distance, bool bidirectional);
 
-/// Whether query i of head h may see key j. `heads` is the number of query heads.
-bool allowed(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t b, std::int64_t h, std::int64_t heads,
-             std::int64_t i, std::int64_t j);
-
-/// Keys that query i sees under a rule without blocks.
-std::int64_t visible_keys(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i);
-
-/// What the head's offset is multiplied by for query i: 1 / n of the n keys that it sees, or 1; 0 where it sees none.
-double offset_factor(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t i);
-
-/// What the elastic normaliser adds to the weights of query i; 0 under a rule without offsets.
-inline float offset_of(const ScoreRule& rule, const SequenceBounds& bounds, std::int64_t h, std::int64_t i) {
-    if (rule.offsets.empty()) return 0.0F;
-    const double offset = double{rule.offsets[static_cast<std::size_t>(h)]};
-    return static_cast<float>(offset * offset_factor(rule, bounds, i));
-}
-
-/// bias_h[j - i'] of the table, as `beyond_table` says outside it; 0 without a table.
-inline float distance_bias(const ScoreRule& rule, std::int64_t h, std::int64_t relative) {
-    if (rule.bias_length == 0) return 0.0F;
-    std::int64_t column = relative + rule.bias_origin;
-    if (column < 0 || column >= rule.bias_length) {
-        if (rule.beyond_table == BeyondTable::zero) return 0.0F;
-        column = column < 0 ? 0 : rule.bias_length - 1;
-    }
-    return rule.distance_bias[static_cast<std::size_t>(h * rule.bias_length + column)];
-}
-
-/// s_ij from the dot product q_i . k_j (ScoreRule::far_distance has which), in the arithmetic of Real.
-template <typename Real>
-Real score_of(const ScoreRule& rule, std::int64_t h, std::int64_t i, std::int64_t j, Real dot) {
-    const std::int64_t relative = j - (i + rule.query_offset);
-    Real s = static_cast<Real>(rule.scale) * dot;
-    if (!rule.slopes.empty())
-        s += static_cast<Real>(rule.slopes[static_cast<std::size_t>(h)]) * static_cast<Real>(relative);
-    s += static_cast<Real>(distance_bias(rule, h, relative));
-    if (rule.soft_cap > 0.0) {
-        const Real cap = static_cast<Real>(rule.soft_cap);
-        s = cap * std::tanh(s / cap);
-    }
-    return s;
-}
-
-/// The bin of histogram_edges() that holds s; -1 for NaN.
-int histogram_bin(double s);
-
-/// The step that StatisticsRequest::histogram_row_step stands for: itself, or the default of that many queries.
-std::int64_t histogram_step(std::int64_t requested, std::int64_t queries);
-
-/// (check_attention.cpp) Throws Error unless shapes, strides, types and every option of the rule fit together.
-/// `with_value`: input.value too.
-void check_attention(const AttentionInput& input, bool with_value = true);
-
-/// Throws Error unless the request is possible for this input (which check_attention has passed).
-void check_statistics(const AttentionInput& input, const StatisticsRequest& request);
+/// T5's bucketed bias as a table by relative position for ScoreRule. `table` is [buckets, heads] as T5 stores it.
+void set_bucketed_bias(ScoreRule& rule, std::span<const float> table, std::int64_t buckets, std::int64_t heads,
+                       std::int64_t max_distance, bool bidirectional, std::int64_t queries, std::int64_t keys);
 
 }  // namespace headscope::kernels

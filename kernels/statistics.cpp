@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/score_rule.h"
+#include "kernels/indicators.h"
+#include "kernels/score_pairs.h"
 
 namespace headscope::kernels {
 
@@ -17,11 +18,8 @@ void prepare_statistics(const AttentionInput& input, const StatisticsRequest& re
     const auto sites = static_cast<std::size_t>(out.batch * out.heads);
     const auto queries = static_cast<std::size_t>(out.queries), keys = static_cast<std::size_t>(out.keys);
     constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
-    for (auto* field : {&out.entropy, &out.entropy_row_mean, &out.concentration, &out.sink, &out.density, &out.sparsity,
-                        &out.zero_fraction, &out.mean_distance, &out.duplicate, &out.induction, &out.virtual_sink,
-                        &out.score_minimum, &out.score_maximum, &out.score_mean, &out.score_variance}) {
-        field->assign(sites, undefined);
-    }
+    for (const Indicator& one : indicators())
+        if (one.values != nullptr) (out.*one.values).assign(sites, undefined);
     out.local_focus.assign(sites * request.local_distances.size(), undefined);
     out.score_above.assign(sites * 3, 0);
     out.row_constant.assign(sites * queries, 0.0F);

@@ -16,8 +16,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "kernels/attention.h"
 #include "kernels/attention_backward.h"
+#include "kernels/score_rule.h"
+#include "kernels/tensor_view.h"
 
 namespace headscope::kernels {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "kernels/backend.h"
-#include "kernels/cpu/tile_kernel.h"
+#include "kernels/cpu/attention/tile_kernel.h"
 #include "kernels/parallel.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 
 namespace headscope::kernels {
 namespace {

@@ -8,7 +8,7 @@
 
 namespace headscope::widgets {
 
-/// What a file dialog asks for.
+/// Settings of a file dialog.
 struct FileQuestion {
     QString title;
     QString filter{};  ///< as QFileDialog takes it: "Jobs (*.toml);;All files (*)"; empty: all

@@ -46,7 +46,7 @@ private:
         QObject* owner = nullptr;
         std::deque<Letter> letters;
     };
-    /// What waits among Qt's events: gone with the owner, of which the box's Mailbox is a member.
+    /// Qt's event for a waiting letter; dropped with the owner, of which the box's Mailbox is a member.
     struct Opener {
         Box* box;
         void operator()() const {

@@ -17,7 +17,7 @@ public:
     int most() const { return most_; }
 
 Q_SIGNALS:
-    /// What was pasted is too much: nothing was taken. The text would have had so many characters.
+    /// Pasted text was too long and was refused; the text would have had `characters`.
     void too_long(const QString& pasted, qsizetype characters);
 
 protected:

@@ -21,10 +21,10 @@ struct Theme {
 
 Theme make_theme(bool dark);
 
-/// Of a pair of texts: what marks the first (1) and the second (2).
+/// Color of the first (1) and second (2) text of a pair.
 QColor region_colour(int region, const Theme& theme);
 
-/// Of NAtS-L's chunks: softmax (0) and linear (1) attention, the one darker than the other in grey, too.
+/// Color of NAtS-L's chunks: softmax (0) and linear (1) attention, one darker than the other in gray, too.
 QColor type_colour(int type, const Theme& theme);
 /// "S" or "L".
 QString type_letter(int type);

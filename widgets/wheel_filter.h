@@ -16,7 +16,7 @@ public:
     using QObject::QObject;
     /// One for all widgets of the application, which owns it. A second call changes nothing.
     static void install(QCoreApplication* application);
-    /// Whether the wheel would change the widget's value.
+    /// True if the wheel would change the widget's value.
     static bool guards(const QWidget& widget);
 
     bool eventFilter(QObject* object, QEvent* event) override;

@@ -18,8 +18,8 @@
 #include "app/commands/loading.h"
 #include "app/commands/options.h"
 #include "core/analysis/request.h"
-#include "core/base/machine.h"
-#include "core/model/memory.h"
+#include "core/base/process/machine.h"
+#include "core/model/load/memory.h"
 #include "core/model/model.h"
 #include "kernels/backend.h"
 

@@ -13,7 +13,7 @@ class App;
 
 namespace headscope::app {
 
-/// What every sub-command gets: the one cancellation flag (set by Ctrl-C) and the options that all share.
+/// Shared by all sub-commands: the one cancellation flag (set by Ctrl-C) and the common options.
 struct Context {
     Cancellation cancellation;
     bool verbose = false;

@@ -13,7 +13,7 @@
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/base/error.h"
-#include "core/base/os_error.h"
+#include "core/base/process/os_error.h"
 #include "core/run/control.h"
 #include "core/run/journal_reader.h"
 
@@ -27,7 +27,7 @@ struct ControlOptions {
     bool json = false;
 };
 
-/// The event that answers the wish, as soon as the journal has it; empty when the time is over or the trainer gone.
+/// The event that answers the request, once the journal has it; empty at a timeout or if the trainer is gone.
 std::optional<training::Control> answer(const training::RunFolder& run, training::JournalReader& reader,
                                         const std::string& id, double seconds, const Cancellation& cancellation) {
     const auto start = std::chrono::steady_clock::now();
@@ -57,7 +57,7 @@ void run(const ControlOptions& options, const Cancellation& cancellation) {
     if (!control)
         throw Error(ErrorCode::io, shown(options.run),
                     "expected an answer within " + format_seconds(options.wait) + " (a step may take longer: --wait)",
-                    training::being_written(folder.journal()) ? "found none yet; the wish is kept"
+                    training::being_written(folder.journal()) ? "found no answer yet; the request is queued"
                                                               : "found that the run ended");
     if (options.json)
         print_json({{"id", id}, {"step", control->step}, {"action", control->action}, {"outcome", control->outcome}});

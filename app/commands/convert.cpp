@@ -4,19 +4,19 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/commands/analyze/layer_list.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
-#include "app/commands/layer_list.h"
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/save.h"
+#include "core/model/fresh/swap.h"
+#include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
-#include "core/model/open_checkpoint.h"
-#include "core/model/swap.h"
 
 namespace headscope::app {
 namespace convert_command {

@@ -16,12 +16,12 @@
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
-#include "core/base/text.h"
-#include "core/model/beam_search.h"
-#include "core/model/generate.h"
-#include "core/model/memory.h"
+#include "core/base/text/text.h"
+#include "core/model/generate/beam_search.h"
+#include "core/model/generate/generate.h"
+#include "core/model/load/memory.h"
+#include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
-#include "core/model/open_checkpoint.h"
 #include "core/model/residual.h"
 #include "core/tokenizer/decode_stream.h"
 
@@ -99,6 +99,16 @@ std::vector<std::int64_t> best_of_beams(model::Model& model, std::span<const std
     return made;
 }
 
+/// Text of `added` after `before`, cleaned.
+std::string cleaned_text(const tokenizer::Tokenizer& writer, std::vector<std::int32_t> before,
+                         const std::vector<std::int64_t>& added) {
+    const std::string shown = writer.answer(before);
+    before.insert(before.end(), added.begin(), added.end());
+    std::string text = writer.answer(before);
+    text.erase(text.begin(), std::mismatch(text.begin(), text.end(), shown.begin(), shown.end()).first);
+    return text;
+}
+
 void run(const Options& options, const Cancellation& cancellation) {
     configure_compute(options.threads, options.kernels, "cpu");
     const auto checkpoint = model::open_checkpoint(options.model, options.adapter);
@@ -110,7 +120,7 @@ void run(const Options& options, const Cancellation& cancellation) {
     const std::vector<std::int64_t> prompt(encoding.ids.begin(), encoding.ids.end());
     // Everything that can be refused, before weights are read.
     const auto inspection = model::inspect(*checkpoint);
-    // An encoder-decoder answers its prompt, others go on with it.
+    // An encoder-decoder answers its prompt, a decoder continues it.
     const bool answers = inspection.config.encoder != nullptr;
     auto choice = choice_of(options, *checkpoint, *tokenizer, answers, prompt.size());
     const std::int64_t beams = beams_of(options, choice);
@@ -127,7 +137,9 @@ void run(const Options& options, const Cancellation& cancellation) {
     const std::vector<std::int32_t> start{static_cast<std::int32_t>(model->config().decoder_start)};
     const tokenizer::Tokenizer& writer = answers ? tokenizer->of_target() : *tokenizer;
     tokenizer::DecodeStream stream(writer, answers ? start : encoding.ids, true);
-    if (!options.json) {
+    // A space may go when its next token comes: cleaned text is printed at the end.
+    const bool streams = !options.json && !writer.cleans_answers();
+    if (streams) {
         choice.on_token = [&, first = true](std::int64_t token) mutable {
             if (first && !answers) print(options.prompt);  // not before the model has taken it
             first = false;
@@ -138,12 +150,16 @@ void run(const Options& options, const Cancellation& cancellation) {
         beams > 1 ? best_of_beams(*model, prompt, choice, beams) : model::generate(*model, prompt, choice);
     if (options.json) {
         const std::vector<std::int32_t> ids(added.begin(), added.end());
-        print_json(
-            {{"prompt_ids", prompt}, {"ids", added}, {"text", writer.decode(ids, true)}, {"problems", problems}});
-    } else {
-        print_made_text(stream.finish() + "\n");
-        for (const std::string& problem : problems) std::fprintf(stderr, "headscope: %s\n", problem.c_str());
+        print_json({{"prompt_ids", prompt}, {"ids", added}, {"text", writer.answer(ids)}, {"problems", problems}});
+        return;
     }
+    if (streams) {
+        print_made_text(stream.finish() + "\n");
+    } else {
+        if (!answers) print(options.prompt);
+        print_made_text(cleaned_text(writer, answers ? start : encoding.ids, added) + "\n");
+    }
+    for (const std::string& problem : problems) std::fprintf(stderr, "headscope: %s\n", problem.c_str());
 }
 
 }  // namespace
@@ -158,7 +174,7 @@ void add_generate(CLI::App& app, Context& context) {
     add_option(*command, "--adapter", options->adapter, "A folder with a LoRA adapter (PEFT) to merge into the model");
     add_option(*command, "--prompt", options->prompt, "The text to continue")->required();
     add_option(*command, "--tokens", options->choice.tokens,
-               "At most so many new tokens; else max_new_tokens or max_length of the model's files, or 100")
+               "Limit of new tokens; default: max_new_tokens or max_length of the model's files, or 100")
         ->check(in_range(1, 1 << 20));
     add_option(*command, "--first-token", options->first_token,
                "The first token of an encoder-decoder's answer, by its id or text: a target language such as fra_Latn");

@@ -8,32 +8,33 @@
 #include <nlohmann/json.hpp>
 
 #include "app/child.h"
+#include "app/commands/analyze/generation_description.h"
+#include "app/commands/analyze/info_text.h"
+#include "app/commands/analyze/run_description.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
-#include "app/commands/generation_description.h"
 #include "app/commands/loading.h"
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
-#include "app/commands/run_description.h"
 #include "app/commands/tensor_list.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
+#include "core/base/io/input_file.h"
+#include "core/base/json/json.h"
 #include "core/base/machine/memory_room.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/special_weights.h"
 #include "core/checkpoint/weights_in.h"
-#include "core/model/memory.h"
+#include "core/model/load/memory.h"
+#include "core/model/load/open_checkpoint.h"
+#include "core/model/load/presets.h"
 #include "core/model/model.h"
-#include "core/model/open_checkpoint.h"
-#include "core/model/presets.h"
 #include "core/run/journal.h"
 #include "core/run/run_history.h"
-#include "core/store/analysis_file.h"
-#include "core/store/evaluation_file.h"
-#include "core/store/file_format.h"
-#include "core/store/run_file.h"
+#include "core/store/analysis/analysis_file.h"
+#include "core/store/evaluation/evaluation_file.h"
+#include "core/store/hdf5/file_format.h"
+#include "core/store/run/run_file.h"
 
 namespace headscope::app {
 namespace info_command {
@@ -53,16 +54,7 @@ json tower_json(const model::ModelConfig& config, std::int64_t first_layer) {
             {"heads", config.heads},         {"key_value_heads", config.key_value_heads},
             {"head_size", config.head_size}, {"feed_forward", config.feed_forward}};
 }
-
-std::string tower_text(const json& tower) {
-    const auto number = [&](const char* key) { return tower.at(key).get<std::int64_t>(); };
-    const std::int64_t first = number("first_layer"), last = first + number("layers") - 1;
-    return std::to_string(number("layers")) + " layers (" + std::to_string(first) + " to " + std::to_string(last) +
-           "), " + std::to_string(number("heads")) + " heads of " + std::to_string(number("head_size")) +
-           ", feed-forward " + std::to_string(number("feed_forward"));
-}
-
-/// Where the chat template is; null where there is none. One that cannot be used is a note: the rest can.
+/// Place of the chat template; null without one. A template that cannot be used is a note: the rest can.
 json describe_chat_template(const checkpoint::Checkpoint& checkpoint, json& notes) {
     const auto chat = chat_template_of(checkpoint);
     if (!chat) return nullptr;
@@ -88,20 +80,8 @@ json weights_json(const model::Inspection& inspection) {
     }
     return {{"residences", types}};
 }
-
-/// "32.1 GB in float32 (more than is free), 16.1 GB in bfloat16".
-std::string weights_text(const json& weights) {
-    std::string text;
-    for (const char* name : {"float32", "bfloat16"}) {
-        const json& one = weights.at("residences").at(name);
-        text += (text.empty() ? "" : ", ") + size_text(one.at("bytes").get<std::uint64_t>()) + " in " + name +
-                (one.at("fits").get<bool>() ? "" : " (more than is free)");
-    }
-    return text;
-}
-
-/// What a checkpoint is, without reading a weight. What cannot be opened as a model is told as a problem: its tensors
-/// can still be listed.
+/// Describes a checkpoint without reading a weight. A reason why it is no model is listed as a problem: its tensors can
+/// still be listed.
 json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
     json problems = json::array(), notes = checkpoint.notes(), files = json::array();
     std::uint64_t bytes = 0, elements = 0;
@@ -184,7 +164,7 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
 
 json describe_analysis(const fs::path& path) {
     const auto file = store::AnalysisFile::open(path);
-    file->check();  // as whoever reads its values does
+    file->check();  // as readers of its values do
     const auto& header = file->header();
     json sequences = json::array();
     for (const auto& sequence : header.sequences) sequences.push_back(sequence.ids.size());
@@ -245,133 +225,6 @@ json describe_hdf5(const fs::path& path) {
     }
     return describe_analysis(path);
 }
-
-std::string value_text(const json& value) {
-    if (value.is_string()) return escaped(value.get<std::string>());
-    if (value.is_array()) {
-        std::vector<std::string> items;
-        for (const auto& item : value) items.push_back(item.is_string() ? item.get<std::string>() : item.dump());
-        if (items.empty()) return "none";
-        if (!value[0].is_string()) {
-            std::string text;
-            for (std::size_t i = 0; i < items.size() && i < 12; ++i) text += (i > 0 ? ", " : "") + items[i];
-            return items.size() > 12 ? text + ", ... (" + std::to_string(items.size()) + ")" : text;
-        }
-        return list_text(items);
-    }
-    if (value.is_object()) {
-        std::string text;
-        for (const auto& [key, item] : value.items())
-            if (item.is_boolean() && item.get<bool>()) text += (text.empty() ? "" : ", ") + key;
-        return text.empty() ? "none" : text;
-    }
-    if (value.is_null()) return "none";
-    if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-    return value.dump();
-}
-
-/// 'my-lora of "meta-llama/...", rank 8, alpha 16, merged into 64 tensors': `adapter` may come from any file.
-std::string adapter_text(const json& adapter) {
-    if (!adapter.is_object()) return value_text(adapter);
-    const auto text = [&](const char* key) { return adapter.contains(key) ? value_text(adapter[key]) : "none"; };
-    const auto count = [&](const char* key) { return adapter.contains(key) ? adapter[key].size() : 0; };
-    std::string all = text("path") + " of " + text("base") + ", rank " + text("rank") + ", alpha " + text("alpha") +
-                      ", merged into " + std::to_string(count("merged")) + " tensors";
-    if (count("replaced") > 0) all += ", in place of " + std::to_string(count("replaced"));
-    return all;
-}
-
-/// Whole sentences, unlike list_text's short items.
-std::string sentences(const json& items) {
-    std::string text;
-    for (const auto& item : items) text += (text.empty() ? "" : "; ") + escaped(item.get<std::string>(), 4096);
-    return text.empty() ? "none" : text;
-}
-
-void print_description(const json& document) {
-    static const char* const kOrder[] = {"kind",
-                                         "name",
-                                         "model",
-                                         "family",
-                                         "adapter",
-                                         "created",
-                                         "complete",
-                                         "state",
-                                         "state_text",
-                                         "step",
-                                         "planned_steps",
-                                         "tokens",
-                                         "seconds",
-                                         "loss",
-                                         "validation_loss",
-                                         "validation_step",
-                                         "tokens_per_second",
-                                         "layers",
-                                         "encoder",
-                                         "decoder",
-                                         "decoder_start",
-                                         "sites",
-                                         "sites_done",
-                                         "heads",
-                                         "key_value_heads",
-                                         "head_size",
-                                         "experts",
-                                         "experts_per_token",
-                                         "hidden_size",
-                                         "vocabulary",
-                                         "max_positions",
-                                         "causal",
-                                         "parameters",
-                                         "weights",
-                                         "mixers",
-                                         "layout",
-                                         "machine",
-                                         "threads",
-                                         "processes",
-                                         "resumed",
-                                         "probes",
-                                         "snapshots",
-                                         "models",
-                                         "tasks",
-                                         "metrics",
-                                         "lengths",
-                                         "results",
-                                         "items",
-                                         "tensor_count",
-                                         "bytes",
-                                         "files",
-                                         "tokenizer",
-                                         "chat_template",
-                                         "generation",
-                                         "sequence_lengths",
-                                         "target_lengths",
-                                         "pairs",
-                                         "record",
-                                         "indicators",
-                                         "matched",
-                                         "missing",
-                                         "left_over",
-                                         "notes",
-                                         "problems"};
-    std::string text;
-    for (const char* key : kOrder) {
-        if (!document.contains(key)) continue;
-        std::string label = key, value = value_text(document[key]);
-        std::replace(label.begin(), label.end(), '_', ' ');
-        if (label == "bytes") value = size_text(document[key].get<std::uint64_t>());
-        if (label == "parameters") value = count_text(document[key].get<std::uint64_t>());
-        if (label == "weights") value = weights_text(document[key]);
-        if (label == "max positions" && value == "0") value = "no limit";
-        if (label == "problems" || label == "notes") value = sentences(document[key]);
-        if (label == "tokenizer" && !document[key].is_null()) value += " tokens";
-        if (label == "adapter") value = adapter_text(document[key]);
-        if (label == "generation") value = generation_text(document[key]);
-        if (label == "encoder" || label == "decoder") value = tower_text(document[key]);
-        text += label + std::string(label.size() < 18 ? 18 - label.size() : 1, ' ') + value + "\n";
-    }
-    print(text);
-}
-
 struct InfoOptions {
     std::vector<std::string> paths;
     std::string adapter;
@@ -390,7 +243,7 @@ std::vector<fs::path> hdf5_files(const std::vector<std::string>& paths) {
     return files;
 }
 
-void tell_checkpoint(const std::string& path, const InfoOptions& options) {
+void print_checkpoint(const std::string& path, const InfoOptions& options) {
     // An adapter alone is no model, but it has tensors.
     const bool alone = options.adapter.empty() && checkpoint::adapter_alone(path);
     const auto checkpoint = alone ? checkpoint::Checkpoint::open(checkpoint::adapter_weights(path))
@@ -408,9 +261,9 @@ void tell_checkpoint(const std::string& path, const InfoOptions& options) {
     print_tensor_table(*checkpoint);
 }
 
-void tell(const std::string& path, const InfoOptions& options) {
+void print_info(const std::string& path, const InfoOptions& options) {
     const bool analysis = looks_like_analysis(path);
-    if (!analysis && !training::is_run_folder(path)) return tell_checkpoint(path, options);
+    if (!analysis && !training::is_run_folder(path)) return print_checkpoint(path, options);
     const json document = analysis ? describe_hdf5(path) : describe_run(training::read_run(path, false));
     options.json ? print_json(document) : print_description(document);
 }
@@ -424,7 +277,7 @@ void add_info(CLI::App& app, Context& context) {
     auto options = std::make_shared<InfoOptions>();
     add_option(*command, "path", options->paths,
                "A checkpoint folder, a weight file, an analysis file, a run folder, an evaluation file; several "
-               "are told one after the other")
+               "are described in turn")
         ->required();
     add_option(*command, "--adapter", options->adapter,
                "A folder with a LoRA adapter (PEFT) to merge into a checkpoint");
@@ -445,7 +298,7 @@ void add_info(CLI::App& app, Context& context) {
                 if (!options->json && &path != &options->paths.front()) print("\n");
                 std::optional<OpeningLimits> limits;
                 if (const auto files = hdf5_files({path}); !files.empty()) limits.emplace(files);
-                tell(path, *options);
+                print_info(path, *options);
             }
         };
     });

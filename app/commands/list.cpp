@@ -11,12 +11,12 @@
 #include "core/analysis/input.h"
 #include "core/data/catalog.h"
 #include "core/evaluation/tasks.h"
-#include "core/figures/figure.h"
 #include "core/figures/figure_style.h"
+#include "core/figures/make_figure.h"
 #include "core/mixers/types/type.h"
-#include "core/model/presets.h"
-#include "core/model/recipe.h"
-#include "core/reproduce/papers.h"
+#include "core/model/load/presets.h"
+#include "core/model/load/recipe.h"
+#include "core/reproduce/paper.h"
 #include "core/training/job/job_keys.h"
 #include "kernels/backend.h"
 
@@ -37,7 +37,7 @@ Rows preset_rows() {
     Rows rows;
     for (const model::Preset& preset : model::presets()) {
         const auto parameters = model::inspect_config(model::preset_json(preset.name).dump()).parameters;
-        const std::string printed = *preset.printed ? std::string(" (the paper: ") + preset.printed + ")" : "";
+        const std::string printed = preset.printed.empty() ? "" : " (the paper: " + preset.printed + ")";
         rows.push_back({preset.name, millions(parameters) + " parameters" + printed + ", " +
                                          std::to_string(preset.layers) + " layers, " + std::to_string(preset.hidden) +
                                          " wide, " + std::to_string(preset.heads) + " heads: " + preset.summary});
@@ -48,7 +48,8 @@ Rows preset_rows() {
 Rows rows_of(const std::string& what) {
     Rows rows;
     if (what == "figures")
-        for (const auto& recipe : figures::recipes()) rows.push_back({recipe.name, recipe.description, recipe.needs});
+        for (const auto* recipe : figures::recipes())
+            rows.push_back({recipe->name, recipe->description, recipe->needs});
     if (what == "colour-maps") {
         for (const auto& map : figures::colour_maps()) {
             const bool diverging = map.kind == figures::ColourMap::diverging;

@@ -10,11 +10,12 @@
 
 #include "app/commands/context.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/sha256.h"
+#include "core/base/io/input_file.h"
+#include "core/base/io/sha256.h"
 #include "core/checkpoint/adapter.h"
 #include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
+#include "core/training/job/job_name.h"
 #include "kernels/backend.h"
 #include "kernels/parallel.h"
 
@@ -78,6 +79,12 @@ std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint
     auto read = tokenizer_of(checkpoint);
     known[content] = read;
     return read;
+}
+
+std::string model_title(const fs::path& path, const checkpoint::Checkpoint& checkpoint) {
+    std::string title = training::snapshot_title(path);
+    if (!title.empty() && checkpoint.adapter() != nullptr) title += " + " + checkpoint.adapter()->display_name();
+    return title;
 }
 
 tokenizer::ChatTemplate load_chat_template(const fs::path& path) {

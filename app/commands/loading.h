@@ -22,6 +22,9 @@ std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Check
 /// than they are. Any thread.
 std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint::Checkpoint& checkpoint);
 
+/// Name in an analysis file: the title of the run that saved the checkpoint, with its adapter; empty for others.
+std::string model_title(const std::filesystem::path& path, const checkpoint::Checkpoint& checkpoint);
+
 /// The chat template of a checkpoint folder, or of the folder that any file of one lies in. Throws Error when there is
 /// none.
 tokenizer::ChatTemplate load_chat_template(const std::filesystem::path& path);

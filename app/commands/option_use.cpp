@@ -7,8 +7,8 @@
 
 #include "app/commands/context.h"
 #include "core/base/error.h"
-#include "core/figures/options/figure_options.h"
-#include "core/reproduce/papers.h"
+#include "core/figures/options/option_list.h"
+#include "core/reproduce/paper.h"
 
 namespace headscope::app {
 namespace {
@@ -45,8 +45,8 @@ OptionUse of_evaluate() {
 OptionUse of_reproduce() {
     OptionUse use{"reproduce", {"paper", "--output", "--launch", "--resume", "--json"}, {}};
     for (const reproduce::Paper& paper : reproduce::papers()) {
-        OptionKind kind{paper.name, {"--minutes", "--data", "--threads"}};
-        if (paper.has_seeds) kind.reads.emplace_back("--seeds");
+        CommandKind kind{paper.name, {"--minutes", "--data", "--threads"}};
+        if (paper.has_seeds()) kind.reads.emplace_back("--seeds");
         use.kinds.push_back(std::move(kind));
     }
     return use;
@@ -66,7 +66,7 @@ OptionUse of_cost() {
 }
 
 OptionUse of_export() {
-    // Of a figure's options each recipe has its own: check_figure_flags().
+    // Each recipe has its own options of figures: check_figure_flags().
     OptionUse use{"export", {"files", "--figure", "--output"}, {}};
     for (const auto& option : figures::figure_options()) use.always.push_back("--" + option.name);
     return use;
@@ -137,7 +137,7 @@ void check_options(const std::string& command, const std::vector<std::string>& g
         if (has(use.always, option)) continue;
         std::string readers;
         bool read = false;
-        for (const OptionKind& kind : use.kinds) {
+        for (const CommandKind& kind : use.kinds) {
             if (!has(kind.reads, option)) continue;
             read = read || has(kinds, kind.name);
             readers += (readers.empty() ? "" : "; ") + kind.name;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Which options each command reads, by its kinds: tasks of evaluate, papers of reproduce, ways to use cost. An option
-// that is given and that none of the kinds at hand reads is refused. tests/app/test_option_use.cpp walks all options.
+// The options that each command reads, by its kinds: tasks of evaluate, papers of reproduce, modes of cost. A given
+// option that no requested kind reads is refused. tests/app/test_option_use.cpp walks all options.
 
 #include <string>
 #include <vector>
@@ -13,8 +13,8 @@ class App;
 
 namespace headscope::app {
 
-/// Options by the names that CLI11 gives them: "--output", of positional ones "model".
-struct OptionKind {
+/// A task, paper or mode of a command. Options by CLI11's names: "--output"; "model" for positional ones.
+struct CommandKind {
     std::string name;
     std::vector<std::string> reads;
 };
@@ -22,7 +22,7 @@ struct OptionKind {
 struct OptionUse {
     std::string command;
     std::vector<std::string> always;  ///< read whatever the kind
-    std::vector<OptionKind> kinds;    ///< what they read besides; none: the command has no kinds
+    std::vector<CommandKind> kinds;   ///< what they read too; empty for commands without kinds
 };
 
 /// One a command.

@@ -2,6 +2,10 @@
 #include "app/commands/options.h"
 
 #include <cstdint>
+#include <functional>
+#include <type_traits>
+
+#include "core/base/option.h"
 
 namespace headscope::app {
 
@@ -14,13 +18,31 @@ CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, c
     return command.add_flag(name, value, help);
 }
 
+namespace {
+
+/// CLI11's text of help with the wording of core/base/option.h.
+CLI::Validator worded(CLI::Validator validator, const std::function<void(const std::string&)>& check) {
+    return validator.operation([check](std::string& text) {
+        try {
+            check(text);
+        } catch (const Error& error) {
+            return error.expected() + "; " + error.found();
+        }
+        return std::string();
+    });
+}
+
+}  // namespace
+
 template <class T>
 CLI::Validator in_range(T lowest, T highest) {
-    return CLI::Range(lowest, highest);
+    using Value = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+    const Option option("", Value(lowest), {}, static_cast<double>(lowest), static_cast<double>(highest));
+    return worded(CLI::Range(lowest, highest), [option](const std::string& text) { read_number(option, text, ""); });
 }
 
 CLI::Validator one_of(const std::vector<std::string>& values) {
-    return CLI::IsMember(values);
+    return worded(CLI::IsMember(values), [values](const std::string& text) { check_choice(values, text, ""); });
 }
 
 template CLI::Option* add_option(CLI::App&, const std::string&, std::string&, const std::string&);

@@ -17,7 +17,7 @@ CLI::Option* add_option(CLI::App& command, const std::string& name, T& value, co
 /// As CLI::App::add_flag.
 CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& help);
 
-/// As CLI::Range and CLI::IsMember.
+/// As CLI::Range and CLI::IsMember, with the errors of core/base/option.h.
 template <class T>
 CLI::Validator in_range(T lowest, T highest);
 CLI::Validator one_of(const std::vector<std::string>& values);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <sstream>
 
@@ -10,20 +11,18 @@
 
 #include "app/commands/console.h"
 #include "app/commands/context.h"
-#include "app/commands/lazy_replay.h"
-#include "app/commands/natsl_replay.h"
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
-#include "app/commands/replay_pace.h"
-#include "app/commands/reproduction.h"
-#include "app/commands/reproduction_parts.h"
-#include "app/commands/thesis_replay.h"
+#include "app/own_program.h"
+#include "app/resources.h"
+#include "app/version.h"
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/machine/processors.h"
-#include "core/base/os_error.h"
+#include "core/base/process/os_error.h"
 #include "core/figures/options/figure_arguments.h"
-#include "core/reproduce/papers.h"
+#include "core/reproduce/outlook.h"
+#include "core/reproduce/runner.h"
 
 namespace headscope::app {
 namespace reproduce_command {
@@ -36,9 +35,9 @@ struct Options {
     std::vector<std::string> given;
 };
 
-/// A plan is followed whatever is said again: what is said otherwise is refused.
+/// Refuses options that contradict the plan.
 void check_plan(const std::filesystem::path& plan, const Options& options, const reproduce::Settings& settings) {
-    const nlohmann::json document = read_json_file(plan, kLargestPlan, "plan");
+    const nlohmann::json document = read_json_file(plan, reproduce::kLargestPlan, "plan");
     const JsonView view(document, shown(plan));
     const auto given = [&](const char* option) {
         return std::find(options.given.begin(), options.given.end(), option) != options.given.end();
@@ -55,12 +54,33 @@ void check_plan(const std::filesystem::path& plan, const Options& options, const
     if (settings.seeds > 0) compare("--seeds", "seeds", settings.seeds);
 }
 
+reproduce::Host host(const Context& context) {
+    reproduce::Host host;
+    host.run = [&context](const std::vector<std::string>& arguments, const std::vector<std::string>& before,
+                          const std::filesystem::path& log) -> reproduce::Host::Ran {
+        std::vector<std::string> words = before;
+        words.emplace_back("headscope");
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        std::ofstream(log, std::ios::app)
+            << "\n$ " + figures::shell_command({words.begin() + 1, words.end()}, words.front()) + "\n";
+        const OwnRun run = run_own_program(arguments, log, context.cancellation, before);
+        return {run.status, run.peak_bytes, run.last_line};
+    };
+    host.warn = [](const std::string& text) {
+        finish_progress_line();
+        std::fprintf(stderr, "headscope: warning: %s\n", text.c_str());
+    };
+    host.version = kVersion;
+    host.texts = resource_folder() / "texts";
+    return host;
+}
+
 void run(const Options& options, Context& context) {
     check_options("reproduce", options.given, {options.paper});
-    ReproduceOptions wanted;
+    reproduce::ReplayOptions wanted;
     wanted.folder = options.output;
     wanted.settings = options.settings;
-    // Jobs lie in the folder of the reproduction: what is meant from here must not be looked for there.
+    // Relative paths would start from the jobs' folder.
     for (std::string& path : wanted.settings.data) path = std::filesystem::absolute(path).string();
     wanted.resume = options.resume;
     const std::filesystem::path plan = wanted.folder / "plan.json";
@@ -72,22 +92,11 @@ void run(const Options& options, Context& context) {
     wanted.settings.workers =
         wanted.launch.empty() ? std::max<std::int64_t>(1, processors / wanted.settings.threads) : 1;
     if (!std::filesystem::exists(plan))
-        if (const std::string warning = minutes_warning(options.paper, wanted.settings); !warning.empty())
+        if (const std::string warning = reproduce::minutes_warning(options.paper, wanted.settings); !warning.empty())
             std::fprintf(stderr, "headscope: warning: %s (by an earlier replay on this machine)\n", warning.c_str());
     ConsoleProgress progress;
     try {
-        std::unique_ptr<Replay> replay;
-        if (options.paper == "natsl")
-            replay = std::make_unique<NatslReplay>(wanted, progress, context.cancellation);
-        else if (options.paper == "lazy")
-            replay = std::make_unique<LazyReplay>(wanted, progress, context.cancellation);
-        else if (options.paper.starts_with("thesis"))
-            replay = std::make_unique<ThesisReplay>(
-                options.paper == "thesis-mhe" ? reproduce::thesis::Chapter::heads : reproduce::thesis::Chapter::hashes,
-                wanted, progress, context.cancellation);
-        else
-            replay = std::make_unique<Reproduction>(wanted, progress, context.cancellation);
-        const auto report = replay->run();
+        const auto report = reproduce::Runner(reproduce::paper(options.paper), wanted, host(context), progress).run();
         finish_progress_line();
         if (options.json)
             print_json({{"report", report.string()}});

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/console.h"
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 
 namespace headscope::app {
 namespace {

@@ -13,7 +13,7 @@
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/tokenizer/hashed/word_hash.h"
 #include "core/tokenizer/token_record.h"
 #include "core/tokenizer/tokenizer.h"

@@ -20,11 +20,11 @@
 #include "core/base/error.h"
 #include "core/base/machine/process.h"
 #include "core/base/machine/processors.h"
-#include "core/base/threads.h"
+#include "core/base/process/threads.h"
 #include "core/figures/options/figure_arguments.h"
 #include "core/run/run_folder.h"
 #include "core/training/job/job.h"
-#include "core/training/trainer/crew.h"
+#include "core/training/trainer/coordinator.h"
 #include "core/training/trainer/trainer.h"
 
 namespace headscope::app {
@@ -48,15 +48,15 @@ std::string number(double value, const char* format = "%.4g") {
     return text;
 }
 
-/// What a run tells, on standard error: a bar on a terminal, otherwise a line where something is worth one.
-class Teller {
+/// Prints a run's events on standard error: a bar on a terminal, otherwise a line for each event that is worth one.
+class Reporter {
 public:
     /// `fork`: the run begins at a snapshot's step, from which its share is counted.
-    Teller(ConsoleProgress& progress, bool fork)
+    Reporter(ConsoleProgress& progress, bool fork)
         : progress_(progress), terminal_(isatty(STDERR_FILENO) == 1), fork_(fork) {}
 
-    void tell(const training::Event& event) {
-        std::visit([&](const auto& what) { tell(what); }, event.what);
+    void report(const training::Event& event) {
+        std::visit([&](const auto& what) { report(what); }, event.what);
     }
 
 private:
@@ -71,12 +71,12 @@ private:
         return "step " + std::to_string(step) + (steps_ > 0 ? " of " + std::to_string(steps_) : "");
     }
 
-    /// Of objectives that have an accuracy.
+    /// Empty for objectives without an accuracy.
     static std::string right(double accuracy) {
         return std::isnan(accuracy) ? std::string() : ", " + number(100 * accuracy, "%.1f") + " % right";
     }
 
-    void tell(const training::Started& started) {
+    void report(const training::Started& started) {
         steps_ = started.steps;
         last_.step = started.step;
         if (fork_) begin_ = started.step;
@@ -88,37 +88,37 @@ private:
              " layers (" + mixers + "), " + std::to_string(started.threads) + " threads" +
              (started.step > 0 ? ", from step " + std::to_string(started.step) : ""));
     }
-    void tell(const training::Step& step) {
+    void report(const training::Step& step) {
         last_ = step;
         if (!terminal_) return;
         progress_.advance(static_cast<double>(step.step - begin_), static_cast<double>(steps_ - begin_),
                           place(step.step) + ", " + loss_ + " " + number(step.loss) + right(step.accuracy) + ", " +
                               number(step.tokens_per_second, "%.0f") + " tokens/s");
     }
-    void tell(const training::Validation& validation) {
+    void report(const training::Validation& validation) {
         line(place(validation.step) + "  validation " + number(validation.loss, "%.5f") + right(validation.accuracy) +
              (last_.loss > 0
                   ? "  " + loss_ + " " + number(last_.loss, "%.5f") + "  rate " + number(last_.learning_rate) + "  " +
                         number(last_.tokens_per_second, "%.0f") + " tokens/s"
                   : ""));
     }
-    void tell(const training::ProbeResult&) {}
-    void tell(const training::Snapshot& snapshot) {
+    void report(const training::ProbeResult&) {}
+    void report(const training::Snapshot& snapshot) {
         line(place(snapshot.step) + "  " + snapshot.name + (snapshot.best ? ", the best so far" : ""));
     }
-    void tell(const training::Control& control) {
+    void report(const training::Control& control) {
         if (control.action == "plan") steps_ = std::atoll(control.value.c_str());
         line(place(control.step) + "  " + control.action + (control.value.empty() ? "" : " " + control.value) + ": " +
              escaped(control.outcome));
     }
-    void tell(const training::SampleText& sample) {
+    void report(const training::SampleText& sample) {
         line(place(sample.step) + "  " + escaped(sample.prompt) + " | " + escaped(sample.text, 400));
     }
-    void tell(const training::Log& log) { line(place(log.step) + "  " + escaped(log.text, 2000)); }
-    void tell(const training::StateChanged& changed) {
+    void report(const training::Log& log) { line(place(log.step) + "  " + escaped(log.text, 2000)); }
+    void report(const training::StateChanged& changed) {
         if (changed.state == training::RunState::paused) line(place(changed.step) + "  paused");
     }
-    void tell(const training::Rewound& rewound) { line(escaped(rewound.reason)); }
+    void report(const training::Rewound& rewound) { line(escaped(rewound.reason)); }
 
     ConsoleProgress& progress_;
     bool terminal_;
@@ -175,10 +175,10 @@ int threads_for(const JobFile& job, const training::Processes* processes) {
     return std::max(1, usable_processors() / processes->on_this_machine());
 }
 
-/// One of several processes that is not the first: it computes, and the first one tells.
-void follow_leader(training::Processes& processes, Progress& progress) {
+/// Runs a process that is not the first of several: it computes, and the first one reports.
+void run_worker_process(training::Processes& processes, Progress& progress) {
     try {
-        training::follow(processes, progress);
+        training::run_worker(processes, progress);
     } catch (const Stopped&) {
         throw ChildDone{1};
     } catch (...) {
@@ -195,11 +195,11 @@ void run(const TrainOptions& options, Context& context) {
     keep_freed_memory();  // before the first tensor
     configure_compute(threads_for(plain.job, processes.get()), "auto", "cpu");
     ConsoleProgress progress;
-    if (processes && processes->rank() > 0) return follow_leader(*processes, progress);
-    Teller teller(progress, plain.start == TrainRequest::Start::fork);
+    if (processes && processes->rank() > 0) return run_worker_process(*processes, progress);
+    Reporter reporter(progress, plain.start == TrainRequest::Start::fork);
     TrainRequest request = plain;
     request.processes = processes.get();
-    request.on_event = [&](const training::Event& event) { teller.tell(event); };
+    request.on_event = [&](const training::Event& event) { reporter.report(event); };
     const training::TrainOutcome outcome = training::train(request, progress, context.cancellation);
     finish_progress_line();
     report(options, outcome);
@@ -211,7 +211,7 @@ void run(const TrainOptions& options, Context& context) {
 
 void add_train(CLI::App& app, Context& context) {
     using namespace train_command;
-    auto* command = app.add_subcommand("train", "Run a training job, or go on with one");
+    auto* command = app.add_subcommand("train", "Run a training job, or continue one");
     auto options = std::make_shared<TrainOptions>();
     add_option(*command, "job", options->job, "JOB.toml; not needed with --resume and --from");
     add_option(*command, "-o,--output", options->output, "The run's folder: a new one, or with --resume its own")

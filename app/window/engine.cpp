@@ -66,7 +66,7 @@ public:
 
     void advance(double done, double total, const std::string& what) override {
         const auto now = Clock::now();
-        // Reading weights, then the layers: the last of each is told in any case.
+        // Always reports the last step of reading weights, and of the layers.
         const bool loading = what.starts_with("load ");
         if (loading == loading_ && done < total && now - last_ < std::chrono::milliseconds(80)) return;
         loading_ = loading;
@@ -332,7 +332,7 @@ void Engine::calibrate(const std::filesystem::path& folder) {
                 Q_EMIT rate_measured(rate);
             });
         } catch (const Stopped&) {
-        } catch (...) {  // nobody asked for it: the estimate stays a guess until the first run
+        } catch (...) {  // a background task: the estimate stays a guess until the first run
         }
     });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What computes for the window: one thread owns LibTorch and the weights, another opens checkpoints and makes tokens.
-// Everything here is called on the window's thread, never waits, and answers by signals there.
+// Computes for the window: one thread owns LibTorch and the weights, another opens checkpoints and makes tokens.
+// Every function is called on the window's thread, returns at once and answers by signals there.
 
 #include <QObject>
 #include <QTimer>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "app/window/training/run_progress.h"
-#include "core/base/worker.h"
+#include "core/base/process/worker.h"
 #include "widgets/desk/desk.h"
 #include "widgets/mailbox.h"
 #include "widgets/panels/text_choice.h"
@@ -30,8 +30,8 @@ public:
     explicit Engine(int threads, QObject* parent = nullptr);
     ~Engine() override;  ///< stops what runs and waits for it
 
-    /// A path that is on its way already is not opened twice. `of_session`: it is brought back, nobody waits for it, so
-    /// that a disk which does not answer holds up others that are brought back, and nothing else.
+    /// Opens a path once, however often it is requested meanwhile. `of_session` opens on a thread of its own: a disk
+    /// that does not answer delays other paths of the session only.
     void open_model(const QString& path, bool of_session = false);
     void close_model(int id);
     /// The id of an open model with that path; 0: none.
@@ -40,13 +40,13 @@ public:
     /// For services with a thread of their own; null: it was closed.
     std::shared_ptr<const OpenModel> opened(int id) const { return find(id); }
 
-    /// The tokens and the cost of a choice; an older question that waits is dropped.
+    /// Computes the tokens and the cost of a choice. Replaces a request that still waits.
     void preview(const widgets::TextChoice& choice);
     /// Runs a choice into a new analysis file of `folder`. One run at a time.
     void run(const widgets::TextChoice& choice, const std::filesystem::path& folder);
     void stop();
-    /// How fast this machine is (multiplications a second), for what is told before a run: as it was kept, or measured
-    /// in the background, which a run puts an end to. rate_measured() tells of both runs and measurements.
+    /// Speed of this machine in multiplications a second, for estimates: a stored rate, or one measured in the
+    /// background until a run begins. Runs and measurements emit rate_measured().
     void set_rate(double rate) { rate_ = rate; }
     void calibrate(const std::filesystem::path& folder);
     bool running() const { return running_; }
@@ -83,7 +83,7 @@ private:
     int last_id_ = 0;
     bool running_ = false;
     RunProgress progress_;
-    QTimer progress_turn_;  ///< of what is told between two steps
+    QTimer progress_turn_;  ///< updates the words between two steps
     std::map<int, std::shared_ptr<OpenModel>> models_;
     std::vector<widgets::ModelCard> cards_;
     std::set<QString> coming_, coming_back_;      ///< paths that are being opened: wanted, of a session

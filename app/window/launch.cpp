@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/output_file.h"
+#include "core/base/io/output_file.h"
 #include "core/run/journal_reader.h"
 #include "core/run/run_folder.h"
 #include "core/training/job/job_keys.h"
@@ -59,7 +59,7 @@ void write_job(const fs::path& path, const training::JobFile& job) {
     file.publish();
 }
 
-/// Of one that ended, waited for or not, there are no words.
+/// False for a process that has ended: its command line is empty.
 bool trains_in(pid_t process, const fs::path& run) {
     std::ifstream file("/proc/" + std::to_string(process) + "/cmdline");
     bool trains = false, output = false;
@@ -224,7 +224,7 @@ LaunchState look_at(const Launch& launch) {
     std::error_code ignored;
     // Before the journal: a process that ends in between has written it by then.
     const bool running = is_running(launch);
-    // What is left of a run may be done before it is looked at; to have its journal open says nothing yet.
+    // A short rest of a run may be done before this look; an open journal alone proves nothing.
     const bool begun = launch.resume ? size_of(journal) != launch.journal : fs::exists(journal, ignored);
     if (begun) {
         state.what = LaunchState::What::begun;

@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 
+#include "core/base/process/spawned.h"
 #include "core/base/progress.h"
-#include "core/base/spawned.h"
 #include "core/training/job/job.h"
 #include "widgets/desk/job_draft.h"
 
@@ -35,7 +35,7 @@ struct Launch {
 };
 
 /// A process of ours that computes beside the window and others, at a low priority. That its threads which wait sleep
-/// soon it sees to itself (app/patience.h).
+/// soon it sees to itself (app/openmp_spin.h).
 SpawnOptions patient(const std::string& program, const QStringList& arguments);
 /// The progress of a command as the last line of it that it printed, "40 %  copa"; empty: none yet.
 QString told_progress(const std::string& errors);

@@ -18,7 +18,7 @@ constexpr int kSums = 400'000;
 constexpr int kReads = 12'000;
 constexpr int kFirst = 10;  // measurements before there is a best
 
-/// Of the calling thread alone: what it waited for a processor is not in it.
+/// Time of the calling thread, without the time that it waited for a processor.
 double processor_seconds() {
     timespec now{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

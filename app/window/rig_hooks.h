@@ -7,8 +7,7 @@ namespace headscope::app {
 
 class MainWindow;
 
-/// What tests attach to the window that is shown; null in a program without tests (tests/rig), which has no options for
-/// it.
+/// Functions that tests (tests/rig) attach to the shown window. Null, and without options, in a program without tests.
 struct RigHooks {
     void (*drive)(MainWindow* window) = nullptr;
     void (*monkey)(MainWindow* window, double seconds, std::uint64_t seed) = nullptr;

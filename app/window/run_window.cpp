@@ -25,9 +25,9 @@
 #include "app/window/main_window.h"
 #include "app/window/rig_hooks.h"
 #include "core/base/error.h"
-#include "core/base/threads.h"
+#include "core/base/process/threads.h"
 #include "widgets/desk/style.h"
-#include "widgets/plots/painting_thread.h"
+#include "widgets/plots/figure/painting_thread.h"
 #include "widgets/quiet_qt.h"
 #include "widgets/wheel_filter.h"
 
@@ -50,7 +50,7 @@ void on_signal(int signal) {
     std::signal(signal, SIG_DFL);
 }
 
-/// No exception may unwind through Qt's event loop: what gets here is a bug of ours, told and survived.
+/// No exception may unwind through Qt's event loop: prints the bug that let one through, and goes on.
 class Application final : public QApplication {
 public:
     using QApplication::QApplication;

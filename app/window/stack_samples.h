@@ -8,11 +8,11 @@
 
 namespace headscope::app {
 
-/// Where a thread of this process was, asked by a signal that it answers itself: for the report of a stall. One thread
-/// takes samples of one other at a time. Under sanitizers and where the C library cannot look at its stack: nothing.
+/// Samples the stack of a thread of this process by a signal, for reports of stalls. One thread takes samples of one
+/// other at a time. Takes none under sanitizers and without the C library's backtrace().
 class StackSamples {
 public:
-    /// What is sampled is this process's thread of that number. Takes SIGRTMIN+8 for itself.
+    /// `thread` is of this process. Uses SIGRTMIN+8.
     explicit StackSamples(pid_t thread);
 
     void clear();

@@ -5,69 +5,76 @@
 
 #include "app/commands/loading.h"
 #include "app/window/files/model_place.h"
-#include "core/analysis/settings.h"
-#include "core/analysis/switched_heads.h"
-#include "core/analysis/targets.h"
+#include "core/analysis/job_request.h"
 #include "core/analysis/work_plan.h"
 #include "core/base/error.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/special_weights.h"
-#include "core/model/open_checkpoint.h"
+#include "core/model/load/open_checkpoint.h"
 #include "core/model/towers/check_batch.h"
-#include "core/training/job/job_name.h"
 #include "core/workspace/token_display.h"
 
 namespace headscope::app {
 namespace {
 
-/// Of all sequences of a preview: the window takes them over, and frees them, in one go.
+/// Tokens in all sequences of a preview: the window takes and frees them in one step.
 constexpr std::int64_t kMostChips = 60'000;
 
 using widgets::TextChoice;
 using widgets::TextSource;
 
-const char* name_of(TextChoice::First first) {
-    return first == TextChoice::First::yes ? "yes" : first == TextChoice::First::no ? "no" : "auto";
-}
-
 /// The length that a text is cut to; 0: none.
 std::int64_t length_of(const OpenModel& model, const TextChoice& choice) {
-    if (choice.length > 0 || choice.whole || choice.beyond_positions) return choice.length;
+    if (choice.length > 0 || choice.whole || choice.beyond_positions || choice.tokens) return choice.length;
     return model.inspection.config.max_positions;
 }
 
-std::string settings_of(const OpenModel& model, const TextChoice& choice, const analysis::Input& input) {
-    analysis::Settings settings;
-    settings.model = model.file->path().string();
-    settings.adapter = model.file->adapter();
+std::vector<std::string> record_of(const TextChoice& choice) {
+    std::vector<std::string> names;
+    const auto add = [&names](bool chosen, const char* name) {
+        if (chosen) names.emplace_back(name);
+    };
+    add(choice.maps, "maps");
+    add(choice.states, "states");
+    add(choice.logits, "logits");
+    add(choice.experts, "experts");
+    add(choice.norms, "norms");
+    add(choice.implicit, "implicit");
+    add(choice.branches, "branch-weights");
+    return names;
+}
+
+analysis::AnalysisJob job_of(const OpenModel& model, const TextChoice& choice) {
+    constexpr const char* kBos[] = {"auto", "yes", "no"};
+    analysis::AnalysisJob job;
+    job.model = model.file->path().string();
     for (const TextSource& source : choice.sources) {
-        if (!source.used) continue;
-        if (source.kind == TextSource::Kind::text)
-            ++settings.texts;
-        else
-            (source.kind == TextSource::Kind::file ? settings.files : settings.examples)
-                .push_back(source.value.toStdString());
+        if (!source.used || (source.kind == TextSource::Kind::text && source.value.isEmpty())) continue;
+        auto& values = source.kind == TextSource::Kind::file      ? job.files
+                       : source.kind == TextSource::Kind::example ? job.examples
+                                                                  : job.texts;
+        values.push_back(source.value.toStdString());
     }
-    settings.targets = choice.target.isEmpty() ? 0 : 1;
-    settings.pairs = choice.pair.isEmpty() ? 0 : 1;
-    if (choice.maps) settings.record.emplace_back("maps");
-    if (choice.states) settings.record.emplace_back("states");
-    if (choice.logits) settings.record.emplace_back("logits");
-    if (choice.experts) settings.record.emplace_back("experts");
-    if (choice.norms) settings.record.emplace_back("norms");
-    if (choice.implicit) settings.record.emplace_back("implicit");
-    if (choice.branches) settings.record.emplace_back("branch-weights");
-    settings.threads = compute_threads();
-    settings.bos = name_of(choice.first);
-    settings.length = choice.tokens ? choice.length : length_of(model, choice);
-    settings.windows = choice.windows;
-    settings.chat = choice.chat;
-    settings.switch_off = choice.switch_off.toStdString();
-    settings.switch_off_how = choice.mean ? "mean" : "zero";
-    settings.repeat_token = choice.repeat_token;
-    settings.beyond_positions = choice.beyond_positions;
-    settings.segments = {choice.segment, choice.memory};
-    return settings.json(input);
+    if (!choice.pair.isEmpty()) job.pairs.push_back(choice.pair.toStdString());
+    if (!choice.target.isEmpty()) job.targets.push_back(choice.target.toStdString());
+    job.bos = kBos[static_cast<int>(choice.first)];
+    job.chat = choice.chat;
+    job.windows = choice.windows;
+    job.repeat_token = choice.repeat_token;
+    job.length = length_of(model, choice);
+    job.segment = choice.segment;
+    job.memory = choice.memory;
+    job.record = record_of(choice);
+    job.switch_off = choice.switch_off.toStdString();
+    job.switch_off_how = choice.mean ? "mean" : "zero";
+    job.beyond_positions = choice.beyond_positions;
+    job.device = "cpu";
+    job.threads = compute_threads();
+    return job;
+}
+
+analysis::JobModel job_model(const OpenModel& model) {
+    return {*model.file, model.inspection, model.tokenizer.get()};
 }
 
 /// Chips of one sequence, `most` of them: parts of one character are joined, and show it once.
@@ -106,8 +113,7 @@ namespace {
 
 QString name_of(const std::filesystem::path& path, const checkpoint::Checkpoint& file) {
     constexpr std::size_t kLongest = 60;
-    std::string title = training::snapshot_title(path);
-    if (!title.empty() && file.adapter()) title += " + " + file.adapter()->display_name();
+    const std::string title = model_title(path, file);
     return QString::fromStdString(escaped(title.empty() ? file.display_name() : title, kLongest));
 }
 
@@ -116,7 +122,7 @@ bool has_recurrent_site(const model::Inspection& inspection) {
                        [](const Site& site) { return site.has_implicit; });
 }
 
-/// What cannot be run can be looked at: shapes, histograms and norms need no configuration.
+/// Shapes, histograms and norms need no configuration: opens a checkpoint that cannot be run for these alone.
 void open_as_tensors(OpenModel& open, const QString& why) {
     widgets::ModelCard& card = open.card;
     card.tensors_only = true;
@@ -150,7 +156,7 @@ void open_as_model(OpenModel& open) {
     card.note = notes.join(QLatin1Char('\n'));
 }
 
-/// A tokenizer or template that cannot be read keeps nobody from the weights: the text panel says it.
+/// A broken tokenizer or template is not fatal: the weights open, and the text panel shows the problem.
 void open_texts(OpenModel& open) {
     try {
         open.tokenizer = shared_tokenizer_of(*open.file);
@@ -211,28 +217,9 @@ analysis::Input read_choice(const OpenModel& model, const TextChoice& choice, co
         given.first_token = "as given";
         return given;
     }
-    analysis::InputOptions options;
-    for (const TextSource& source : choice.sources) {
-        if (!source.used) continue;
-        const std::string value = source.value.toStdString();
-        if (source.kind == TextSource::Kind::file)
-            options.files.emplace_back(value);
-        else if (source.kind == TextSource::Kind::example)
-            options.examples.push_back(value);
-        else if (!value.empty())
-            options.texts.push_back(value);
-    }
-    if (!choice.pair.isEmpty()) options.pairs.push_back(choice.pair.toStdString());
+    analysis::InputOptions options = analysis::input_options(job_of(model, choice), job_model(model));
     options.resources = resources;
     if (choice.chat) options.chat = model.chat;
-    options.first_token = choice.first == TextChoice::First::yes  ? analysis::FirstToken::yes
-                          : choice.first == TextChoice::First::no ? analysis::FirstToken::no
-                                                                  : analysis::FirstToken::automatic;
-    options.length = length_of(model, choice);
-    options.windows = choice.windows;
-    options.repeat_token = choice.repeat_token;
-    options.vocabulary = model.inspection.config.source_vocabulary();
-    if (model.tokenizer) options.first_token_id = analysis::beginning_token(*model.file, *model.tokenizer);
     if (!model.tokenizer && !model.tokenizer_problem.empty())
         throw Error(ErrorCode::unsupported, model.file->display_name(), "expected a tokenizer that can be read",
                     "found " + model.tokenizer_problem);
@@ -246,37 +233,13 @@ analysis::Input read_choice(const OpenModel& model, const TextChoice& choice, co
 
 analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice& choice, analysis::Input& input,
                                        const Cancellation& cancellation) {
-    const auto& config = model.inspection.config;
-    analysis::AnalysisRequest request;
-    request.settings_json = settings_of(model, choice, input);
-    request.model_name = training::snapshot_title(model.file->path());
-    if (!request.model_name.empty() && model.file->adapter())
-        request.model_name += " + " + model.file->adapter()->display_name();
-    request.sequences = std::move(input.sequences);
-    if (config.encoder && choice.target_tokens) {
-        request.targets = *choice.target_tokens;
-    } else if (config.encoder) {
-        analysis::TargetOptions target;
-        if (!choice.target.isEmpty()) target.texts.push_back(choice.target.toStdString());
-        target.start = static_cast<std::int32_t>(config.decoder_start);
-        target.vocabulary = config.ids();
-        target.length = choice.windows ? 0 : length_of(model, choice);
-        target.repeat_token = choice.repeat_token;
-        request.targets =
-            analysis::read_targets(target, request.sequences.size(), model.tokenizer.get(), &cancellation);
-    }
-    request.record.maps = choice.maps;
-    request.record.states = choice.states;
-    request.record.norms = choice.norms;
-    request.record.logits = choice.logits && model.card.head;
-    request.record.experts = choice.experts && config.experts > 0;
-    request.record.implicit = choice.implicit && has_recurrent_site(model.inspection);
-    request.record.branches = choice.branches && analysis::type_chunk(model.inspection.sites) > 0;
-    request.beyond_positions = choice.beyond_positions;
-    request.segments = {choice.segment, choice.memory};
-    request.switched_off = analysis::parse_switched_off(
-        choice.switch_off.toStdString(), choice.mean ? model::SwitchedOff::How::mean : model::SwitchedOff::How::zero,
-        model.inspection.sites);
+    auto request = analysis::make_request(job_of(model, choice), job_model(model), input, cancellation);
+    request.model_name = model_title(model.file->path(), *model.file);
+    if (model.inspection.config.encoder && choice.target_tokens) request.targets = *choice.target_tokens;
+    request.record.logits &= model.card.head;
+    request.record.experts &= model.inspection.config.experts > 0;
+    request.record.implicit &= has_recurrent_site(model.inspection);
+    request.record.branches &= analysis::type_chunk(model.inspection.sites) > 0;
     return request;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// From what the text panel says to tokens, costs and a request for the analysis.
+// From the text panel's choice to tokens, costs and an analysis request.
 
 #include <filesystem>
 #include <memory>
@@ -50,7 +50,7 @@ std::int64_t uncut_tokens(const OpenModel& model, const widgets::TextChoice& cho
                           const analysis::AnalysisRequest& request, const std::filesystem::path& resources,
                           const Cancellation& cancellation);
 
-/// What the panel shows of it. `rate` is this machine's, `loaded`: the weights are in memory.
+/// The preview of the text panel. `rate` is this machine's; `loaded`: the weights are in memory.
 widgets::TokenPreview make_preview(const OpenModel& model, const widgets::TextChoice& choice,
                                    const analysis::AnalysisRequest& request, const std::string& first_token,
                                    const analysis::Rate& rate, bool loaded);

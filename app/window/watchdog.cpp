@@ -10,8 +10,8 @@
 #endif
 
 #include "app/window/stack_samples.h"
-#include "core/base/machine.h"
-#include "core/base/threads.h"
+#include "core/base/process/machine.h"
+#include "core/base/process/threads.h"
 
 namespace headscope::app {
 namespace {
@@ -26,7 +26,7 @@ constexpr int kMemoryEvery = 40;  // questions
 constexpr double kGiveBack = 64e6;  // bytes that were taken since
 constexpr auto kGiveBackEvery = std::chrono::seconds(20);
 
-/// Seconds that a thread of this process had a processor so far, and stood ready in the queue of one; 0: nobody tells.
+/// Seconds that a thread of this process has run, and waited ready for a processor; 0: unknown.
 struct ProcessorTime {
     double ran = 0, queued = 0;
 };

@@ -30,17 +30,17 @@ struct Stall {
     std::vector<std::string> stacks;  ///< where its thread was, from time to time (StackSamples)
 };
 
-/// Tells the memory that the process holds every two seconds, read on a thread of its own, and gives back to the system
-/// what lies free between pieces in use, where it became much. Told to, it also watches
-/// whether the window's thread answers: asks it twenty times a second and reports every answer that took more than a
-/// tenth of a second. That is for tests and debug builds: it keeps a laptop's processor awake.
+/// Reports the memory of the process every two seconds, read on a thread of its own, and returns free memory between
+/// pieces in use to the system once it is large. With `watching` it also pings the window's thread twenty times a
+/// second and reports answers that take more than a tenth of a second: for tests and debug builds, as it keeps a
+/// laptop's processor awake.
 class Watchdog : public QObject {
     Q_OBJECT
 public:
     explicit Watchdog(bool watching, QObject* parent = nullptr);
     ~Watchdog() override;
 
-    /// From now on stalls are told with what the window's thread was at, and how fast the machine was. Takes 16 MB.
+    /// Adds stacks of the window's thread and the machine's speed to reports of stalls. Takes 16 MB.
     void explain() { explaining_ = true; }
 
     int stalls() const { return stalls_; }
@@ -69,7 +69,7 @@ private:
     double longest_ = 0, longest_own_ = 0;
     std::chrono::steady_clock::time_point given_back_;  ///< the watching thread's: when, and what was held then
     double held_ = 0;
-    std::optional<Stall> stall_;  ///< told once it is explained; the window's thread writes, before it answers
+    std::optional<Stall> stall_;  ///< reported once it is explained; written by the window's thread before it answers
     std::unique_ptr<Pace> pace_;  ///< the watching thread's, as the next
     std::unique_ptr<StackSamples> stacks_;
     widgets::Mailbox mailbox_{this};

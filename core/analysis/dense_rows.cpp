@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/analysis/tensor_values.h"
+#include "kernels/attention.h"
 #include "kernels/parallel.h"
 
 namespace headscope::analysis {

@@ -5,9 +5,10 @@
 #include <numeric>
 
 #include "core/analysis/work_plan.h"
-#include "core/model/memory.h"
+#include "core/mixers/types/type.h"
+#include "core/model/load/memory.h"
 #include "core/model/model.h"
-#include "core/store/file_size.h"
+#include "core/store/hdf5/file_size.h"
 
 namespace headscope::analysis {
 namespace {
@@ -22,7 +23,7 @@ store::AnalysisHeader header_of(const model::Inspection& inspection, const Analy
     header.model_name = request.model_name.empty() ? config.name : request.model_name;
     header.config_json = request.config_json.empty() ? config.to_json() : request.config_json;
     header.settings_json = request.settings_json;
-    header.mixers.assign(static_cast<std::size_t>(config.all_layers()), "standard");
+    header.mixers = mixers::standard_layers(config.all_layers());
     header.sites = inspection.sites;
     header.sequences = request.sequences;
     if (config.encoder) {

@@ -57,8 +57,8 @@ struct MemoryOptions {
     bool weights_there = false;
 };
 
-/// Throws Error(memory) where this process may not take what the analysis needs (core/base/free_memory.h): before
-/// weights are read.
+/// Throws Error(memory) where this process may not take what the analysis needs (core/base/process/free_memory.h):
+/// before weights are read.
 void expect_memory(const model::Inspection& inspection, const AnalysisRequest& request, const MemoryOptions& options);
 
 }  // namespace headscope::analysis

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/analysis/text_sources.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/json/json.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/tokenizer/hashed/word_hash.h"
 #include "core/tokenizer/tokenizer.h"
@@ -42,9 +42,8 @@ public:
         const std::int64_t shift = token.region == 2 ? second_begin : 0;
         put(kept.tokens.ids.size(), token.id, token.begin + shift, token.end + shift, token.special);
         if (words_ && token.respelled) kept.tokens.pieces.back() = *token.respelled;
-        if (!is_pair()) return;
         kept.tokens.types.push_back(token.type);
-        kept.tokens.regions.push_back(token.region);
+        if (is_pair()) kept.tokens.regions.push_back(token.region);
     }
     void put(std::size_t place, std::int32_t id, std::int64_t begin, std::int64_t end, bool special) {
         const auto at = static_cast<std::ptrdiff_t>(place);
@@ -56,9 +55,8 @@ public:
     void put_first(std::int32_t id) {
         put(0, id, 0, 0, true);
         ++count;
-        if (!is_pair()) return;
         kept.tokens.types.insert(kept.tokens.types.begin(), 0);
-        kept.tokens.regions.insert(kept.tokens.regions.begin(), 0);
+        if (is_pair()) kept.tokens.regions.insert(kept.tokens.regions.begin(), 0);
     }
     void drop_first() {
         kept.tokens.ids.erase(kept.tokens.ids.begin());
@@ -66,9 +64,8 @@ public:
         kept.inserted.erase(kept.inserted.begin());
         if (words_) kept.tokens.pieces.erase(kept.tokens.pieces.begin());
         --count;
-        if (!is_pair()) return;
         kept.tokens.types.erase(kept.tokens.types.begin());
-        kept.tokens.regions.erase(kept.tokens.regions.begin());
+        if (is_pair()) kept.tokens.regions.erase(kept.tokens.regions.begin());
     }
 
     Tokenized kept;
@@ -229,6 +226,9 @@ private:
             throw Error(ErrorCode::usage, "--pair", "expected a text of at least one token", "found none");
         Tokenized& whole = tokens.kept;
         whole.tokens.text = std::move(text);
+        auto& types = whole.tokens.types;
+        const bool typed = std::any_of(types.begin(), types.end(), [](std::int32_t type) { return type != 0; });
+        if (second == nullptr && !typed) types.clear();
         for (std::size_t i = 0; hash_ && i < whole.tokens.ids.size(); ++i) {
             const bool special = whole.tokens.ids[i] < tokenizer::kSpecialTokens;
             whole.tokens.hashes.push_back(special ? "" : hash_->hex(whole.tokens.pieces[i]));
@@ -317,10 +317,8 @@ private:
         tokens.offsets.assign(whole.offsets.begin() + from, whole.offsets.begin() + to);
         if (!whole.pieces.empty()) tokens.pieces.assign(whole.pieces.begin() + from, whole.pieces.begin() + to);
         if (!whole.hashes.empty()) tokens.hashes.assign(whole.hashes.begin() + from, whole.hashes.begin() + to);
-        if (!whole.regions.empty()) {
-            tokens.types.assign(whole.types.begin() + from, whole.types.begin() + to);
-            tokens.regions.assign(whole.regions.begin() + from, whole.regions.begin() + to);
-        }
+        if (!whole.types.empty()) tokens.types.assign(whole.types.begin() + from, whole.types.begin() + to);
+        if (!whole.regions.empty()) tokens.regions.assign(whole.regions.begin() + from, whole.regions.begin() + to);
         std::int64_t first = static_cast<std::int64_t>(whole.text.size()), last = 0;
         for (const auto& [a, b] : tokens.offsets) {
             if (a == b) continue;  // inserted tokens cover nothing

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/store/analysis_header.h"
+#include "core/store/analysis/analysis_header.h"
 #include "core/tokenizer/chat_template.h"
 
 namespace headscope::checkpoint {

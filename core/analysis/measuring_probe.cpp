@@ -12,7 +12,7 @@
 #include "core/analysis/value_products.h"
 #include "core/model/branches.h"
 #include "core/model/residual.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 
 namespace headscope::analysis {
 namespace {
@@ -176,7 +176,7 @@ void MeasuringProbe::implicit(const model::ImplicitRecord& record) {
 const kernels::StatisticsRequest* MeasuringProbe::request(SiteIndex site) {
     const Site& description = header_.sites.at(static_cast<std::size_t>(site.value));
     if (!header_.measured(description)) return nullptr;
-    const bool self = description.kind == "self" && description.query_stream == description.key_stream;
+    const bool self = description.is_self() && description.query_stream == description.key_stream;
     return self ? &self_.at(description.query_stream) : &cross_;
 }
 

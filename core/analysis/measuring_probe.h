@@ -11,8 +11,8 @@
 #include "core/analysis/tensor_values.h"
 #include "core/base/progress.h"
 #include "core/model/probe.h"
-#include "core/store/analysis_header.h"
-#include "core/store/analysis_writer.h"
+#include "core/store/analysis/analysis_header.h"
+#include "core/store/analysis/analysis_writer.h"
 
 namespace headscope::analysis {
 

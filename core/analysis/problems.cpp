@@ -46,7 +46,7 @@ void Problems::scores(const model::AttentionRecord& record, std::int64_t b, std:
         if (std::all_of(rows.begin(), rows.end(), sees_none)) continue;
         const Site& site = record.description;
         std::string place = "layer " + std::to_string(site.layer) + ", ";
-        if (site.kind != "self") place += site.kind + "-attention, ";
+        if (!site.is_self()) place += site.kind + "-attention, ";
         if (!site.branch.empty()) place += site.branch + ", ";
         scores_.add(place + "head " + std::to_string(h) + of_sequence(sequence));
     }

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
-#include "core/base/machine.h"
-#include "core/base/output_file.h"
+#include "core/base/io/output_file.h"
+#include "core/base/json/json.h"
+#include "core/base/process/machine.h"
 #include "core/checkpoint/fingerprint.h"
 #include "core/model/model.h"
 

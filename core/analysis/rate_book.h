@@ -14,7 +14,7 @@
 
 namespace headscope::analysis {
 
-/// What the rate of an analysis depends on.
+/// Properties of an analysis that decide its rate.
 struct RateShape {
     std::int64_t layers = 0, hidden = 0, feed_forward = 0, heads = 0, vocabulary = 0;
     std::int64_t tokens = 0;  ///< of the longest sequence
@@ -28,8 +28,8 @@ RateShape rate_shape(const model::Inspection& inspection, const AnalysisRequest&
 
 class RateBook {
 public:
-    /// A run that took so many seconds for Estimate::multiplications; less than a tenth of a second says nothing. The
-    /// latest run of a shape counts, and the last kMost shapes.
+    /// Adds a run that took `seconds` for Estimate::multiplications. Ignores runs below a tenth of a second. Keeps the
+    /// latest run of a shape, and the last kMost shapes.
     void add(const RateShape& shape, double multiplications, double seconds);
     /// That of the nearest shape with the same type and threads; empty where none is near: sizes that differ by more
     /// than a factor of eight say nothing of each other.
@@ -40,7 +40,7 @@ public:
     /// Throws Error io.
     void write(const std::filesystem::path& path, const std::string& processor) const;
 
-    /// Of this machine, in the user's cache; empty where there is none.
+    /// Rates of this machine from the user's cache; empty without one.
     static RateBook own();
     /// Adds a run to it. A cache that cannot be written is done without.
     static void keep(const RateShape& shape, double multiplications, double seconds);

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/model/segments.h"
+#include "core/model/embedding/segments.h"
 #include "core/model/switched_off.h"
-#include "core/store/analysis_header.h"
+#include "core/store/analysis/analysis_header.h"
 
 namespace headscope::model {
 class Model;
@@ -23,7 +23,7 @@ namespace headscope::analysis {
 
 constexpr std::int64_t no_label = -100;
 
-/// What to run and to keep. `sequences` are tokens already: input.h reads and cuts texts.
+/// Input, model options and recorded values of one analysis. `sequences` are tokens: input.h reads and cuts texts.
 struct AnalysisRequest {
     std::vector<store::SequenceTokens> sequences;
     /// For an encoder-decoder: the decoder's input for each of them, the start token first; "target" in the file.

@@ -15,7 +15,7 @@
 #include "core/model/heads/text_rows.h"
 #include "core/model/model.h"
 #include "core/model/towers/check_batch.h"
-#include "core/store/analysis_writer.h"
+#include "core/store/analysis/analysis_writer.h"
 #include "kernels/backend.h"
 
 namespace headscope::analysis {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/base/site_name.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 
 namespace headscope::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace headscope::analysis {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/analysis/text_sources.h"
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::analysis {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/store/analysis_header.h"
+#include "core/store/analysis/analysis_header.h"
 
 namespace headscope::tokenizer {
 class Tokenizer;

@@ -9,7 +9,7 @@
 #include <ATen/ops/var.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "core/model/hash_features.h"
+#include "core/model/embedding/hash_features.h"
 
 namespace headscope::analysis {
 

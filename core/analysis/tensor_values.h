@@ -8,9 +8,9 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/model/batch.h"
-#include "core/store/analysis_header.h"
+#include "core/store/analysis/analysis_header.h"
 #include "core/tokenizer/hashed/settings.h"
-#include "kernels/attention.h"
+#include "kernels/tensor_view.h"
 
 namespace headscope::analysis {
 

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "core/analysis/input.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
-#include "core/base/json_events.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/json/json.h"
+#include "core/base/json/json_events.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 
 namespace headscope::analysis {
 namespace {

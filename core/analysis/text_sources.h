@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/store/analysis_header.h"
+#include "core/store/analysis/analysis_header.h"
 #include "core/tokenizer/hashed/word_hash.h"
 
 namespace headscope::analysis {

@@ -6,7 +6,7 @@
 
 #include "core/base/site.h"
 #include "core/model/config.h"
-#include "core/store/analysis_header.h"
+#include "core/store/analysis/analysis_header.h"
 
 namespace headscope::analysis {
 

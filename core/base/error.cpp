@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace headscope {
 namespace {

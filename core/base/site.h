@@ -28,6 +28,9 @@ struct Site {
     bool has_slopes = false, has_offsets = false, has_head_embeddings = false;
     std::string query_stream = "tokens";
     std::string key_stream = "tokens";
+
+    bool is_self() const { return kind == "self"; }
+    bool is_cross() const { return kind == "cross"; }
 };
 
 }  // namespace headscope

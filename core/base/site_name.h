@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Names of sites, the same in every table, view and figure. A name holds what tells a site from the model's others:
-// the stack where there are several, and kind or branch where the layer has several sites. Threads: any.
+// Names of sites, the same in every table, view and figure. A name has only the parts that distinguish the site within
+// its model: the stack if there are several, kind or branch if the layer has several sites. Threads: any.
 
 #include <cstdint>
 #include <span>

@@ -9,9 +9,9 @@
 #include <set>
 #include <utility>
 
-#include "core/base/json.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/adapter_config.h"
 #include "core/checkpoint/adapter_names.h"
 #include "core/checkpoint/shards.h"
@@ -123,7 +123,7 @@ struct Adapter::Impl {
         return found;
     }
 
-    /// What of `modules` is of the table of tokens (or of the head).
+    /// Changes to the token table (or to the head) among `modules`.
     struct Found {
         const Change *whole = nullptr, *lora = nullptr;
         explicit operator bool() const { return whole != nullptr || lora != nullptr; }

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/input_file.h"
+#include "core/base/io/input_file.h"
 #include "core/checkpoint/checkpoint.h"
 
 namespace headscope::checkpoint {

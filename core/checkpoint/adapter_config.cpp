@@ -7,9 +7,9 @@
 #include <optional>
 #include <string_view>
 
-#include "core/base/json.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 
 namespace headscope::checkpoint {
 namespace {

@@ -27,7 +27,7 @@ struct AdapterConfig {
     bool operator==(const AdapterConfig&) const = default;
 
     std::int64_t rank_of(const std::string& module) const;
-    /// Of B A before it is added to the weight.
+    /// Factor of B A before it is added to the weight.
     double scale_of(const std::string& module) const;
     /// modules_to_save names it: the copy is the adapter's, and what is tied to the base's keeps that.
     bool saves_whole(const std::string& module) const;

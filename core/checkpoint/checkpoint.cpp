@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/base/json.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/fingerprint.h"
 #include "core/checkpoint/not_finite.h"

@@ -80,7 +80,7 @@ struct TensorInfo {
     std::optional<Checksum> checksum;
 };
 
-/// What of a file has a row for each entry of the vocabulary; a family says so (core/model/open_checkpoint.h).
+/// Tensors with one row per vocabulary entry, as the family lists them (core/model/load/open_checkpoint.h).
 struct VocabularyTensors {
     std::string table, head;  ///< names; empty: none
     bool tied = false;        ///< the file has no head: it is the table

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/base/free_memory.h"
-#include "core/base/os_error.h"
+#include "core/base/process/free_memory.h"
+#include "core/base/process/os_error.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/convert.h"
 #include "core/checkpoint/save.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/checkpoint/file_pieces.h"
 
-#include "core/base/os_error.h"
+#include "core/base/process/os_error.h"
 #include "core/checkpoint/pytorch/crc32.h"
 
 namespace headscope::checkpoint {

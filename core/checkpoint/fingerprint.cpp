@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "core/base/output_file.h"
-#include "core/base/sha256.h"
+#include "core/base/io/output_file.h"
+#include "core/base/io/sha256.h"
 
 namespace headscope::checkpoint {
 namespace {

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <cstring>
 
-#include "core/base/os_error.h"
+#include "core/base/process/os_error.h"
 #include "core/checkpoint/pytorch/legacy_file.h"
 #include "core/checkpoint/safetensors_header.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/io/input_file.h"
 
 namespace headscope::checkpoint {
 

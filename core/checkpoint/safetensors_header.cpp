@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "core/base/json_events.h"
-#include "core/base/os_error.h"
+#include "core/base/json/json_events.h"
+#include "core/base/process/os_error.h"
 #include "core/checkpoint/data_type.h"
 #include "core/checkpoint/most_tensors.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "core/base/input_file.h"
+#include "core/base/io/input_file.h"
 #include "core/checkpoint/checkpoint.h"
 
 namespace headscope::checkpoint {

@@ -7,8 +7,8 @@
 #include <set>
 #include <tuple>
 
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/data_type.h"
 #include "core/checkpoint/safetensors_header.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/output_file.h"
-#include "core/base/sha256.h"
+#include "core/base/io/output_file.h"
+#include "core/base/io/sha256.h"
 #include "core/checkpoint/checkpoint.h"
 
 namespace headscope::checkpoint {

@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/base/free_space.h"
-#include "core/base/json.h"
-#include "core/base/os_error.h"
-#include "core/base/output_folder.h"
-#include "core/base/text.h"
+#include "core/base/io/free_space.h"
+#include "core/base/io/output_folder.h"
+#include "core/base/json/json.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/data_type.h"
 #include "core/checkpoint/torch_types.h"
 

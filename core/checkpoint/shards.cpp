@@ -6,10 +6,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/base/json.h"
-#include "core/base/json_events.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/json/json_events.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/most_tensors.h"
 #include "core/checkpoint/pytorch/pytorch_file.h"
 #include "core/checkpoint/pytorch/state_dict.h"

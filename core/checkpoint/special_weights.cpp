@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/base/os_error.h"
+#include "core/base/process/os_error.h"
 
 namespace headscope::checkpoint {
 namespace {

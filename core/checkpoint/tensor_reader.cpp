@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/data_type.h"
 #include "core/checkpoint/file_pieces.h"
 #include "core/checkpoint/not_finite.h"

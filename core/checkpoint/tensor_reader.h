@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "core/base/input_file.h"
+#include "core/base/io/input_file.h"
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 

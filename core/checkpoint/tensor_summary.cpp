@@ -16,9 +16,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/base/input_file.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/file_pieces.h"
 #include "core/checkpoint/strided_reader.h"

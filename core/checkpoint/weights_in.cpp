@@ -8,9 +8,9 @@
 #include <iterator>
 #include <string_view>
 
-#include "core/base/input_file.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/recognise.h"
 

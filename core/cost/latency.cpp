@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/machine/memory_room.h"
-#include "core/base/scrambled.h"
+#include "core/base/splitmix64.h"
 #include "core/cost/work_meter.h"
 #include "core/model/towers/cache.h"
 
@@ -36,9 +36,9 @@ double quantile(const std::vector<double>& sorted, double share) {
 at::Tensor random_tokens(std::int64_t batch, std::int64_t length, std::int64_t vocabulary, std::uint64_t seed) {
     at::Tensor ids = at::empty({batch, length}, at::kLong);
     auto* id = ids.mutable_data_ptr<std::int64_t>();
-    const std::uint64_t key = scrambled(seed + 1);
+    const std::uint64_t key = splitmix64(seed + 1);
     for (std::int64_t i = 0; i < batch * length; ++i)
-        id[i] = static_cast<std::int64_t>(scrambled(key + static_cast<std::uint64_t>(i)) %
+        id[i] = static_cast<std::int64_t>(splitmix64(key + static_cast<std::uint64_t>(i)) %
                                           static_cast<std::uint64_t>(vocabulary));
     return ids;
 }

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/cost/work_meter.h"
 #include "core/mixers/types/head_variants.h"
 #include "core/model/heads/head_loss.h"

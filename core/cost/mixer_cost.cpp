@@ -16,8 +16,8 @@ namespace {
 
 MixerCost cost_of(const mixers::MixerType& type) {
     const mixers::MixerCostText& text = type.cost;
-    MixerCost cost{type.name,       text.label, text.time,       text.prefill, text.decode,
-                   text.activation, text.cache, text.parameters, {},           {}};
+    MixerCost cost{type.name,       type.column_title(), text.time,       text.prefill, text.decode,
+                   text.activation, text.cache,          text.parameters, {},           {}};
     if (*text.precomputed_prefill != '\0') cost.precomputed_prefill = Formula(text.precomputed_prefill);
     if (*text.precomputed_decode != '\0') cost.precomputed_decode = Formula(text.precomputed_decode);
     return cost;
@@ -33,7 +33,7 @@ Letters CostSetting::letters(std::string_view mixer) const {
     const auto number = [](auto value) { return static_cast<double>(value); };
     const auto says = [&](std::string_view key) {
         return std::any_of(type->options.begin(), type->options.end(),
-                           [key](const mixers::MixerOption& own) { return key == own.key; }) &&
+                           [key](const Option& own) { return key == own.name; }) &&
                options.get<bool>(*type, key);
     };
     Letters letters{{'B', number(batch)},
@@ -59,7 +59,7 @@ Letters CostSetting::letters(std::string_view mixer) const {
         letters['q'] = number(std::min(length, whole("first") + whole("window") - 1));
         letters['r'] = word("positions") == "cache" ? 2 : 1;
     } else if (type == &mixers::kTttLinear || type == &mixers::kTitans) {
-        letters['C'] = number(whole(mixers::kMiniBatch.key));
+        letters['C'] = number(whole(mixers::kMiniBatch.name));
     }
     if (type != &mixers::kNatsl) return letters;
     const auto softmax_heads = whole("num_softmax_heads");
@@ -84,8 +84,8 @@ const std::vector<MixerCost>& mixer_costs() {
 }
 
 const std::vector<std::string>& paper_mixers() {
-    static const std::vector<std::string> mixers{"standard",   "mlp",          "approximate",  "non_approximate",
-                                                 "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk"};
+    static const std::vector<std::string> mixers =
+        mixers::names_where([](const mixers::MixerType& type) { return type.in_deconstructing; });
     return mixers;
 }
 

@@ -46,7 +46,7 @@ inline constexpr const char* kOwnLetters =
 
 struct MixerCost {
     std::string mixer;   ///< as files call it
-    std::string label;   ///< as the paper calls it
+    std::string title;   ///< as the paper calls it
     Formula time;        ///< complexity, up to a constant
     Formula prefill;     ///< floating-point operations of reading L tokens
     Formula decode;      ///< of one more token for each of B sequences, L of them in the cache; no text: encoders alone

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/mixers/types/head_variants.h"
+#include "core/mixers/types/standard.h"
 
 namespace headscope::cost {
 namespace {
@@ -21,13 +23,16 @@ const Entry& find(const std::vector<Entry>& all, std::string_view name, const ch
 }  // namespace
 
 const std::vector<HeadVariant>& head_variants() {
-    static const std::vector<HeadVariant> variants{{"sha", "SHA", "3 d^2 n"},
-                                                   {"standard", "MHA", "3 d^2 n^2"},
-                                                   {"el_att", "EL-att", "d^2 n^2"},
-                                                   {"mqa", "MQA", "d^2 n^2 + 2 d^2 n"},
-                                                   {"skv", "SKV", "2 d^2 n^2"},
-                                                   {"mhe_add", "MHE-ADD", "3 d^2 n + 3 d n"},
-                                                   {"mhe_mul", "MHE-MUL", "3 d^2 n + 3 d n"}};
+    const auto row = [](const mixers::MixerType& type, const char* parameters) {
+        return HeadVariant{type.name, type.title, parameters};
+    };
+    static const std::vector<HeadVariant> variants{row(mixers::kSingleHead, "3 d^2 n"),
+                                                   {mixers::kStandard.name, "MHA", "3 d^2 n^2"},
+                                                   row(mixers::kElAttention, "d^2 n^2"),
+                                                   row(mixers::kMultiQuery, "d^2 n^2 + 2 d^2 n"),
+                                                   row(mixers::kSharedKeyValue, "2 d^2 n^2"),
+                                                   row(mixers::kHeadEmbeddingAdd, "3 d^2 n + 3 d n"),
+                                                   row(mixers::kHeadEmbeddingMul, "3 d^2 n + 3 d n")};
     return variants;
 }
 
@@ -51,7 +56,7 @@ BlockMemory block_memory(const HeadVariant& variant, std::int64_t heads, std::in
 
 double memory_saving(const HeadVariant& variant, std::int64_t heads, std::int64_t head_size, std::int64_t batch,
                      std::int64_t length) {
-    const double all = block_memory(head_variant("standard"), heads, head_size, batch, length).total();
+    const double all = block_memory(head_variant(mixers::kStandard.name), heads, head_size, batch, length).total();
     return 1 - block_memory(variant, heads, head_size, batch, length).total() / all;
 }
 

@@ -2,17 +2,14 @@
 #include "core/data/catalog.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
-#include "core/base/nearest_word.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 #include "core/data/generators/generators.h"
-#include "core/data/text_data.h"
+#include "core/data/source/text_data.h"
 
 namespace headscope::data {
 namespace {
@@ -64,42 +61,29 @@ Dataset read(const Definition& definition) {
     if (const auto options = view.find("options")) {
         for (const std::string& name : options->keys()) {
             const JsonView option = options->at(name);
-            set.options.push_back({name, option.at("description").string(), option.at("standard").number(),
-                                   option.at("lowest").number(), option.at("highest").number(),
-                                   option.boolean_or("whole", true)});
+            const double standard = option.at("standard").number();
+            const bool whole = option.boolean_or("whole", true);
+            set.options.emplace_back(name, whole ? OptionValue(static_cast<std::int64_t>(standard)) : standard,
+                                     std::vector<std::string>(), option.at("lowest").number(),
+                                     option.at("highest").number(), option.at("description").string());
         }
     }
     return set;
 }
 
-std::string number_text(double number) {
-    if (number == std::floor(number) && std::abs(number) < 1e15)
-        return std::to_string(static_cast<std::int64_t>(number));
-    return nlohmann::json(number).dump();
-}
-
-[[noreturn]] void refuse_option(const Dataset& set, const std::string& name) {
-    std::vector<std::string> known;
-    for (const DatasetOption& option : set.options) known.push_back(option.name);
-    const std::string nearest = nearest_word(name, known);
-    throw Error(ErrorCode::usage, "data.generator " + set.name + ", " + escaped(name, 40),
-                "expected one of " + list_text(known),
-                "found \"" + escaped(name, 40) + '"' + (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
-}
-
 std::map<std::string, double> checked_options(const Dataset& set, const std::map<std::string, double>& given) {
     std::map<std::string, double> values;
-    for (const DatasetOption& option : set.options) values[option.name] = option.standard;
+    std::vector<std::string> known;
+    for (const Option& option : set.options) {
+        values[option.name] = number_of(option.standard);
+        known.push_back(option.name);
+    }
     for (const auto& [name, value] : given) {
         const auto option = std::find_if(set.options.begin(), set.options.end(),
-                                         [&, key = name](const DatasetOption& o) { return o.name == key; });
-        if (option == set.options.end()) refuse_option(set, name);
-        if (!(value >= option->lowest && value <= option->highest) || (option->whole && value != std::floor(value))) {
-            throw Error(ErrorCode::usage, "data.generator " + set.name + ", " + name,
-                        std::string("expected a ") + (option->whole ? "whole " : "") + "number from " +
-                            number_text(option->lowest) + " to " + number_text(option->highest),
-                        "found " + number_text(value));
-        }
+                                         [&, key = name](const Option& o) { return o.name == key; });
+        const std::string place = "data.generator " + set.name + ", " + escaped(name, 40);
+        if (option == set.options.end()) throw choice_error(known, name, place);
+        check_number(*option, value, place);
         values[name] = value;
     }
     return values;
@@ -122,16 +106,15 @@ const Dataset& find_dataset(const std::string& name) {
         if (set.name == name) return set;
         names.push_back(set.name);
     }
-    const std::string nearest = nearest_word(name, names);
-    throw Error(ErrorCode::usage, "data", "expected one of " + list_text(names, 100),
-                "found \"" + escaped(name, 60) + '"' + (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+    throw choice_error(names, name, "data");
 }
 
 std::string options_text(const Dataset& set) {
     std::string text;
     if (set.is_generator) {
         text = "sequence_length " + std::to_string(set.sequence_length);
-        for (const DatasetOption& option : set.options) text += ", " + option.name + " " + number_text(option.standard);
+        for (const Option& option : set.options)
+            text += ", " + option.name + " " + plain_number(number_of(option.standard));
         return text;
     }
     const bool there = std::any_of(set.files.begin(), set.files.end(),

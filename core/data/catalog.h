@@ -9,31 +9,22 @@
 #include <string>
 #include <vector>
 
-#include "core/data/batch_source.h"
+#include "core/base/option.h"
+#include "core/data/batch/batch_source.h"
 #include "core/data/settings.h"
-#include "core/data/text_item.h"
+#include "core/data/source/text_item.h"
 
 namespace headscope::data {
-
-/// An option of a generator.
-struct DatasetOption {
-    std::string name;
-    std::string description;
-    double standard = 0;  ///< default
-    double lowest = 0;
-    double highest = 0;
-    bool whole = true;  ///< a whole number
-};
 
 struct Dataset {
     std::string name;
     std::string description;
-    bool is_generator = false;           ///< else a corpus
-    std::string kind;                    ///< which code makes it: several data sets may share one
-    std::string package;                 ///< Debian's package that holds a corpus
-    std::vector<std::string> files;      ///< of a corpus
-    std::vector<DatasetOption> options;  ///< of a generator
-    std::int64_t sequence_length = 0;    ///< a length that suits it; 0: any
+    bool is_generator = false;         ///< else a corpus
+    std::string kind;                  ///< which code makes it: several data sets may share one
+    std::string package;               ///< Debian's package that holds a corpus
+    std::vector<std::string> files;    ///< of a corpus
+    std::vector<Option> options;       ///< of a generator: whole numbers and numbers
+    std::int64_t sequence_length = 0;  ///< a length that suits it; 0: any
 };
 
 /// All of them, by name.

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/data/batch/objective_reader.h"
 #include "core/data/fixed_token.h"
 #include "core/data/generator_data.h"
-#include "core/data/objective_reader.h"
-#include "core/data/text_data.h"
+#include "core/data/source/text_data.h"
 
 namespace headscope::data {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/data/batch_source.h"
-#include "core/data/corruption.h"
+#include "core/data/batch/batch_source.h"
+#include "core/data/batch/corruption.h"
 #include "core/data/settings.h"
 
 namespace headscope::tokenizer {

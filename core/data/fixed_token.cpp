@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/sha256.h"
+#include "core/base/io/sha256.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::data {

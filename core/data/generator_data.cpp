@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/sha256.h"
+#include "core/base/io/sha256.h"
+#include "core/data/batch/item_reader.h"
+#include "core/data/batch/objective_reader.h"
 #include "core/data/catalog.h"
-#include "core/data/item_reader.h"
-#include "core/data/objective_reader.h"
+#include "core/data/objectives/list.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::data {
@@ -56,12 +57,12 @@ ChosenTokenizer choose(const Generator& generator, const DataSettings& settings,
         return tokenizer_at(places.base / settings.tokenizer);
     }
     ChosenTokenizer own = own_tokenizer(generator);
-    return settings.objective.kind == "next_token" ? own : with_special_tokens(own, "generator " + generator.name);
+    return kind_of(settings.objective).reads_stream() ? own : with_special_tokens(own, "generator " + generator.name);
 }
 
 void check(const Generator& generator, const ObjectiveSettings& objective) {
     if (!reads_items(objective)) return;
-    const std::int64_t classes = objective.kind == "classify" ? objective.classes : 0;
+    const std::int64_t classes = kind_of(objective).labels() ? objective.classes : 0;
     if (generator.item && generator.classes == classes) return;
     throw Error(ErrorCode::usage, "data.generator",
                 "expected one that makes items for the objective " + objective.kind +
@@ -96,9 +97,9 @@ class GeneratorData final : public DataSet {
 public:
     GeneratorData(Generator generator, const DataSettings& settings, ChosenTokenizer chosen)
         : generator_(std::move(generator)),
-          objective_kind_(settings.objective.kind),
+          items_(reads_items(settings.objective)),
           validates_(settings.validation > 0) {
-        if (objective_kind_ != "next_token") objective_.emplace(settings, chosen);
+        if (!kind_of(settings.objective).reads_stream()) objective_.emplace(settings, chosen);
         tokenizer_ = std::move(chosen.tokenizer);
         tokenizer_files_ = std::move(chosen.files);
         separator_ = objective_ ? objective_->separator() : chosen.separator;
@@ -116,7 +117,7 @@ public:
         if (split == Split::validation && !validates_) return nullptr;
         if (split == Split::validation) seed = 0;
         if (!objective_) return generator_.source(split, seed);
-        if (objective_kind_ == "translation" || objective_kind_ == "classify") {
+        if (items_) {
             const auto make = [item = generator_.item, split, seed](std::int64_t index) {
                 return item(split, seed, index);
             };
@@ -133,7 +134,7 @@ public:
 
 private:
     Generator generator_;
-    std::string objective_kind_;
+    bool items_;
     std::optional<ObjectiveReader> objective_;  ///< none: next_token
     bool validates_;
 };
@@ -142,7 +143,7 @@ private:
 
 std::shared_ptr<const DataSet> prepare_generator(const DataSettings& settings, const DataPlaces& places,
                                                  const HashedWords* words) {
-    const bool encoder = settings.objective.kind == "masked" || settings.objective.kind == "shuffle_random";
+    const bool encoder = kind_of(settings.objective).data == ObjectiveData::corrupted;
     const std::int64_t ends = encoder ? 2 : 0;  // <s> and </s> around its tokens
     if (settings.sequence_length <= ends) {
         throw Error(ErrorCode::usage, "data.sequence_length", "expected a number above " + std::to_string(ends),

@@ -20,7 +20,7 @@ constexpr std::int64_t permuted(std::int64_t index, std::int64_t count, std::uin
         std::uint64_t left = value >> half;
         std::uint64_t right = value & mask;
         for (unsigned round = 0; round < rounds; ++round) {
-            const std::uint64_t mixed = left ^ (scrambled(key_of(key, round) + right) & mask);
+            const std::uint64_t mixed = left ^ (splitmix64(key_of(key, round) + right) & mask);
             left = right;
             right = mixed;
         }

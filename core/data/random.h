@@ -7,21 +7,21 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/scrambled.h"
+#include "core/base/splitmix64.h"
 
 namespace headscope::data {
 
-using headscope::scrambled;
+using headscope::splitmix64;
 
 constexpr std::uint64_t key_of(std::uint64_t seed, std::uint64_t part) {
-    return scrambled(scrambled(seed + 0x9E3779B97F4A7C15U) ^ (part * 0xD1342543DE82EF95U + 0x2545F4914F6CDD1DU));
+    return splitmix64(splitmix64(seed + 0x9E3779B97F4A7C15U) ^ (part * 0xD1342543DE82EF95U + 0x2545F4914F6CDD1DU));
 }
 
 class Random {
 public:
     Random(std::uint64_t seed, std::uint64_t part) : state_(key_of(seed, part)) {}
 
-    std::uint64_t next() { return scrambled(state_ += 0x9E3779B97F4A7C15U); }
+    std::uint64_t next() { return splitmix64(state_ += 0x9E3779B97F4A7C15U); }
 
     /// A whole number in [0, count), count > 0; every one equally likely (Lemire 2019).
     std::uint64_t below(std::uint64_t count) {

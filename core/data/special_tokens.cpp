@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/tokenizer/hashed/settings.h"
 
 namespace headscope::data {

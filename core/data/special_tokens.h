@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/data/corruption.h"
+#include "core/data/batch/corruption.h"
 #include "core/data/tokenizer_choice.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -19,13 +19,13 @@ namespace headscope::data {
 /// <pad>; [MASK], <mask>); others: its unk token and all that tokenizer.json calls special.
 SpecialIds special_ids(const tokenizer::Tokenizer& tokenizer, const std::vector<TokenizerFile>& files);
 
-/// What `tokenizer` makes of one text and of two.
+/// Tokens that `tokenizer` adds around one text and around two.
 struct Frame {
     std::vector<tokenizer::FramePart> one, two;
 
     /// Inserted tokens of one text, or of two.
     std::int64_t inserted(bool pair) const;
-    /// Whether any token of a pair has another type than 0.
+    /// True if a token of a pair has a type other than 0.
     bool has_types() const;
 };
 /// Error usage for one that has a text more than once, which leaves no way to cut it to a length.

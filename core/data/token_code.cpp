@@ -6,7 +6,7 @@
 
 #include "core/tokenizer/hashed/word_hash.h"
 #include "core/tokenizer/tokenizer.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::data {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/data/batch_source.h"
-#include "core/data/corruption.h"
+#include "core/data/batch/batch_source.h"
+#include "core/data/batch/corruption.h"
 
 namespace headscope {
 class Cancellation;

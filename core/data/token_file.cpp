@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/base/os_error.h"
-#include "core/base/sha256.h"
-#include "core/base/text.h"
+#include "core/base/io/sha256.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 
 namespace headscope::data {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "core/base/progress.h"
 #include "core/data/settings.h"
-#include "core/store/token_storage.h"
+#include "core/store/hdf5/token_storage.h"
 
 namespace headscope::data {
 

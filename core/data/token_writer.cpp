@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/os_error.h"
-#include "core/base/output_file.h"
+#include "core/base/io/output_file.h"
+#include "core/base/process/os_error.h"
 
 namespace headscope::data {
 namespace {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <span>
 
-#include "core/base/sha256.h"
-#include "core/data/scratch_file.h"
+#include "core/base/io/sha256.h"
+#include "core/data/source/scratch_file.h"
 #include "core/data/token_file.h"
 
 namespace headscope::data {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/worker.h"
-#include "core/data/text_parts.h"
+#include "core/base/process/worker.h"
+#include "core/data/source/text_parts.h"
 #include "core/data/token_writer.h"
 
 namespace headscope::data {

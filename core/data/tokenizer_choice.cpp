@@ -6,13 +6,13 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
-#include "core/base/os_error.h"
-#include "core/base/sha256.h"
-#include "core/data/text_data.h"
+#include "core/base/io/input_file.h"
+#include "core/base/io/sha256.h"
+#include "core/base/json/json.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/base/process/os_error.h"
+#include "core/data/source/text_data.h"
 #include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/training/bpe_trainer.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/data/data_set.h"
-#include "core/data/text_parts.h"
+#include "core/data/source/text_parts.h"
 
 namespace headscope::data {
 

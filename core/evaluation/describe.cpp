@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
-#include "core/base/sha256.h"
+#include "core/base/io/sha256.h"
 #include "core/checkpoint/adapter.h"
-#include "core/model/presets.h"
+#include "core/mixers/types/standard.h"
+#include "core/model/load/presets.h"
 #include "core/run/run_folder.h"
 
 namespace headscope::evaluation {
@@ -30,10 +31,10 @@ std::string joined(const List& list) {
 }  // namespace
 
 std::string mixer_of(const std::vector<std::string>& layer_mixers) {
-    std::string other = "standard";
+    std::string other = mixers::kStandard.name;
     for (const std::string& mixer : layer_mixers) {
-        if (mixer == "standard" || mixer == other) continue;
-        if (other != "standard") return "several";
+        if (mixers::is_standard(mixer) || mixer == other) continue;
+        if (!mixers::is_standard(other)) return "several";
         other = mixer;
     }
     return other;
@@ -42,7 +43,7 @@ std::string mixer_of(const std::vector<std::string>& layer_mixers) {
 std::set<int> other_layers(const std::vector<std::string>& layer_mixers) {
     std::set<int> layers;
     for (std::size_t i = 0; i < layer_mixers.size(); ++i)
-        if (layer_mixers[i] != "standard") layers.insert(static_cast<int>(i));
+        if (!mixers::is_standard(layer_mixers[i])) layers.insert(static_cast<int>(i));
     return layers;
 }
 

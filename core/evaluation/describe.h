@@ -10,7 +10,7 @@
 
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/model.h"
-#include "core/store/evaluation_file.h"
+#include "core/store/evaluation/evaluation_file.h"
 #include "core/training/job/job.h"
 
 namespace headscope::evaluation {
@@ -20,14 +20,13 @@ store::EvaluatedModel describe(const checkpoint::Checkpoint& checkpoint, const m
                                const std::set<int>& skipped, const training::JobFile* job,
                                const Cancellation& cancellation);
 
-/// What a checkpoint is called among results: a snapshot like its run.
+/// Name of a checkpoint in results: that of its run for a snapshot.
 std::string evaluated_name(const checkpoint::Checkpoint& checkpoint);
 
-/// Tokens of the longest text that a model of so many positions (0: no limit) read in training: the job's sequences,
-/// else, without a job, its positions.
+/// Tokens of the longest text of training: the job's sequences; without a job, the model's `positions` (0: no limit).
 std::int64_t training_length(const training::JobFile* job, std::int64_t positions);
 
-/// "standard" where all layers are, the one other mixer, or "several".
+/// The mixer other than standard, or "several"; standard if there is none.
 std::string mixer_of(const std::vector<std::string>& layer_mixers);
 
 /// The layers whose mixer is not standard: what a hybrid is evaluated without ("skip").

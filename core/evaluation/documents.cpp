@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "core/base/cancellation_scope.h"
-#include "core/base/input_file.h"
-#include "core/data/text_parts.h"
+#include "core/base/io/input_file.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/data/source/text_parts.h"
 #include "core/data/token_code.h"
 #include "core/tokenizer/decode_stream.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::evaluation {
 namespace {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/data/source_files.h"
+#include "core/data/source/source_files.h"
 #include "core/data/token_file.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -37,7 +37,7 @@ public:
     virtual ~DocumentSink() = default;
     /// `before`: the token that stood before the document in training, where that is known.
     virtual void begin(std::optional<std::int64_t> before) = 0;
-    /// Of a hash embedding the numbers of words (core/data/token_code.h).
+    /// Token ids, or word numbers of a hash embedding (core/data/token_code.h).
     virtual void tokens(std::span<const std::int32_t> ids) = 0;
     virtual void end(std::int64_t words, std::int64_t bytes) = 0;
     virtual std::int64_t wanted() const = 0;  ///< tokens that are still wanted; at 0 end() comes nevertheless
@@ -64,7 +64,7 @@ struct NamedText {
 std::unique_ptr<Documents> file_documents(std::vector<data::SourceFile> files,
                                           std::shared_ptr<const tokenizer::Tokenizer> tokenizer, std::string name);
 
-/// What a training job held out: one running text, as in training, behind the token that comes before it.
+/// Held-out text of a training job: one running text, preceded by the token before it.
 std::unique_ptr<Documents> held_out_documents(std::shared_ptr<const data::TokenFile> tokens,
                                               std::shared_ptr<const tokenizer::Tokenizer> tokenizer, std::string name);
 

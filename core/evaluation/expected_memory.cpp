@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/model/memory.h"
+#include "core/model/load/memory.h"
 
 namespace headscope::evaluation {
 

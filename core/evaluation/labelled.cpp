@@ -10,12 +10,12 @@
 #include <c10/core/InferenceMode.h>
 
 #include "core/base/error.h"
-#include "core/data/item_source.h"
-#include "core/data/objective_reader.h"
-#include "core/data/truncation.h"
+#include "core/data/batch/item_source.h"
+#include "core/data/batch/objective_reader.h"
+#include "core/data/batch/truncation.h"
+#include "core/evaluation/generated_answers.h"
 #include "core/evaluation/metrics/bleu.h"
 #include "core/evaluation/metrics/classification.h"
-#include "core/evaluation/said_answers.h"
 #include "core/evaluation/sources.h"
 #include "core/model/heads/text_rows.h"
 #include "core/model/objectives/objective.h"
@@ -92,7 +92,7 @@ std::string asked_text(const data::TextItem& item) {
     return item.has_other ? item.text + "\n" + item.other : item.text;
 }
 
-/// What is shown of an item with options: each class's log-probability.
+/// Reports an item with options: each class's log-probability.
 void hand_out_class(const LabelledItems& items, std::int64_t number, std::int64_t length, const double* logs,
                     std::int64_t classes, std::int64_t chosen, const OnAnswer& answer) {
     if (!answer) return;
@@ -149,9 +149,9 @@ void check_head(const std::string& task, const model::ModelConfig& config) {
     model::make_objective(objective_of(task), texts ? config.classes : 2)->check(config);
 }
 
-TokenScores score_spoilt(model::Model& model, const std::string& task, const Documents& documents,
-                         const LabelledWork& work, std::int64_t length, std::uint64_t seed, std::int64_t most_tokens,
-                         const ScoreOptions& options, const Share& progress) {
+TokenScores score_corrupted(model::Model& model, const std::string& task, const Documents& documents,
+                            const LabelledWork& work, std::int64_t length, std::uint64_t seed, std::int64_t most_tokens,
+                            const ScoreOptions& options, const Share& progress) {
     const std::int64_t width = data::TokenCode(work.tokenizer.tokenizer).width();
     Gathered text(most_tokens * width);
     documents.read(text, {});
@@ -208,7 +208,7 @@ std::vector<NamedValue> classify(model::Model& model, const LabelledWork& work, 
             hand_out_class(items, i, length, row, classes, said.back(), answer);
         }
     });
-    const SaidScore loss = mean_score(losses);
+    const AnswerScore loss = mean_score(losses);
     check_number(loss.mean, items.name);
     const NamedValue mean_loss{"loss", loss.mean, loss.error, all, cut};
     if (classes == 1) return {{"spearman", spearman(numbers, wanted), kNone, all, cut}, mean_loss};
@@ -230,7 +230,7 @@ std::vector<NamedValue> translate(model::Model& model, const LabelledWork& work,
                         length,
                         data::keeps_the_end(work.tokenizer.files)};
     data::end_sources(form.frame, form.special.last);
-    // What the model's files say of its decoder goes before what its tokenizer would.
+    // The decoder's start token of the model's files overrides the tokenizer's.
     if (model.config().decoder_start >= 0) form.special.first = model.config().decoder_start;
     if (!work.beams.end_tokens.empty()) form.special.last = work.beams.end_tokens.front();
     data::check(form);

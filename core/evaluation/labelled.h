@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What encoders and encoder-decoders are asked: the labels of spoilt texts (masked, shuffle_random), classes of texts
-// or pairs, translations. Data as training has them (core/data/objective_reader.h, item_reader.h). Threads: the compute
-// thread. Errors: Error (usage for a model whose head is another one), Stopped.
+// Tasks of encoders and encoder-decoders: labels of corrupted texts (masked, shuffle_random), classes of texts or
+// pairs, translations. Data as training has them (core/data/batch/objective_reader.h, item_reader.h). Threads: the
+// compute thread. Errors: Error (usage for a model whose head is another one), Stopped.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "core/data/text_item.h"
+#include "core/data/source/text_item.h"
 #include "core/data/tokenizer_choice.h"
 #include "core/evaluation/documents.h"
 #include "core/evaluation/harness/answered_item.h"
 #include "core/evaluation/score.h"
-#include "core/model/beam_search.h"
+#include "core/model/generate/beam_search.h"
 
 namespace headscope::evaluation {
 
@@ -34,15 +34,15 @@ struct LabelledItems {
 /// "NAME=FILE", or a file, whose results are called `task`.
 LabelledItems labelled_file(const std::string& data, const std::string& task);
 
-/// What one model needs for these tasks.
+/// Tokenizer, items and beam search of one model.
 struct LabelledWork {
     data::ChosenTokenizer tokenizer;  ///< with tokenizer_config.json; tokenizer null: the checkpoint has none
     std::vector<LabelledItems> classes, translations;
-    /// Of translations, which have at most `length` tokens; cancellation, positions and skipped layers are set.
+    /// Translations have at most `length` tokens; cancellation, positions and skipped layers are set.
     model::BeamOptions beams{.tokens = std::numeric_limits<std::int64_t>::max()};
 };
 
-/// The kind of objective that a task asks about; empty: another task.
+/// objective.kind of a task; empty for other tasks.
 std::string objective_of(const std::string& task);
 /// Refuses a model whose stack or head is not that of the task.
 void check_head(const std::string& task, const model::ModelConfig& config);
@@ -50,12 +50,12 @@ void check_head(const std::string& task, const model::ModelConfig& config);
 using OnAnswer = std::function<void(const AnsweredItem&)>;
 using Share = std::function<void(double done)>;
 
-/// Loss and hits of a text's sequences of `length` tokens, each spoilt by random numbers of `seed` and its number. What
-/// is left at the end, shorter than a sequence, is not read; a text that has no more is one sequence. Memory: the
+/// Loss and hits of a text's sequences of `length` tokens, each corrupted by random numbers of `seed` and its number.
+/// What is left at the end, shorter than a sequence, is not read; a text that has no more is one sequence. Memory: the
 /// tokens of the text, or the first `most_tokens` of them (0: all).
-TokenScores score_spoilt(model::Model& model, const std::string& task, const Documents& documents,
-                         const LabelledWork& work, std::int64_t length, std::uint64_t seed, std::int64_t most_tokens,
-                         const ScoreOptions& options, const Share& progress);
+TokenScores score_corrupted(model::Model& model, const std::string& task, const Documents& documents,
+                            const LabelledWork& work, std::int64_t length, std::uint64_t seed, std::int64_t most_tokens,
+                            const ScoreOptions& options, const Share& progress);
 
 struct NamedValue {
     std::string metric;

@@ -16,7 +16,7 @@ namespace headscope::evaluation {
 struct PositionOptions {
     std::int64_t length = 0;       ///< L, tokens of a block; 2 or more
     std::int64_t bucket = 0;       ///< positions that are put together, 1 to L
-    std::int64_t most_tokens = 0;  ///< stop after so many; 0: all
+    std::int64_t most_tokens = 0;  ///< stop after this number; 0: all
     ScoreOptions score;
 };
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/data/batch_source.h"
+#include "core/data/batch/batch_source.h"
 
 namespace headscope::evaluation {
 

@@ -13,7 +13,7 @@
 
 namespace headscope::evaluation {
 
-/// What is read, and what should be said behind each token: data::no_target where it was said by an earlier window.
+/// Input ids and the target of each; data::no_target if an earlier window scored it.
 struct Window {
     std::vector<std::int64_t> ids;
     std::vector<std::int64_t> targets;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/data/batch_source.h"
+#include "core/data/batch/batch_source.h"
 #include "core/data/settings.h"
 #include "core/evaluation/rolling_windows.h"
 #include "core/evaluation/token_scores.h"

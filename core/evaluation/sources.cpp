@@ -6,15 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/sha256.h"
+#include "core/base/io/input_file.h"
+#include "core/base/io/sha256.h"
 #include "core/checkpoint/fingerprint.h"
 #include "core/data/catalog.h"
 #include "core/data/fixed_token.h"
-#include "core/data/text_data.h"
+#include "core/data/objectives/list.h"
+#include "core/data/source/text_data.h"
 #include "core/data/token_file.h"
-#include "core/store/evaluation_texts.h"
-#include "core/store/utf8.h"
+#include "core/store/evaluation/evaluation_texts.h"
+#include "core/store/hdf5/utf8.h"
 
 namespace headscope::evaluation {
 namespace {
@@ -67,8 +68,7 @@ std::vector<NamedText> texts_of(const std::vector<std::string>& data,
 std::optional<NamedText> held_out_part(const training::JobFile& job, const std::filesystem::path& run,
                                        Progress& progress, const Cancellation& cancellation,
                                        const data::HashedWords* words) {
-    const std::string& kind = job.data.objective.kind;
-    if (job.data.generator || kind == "classify" || kind == "translation") return std::nullopt;  // items are no text
+    if (job.data.generator || data::kind_of(job.data.objective).reads_items()) return std::nullopt;  // no text
     const auto set = data::DataSet::prepare(job.data, {job.base, run}, progress, cancellation, words);
     if (set->summary().validation_tokens == 0) return std::nullopt;
     const std::string name = "held-out part of " + set->summary().name;

@@ -15,8 +15,8 @@
 
 namespace headscope::evaluation {
 
-/// What files an entry names: text files, folders, patterns, or a ready corpus. Error usage, which calls it `key`, for
-/// one that is none of them.
+/// Files that an entry names: text files, folders, patterns, or a ready corpus. Any other entry throws Error usage at
+/// the place `key`.
 std::vector<data::SourceFile> source_files(const std::string& entry, const std::string& key);
 
 /// "NAME=FILE", or FILE, whose name is its stem; of a folder, a pattern or a corpus the name is the entry's last part.

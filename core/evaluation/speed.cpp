@@ -20,7 +20,7 @@ using model::HeadKind;
 
 constexpr double kMaskedShare = 0.15;
 
-/// What the model's head can be trained for; empty: nothing.
+/// Objective that fits the model's head; empty: none.
 std::string objective_for(const model::ModelConfig& config) {
     if (config.head == HeadKind::vocabulary)
         return config.encoder ? "translation" : config.causal ? "next_token" : "masked";
@@ -37,7 +37,7 @@ data::DataBatch random_batch(const model::ModelConfig& config, const SpeedOption
     batch.length = length;
     const std::int64_t tokens = options.batch * length;
     const auto& hashed = config.hashed;
-    // Of hash embeddings words: special tokens have no bits.
+    // Words have ids in the range of a hash embedding; special tokens have no bits.
     const std::int64_t lowest = hashed.is_table() ? 0 : tokenizer::kSpecialTokens;
     const std::int64_t highest = config.encoder ? config.encoder->ids() : config.ids();
     for (std::int64_t i = 0; i < tokens; ++i) batch.ids.push_back(lowest + random.below(highest - lowest));

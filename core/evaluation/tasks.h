@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a model can be asked, by name: tasks on text, every generator of core/data, RULER's, whose answers the model
-// says, lm-eval's on data sets, and what encoders and encoder-decoders are asked (labelled.h). Results are rows of an
-// evaluation file. Threads: the compute thread. Errors: Error (usage for what does not fit the model), Stopped.
+// Evaluation tasks by name: on text, generators of core/data, RULER's, whose answers the model generates, lm-eval's on
+// data sets, and those of encoders and encoder-decoders (labelled.h). Results are rows of an evaluation file. Threads:
+// the compute thread. Errors: Error (usage for what does not fit the model), Stopped.
 
 #include <cstdint>
 #include <functional>
@@ -14,33 +14,63 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/evaluation/generated_answers.h"
 #include "core/evaluation/harness/harness_run.h"
 #include "core/evaluation/labelled.h"
-#include "core/evaluation/said_answers.h"
 #include "core/evaluation/speed.h"
 #include "core/evaluation/text_score.h"
-#include "core/store/evaluation_file.h"
+#include "core/model/config.h"
+#include "core/store/evaluation/evaluation_file.h"
 
 namespace headscope::evaluation {
 
-/// windows, positions: of text; said: of RULER's, the model writes its answer; harness: of lm-eval's, on items that are
-/// read from files; set: several by one name; spoilt, classes, translation: labelled.h's; speed: of any model.
-enum class TaskKind { windows, positions, generator, said, harness, set, spoilt, classes, translation, speed };
+struct Request;
+struct Task;
+struct Unit;
+class TaskRun;
+
+/// Behavior of the tasks of one kind; a class each in tasks/.
+class TaskKind {
+public:
+    virtual ~TaskKind() = default;
+
+    /// Name of the kind in rules about options (app/commands); `given`: its items are files of --data.
+    virtual std::string words(bool given) const = 0;
+    virtual bool on_text() const { return false; }
+    virtual bool is_set() const { return false; }  ///< one name for several tasks
+    /// Offered in the window without a data set.
+    virtual bool offered() const { return false; }
+    /// Units are made with those of the kind, or the task has none.
+    virtual bool runs_apart() const { return false; }
+    /// One pass over a text serves all tasks of the kind.
+    virtual bool shares_pass() const { return false; }
+    /// Items that the task reads; null: it reads none.
+    virtual std::vector<LabelledItems>* items(LabelledWork& /*work*/) const { return nullptr; }
+    /// Those of the request, or one that suits model and task.
+    virtual std::vector<std::int64_t> lengths(const Request& request, const Task& task,
+                                              const model::ModelConfig& config) const;
+    virtual void check(const Request& request, const Task& task, const model::ModelConfig& config,
+                       bool has_documents) const;
+    /// Adds the rows of one unit to the run.
+    virtual void run(TaskRun& run, const Unit& unit) const = 0;
+
+protected:
+    virtual void check_inputs(const Request&, const Task&, const model::ModelConfig&) const {}
+    virtual void check_count(const Task&, std::size_t /*lengths*/) const {}
+    virtual void check_at(const Request&, const Task&, const model::ModelConfig&, std::int64_t /*length*/) const {}
+};
 
 struct Task {
     std::string name;
     std::string summary;
-    TaskKind kind = TaskKind::generator;
+    const TaskKind* kind;
     std::string metrics;  ///< names, for people: "token_perplexity, loss, ..."
-
-    bool on_text() const {
-        return kind == TaskKind::windows || kind == TaskKind::positions || kind == TaskKind::spoilt;
-    }
-    bool on_labelled_items() const { return kind == TaskKind::classes || kind == TaskKind::translation; }
 };
 const std::vector<Task>& tasks();
-/// Error usage with the names that there are, nearest first.
+/// Error usage with all names, the nearest first.
 const Task& find_task(const std::string& name);
+/// True for classify and translation.
+bool reads_labelled_items(const std::string& task);
 /// The tasks of these names, those of a set in its place, each once. Throws what find_task does.
 std::vector<std::string> expanded_tasks(const std::vector<std::string>& names);
 /// RULER's tasks among these, in order and once each: ruler_retrieval is eight of them.
@@ -64,8 +94,8 @@ struct Request {
     std::map<std::string, std::int64_t> generator_lengths;  ///< used where `lengths` is empty
     /// The generator that made what the model was trained on, which fits it: named in errors. Empty: none, or unknown.
     std::string trained_on;
-    SaidAnswers said;     ///< for RULER's tasks, and lm-eval's whose answers are said
-    HarnessWork harness;  ///< for lm-eval's: their items
+    GeneratedAnswers said;  ///< for RULER's tasks, and lm-eval's whose answers are said
+    HarnessWork harness;    ///< for lm-eval's: their items
     LabelledWork labelled;
     SpeedOptions speed;
     /// Sees each item of RULER's, lm-eval's, classify and translation once it is answered, in order.
@@ -73,7 +103,7 @@ struct Request {
     ScoreOptions score;
 };
 
-/// What a model may read at once; 0: anything.
+/// Most tokens that the model reads at once; 0: no limit.
 std::int64_t most_read(const Request& request, const model::ModelConfig& config);
 
 /// Refuses what can be refused before weights are read: unknown tasks, lengths beyond the model's positions, text tasks

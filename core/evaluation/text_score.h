@@ -15,7 +15,7 @@ struct TextOptions {
     std::int64_t stride = 0;             ///< 0: length, disjoint windows
     std::optional<std::int64_t> prefix;  ///< stands before each document where nothing better is known; else its first
                                          ///< token is not predicted
-    std::int64_t most_tokens = 0;        ///< stop after so many; 0: all
+    std::int64_t most_tokens = 0;        ///< stop after this number; 0: all
     ScoreOptions score;
 };
 

@@ -5,7 +5,7 @@
 
 namespace headscope::evaluation {
 
-/// What a model said of one sequence's targets.
+/// Summed scores of one sequence's targets.
 struct SequenceScore {
     double loss = 0;  ///< nats, summed over the targets
     std::int64_t targets = 0;
@@ -30,7 +30,7 @@ public:
     double in_five_error() const;
 
 private:
-    /// Of a ratio sum x / sum n over sequences, from sums of products (the usual estimator of clustered samples).
+    /// Standard error of the ratio sum x / sum n over sequences, from sums of products (clustered samples).
     double ratio_error(double xx, double xn, double x) const;
 
     SequenceScore sum_;

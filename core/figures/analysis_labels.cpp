@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/store/analysis_header.h"
+#include "core/store/analysis/analysis_header.h"
 
 namespace headscope::figures {
 

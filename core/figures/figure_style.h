@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
 
 namespace headscope::figures {
 

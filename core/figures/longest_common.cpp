@@ -28,7 +28,7 @@ bool greedy(List a, List b, std::int64_t limit, std::int64_t from_a, std::int64_
     std::vector<std::int32_t> furthest(static_cast<std::size_t>(2 * limit + 3), 0);
     std::vector<std::vector<std::int32_t>> traces;
     const std::int64_t middle = limit + 1;
-    // Whether the best way to diagonal k takes an item of b (down), not one of a.
+    // True if the best way to diagonal k takes an item of b (down), not one of a.
     const auto goes_down = [&](const auto& points, std::int64_t k, std::int64_t d, std::int64_t zero) {
         return k == -d || (k != d && at(points, zero + k - 1) < at(points, zero + k + 1));
     };

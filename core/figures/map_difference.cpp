@@ -9,6 +9,8 @@
 #include "core/figures/head_weights.h"
 #include "core/figures/map_pairs.h"
 #include "core/figures/token_text.h"
+#include "core/maps/difference_map.h"
+#include "core/maps/pooled_map.h"
 
 namespace headscope::figures {
 namespace {
@@ -20,7 +22,7 @@ struct MapDifference {
     bool cross = false;
     std::int64_t layer = 0, head = 0, rows = 0, columns = 0;
     std::int64_t other_layer = 0, other_head = 0;
-    Region region;
+    maps::Cells region;
     std::vector<float> values;  ///< [rows, columns]
     double largest = 0;         ///< magnitude of all differences of the maps, also of those that are not drawn
     std::vector<std::string> query_tokens, key_tokens;
@@ -31,13 +33,9 @@ struct MapDifference {
 
 /// In each cell the mean difference, or the one that is farthest from 0, so that a diagonal one key wide never
 /// vanishes.
-std::vector<float> pooled_difference(const MapSide& a, const MapSide& b, const MapDifference& map, bool mean) {
-    return pooled_bands(map.region, map.rows, map.columns, mean, [&](const Region& band) {
-        const auto first = a.read(band);
-        auto second = paired_values(b, band, map.pairs);
-        for (std::size_t i = 0; i < second.size(); ++i) second[i] -= first[i];
-        return second;
-    });
+std::vector<float> pooled_difference(const maps::DifferenceMap& difference, const MapDifference& map, bool mean) {
+    return maps::pooled_bands(map.region, map.rows, map.columns, mean,
+                              [&](const maps::Cells& band) { return difference.values(band); });
 }
 
 double largest_of(const std::vector<float>& values) {
@@ -72,27 +70,28 @@ MapDifference read_difference(Files files, std::int64_t site, std::int64_t other
     MapDifference map;
     map.site = site_label(first.file, site);
     map.title = site_title(first.file, site);
-    map.cross = first.about().kind == "cross";
+    map.cross = first.about().is_cross();
     map.layer = first.about().layer;
     map.head = *options.head;
     map.other_layer = second.about().layer;
     map.other_head = *minuend.head;
-    map.pairs = pair_maps(first, a, second, b);
+    map.pairs = pair_maps(first, *a.map, second, *b.map);
+    const maps::DifferenceMap difference(a.map, b.map, map.pairs.queries.to_b, map.pairs.keys.to_b);
     map.first = a.values;
     map.second = b.values;
-    map.region = chosen_region(options, a.queries, a.keys);
+    map.region = chosen_region(options, a.map->queries(), a.map->keys());
     map.rows = std::min(map.region.queries(), options.pixels);
     map.columns = std::min(map.region.keys(), options.pixels);
-    map.values = pooled_difference(a, b, map, options.pooling == Pooling::mean);
-    const bool whole = map.region.queries() == a.queries && map.region.keys() == a.keys;
+    map.values = pooled_difference(difference, map, options.pooling == Pooling::mean);
+    const bool whole = map.region.queries() == a.map->queries() && map.region.keys() == a.map->keys();
     if (whole || options.pooling == Pooling::mean) {
         map.largest = largest_of(map.values);
     } else {  // a part has the colors of the whole
         MapDifference all;
         all.pairs = map.pairs;
-        all.region = chosen_region({}, a.queries, a.keys);
+        all.region = chosen_region({}, a.map->queries(), a.map->keys());
         all.rows = all.columns = 1;
-        map.largest = largest_of(pooled_difference(a, b, all, false));
+        map.largest = largest_of(pooled_difference(difference, all, false));
     }
     const auto pieces = [](const MapPlace& place, const std::string& stream) {
         return stream_pieces(place.file.header(), place.sequence, stream);
@@ -170,7 +169,7 @@ std::string plural(MapValues values) {
     return values_word(values) + "s";
 }
 
-/// Whether one sentence says of all maps what is subtracted from what.
+/// True if one sentence names minuend and subtrahend of all maps.
 bool of_one_kind(const std::vector<MapDifference>& maps) {
     return std::all_of(maps.begin(), maps.end(), [&](const MapDifference& map) {
         return map.first == maps.front().first && map.second == maps.front().second;
@@ -232,10 +231,10 @@ FigureData map_difference(Files files, const FigureOptions& options) {
     for (const auto& map : maps) {
         Panel panel;
         if (maps.size() > 1) panel.title = map.title;
-        panel.x = axis(map.cross ? "key (source)" : "key", map.key_tokens, map.region.first_key, map.region.end_key,
-                       map.columns);
-        panel.y = axis(map.cross ? "query (target)" : "query", map.query_tokens, map.region.first_query,
-                       map.region.end_query, map.rows);
+        panel.x =
+            axis(map.cross ? "key (source)" : "key", map.key_tokens, map.region.k_begin, map.region.k_end, map.columns);
+        panel.y = axis(map.cross ? "query (target)" : "query", map.query_tokens, map.region.q_begin, map.region.q_end,
+                       map.rows);
         HeatMap cells;
         cells.rows = map.rows;
         cells.columns = map.columns;
@@ -251,7 +250,7 @@ FigureData map_difference(Files files, const FigureOptions& options) {
         pooled |= !map.exact();
         whole = whole && map.pairs.whole();
     }
-    const Region& part = maps.front().region;
+    const maps::Cells& part = maps.front().region;
     figure.columns = std::ssize(maps);
     figure.reflow = true;
     figure.narrowest_mm = 50;
@@ -262,9 +261,9 @@ FigureData map_difference(Files files, const FigureOptions& options) {
     figure.notes = source_notes(files.first(one_text ? 1 : 2), options);
     if (const std::string pairs = pairs_note(maps.front().pairs); !pairs.empty()) figure.notes.push_back(pairs);
     if (asks_for_part(options)) {
-        figure.notes.push_back("Queries " + std::to_string(part.first_query) + " to " +
-                               std::to_string(part.end_query - 1) + ", keys " + std::to_string(part.first_key) +
-                               " to " + std::to_string(part.end_key - 1) + ".");
+        figure.notes.push_back("Queries " + std::to_string(part.q_begin) + " to " + std::to_string(part.q_end - 1) +
+                               ", keys " + std::to_string(part.k_begin) + " to " + std::to_string(part.k_end - 1) +
+                               ".");
     }
     figure.notes.push_back(scale_note(maps, options, pooled, whole));
     if (std::any_of(maps.begin(), maps.end(), [](const MapDifference& map) {

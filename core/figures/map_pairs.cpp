@@ -2,11 +2,12 @@
 #include "core/figures/map_pairs.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <numeric>
 
 #include "core/figures/map_difference.h"
+#include "core/maps/logit_source.h"
+#include "core/maps/map_reader.h"
 
 namespace headscope::figures {
 namespace {
@@ -67,65 +68,29 @@ bool MapPairs::whole() const {
 
 MapSide read_side(const MapPlace& place, std::int64_t head, MapValues asked) {
     const MapValues values = values_of_site(place.file, place.site, asked, "difference");
-    if (values == MapValues::implicit) {
-        const auto map = computed_map(place.file, place.sequence, place.site, head, values, "difference");
-        return {map->queries(), map->keys(), values, [map](const Region& region) {
-                    return map->values({region.first_query, region.end_query, region.first_key, region.end_key});
-                }};
-    }
-    const auto map = std::make_shared<const store::AnalysisFile::Map>(
-        recorded_map(place.file, place.sequence, place.site, "difference"));
-    return {map->queries, map->keys, values,
-            [map, head, values](const Region& region) { return exact_values(*map, head, region, values); }};
+    if (values == MapValues::implicit)
+        return {computed_map(place.file, place.sequence, place.site, head, values, "difference"), values};
+    check_recorded(place.file, place.sequence, place.site, "difference");
+    auto map = maps::read_head_map(place.file, place.sequence, place.site, head);
+    if (!map) throw not_recorded(place.file, place.site, "difference");
+    if (values == MapValues::logits) return {std::make_shared<const maps::LogitSource>(std::move(map)), values};
+    return {std::move(map), values};
 }
 
-MapPairs pair_maps(const MapPlace& first, const MapSide& a, const MapPlace& second, const MapSide& b) {
+MapPairs pair_maps(const MapPlace& first, const maps::TileSource& a, const MapPlace& second,
+                   const maps::TileSource& b) {
     MapPairs pairs;
     const Site &from = first.about(), &to = second.about();
     pairs.cross = from.query_stream != from.key_stream || to.query_stream != to.key_stream;
-    pairs.queries = align(tokens_of(first, from.query_stream, a.queries), a.queries,
-                          tokens_of(second, to.query_stream, b.queries), b.queries);
-    pairs.keys =
-        pairs.cross || a.queries != a.keys || b.queries != b.keys
-            ? align(tokens_of(first, from.key_stream, a.keys), a.keys, tokens_of(second, to.key_stream, b.keys), b.keys)
-            : pairs.queries;
+    pairs.queries = align(tokens_of(first, from.query_stream, a.queries()), a.queries(),
+                          tokens_of(second, to.query_stream, b.queries()), b.queries());
+    pairs.keys = pairs.cross || a.queries() != a.keys() || b.queries() != b.keys()
+                     ? align(tokens_of(first, from.key_stream, a.keys()), a.keys(),
+                             tokens_of(second, to.key_stream, b.keys()), b.keys())
+                     : pairs.queries;
     if (paired(pairs.queries) == 0 || paired(pairs.keys) == 0)
         not_alike("expected texts with a token in common", "found none");
     return pairs;
-}
-
-std::vector<float> paired_values(const MapSide& second, const Region& region, const MapPairs& pairs) {
-    if (pairs.identical()) return second.read(region);
-    std::vector<float> out(static_cast<std::size_t>(region.queries() * region.keys()),
-                           std::numeric_limits<float>::quiet_NaN());
-    const auto partner = [](const TokenAlignment& alignment, std::int64_t i) {
-        return alignment.to_b[static_cast<std::size_t>(i)];
-    };
-    std::int64_t low = second.keys, high = 0;  // keys of the second that are anybody's partners
-    for (std::int64_t k = region.first_key; k < region.end_key; ++k) {
-        const std::int64_t key = partner(pairs.keys, k);
-        if (key < 0) continue;
-        low = std::min(low, key);
-        high = std::max(high, key + 1);
-    }
-    for (std::int64_t q = region.first_query; q < region.end_query && low < high;) {
-        const std::int64_t query = partner(pairs.queries, q);
-        std::int64_t run = 1;  // of queries whose partners follow each other, too
-        while (query >= 0 && q + run < region.end_query && partner(pairs.queries, q + run) == query + run) ++run;
-        if (query >= 0) {
-            const auto rows = second.read({query, query + run, low, high});
-            for (std::int64_t i = 0; i < run; ++i) {
-                float* line = out.data() + (q + i - region.first_query) * region.keys();
-                for (std::int64_t k = region.first_key; k < region.end_key; ++k) {
-                    const std::int64_t key = partner(pairs.keys, k);
-                    if (key >= 0)
-                        line[k - region.first_key] = rows[static_cast<std::size_t>(i * (high - low) + key - low)];
-                }
-            }
-        }
-        q += run;
-    }
-    return out;
 }
 
 std::string pairs_note(const MapPairs& pairs) {

@@ -4,7 +4,7 @@
 // Which cells of two maps are each other: by their tokens, as the window pairs what it compares.
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,28 +25,23 @@ struct MapPairs {
     TokenAlignment queries, keys;
     bool cross = false;  ///< queries and keys are of different sequences
     bool identical() const;
-    /// Nobody stands alone on the first side.
+    /// True if every token of the first side has a partner.
     bool whole() const;
 };
 
 /// A head's numbers: weights or logits of its map, coefficients of its implicit matrix.
 struct MapSide {
-    std::int64_t queries = 0, keys = 0;
+    std::shared_ptr<const maps::TileSource> map;
     MapValues values = MapValues::weights;
-    std::function<std::vector<float>(const Region& region)> read;  ///< row-major; NaN: not allowed
 };
 
-/// What there is of `asked` (weights or logits): of a recurrent layer its implicit matrix for weights. Throws Error
-/// (usage) that says what the file lacks. The file must stay.
+/// The values of `asked` (weights or logits); a recurrent layer has its implicit matrix for weights. Throws Error
+/// (usage) that names what the file lacks. The file must stay.
 MapSide read_side(const MapPlace& place, std::int64_t head, MapValues asked);
 
 /// Sizes are those of the maps; where a file has no tokens of that many, they are paired by position. Throws Error
 /// (mismatch) where that cannot be, or nothing is paired.
-MapPairs pair_maps(const MapPlace& first, const MapSide& a, const MapPlace& second, const MapSide& b);
-
-/// The second map's numbers, laid out as `region` of the first: [region.queries(), region.keys()]; NaN where a
-/// query or a key has no partner.
-std::vector<float> paired_values(const MapSide& second, const Region& region, const MapPairs& pairs);
+MapPairs pair_maps(const MapPlace& first, const maps::TileSource& a, const MapPlace& second, const maps::TileSource& b);
 
 /// How many tokens were paired and how, in sentences; empty: the tokens are the same.
 std::string pairs_note(const MapPairs& pairs);

@@ -2,80 +2,25 @@
 #include "core/figures/map_values.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <limits>
-#include <numeric>
 #include <optional>
 
 #include "core/base/error.h"
 #include "core/maps/map_reader.h"
 
 namespace headscope::figures {
-namespace {
-
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-constexpr std::int64_t kBand = 64;  ///< queries at a time
-
-}  // namespace
-
-std::vector<float> exact_values(const store::AnalysisFile::Map& map, std::int64_t head, const Region& region,
+std::vector<float> exact_values(const store::AnalysisFile::Map& map, std::int64_t head, const maps::Cells& region,
                                 MapValues values) {
-    if (values == MapValues::weights) return exact_weights(map, head, region);
-    std::vector<float> scores(static_cast<std::size_t>(region.queries() * region.keys()));
-    kernels::attention_scores(map.input(), 0, head, region.first_query, region.end_query, region.first_key,
-                              region.end_key, scores.data());
-    for (float& score : scores)
-        if (score == -std::numeric_limits<float>::infinity()) score = kNone;
-    return scores;
+    return values == MapValues::weights ? maps::exact_weights(map, head, region)
+                                        : maps::exact_scores(map, head, region);
 }
 
-std::vector<float> pooled_bands(const Region& region, std::int64_t rows, std::int64_t columns, bool mean,
-                                const std::function<std::vector<float>(const Region& band)>& read,
-                                bool absent_as_zero) {
-    const auto size = static_cast<std::size_t>(rows * columns);
-    std::vector<float> cells(size, kNone);
-    std::vector<double> sums(mean ? size : 0), counts(mean ? size : 0), pairs(mean ? size : 0);
-    for (std::int64_t begin = 0; begin < region.queries(); begin += kBand) {
-        const std::int64_t end = std::min(begin + kBand, region.queries());
-        const auto values =
-            read({region.first_query + begin, region.first_query + end, region.first_key, region.end_key});
-        const float* value = values.data();
-        for (std::int64_t i = begin; i < end; ++i) {
-            const std::int64_t row = i * rows / region.queries() * columns;
-            for (std::int64_t j = 0; j < region.keys(); ++j, ++value) {
-                const auto at = static_cast<std::size_t>(row + j * columns / region.keys());
-                if (mean) ++pairs[at];
-                if (std::isnan(*value)) continue;
-                if (mean) {
-                    sums[at] += static_cast<double>(*value);
-                    ++counts[at];
-                } else if (std::isnan(cells[at]) || std::abs(*value) > std::abs(cells[at])) {
-                    cells[at] = *value;
-                }
-            }
-        }
-    }
-    for (std::size_t i = 0; i < sums.size(); ++i)
-        if (counts[i] > 0) cells[i] = static_cast<float>(sums[i] / (absent_as_zero ? pairs[i] : counts[i]));
-    return cells;
-}
-
-std::vector<float> pooled_values(const store::AnalysisFile::Map& map, std::int64_t head, const Region& region,
+std::vector<float> pooled_values(const store::AnalysisFile::Map& map, std::int64_t head, const maps::Cells& region,
                                  std::int64_t rows, std::int64_t columns, MapValues values, Pooling pooling) {
-    if (values == MapValues::weights) return pooled_weights(map, head, region, rows, columns, pooling);
-    return pooled_bands(region, rows, columns, pooling == Pooling::mean,
-                        [&](const Region& band) { return exact_values(map, head, band, MapValues::logits); });
-}
-
-std::vector<float> pooled_values(const maps::PairMap& map, const Region& region, std::int64_t rows,
-                                 std::int64_t columns, MapValues values, Pooling pooling) {
-    const bool logits = values == MapValues::logits;
-    const auto read = [&](const Region& band) {
-        const maps::Cells cells{band.first_query, band.end_query, band.first_key, band.end_key};
-        return logits ? map.scores(cells) : map.values(cells);
-    };
-    return pooled_bands(region, rows, columns, pooling == Pooling::mean, read, !logits);
+    const bool mean = pooling == Pooling::mean;
+    if (values == MapValues::weights) return maps::pooled_weights(map, head, region, rows, columns, mean);
+    return maps::pooled_bands(region, rows, columns, mean,
+                              [&](const maps::Cells& band) { return maps::exact_scores(map, head, band); });
 }
 
 double largest_logit(const store::AnalysisFile& file, std::int64_t s, std::int64_t site, std::int64_t head) {
@@ -99,39 +44,8 @@ std::shared_ptr<const maps::ValueMap> computed_map(const store::AnalysisFile& fi
         map = maps::read_implicit_map(file, s, site, head);
     else
         map = maps::read_norm_map(file, s, site, of_layer(values) ? std::nullopt : std::optional(head));
-    if (map) return map;
-    throw Error(ErrorCode::usage, "figure " + recipe + ", " + site_title(file, site) + " of " + file_name(file),
-                "expected a layer whose map was recorded", "found none");
-}
-
-std::vector<float> pooled_values(const maps::ValueMap& map, const Region& region, std::int64_t rows,
-                                 std::int64_t columns, Pooling pooling) {
-    const bool mean = pooling == Pooling::mean;
-    const auto* rollout = dynamic_cast<const maps::Rollout*>(&map);
-    if (rollout == nullptr || rollout->whole()) {
-        const auto read = [&map](const Region& band) {
-            return map.values({band.first_query, band.end_query, band.first_key, band.end_key});
-        };
-        return pooled_bands(region, rows, columns, mean, read, true);
-    }
-    std::vector<std::int64_t> bounds;
-    for (std::int64_t r = 0; r <= rows; ++r) bounds.push_back(region.query_of(r, rows));
-    const std::atomic<bool> go_on{false};
-    const std::vector<float> means = rollout->mean_rows(bounds, go_on);
-    std::vector<float> cells(static_cast<std::size_t>(rows * columns), kNone);
-    for (std::int64_t r = 0; r < rows; ++r) {
-        const float* row = means.data() + r * map.keys();
-        const auto at = static_cast<std::size_t>(r);
-        const std::int64_t sees = map.seen(bounds[at], bounds[at + 1]).second;
-        for (std::int64_t c = 0; c < columns; ++c) {
-            const std::int64_t begin = region.key_of(c, columns), end = region.key_of(c + 1, columns);
-            if (begin >= sees) break;
-            cells[static_cast<std::size_t>(r * columns + c)] =
-                mean ? std::accumulate(row + begin, row + end, 0.0F) / static_cast<float>(end - begin)
-                     : *std::max_element(row + begin, row + end);
-        }
-    }
-    return cells;
+    if (!map) throw not_recorded(file, site, recipe);
+    return map;
 }
 
 MapValues values_of_site(const store::AnalysisFile& file, std::int64_t site, MapValues asked,

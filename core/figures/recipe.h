@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What every recipe shares. A recipe is one file recipe_<name>.cpp with one function, declared here, and one line in
-// registry.cpp.
+// What recipes share. A recipe is a file recipes/recipe_<name>.cpp that ends in one `extern const Recipe`, and a line
+// of recipes/list.inc.
 
 #include <cstdint>
 #include <memory>
@@ -11,51 +11,19 @@
 #include <vector>
 
 #include "core/base/site_name.h"
-#include "core/figures/figure.h"
-#include "core/store/analysis_file.h"
+#include "core/figures/make_figure.h"
+#include "core/store/analysis/analysis_file.h"
 
 namespace headscope::figures {
 
 using Files = std::span<const std::shared_ptr<store::AnalysisFile>>;
 
-FigureData radar(Files files, const FigureOptions& options);
-FigureData scores(Files files, const FigureOptions& options);
-FigureData attention(Files files, const FigureOptions& options);
-FigureData indicators(Files files, const FigureOptions& options);
-FigureData thumbnails(Files files, const FigureOptions& options);
-FigureData states(Files files, const FigureOptions& options);
-FigureData experts(Files files, const FigureOptions& options);
-FigureData loss(Files files, const FigureOptions& options);
-FigureData text(Files files, const FigureOptions& options);
-FigureData lines(Files files, const FigureOptions& options);
-FigureData branch_weights(Files files, const FigureOptions& options);
-FigureData bias(Files files, const FigureOptions& options);
-FigureData offsets(Files files, const FigureOptions& options);
-FigureData head_embeddings(Files files, const FigureOptions& options);
-FigureData mass(Files files, const FigureOptions& options);
-FigureData token_types(Files files, const FigureOptions& options);
-FigureData difference(Files files, const FigureOptions& options);
-FigureData hash(Files files, const FigureOptions& options);
-
-// Of runs, evaluations and models: inputs of the one kind, at least one of them.
+// Called from the file of another recipe.
 FigureData run_loss(const FigureInputs& inputs, const FigureOptions& options);
-FigureData timeline(const FigureInputs& inputs, const FigureOptions& options);
-FigureData context_perplexity(const FigureInputs& inputs, const FigureOptions& options);
-FigureData position_perplexity(const FigureInputs& inputs, const FigureOptions& options);
-FigureData ruler(const FigureInputs& inputs, const FigureOptions& options);
-FigureData tasks(const FigureInputs& inputs, const FigureOptions& options);
-FigureData latency(const FigureInputs& inputs, const FigureOptions& options);
-FigureData ablation(const FigureInputs& inputs, const FigureOptions& options);
-FigureData scaling(const FigureInputs& inputs, const FigureOptions& options);
-FigureData retention(const FigureInputs& inputs, const FigureOptions& options);
-FigureData cost(const FigureInputs& inputs, const FigureOptions& options);
-/// What `cost` draws of the variants of multi-head attention.
 FigureData variant_costs(const FigureInputs& inputs, const FigureOptions& options);
-FigureData tensors(const FigureInputs& inputs, const FigureOptions& options);
-FigureData hash_words(const FigureInputs& inputs, const FigureOptions& options);
 
-/// What the second file of a difference is asked for: options.other_sequence, other_layer and other_head in the places
-/// of sequence, layer and head, where they are given.
+/// Options of the second file of a difference: options.other_sequence, other_layer and other_head in place of sequence,
+/// layer and head, if given.
 FigureOptions minuend_options(const FigureOptions& options);
 
 /// The sequence asked for, checked against the file. Throws Error (usage), also for all of them.
@@ -87,7 +55,7 @@ std::string site_title(const store::AnalysisFile& file, std::int64_t site);
 /// The title of the site that --layer and --tower leave alone; "layer 3" or "every layer" where they leave several.
 std::string chosen_title(const store::AnalysisFile& file, const FigureOptions& options);
 
-/// What the losses and logits of an analysis are about. Threads: any.
+/// Kind of an analysis's losses and logits. Threads: any.
 struct OutputKind {
     bool next = true;      ///< at a token: the one after it; else the token itself
     bool classes = false;  ///< logits are of classes, not of the vocabulary
@@ -106,8 +74,8 @@ std::string file_name(const store::AnalysisFile& file);
 /// that.
 inline constexpr double kSparseHead = 0.01;
 
-/// Of each head of a site whether so many of its weights are exactly 0 (kSparseHead, in the mean over those sequences)
-/// that its thumbnail tells zeros from small weights.
+/// True for each head of a site in which at least kSparseHead of the weights are exactly 0 (in the mean over those
+/// sequences), so that its thumbnail sets zeros apart from small weights.
 std::vector<bool> heads_with_zeros(const store::AnalysisFile& file, std::int64_t site,
                                    std::span<const std::int64_t> sequences);
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
 
 namespace headscope::figures {
 

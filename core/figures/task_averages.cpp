@@ -6,7 +6,7 @@
 namespace headscope::figures {
 
 const std::vector<TaskAverage>& task_averages() {
-    // What papers print as acc of hellaswag, openbookqa and arc_challenge is acc_norm in NAtS-L and Lazy Attention.
+    // NAtS-L and Lazy Attention print acc_norm as acc of hellaswag, openbookqa and arc_challenge.
     static const std::vector<TaskAverage> all{
         {"deconattn",
          "Deconstructing Attention",

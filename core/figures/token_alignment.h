@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/store/analysis_header.h"
+#include "core/store/analysis/analysis_header.h"
 
 namespace headscope::figures {
 

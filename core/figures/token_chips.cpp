@@ -22,7 +22,7 @@ public:
 
     std::vector<TokenGroup> make() {
         std::vector<TokenGroup> groups;
-        // Where the text before this part ended, so that a gap at its begin is none.
+        // End of the text before this part, so that a gap at its begin is none.
         std::int64_t before = first_ < end_ && placed(first_) ? begin_of(first_) : -1;
         for (std::int64_t i = first_; i < end_;) {
             std::int64_t next = i + 1;

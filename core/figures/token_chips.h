@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/figures/figure.h"
-#include "core/store/analysis_header.h"
+#include "core/figures/figure_data.h"
+#include "core/store/analysis/analysis_header.h"
 
 namespace headscope::figures {
 

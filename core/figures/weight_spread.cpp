@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/figures/head_weights.h"
+#include "core/maps/pooled_map.h"
 
 namespace headscope::figures {
 namespace {
@@ -36,7 +37,7 @@ WeightSpread weight_spread(const store::AnalysisFile::Map& map, std::int64_t hea
     // The last query of each step sees most, as in the histograms of scores.
     for (std::int64_t i = spread.row_step - 1; i < map.queries; i += spread.row_step) {
         ++spread.queries;
-        for (const float weight : exact_weights(map, head, {i, i + 1, 0, map.keys})) {
+        for (const float weight : maps::exact_weights(map, head, {i, i + 1, 0, map.keys})) {
             if (std::isnan(weight)) continue;
             const double value = weight;
             ++spread.pairs;

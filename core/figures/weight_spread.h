@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 
 namespace headscope::figures {
 
@@ -21,14 +21,14 @@ struct WeightSpread {
     double pairs = 0, sum = 0, queries = 0;
     double minimum = 2, maximum = 0;       ///< of those that are drawn
     std::array<double, 3> above{0, 0, 0};  ///< weights above the thresholds
-    std::int64_t row_step = 1;             ///< one query in so many was taken
+    std::int64_t row_step = 1;             ///< every row_step-th query was taken
 
     void add(const WeightSpread& other);
     /// Left edge of a bin; edge(counts.size()) is 1.
     static double edge(std::size_t bin);
 };
 
-/// Of one head. At most some hundred queries, evenly spread, are taken.
+/// Spread of one head. Takes at most some hundred queries, evenly spread.
 WeightSpread weight_spread(const store::AnalysisFile::Map& map, std::int64_t head);
 
 }  // namespace headscope::figures

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/figures/head_weights.h"
 #include "core/maps/map_reader.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/maps/word_map.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 
 namespace headscope::figures {
 
@@ -39,10 +39,10 @@ private:
     std::int64_t s_, site_;
 };
 
-/// Of pieces the sums of each word; NaN where all are.
+/// Sums of the pieces of each word; NaN if all are.
 std::vector<double> sums_of_words(const std::vector<double>& pieces, const std::vector<std::int64_t>& begins);
 
-/// What figures of words say below.
+/// Note below figures of words.
 inline constexpr const char* kWordsNote = "Whole words: rows of their pieces averaged, columns summed.";
 
 }  // namespace headscope::figures

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/maps/forbidden.h"
 #include "kernels/key_ranges.h"
 #include "kernels/parallel.h"
 #include "kernels/tiles.h"
@@ -92,27 +93,9 @@ void HeadMap::pool(const Cells& cells, int level, std::int64_t stride, float* me
 
 void HeadMap::hide(const Cells& cells, int level, std::int64_t stride, float* mean, float* extreme) const {
     const auto bounds = kernels::sequence_bounds(rule_, 0, queries_, keys_);
-    const std::int64_t columns = pixels(cells.keys(), level);
-    // Per row of pixels: +1 where a range of allowed keys begins, -1 behind its end.
-    std::vector<std::int64_t> change(static_cast<std::size_t>(columns) + 1);
-    const auto allow = [&](std::int64_t begin, std::int64_t end) {
-        begin = std::max(begin, cells.k_begin);
-        end = std::min(end, cells.k_end);
-        if (begin >= end) return;
-        ++change[static_cast<std::size_t>((begin - cells.k_begin) >> level)];
-        --change[static_cast<std::size_t>((end - 1 - cells.k_begin) >> level) + 1];
-    };
-    std::int64_t i = cells.q_begin;
-    for (std::int64_t r = 0; i < cells.q_end; ++r) {
-        std::fill(change.begin(), change.end(), 0);
-        const std::int64_t end = std::min(cells.q_end, cells.q_begin + ((r + 1) << level));
-        for (; i < end; ++i) kernels::for_key_ranges(rule_, bounds, 0, 0, 1, i, allow);
-        std::int64_t ranges = 0;
-        for (std::int64_t c = 0; c < columns; ++c) {
-            ranges += change[static_cast<std::size_t>(c)];
-            if (ranges == 0) mean[r * stride + c] = extreme[r * stride + c] = kNone;
-        }
-    }
+    const auto pixel = [level](std::int64_t cell) { return cell >> level; };
+    for_forbidden(rule_, bounds, 0, 1, cells, pixels(cells.queries(), level), pixels(cells.keys(), level), pixel, pixel,
+                  [&](std::int64_t r, std::int64_t c) { mean[r * stride + c] = extreme[r * stride + c] = kNone; });
 }
 
 void HeadMap::weights_into(const Cells& cells, float* out) const {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/os_error.h"
+#include "core/base/process/os_error.h"
 
 namespace headscope::maps {
 
@@ -71,7 +71,7 @@ std::shared_ptr<const MeanMap> read_mean_of_heads(const store::AnalysisFile& fil
 std::shared_ptr<const Rollout> read_rollout(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site) {
     const auto& sites = file.header().sites;
     const Site& last = sites.at(static_cast<std::size_t>(site));
-    if (last.kind != "self") {
+    if (!last.is_self()) {
         throw refused(file, "rollout", "expected a layer's attention to its own tokens",
                       "found cross-attention, which leads to another text");
     }
@@ -79,7 +79,7 @@ std::shared_ptr<const Rollout> read_rollout(const store::AnalysisFile& file, std
     std::int64_t bytes = 0, before = -1;
     for (std::int64_t i = 0; i <= site; ++i) {
         const Site& here = sites[static_cast<std::size_t>(i)];
-        if (here.stack != last.stack || here.kind != "self") continue;
+        if (here.stack != last.stack || !here.is_self()) continue;
         const std::string layer = "layer " + std::to_string(here.layer);
         if (here.layer == before)
             throw refused(file, "rollout", "expected one attention in each layer", "found several in " + layer);

@@ -10,7 +10,7 @@
 #include "core/maps/mean_map.h"
 #include "core/maps/norm_map.h"
 #include "core/maps/rollout.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 
 namespace headscope::maps {
 

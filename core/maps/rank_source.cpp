@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -174,6 +176,28 @@ std::vector<float> RankSource::values(const Cells& cells) const {
         for (std::int64_t j = 0; j < cells.keys(); ++j) {
             float& value = ranks[static_cast<std::size_t>(i * cells.keys() + j)];
             if (value >= 0) value = table.rank(value);
+        }
+    }
+    return ranks;
+}
+
+std::vector<float> row_ranks(const std::vector<float>& values, std::int64_t rows, std::int64_t columns) {
+    std::vector<float> ranks(values.size(), kNone);
+    std::vector<float> sorted;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const auto first = values.begin() + static_cast<std::ptrdiff_t>(r * columns);
+        sorted.clear();
+        std::copy_if(first, first + static_cast<std::ptrdiff_t>(columns), std::back_inserter(sorted),
+                     [](float value) { return !std::isnan(value); });
+        std::sort(sorted.begin(), sorted.end());
+        for (std::int64_t c = 0; c < columns; ++c) {
+            const auto at = static_cast<std::size_t>(r * columns + c);
+            if (std::isnan(values[at])) continue;
+            const auto [low, high] = std::equal_range(sorted.begin(), sorted.end(), values[at]);
+            const double less = static_cast<double>(low - sorted.begin());
+            const double equal = static_cast<double>(high - low) - 1;
+            const double others = static_cast<double>(sorted.size()) - 1;
+            ranks[at] = others > 0 ? static_cast<float>((less + equal / 2) / others) : 1.0F;
         }
     }
     return ranks;

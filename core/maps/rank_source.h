@@ -45,4 +45,7 @@ private:
     std::unique_ptr<Block[]> blocks_;
 };
 
+/// The same of values in memory, exactly. NaN stays NaN.
+std::vector<float> row_ranks(const std::vector<float>& values, std::int64_t rows, std::int64_t columns);
+
 }  // namespace headscope::maps

@@ -10,7 +10,7 @@
 #include "kernels/backend.h"
 #include "kernels/gemm.h"
 #include "kernels/parallel.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 
 namespace headscope::maps {
 namespace {

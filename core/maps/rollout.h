@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/maps/value_map.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 
 namespace headscope::maps {
 

@@ -13,7 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/machine/processors.h"
-#include "core/base/threads.h"
+#include "core/base/process/threads.h"
 #include "kernels/backend.h"
 
 namespace headscope::maps {

@@ -23,7 +23,7 @@
 #include "core/mixers/shared/key_value_cache.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/shared/without_heads.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/tensor_plan.h"
 #include "core/model/training_ops.h"
 
 namespace headscope::mixers {

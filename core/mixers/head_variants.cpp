@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/tensor_plan.h"
 #include "kernels/normaliser.h"
 
 namespace headscope::mixers {

@@ -5,7 +5,7 @@
 #include "core/mixers/types/head_variants.h"
 #include "core/mixers/types/standard.h"
 #include "core/model/blocks.h"
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::mixers {
 

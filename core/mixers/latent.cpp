@@ -8,7 +8,7 @@
 
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/tensor_plan.h"
 
 namespace headscope::mixers {
 namespace {

@@ -18,8 +18,8 @@
 #include "core/base/site.h"
 #include "core/mixers/types/type.h"
 #include "core/model/config.h"
+#include "core/model/embedding/rotary.h"
 #include "core/model/probe.h"
-#include "core/model/rotary.h"
 #include "core/model/switched_off.h"
 
 namespace headscope::model {

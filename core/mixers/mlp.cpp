@@ -2,7 +2,7 @@
 #include "core/mixers/mlp.h"
 
 #include "core/mixers/shared/no_cache.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/tensor_plan.h"
 
 namespace headscope::mixers {
 namespace {

@@ -21,8 +21,8 @@
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
 #include "core/mixers/shared/tensor_views.h"
-#include "core/model/random_fill.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/fresh/random_fill.h"
+#include "core/model/load/tensor_plan.h"
 #include "core/model/training_forward.h"
 #include "core/model/training_ops.h"
 
@@ -95,7 +95,7 @@ public:
 };
 
 NatslMixer::NatslMixer(const model::ModelConfig& config, std::int64_t)
-    : parts_(DeltaSizes(kNatsl, config), true, true, natsl_option<bool>(config, kNegativeEigenvalue.key)),
+    : parts_(DeltaSizes(kNatsl, config), true, true, natsl_option<bool>(config, kNegativeEigenvalue.name)),
       reads_convolution_(natsl_option<bool>(config, "softmax_reads_conv")),
       decays_softmax_(natsl_option<bool>(config, "decay_in_softmax_chunks")),
       softmax_inside_(natsl_option<std::string>(config, "inside_chunk") != "linear"),

@@ -8,7 +8,7 @@
 #include "core/mixers/shared/delta_parts.h"
 #include "core/mixers/types/natsl.h"
 #include "core/model/blocks.h"
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::mixers {
 

@@ -13,8 +13,8 @@
 
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
-#include "core/model/segments.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/embedding/segments.h"
+#include "core/model/load/tensor_plan.h"
 
 namespace headscope::mixers {
 

@@ -3,7 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 
-#include "core/model/tensor_plan.h"
+#include "core/model/load/tensor_plan.h"
 
 namespace headscope::mixers {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/mixers/mamba2.h"
+#include "core/mixers/linear/mamba2.h"
 #include "core/mixers/mixer.h"
 #include "core/mixers/standard.h"
 #include "core/mixers/types/side_by_side.h"

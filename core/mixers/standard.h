@@ -7,7 +7,7 @@
 #include "core/mixers/types/sigmoid.h"
 #include "core/mixers/types/sink_logits.h"
 #include "core/mixers/types/standard.h"
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::mixers {
 

@@ -4,7 +4,7 @@
 #include "core/mixers/mixer.h"
 #include "core/mixers/shared/projections.h"
 #include "core/mixers/types/streaming_llm.h"
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::mixers {
 

@@ -8,7 +8,7 @@
 
 #include "core/mixers/shared/no_cache.h"
 #include "core/mixers/shared/without_heads.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/tensor_plan.h"
 #include "kernels/recurrent.h"
 
 namespace headscope::mixers {

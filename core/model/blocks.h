@@ -11,12 +11,12 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/model/config.h"
+#include "core/model/embedding/hash_embedding.h"
 #include "core/model/experts.h"
-#include "core/model/hash_embedding.h"
 #include "core/model/heads/adaptive.h"
 #include "core/model/heads/head_loss.h"
-#include "core/model/recipe.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/recipe.h"
+#include "core/model/load/tensor_plan.h"
 
 namespace headscope::model {
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/model/config_reader.h"
+#include "core/model/load/config_reader.h"
 
 namespace headscope::model {
 namespace {

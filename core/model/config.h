@@ -19,8 +19,8 @@ enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, t
 /// Output of a model's hidden states: rows of the vocabulary (next or masked tokens), classes of each token or of the
 /// text (TextPooling), or nothing.
 enum class HeadKind { vocabulary, token_classes, sequence_classes, none };
-/// What a head for classes of texts reads of a text: its first token's state, the mean of all, or all, whose logits are
-/// averaged (EuroBERT's "late").
+/// Input of a head for classes of texts: the first token's state, the mean of all states, or all states, whose logits
+/// are averaged (EuroBERT's "late").
 enum class TextPooling { first, mean, logits };
 enum class PositionKind { none, learned, sinusoidal, rotary, alibi, bucketed, relative };
 
@@ -164,7 +164,7 @@ struct ModelConfig {
     bool attention_gate = false;
     bool feed_forward_bias = false;
     HeadKind head = HeadKind::vocabulary;
-    std::int64_t classes = 0;     ///< of a head of classes
+    std::int64_t classes = 0;  ///< of a head of classes
     TextPooling text_pooling = TextPooling::first;
     /// config.json's, of a head for texts: "regression", "single_label_classification", "multi_label_classification".
     /// Empty: a number where there is one class, else one class of several.
@@ -253,7 +253,7 @@ struct ModelConfig {
     std::vector<std::string> mixers;                 ///< per layer; empty: "standard" everywhere
     mixers::MixerOptions mixer_options;              ///< of those that have any
     std::map<std::int64_t, LayerHeads> layer_heads;  ///< by layer number
-    // Of recurrent mixers, as families alone have them:
+    // Settings of recurrent mixers that only families have:
     std::optional<Activation> feature_map;  ///< of queries and keys, before they turn (RetNet, GLA)
     bool sigmoid_gate = false;              ///< Gated DeltaNet: the output's gate is a sigmoid, not SiLU
     StateSpaceConfig state_space;
@@ -283,7 +283,7 @@ struct ModelConfig {
     /// Entries of the vocabulary of what is read: an encoder-decoder's source.
     std::int64_t source_vocabulary() const { return encoder ? encoder->vocabulary : vocabulary; }
     bool has_classes() const { return head == HeadKind::token_classes || head == HeadKind::sequence_classes; }
-    /// Whether what reads the input has a table of token types; others are given none.
+    /// True if the stack that reads the input has a table of token types; other stacks get none.
     bool reads_types() const { return (encoder ? encoder->token_types : token_types) > 0; }
     /// Columns of the logits.
     std::int64_t head_columns() const { return has_classes() ? classes : vocabulary; }

@@ -10,8 +10,8 @@
 
 #include "core/base/progress.h"
 #include "core/model/config.h"
-#include "core/model/recipe.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/recipe.h"
+#include "core/model/load/tensor_plan.h"
 
 namespace headscope::model {
 

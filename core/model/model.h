@@ -17,8 +17,8 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/batch.h"
 #include "core/model/config.h"
+#include "core/model/embedding/segments.h"
 #include "core/model/probe.h"
-#include "core/model/segments.h"
 #include "core/model/switched_off.h"
 
 namespace headscope::model {

@@ -8,7 +8,8 @@
 
 #include "core/base/indices.h"
 #include "core/base/site.h"
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
+#include "kernels/statistics.h"
 
 namespace headscope::kernels {
 struct ImplicitStatistics;  // kernels/recurrent.h

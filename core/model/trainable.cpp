@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
-#include "core/model/flat_weights.h"
-#include "core/model/native_config.h"
-#include "core/model/swap.h"
+#include "core/base/json/json.h"
+#include "core/model/fresh/swap.h"
+#include "core/model/load/flat_weights.h"
+#include "core/model/load/native_config.h"
 #include "core/model/towers/stack.h"
 
 namespace headscope::model {

@@ -17,8 +17,8 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/save.h"
+#include "core/model/fresh/mixer_swap.h"
 #include "core/model/heads/head_loss.h"
-#include "core/model/mixer_swap.h"
 #include "core/model/model.h"
 #include "core/model/training_forward.h"
 

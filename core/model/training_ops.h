@@ -12,8 +12,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "kernels/attention.h"
 #include "kernels/convolution.h"
+#include "kernels/tensor_view.h"
 
 namespace headscope::model {
 

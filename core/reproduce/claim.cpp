@@ -80,6 +80,20 @@ std::string spread_text(const Spread& spread) {
     return mean + " ± " + deviation;
 }
 
+std::string millions_text(double count) {
+    return number_text(count / 1e6) + " M";
+}
+
+std::string row_markdown(const std::vector<std::string>& cells) {
+    std::string text = "|";
+    for (const std::string& cell : cells) text += (cell.empty() ? "" : " ") + cell + " |";
+    return text + "\n";
+}
+
+std::string table_head_markdown(const std::vector<std::string>& cells) {
+    return row_markdown(cells) + row_markdown(std::vector<std::string>(cells.size(), "---"));
+}
+
 Spread spread_of(const std::vector<double>& values) {
     Spread spread;
     spread.count = static_cast<std::int64_t>(values.size());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// A claim of a paper and whether it held here: with a criterion that was fixed before anything ran, what the paper says
-// in numbers, and what was found. What the replays of all papers share.
+// A claim of a paper and whether it held here, by a criterion that was fixed before anything ran; and texts of numbers.
 
 #include <cstdint>
 #include <limits>
@@ -15,7 +14,7 @@ enum class Verdict {
     held,
     partly,
     failed,
-    undecided,  ///< the models learned too little to tell
+    undecided,  ///< the models learned too little
     too_near,   ///< the numbers differ by no more than chance makes them differ
     not_measured
 };
@@ -44,8 +43,8 @@ struct Estimate {
     double value = std::numeric_limits<double>::quiet_NaN();
     double error = 0;  ///< standard error; NaN: not known
 };
-/// Parts of a claim that say which of two estimates is larger: a part is open where they differ by no more than twice
-/// the standard error of their difference, or where that is not known. Where either is no number there is no part.
+/// Parts of a claim that compare two estimates: a part is open where they differ by no more than twice the standard
+/// error of their difference, or where that is not known. Where either is no number there is no part.
 class ComparedParts {
 public:
     void add_above(const Estimate& larger, const Estimate& smaller);
@@ -56,7 +55,7 @@ private:
     int above_ = 0, below_ = 0, near_ = 0;
 };
 
-/// `text` after what is there already.
+/// Appends `text`, after "; " where `found` is not empty.
 void append_found(std::string& found, const std::string& text);
 
 /// The report's section: how many held, a table, and each claim with paper, criterion and what was found. `remark` (may
@@ -76,10 +75,16 @@ std::string number_text(double value);
 /// "12.3 %"; a dash for what is no number.
 std::string share_text(double share);
 std::string spread_text(const Spread& spread);
+/// "12.3 M".
+std::string millions_text(double count);
 /// "3 min 20 s".
 std::string seconds_text(double seconds);
 
-/// A figure that lies beside the report as NAME.pdf and, for the report itself, NAME.png.
+/// A table's row, and its first two.
+std::string row_markdown(const std::vector<std::string>& cells);
+std::string table_head_markdown(const std::vector<std::string>& cells);
+
+/// A figure of the report: figures/NAME.pdf, .png and .csv.
 struct ReportFigure {
     std::string name;     ///< "radar-uniform"
     std::string caption;  ///< what it shows and which of the paper's figures it stands for

@@ -2,174 +2,159 @@
 #include "core/reproduce/measured.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-
-#include "core/store/analysis_file.h"
+#include <cstdio>
 
 namespace headscope::reproduce {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+using nlohmann::json;
 
-/// Mean of the numbers among them.
-double mean_of(const std::vector<double>& values, std::size_t first, std::size_t count, std::size_t step) {
-    double sum = 0;
-    int numbers = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const double value = values[first + i * step];
-        if (!std::isfinite(value)) continue;
-        sum += value;
-        ++numbers;
-    }
-    return numbers > 0 ? sum / numbers : kNone;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+std::string printf_text(const char* format, double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, format, value);
+    return text;
+}
+
+/// "paper.glue.0" of a subject: null where nothing is printed.
+const json* printed(const Paper& paper, const std::string& subject, const std::string& name) {
+    const json& all = paper.document;
+    if (!all.contains("printed") || !all.at("printed").contains(subject)) return nullptr;
+    const json* row = &all.at("printed").at(subject);
+    const std::size_t point = name.find('.', 6);
+    const std::string key = name.substr(6, point == std::string::npos ? point : point - 6);
+    if (!row->contains(key)) return nullptr;
+    row = &row->at(key);
+    if (point == std::string::npos) return row;
+    const auto index = static_cast<std::size_t>(std::stoul(name.substr(point + 1)));
+    return index < row->size() ? &row->at(index) : nullptr;
+}
+
+Spread scaled(Spread spread, double factor) {
+    return {factor * spread.mean, factor * spread.deviation, spread.count};
 }
 
 }  // namespace
 
-Which which_of(const store::EvaluatedModel& model) {
-    if (model.mixer == "standard") return {"standard", "standard"};
-    if (!model.skipped.empty()) return {model.mixer, "skip"};
-    return {model.mixer, model.layout == "even" ? "hybrid" : model.layout};
+void Measured::set(const std::string& subject, const std::string& name, double value, double error) {
+    values[{subject, name}] = {{value}, error};
 }
 
-Scores::Scores(const store::Evaluation& evaluation) {
-    for (const auto& model : evaluation.models) parameters_.emplace(which_of(model), model.parameters);
-    for (const auto& result : evaluation.results) {
-        const Which which = which_of(evaluation.models.at(static_cast<std::size_t>(result.model)));
-        values_[{which, result.task, result.metric, result.length}].push_back(result.value);
+void Measured::add(const std::string& subject, const std::string& name, double value, double error) {
+    Series& own = values[{subject, name}];
+    own.values.push_back(value);
+    own.error = std::fmax(own.error, error);
+}
+
+bool Measured::has(const std::string& subject) const {
+    const auto found = values.lower_bound({subject, ""});
+    return found != values.end() && found->first.first == subject;
+}
+
+Series Measured::series(const std::string& subject, const std::string& name) const {
+    if (const auto found = values.find({subject, name}); found != values.end()) return found->second;
+    std::vector<double> lengths;
+    for (auto one = values.lower_bound({subject, name + "@"}); one != values.end(); ++one) {
+        if (one->first.first != subject || !one->first.second.starts_with(name + "@")) break;
+        lengths.push_back(spread_of(one->second.values).mean);
     }
+    return lengths.empty() ? Series() : Series{{spread_of(lengths).mean}};
 }
 
-Spread Scores::value(const Which& which, const std::string& task, const std::string& metric,
-                     std::int64_t length) const {
-    const auto it = values_.find({which, task, metric, length});
-    return it == values_.end() ? Spread{} : spread_of(it->second);
+double Measured::value(const std::string& subject, const std::string& name) const {
+    return spread(subject, name).mean;
 }
 
-bool Scores::has(const Which& which) const {
-    return parameters_.count(which) > 0;
+Spread Measured::spread(const std::string& subject, const std::string& name) const {
+    return spread_of(series(subject, name).values);
 }
 
-std::vector<std::string> Scores::configurations(const std::string& mixer) const {
-    std::vector<std::string> list;
-    for (const auto& [which, count] : parameters_)
-        if (which.first == mixer) list.push_back(which.second);
-    return list;
+Estimate Measured::estimate(const std::string& subject, const std::string& name) const {
+    const Series own = series(subject, name);
+    const Spread over = spread_of(own.values);
+    return {over.mean, std::fmax(over.deviation, own.error) / std::sqrt(static_cast<double>(over.count))};
 }
 
-std::int64_t Scores::parameters(const Which& which) const {
-    const auto it = parameters_.find(which);
-    return it == parameters_.end() ? 0 : it->second;
+const Matrix* Measured::matrix(const std::string& subject, const std::string& name) const {
+    const auto found = matrices.find({subject, name});
+    return found == matrices.end() || found->second.empty() ? nullptr : &found->second.front();
 }
 
-Indicators read_indicators(const std::filesystem::path& analysis, const Which& which, std::int64_t seed) {
-    const auto file = store::AnalysisFile::open(analysis);
-    const auto& header = file->header();
-    Indicators result;
-    result.which = which;
-    result.seed = seed;
-    result.mixers = header.mixers;
-    // Of the first sequence: it comes first in every array.
-    const std::size_t sites = header.sites.size();
-    const auto heads = static_cast<std::size_t>(header.most_heads());
-    const auto entropy = file->indicator("entropy").data, concentration = file->indicator("concentration").data,
-               diversity = file->indicator("head_diversity").data, local = file->indicator("local_focus").data,
-               sink = file->indicator("sink").data, lowest = file->score_statistic("minimum").data,
-               highest = file->score_statistic("maximum").data, above = file->score_statistic("above").data;
-    const std::size_t distances = header.local_distances.size();
-    const auto length = static_cast<double>(header.sequences.front().ids.size());
-    for (std::size_t site = 0; site < sites; ++site) {
-        std::vector<double> values{mean_of(entropy, site * heads, heads, 1),
-                                   mean_of(concentration, site * heads, heads, 1), diversity[site]};
-        for (std::size_t n = 0; n < 4; ++n)
-            values.push_back(n < distances ? mean_of(local, site * heads * distances + n, heads, distances) : kNone);
-        values.push_back(mean_of(sink, site * heads, heads, 1));
-        result.layers.push_back(std::move(values));
-        const bool scored = header.sites[site].has_matrix;
-        double largest = kNone, ten = 0, hundred = 0;
-        for (std::size_t h = 0; h < heads && scored; ++h) {
-            const std::size_t at = site * heads + h;
-            const double reach = std::max(std::abs(lowest[at]), std::abs(highest[at]));
-            largest = std::isnan(largest) ? reach : std::max(largest, reach);
-            ten += above[3 * at];
-            hundred += above[3 * at + 1];
+std::string Scope::subject_of(std::string& name) const {
+    const std::size_t colon = name.find(':');
+    if (colon == std::string::npos) return subject;
+    std::string other = name.substr(colon + 1);
+    name.erase(colon);
+    if (const std::size_t star = other.find('*'); star != std::string::npos)
+        other.replace(star, 1, subject.substr(0, subject.find(' ')));
+    return other;
+}
+
+Spread Scope::spread(const std::string& expression) const {
+    if (const std::size_t over = expression.find(" / "); over != std::string::npos) {
+        const Spread own = spread(expression.substr(0, over)), other = spread(expression.substr(over + 3));
+        return {own.mean / other.mean, kNaN, own.count};
+    }
+    std::string name = expression;
+    const std::string of = subject_of(name);
+    if (!name.starts_with("paper.")) return measured.spread(of, name);
+    const json* number = printed(*plan.paper, of, name);
+    return number != nullptr && number->is_number() ? Spread{number->get<double>(), kNaN, 1} : Spread();
+}
+
+Estimate Scope::estimate(const std::string& expression) const {
+    if (expression.find(" / ") != std::string::npos) return {value(expression), kNaN};
+    std::string name = expression;
+    const std::string of = subject_of(name);
+    return measured.estimate(of, name);
+}
+
+std::string Scope::number(const std::string& expression, const std::string& format, bool* complete) const {
+    if (format == "list") {
+        const Matrix* matrix = measured.matrix(subject, expression);
+        if (matrix == nullptr || matrix->front().size() < 2) {
+            if (complete != nullptr) *complete = false;
+            return "–";
         }
-        const double pairs = static_cast<double>(heads) * length * (length + 1) / 2;
-        result.largest_score.push_back(largest);
-        result.above_ten.push_back(scored ? ten / pairs : kNone);
-        result.above_hundred.push_back(scored ? hundred / pairs : kNone);
+        std::string text;
+        for (const double one : matrix->front()) append_found(text, number_text(one));
+        return text;
     }
-    return result;
+    if (expression.starts_with("paper."))
+        if (const json* words = printed(*plan.paper, subject, expression); words != nullptr && words->is_string())
+            return words->get<std::string>();
+    const Spread own = spread(expression);
+    const double value = own.mean;
+    if (!std::isfinite(value) && complete != nullptr) *complete = false;
+    if (format == "±") return spread_text(own);
+    if (format == "100±") return spread_text(scaled(own, 100));
+    if (!std::isfinite(value)) return "–";
+    if (format.ends_with("±e")) {
+        const double unit = format == "±e" ? 1 : 100, error = estimate(expression).error;
+        return number_text(unit * value) + (error > 0 ? " ± " + number_text(unit * error) : "");
+    }
+    if (format == "%") return share_text(value);
+    if (format == "100") return number_text(100 * value);
+    if (format == "100-") return number_text(100 * (1 - value));
+    if (format == "+%") return printf_text("%+.1f %%", 100 * (value - 1));
+    if (format == "0%") return printf_text("%.0f %%", 100 * value);
+    if (format == "n") return std::to_string(std::llround(value));
+    if (format == "M") return millions_text(value);
+    if (format == "MK") return value < 1 ? number_text(1000 * value) + " K" : number_text(value) + " M";
+    if (format == "printed") return printf_text(value >= 2e4 ? "%.0E" : "%.1f", value);
+    return number_text(value);
 }
 
-Outliers outliers_of(const Indicators& model) {
-    Outliers found;
-    for (std::size_t i = 0; i < model.largest_score.size(); ++i) {
-        if (model.mixers[i] != model.which.first || !std::isfinite(model.largest_score[i])) continue;
-        found.largest = std::max(found.largest, model.largest_score[i]);
-        found.above_ten += model.above_ten[i];
-        ++found.layers;
-    }
-    if (found.layers > 0) found.above_ten /= found.layers;
-    return found;
-}
-
-OutlierSpread outliers_over_seeds(const Which& which, const std::vector<Indicators>& all) {
-    std::vector<double> largest, above_ten;
-    for (const Indicators& one : all) {
-        if (one.which != which) continue;
-        const Outliers found = outliers_of(one);
-        if (found.layers == 0) continue;
-        largest.push_back(found.largest);
-        above_ten.push_back(found.above_ten);
-    }
-    return {spread_of(largest), spread_of(above_ten)};
-}
-
-double radar_distance(const Indicators& a, const Indicators& b, const std::vector<Indicators>& all,
-                      const std::string& mixer) {
-    std::array<double, 3> low, high;
-    low.fill(std::numeric_limits<double>::infinity());
-    high.fill(-std::numeric_limits<double>::infinity());
-    for (const Indicators& model : all) {
-        for (const auto& layer : model.layers) {
-            for (std::size_t i = 0; i < 3; ++i) {
-                if (!std::isfinite(layer[i])) continue;
-                low[i] = std::min(low[i], layer[i]);
-                high[i] = std::max(high[i], layer[i]);
-            }
-        }
-    }
-    double sum = 0;
-    int count = 0;
-    for (std::size_t layer = 0; layer < std::min(a.layers.size(), b.layers.size()); ++layer) {
-        if (!mixer.empty() && (a.mixers[layer] != mixer || b.mixers[layer] != mixer)) continue;
-        for (std::size_t i = 0; i < a.layers[layer].size(); ++i) {
-            const double scale = i < 3 && high[i] > low[i] ? high[i] - low[i] : 1;
-            const double difference = std::abs(a.layers[layer][i] - b.layers[layer][i]) / scale;
-            if (!std::isfinite(difference)) continue;
-            sum += difference;
-            ++count;
-        }
-    }
-    return count > 0 ? sum / count : kNone;
-}
-
-Spread distances_over_seeds(const Which& which, const Which& to, const std::vector<Indicators>& all,
-                            const std::string& mixer) {
-    std::vector<double> means;
-    for (const Indicators& one : all) {
-        if (one.which != which) continue;
-        std::vector<double> distances;
-        for (const Indicators& other : all) {
-            if (other.which != to || &other == &one) continue;
-            const double distance = radar_distance(one, other, all, mixer);
-            if (std::isfinite(distance)) distances.push_back(distance);
-        }
-        if (!distances.empty()) means.push_back(spread_of(distances).mean);
-    }
-    return spread_of(means);
+std::string Scope::text(const std::string& pattern, bool* complete) const {
+    return filled(pattern, [&](const std::string& word) -> std::optional<std::string> {
+        if (word == "label") return plan.paper->label(subject);
+        if (word == "subject") return subject;
+        if (auto own = plan.word(word)) return own;
+        const std::size_t bar = word.find('|');
+        return number(word.substr(0, bar), bar == std::string::npos ? "" : word.substr(bar + 1), complete);
+    });
 }
 
 }  // namespace headscope::reproduce

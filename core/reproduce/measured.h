@@ -1,86 +1,63 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a reproduction measured, gathered: scores of each configuration over seeds, indicators and score outliers of
-// each analysed model.
+// Numbers that a replay measured, by subject ("lazy", "approximate hybrid") and name ("loss", "perplexity@4"), and the
+// expressions and texts of claims and tables.
 
-#include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/reproduce/claim.h"
-#include "core/store/evaluation_file.h"
+#include "core/reproduce/plan.h"
 
 namespace headscope::reproduce {
 
-/// Mixer and configuration ("standard", "uniform", "hybrid", "skip", or a layout of the ablation).
-using Which = std::pair<std::string, std::string>;
+struct Series {
+    std::vector<double> values;                               ///< of each seed
+    double error = std::numeric_limits<double>::quiet_NaN();  ///< the largest standard error of one; NaN: not known
+};
 
-class Scores {
-public:
-    explicit Scores(const store::Evaluation& evaluation);
-    /// Empty Spread when nothing was measured.
-    Spread value(const Which& which, const std::string& task, const std::string& metric, std::int64_t length) const;
-    Spread perplexity(const Which& which, std::int64_t length) const {
-        return value(which, "perplexity", "token_perplexity", length);
-    }
-    Spread loss(const Which& which, std::int64_t length) const { return value(which, "perplexity", "loss", length); }
-    Spread accuracy(const Which& which, std::int64_t length) const {
-        return value(which, "next_token_accuracy", "accuracy", length);
-    }
-    bool has(const Which& which) const;
-    std::vector<std::string> configurations(const std::string& mixer) const;
-    std::int64_t parameters(const Which& which) const;
+using Matrix = std::vector<std::vector<double>>;
+
+struct Measured {
+    std::map<std::pair<std::string, std::string>, Series> values;
+    std::map<std::pair<std::string, std::string>, std::vector<Matrix>> matrices;  ///< of each seed, or each text
+
+    void set(const std::string& subject, const std::string& name, double value,
+             double error = std::numeric_limits<double>::quiet_NaN());
+    void add(const std::string& subject, const std::string& name, double value, double error);
+    bool has(const std::string& subject) const;
+    /// The mean over lengths where `name` has only values of lengths. Empty where nothing was measured.
+    Series series(const std::string& subject, const std::string& name) const;
+    double value(const std::string& subject, const std::string& name) const;  ///< mean over seeds; NaN: not measured
+    Spread spread(const std::string& subject, const std::string& name) const;
+    /// Its error is the larger of what seeds and items give, NaN where neither does.
+    Estimate estimate(const std::string& subject, const std::string& name) const;
+    const Matrix* matrix(const std::string& subject, const std::string& name) const;  ///< the first; null: none
+};
+
+/// Evaluates expressions: "loss", "loss:softmax" (of that subject), "a / b:standard". "*" in a subject stands
+/// for the model of the current one. "paper.KEY" and "paper.KEY.INDEX" are printed numbers.
+struct Scope {
+    const Plan& plan;
+    const Measured& measured;
+    std::string subject;
+
+    Spread spread(const std::string& expression) const;
+    Estimate estimate(const std::string& expression) const;
+    double value(const std::string& expression) const { return spread(expression).mean; }
+    /// Fills {label}, words of the plan, and {EXPRESSION} or {EXPRESSION|FORMAT}. Formats: % share, 100 per cent
+    /// without the sign, 100- of what is left of 1, ± with the deviation over seeds, 100±, ±e with the standard error,
+    /// 100±e, +% above 1, 0% whole per cent, n whole, M millions, MK millions printed as such, printed, list.
+    /// `complete`: whether all numbers are finite.
+    std::string text(const std::string& pattern, bool* complete = nullptr) const;
 
 private:
-    struct Key {
-        Which which;
-        std::string task, metric;
-        std::int64_t length;
-        auto operator<=>(const Key&) const = default;
-    };
-    std::map<Key, std::vector<double>> values_;
-    std::map<Which, std::int64_t> parameters_;
+    std::string subject_of(std::string& name) const;
+    std::string number(const std::string& expression, const std::string& format, bool* complete) const;
 };
-
-/// The configuration that an evaluated model is.
-Which which_of(const store::EvaluatedModel& model);
-
-/// An analysed model: means over heads of the eight indicators of each layer, NaN for layers without a matrix, and how
-/// far scores reach.
-struct Indicators {
-    Which which;
-    std::int64_t seed = 1;
-    std::vector<std::string> mixers;               ///< of each layer
-    std::vector<std::vector<double>> layers;       ///< [layers][8]: H, C, HD, LF0 to LF3, S
-    std::vector<double> largest_score;             ///< by layer: max |s|
-    std::vector<double> above_ten, above_hundred;  ///< by layer: share of the pairs
-};
-/// Of the layers of the mixer that the model is about. `layers` 0: none has scores.
-struct Outliers {
-    double largest = 0;    ///< |score|
-    double above_ten = 0;  ///< share of the pairs, mean over layers
-    int layers = 0;
-};
-Outliers outliers_of(const Indicators& model);
-/// Of all seeds of a configuration; without seeds that have no scores.
-struct OutlierSpread {
-    Spread largest, above_ten;
-};
-OutlierSpread outliers_over_seeds(const Which& which, const std::vector<Indicators>& all);
-
-Indicators read_indicators(const std::filesystem::path& analysis, const Which& which, std::int64_t seed);
-
-/// Mean over layers and indicators of |a - b| in the units of the paper's radar plots: entropy, concentration and head
-/// diversity min-max normalised over all of `all`, the others as they are. Layers that either lacks are left out; only
-/// layers of mixer `mixer` in both where that is not empty.
-double radar_distance(const Indicators& a, const Indicators& b, const std::vector<Indicators>& all,
-                      const std::string& mixer = "");
-/// Over the seeds of `which`: each one's mean radar_distance() to the models of `to`, never to itself.
-Spread distances_over_seeds(const Which& which, const Which& to, const std::vector<Indicators>& all,
-                            const std::string& mixer = "");
 
 }  // namespace headscope::reproduce

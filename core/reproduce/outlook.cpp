@@ -5,16 +5,13 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <stdexcept>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
-#include "core/base/output_file.h"
-#include "core/reproduce/lazy/plan.h"
-#include "core/reproduce/natsl/plan.h"
-#include "core/reproduce/thesis/plan.h"
+#include "core/base/io/output_file.h"
+#include "core/base/process/machine.h"
+#include "core/checkpoint/fingerprint.h"
 
 namespace headscope::reproduce {
 namespace {
@@ -24,68 +21,6 @@ using nlohmann::json;
 constexpr double kMostMinutes = 100'000;  // --minutes
 constexpr std::uint64_t kLargestFile = 1 << 20;
 constexpr int kFileVersion = 1;
-/// After half a million tokens Standard's perplexity is 5 % below MLP's (plan.cpp), and claims differ by 3 % and more.
-constexpr double kTokensOfDeconattn = 5e5;
-constexpr const char* kRun = "run";
-
-double seconds_at(const std::map<std::string, double>& seconds, const std::string& key) {
-    const auto found = seconds.find(key);
-    if (found == seconds.end())
-        throw Error(ErrorCode::format, "pace of a replay", "expected the time of " + key, "found none");
-    return found->second;
-}
-
-thesis::Calibration of_thesis(const Pace& pace) {
-    thesis::Calibration calibration;
-    calibration.end = pace.end;
-    using thesis::Stage;
-    for (const Stage stage : {Stage::pretrain, Stage::classify, Stage::decoder, Stage::translation}) {
-        const std::string ending = "/" + thesis::stage_name(stage);
-        for (const auto& [name, seconds] : pace.step_seconds)
-            if (name.ends_with(ending))
-                calibration.step_seconds[{name.substr(0, name.size() - ending.size()), stage}] = seconds;
-        if (const auto found = pace.overhead.find(thesis::stage_name(stage)); found != pace.overhead.end())
-            calibration.overhead[stage] = found->second;
-    }
-    return calibration;
-}
-
-/// Tokens of each run in so many minutes, as the paper's plan gives them.
-double planned_tokens(const std::string& paper, const Settings& settings, const Pace& pace) {
-    const auto fill = [&](auto& calibration) {
-        calibration.step_seconds = pace.step_seconds;
-        calibration.run_overhead = seconds_at(pace.overhead, kRun);
-        calibration.end = pace.end;
-    };
-    if (paper == "deconattn") {
-        Calibration calibration;
-        fill(calibration);
-        const auto& all = sizes();
-        const auto size = std::find_if(all.begin(), all.end(), [&](const Size& one) { return one.name == pace.size; });
-        if (size == all.end())
-            throw Error(ErrorCode::format, "pace of a replay", "expected a size of the paper's", "found another");
-        return static_cast<double>(make_plan(settings, *size, calibration, pace.spent).tokens());
-    }
-    if (paper == "natsl") {
-        natsl::Calibration calibration;
-        fill(calibration);
-        return static_cast<double>(
-            natsl::make_plan(settings, pace.size, calibration, pace.spent).tokens(natsl::Task::text));
-    }
-    if (paper == "lazy") {
-        lazy::Calibration calibration;
-        fill(calibration);
-        // Slower rivals are timed where the minutes leave time for them; else they take as long as Lazy Attention.
-        for (const lazy::Model& model : lazy::models())
-            calibration.step_seconds.try_emplace(std::string(model.timed_as()), seconds_at(pace.step_seconds, "lazy"));
-        return static_cast<double>(lazy::make_plan(settings, pace.size, calibration, pace.spent).tokens());
-    }
-    for (const thesis::Chapter chapter : {thesis::Chapter::heads, thesis::Chapter::hashes})
-        if (thesis::chapter_name(chapter) == paper)
-            return static_cast<double>(thesis::make_plan(chapter, settings, pace.size, of_thesis(pace), pace.spent)
-                                           .tokens(thesis::Stage::pretrain));
-    throw Error(ErrorCode::usage, "reproduce", "expected a paper that is replayed", "found " + escaped(paper));
-}
 
 /// The fewest minutes, to a fiftieth, that give `needed`; 0 where none do.
 double minutes_for(double needed, double from, const std::function<double(double)>& tokens) {
@@ -120,6 +55,11 @@ json pace_json(const Pace& pace) {
             {"end", pace.end},   {"step_seconds", pace.step_seconds}, {"overhead", pace.overhead}};
 }
 
+std::optional<std::filesystem::path> pace_file() {
+    const auto folder = checkpoint::cache_folder();
+    return folder ? std::optional(*folder / "replays.json") : std::nullopt;
+}
+
 std::map<std::string, double> numbers_of(const JsonView& view) {
     std::map<std::string, double> numbers;
     for (const auto& [key, value] : view.object().value().items()) numbers[key] = view.at(key).number(0);
@@ -136,25 +76,17 @@ std::string Outlook::text() const {
            (minutes_needed > 0 ? "Give about " + minutes_text(minutes_needed) : "Give more minutes, or a shorter text");
 }
 
-double tokens_to_judge(const std::string& paper) {
-    return paper == "deconattn" ? kTokensOfDeconattn : static_cast<double>(kTokensToJudge);
-}
-
 Outlook outlook(const std::string& paper, const Settings& settings, const Pace& pace) {
+    const Paper& of = reproduce::paper(paper);
     Settings asked = settings;
     asked.workers = pace.workers;
     const auto tokens = [&](double minutes) {
         asked.minutes = minutes;
-        try {
-            return planned_tokens(paper, asked, pace);
-        } catch (const std::out_of_range&) {
-            throw Error(ErrorCode::format, "pace of " + paper, "expected the time of each of its models",
-                        "found none of some");
-        }
+        return static_cast<double>(make_plan(of, asked, pace).tokens());
     };
     Outlook found;
     found.minutes = settings.minutes;
-    found.needed = tokens_to_judge(paper);
+    found.needed = of.judge_tokens;
     found.tokens = tokens(settings.minutes);
     if (!found.enough()) found.minutes_needed = minutes_for(found.needed, settings.minutes, tokens);
     return found;
@@ -201,6 +133,31 @@ std::optional<Pace> kept_pace(const std::filesystem::path& file, const std::stri
         return pace;
     } catch (const Error&) {
         return std::nullopt;
+    }
+}
+
+void keep_replay_pace(const std::string& paper, const Pace& pace) {
+    const auto file = pace_file();
+    if (!file) return;
+    try {
+        keep_pace(*file, paper, processor_name(), pace);
+    } catch (const Stopped&) {
+        throw;
+    } catch (const Error&) {
+    }
+}
+
+std::string minutes_warning(const std::string& paper, const Settings& settings) {
+    const auto file = pace_file();
+    if (!file) return "";
+    const auto pace = kept_pace(*file, paper, processor_name(), settings.threads);
+    if (!pace) return "";
+    try {
+        return outlook(paper, settings, *pace).text();
+    } catch (const Stopped&) {
+        throw;
+    } catch (const Error&) {  // of a version that timed other models
+        return "";
     }
 }
 

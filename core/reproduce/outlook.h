@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Whether the minutes of a replay can decide its paper's claims: the tokens that each run would see, against those that
-// the claims need. By the pace of a calibration, which is kept for the next replay on the same machine. No torch here.
+// Compares the tokens that each run would see in the given minutes with those that the paper's claims need. By an
+// earlier calibration on the same machine, kept in the user's cache (replays.json).
 
-#include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "core/reproduce/plan.h"
 
 namespace headscope::reproduce {
-
-/// How fast the runs of a paper were on a machine.
-struct Pace {
-    std::string size;  ///< of the models that were timed
-    std::int64_t threads = 1, workers = 1;
-    double spent = 0, end = 0;                   ///< seconds of the calibration, of figures and report
-    std::map<std::string, double> step_seconds;  ///< by mixer or model; of the thesis "MODEL/STAGE"
-    std::map<std::string, double> overhead;      ///< seconds of a run beside its steps: "run", of the thesis by stage
-
-    bool operator==(const Pace&) const = default;
-};
 
 struct Outlook {
     double minutes = 0;
@@ -36,16 +23,20 @@ struct Outlook {
     std::string text() const;
 };
 
-/// Tokens of a run that decide a paper's claims.
-double tokens_to_judge(const std::string& paper);
 /// Error usage for an unknown paper, format for a pace that lacks one of its models.
 Outlook outlook(const std::string& paper, const Settings& settings, const Pace& pace);
 
 /// Keeps the pace of a paper in `file`, in place of an older one. Throws Error io.
 void keep_pace(const std::filesystem::path& file, const std::string& paper, const std::string& processor,
                const Pace& pace);
-/// What was kept of a paper for this processor and number of threads. A file that cannot be read holds nothing.
+/// The kept pace of a paper for this processor and number of threads. A file that cannot be read holds nothing.
 std::optional<Pace> kept_pace(const std::filesystem::path& file, const std::string& paper, const std::string& processor,
                               std::int64_t threads);
+
+/// Keeps the pace in the cache. A cache that cannot be written is done without.
+void keep_replay_pace(const std::string& paper, const Pace& pace);
+/// A sentence if the minutes cannot decide the paper's claims, by its last calibration on this machine; empty
+/// if they can, or if none was kept. Reads a file: not for the window's thread.
+std::string minutes_warning(const std::string& paper, const Settings& settings);
 
 }  // namespace headscope::reproduce

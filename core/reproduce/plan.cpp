@@ -3,69 +3,78 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
-#include "core/reproduce/paper.h"
+#include "core/reproduce/claim.h"
 
 namespace headscope::reproduce {
 namespace {
 
-/// Fewer updates teach none of these models more than the frequencies of tokens.
-constexpr std::int64_t kFewestSteps = 40;
-/// Measured with the smallest size: after half a million tokens (500 steps) Standard's perplexity is 5 % below MLP's,
-/// after 2.5 million half of it. More seeds or layouts than that leaves room for tell nothing.
-constexpr std::int64_t kSensibleSteps = 1500;
-/// Of the time that is left for training and evaluation, what is planned with: machines slow down.
-constexpr double kUsed = 0.86;
-/// Which layers are standard; equal stacks of different layouts are one.
-std::string stack_of(const std::string& layout, std::int64_t layers) {
-    std::string stack;
-    for (std::int64_t i = 1; i <= layers; ++i) {
-        const bool standard = layout == "even"        ? i % 2 == 0
-                              : layout == "odd"       ? i % 2 == 1
-                              : layout == "top"       ? i <= layers / 2
-                              : layout == "middle"    ? i <= layers / 4 || i > 3 * layers / 4
-                              : layout == "bottom"    ? i > layers / 2
-                              : layout == "quarter"   ? i % 4 == 0
-                              : layout == "first"     ? i == 1
-                              : layout == "last"      ? i == layers
-                              : layout == "bilateral" ? i == 1 || i == layers
-                                                      : false;
-        stack += standard ? 's' : '-';
-    }
-    return stack;
+using nlohmann::json;
+
+constexpr std::int64_t kMostSteps = 1 << 24;
+
+bool contains(const std::vector<std::string>& list, const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-double step_seconds(const Calibration& calibration, const Trial& trial, std::int64_t layers) {
-    const double standard = calibration.step_seconds.at("standard"), own = calibration.step_seconds.at(trial.mixer);
-    const std::string stack = stack_of(trial.layout, layers);
-    const double share = static_cast<double>(std::count(stack.begin(), stack.end(), 's')) /
-                         static_cast<double>(std::max<std::int64_t>(1, layers));
-    return share * standard + (1 - share) * own;
+double seconds_at(const std::map<std::string, double>& seconds, const std::string& key, const std::string& other) {
+    auto found = seconds.find(key);
+    if (found == seconds.end()) found = seconds.find(other);
+    if (found == seconds.end())
+        throw Error(ErrorCode::format, "pace of a replay", "expected the time of " + key, "found none");
+    return found->second;
+}
+
+double seconds_of(const Plan& plan, const Trial& trial, const Pace& calibration) {
+    const Paper& paper = *plan.paper;
+    double seconds = 0;
+    for (const Stage* stage : plan.stages_of(trial)) {
+        const auto step = [&](const std::string& model) {
+            return seconds_at(calibration.step_seconds, paper.timed_key(model, *stage),
+                              paper.timed_key(paper.like, *stage));
+        };
+        const double share = trial.stack->standard, own = share < 1 ? step(trial.model->timed_as()) : 0;
+        const double a_step = (1 - share) * own + (share > 0 ? share * step(paper.baseline) : 0);
+        seconds += seconds_at(calibration.overhead, paper.overhead_key(*stage), "") +
+                   static_cast<double>(plan.steps_of(*stage)) * a_step;
+    }
+    return seconds;
+}
+
+/// Seconds until the first `count` trials are done, each begun in order by the worker that is free first.
+double seconds_of_first(const Plan& plan, const Pace& calibration, std::int64_t count) {
+    std::vector<double> free(static_cast<std::size_t>(plan.workers), 0.0);
+    for (std::int64_t i = 0; i < count; ++i)
+        *std::min_element(free.begin(), free.end()) +=
+            seconds_of(plan, plan.trials[static_cast<std::size_t>(i)], calibration);
+    return *std::max_element(free.begin(), free.end());
+}
+
+/// The most steps with which the planned trials are done in `seconds`.
+void choose_steps(Plan& plan, const Pace& calibration, double seconds) {
+    std::int64_t fits = kFewestUpdates, beyond = kMostSteps;
+    while (beyond - fits > 1) {
+        plan.steps = (fits + beyond) / 2;
+        (seconds_of_first(plan, calibration, plan.planned) <= seconds ? fits : beyond) = plan.steps;
+    }
+    plan.steps = fits;
+}
+
+std::int64_t lengths_times(const Plan& plan, const std::string& factor) {
+    return std::llround(static_cast<double>(plan.paper->sequence_length) * std::stod(factor));
+}
+
+/// Growing lengths: a length takes its 20 seconds on a busy machine.
+std::string latency_lengths(const Plan& plan) {
+    const std::int64_t last = plan.minutes >= 20 ? 64 : 16, factor = plan.minutes >= 10 ? 2 : 4;
+    std::string text;
+    for (std::int64_t times = 1; times <= last; times *= factor)
+        text += (text.empty() ? "" : ",") + std::to_string(times * plan.paper->sequence_length);
+    return text;
 }
 
 }  // namespace
-
-const std::vector<Size>& sizes() {
-    static const std::vector<Size> all{{"64 wide", 64, 192, 6, 4},
-                                       {"96 wide", 96, 256, 6, 4},
-                                       {"128 wide", 128, 384, 6, 4},
-                                       {"192 wide", 192, 512, 6, 6}};
-    return all;
-}
-
-std::string Trial::configuration() const {
-    if (mixer == "standard") return "standard";
-    return layout == "even" ? "hybrid" : layout;
-}
-
-std::string Trial::label() const {
-    return label_of(mixer) + (mixer == "standard" ? "" : " " + configuration()) +
-           (seed == 1 ? "" : " seed " + std::to_string(seed));
-}
 
 std::int64_t side_by_side(std::int64_t wanted, double run, double room) {
     constexpr double usable = 0.9;
@@ -73,201 +82,286 @@ std::int64_t side_by_side(std::int64_t wanted, double run, double room) {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(usable * room / run));
 }
 
-std::vector<std::int64_t> Plan::lengths() const {
-    std::vector<std::int64_t> list;
-    for (std::int64_t part = 16; part >= 1; part /= 2) list.push_back(sequence_length / part);
+std::optional<std::string> Trial::word(const std::string& word) const {
+    if (word == "model") return model->name;
+    if (word == "label") return model->label;
+    if (word == "preset") return model->preset;
+    if (word == "objective") return model->objective;
+    if (word == "stack") return stack->name;
+    if (word == "seed") return std::to_string(seed);
+    if (word == "-seed") return seed > 1 ? "-seed" + std::to_string(seed) : "";
+    return std::nullopt;
+}
+
+std::string Trial::label() const {
+    return filled(stack->label, [this](const auto& one) { return word(one); }) +
+           (seed > 1 ? " seed " + std::to_string(seed) : "");
+}
+
+std::string Trial::subject() const {
+    return filled(stack->subject, [this](const auto& one) { return word(one); });
+}
+
+std::int64_t Plan::steps_of(const Stage& stage) const {
+    const auto own = static_cast<std::int64_t>(stage.share * static_cast<double>(steps));
+    return std::max(kFewestUpdates, std::min(own, stage.most_steps));
+}
+
+std::int64_t Plan::tokens(const Stage& stage) const {
+    return steps_of(stage) * paper->batch * paper->sequence_length;
+}
+
+std::optional<std::string> Plan::word(const std::string& word) const {
+    if (word == "size") return size;
+    if (word == "length") return std::to_string(paper->sequence_length);
+    if (word == "latency_lengths") return latency_lengths(*this);
+    if (word == "threads") return std::to_string(threads);
+    if (word == "batch") return std::to_string(paper->batch);
+    if (word == "seeds") return std::to_string(seeds);
+    if (word == "evaluation_tokens") return std::to_string(evaluation_tokens);
+    if (word.starts_with("length@")) {
+        std::string list, rest = word.substr(7);
+        for (std::size_t comma = 0; comma != std::string::npos; rest.erase(0, comma + 1)) {
+            comma = rest.find(',');
+            list += (list.empty() ? "" : ",") + std::to_string(lengths_times(*this, rest.substr(0, comma)));
+            if (comma == std::string::npos) break;
+        }
+        return list;
+    }
+    if (word.starts_with("steps.")) return std::to_string(steps_of(paper->stage(word.substr(6))));
+    if (word.starts_with("tokens.")) return millions_text(static_cast<double>(tokens(paper->stage(word.substr(7)))));
+    const json& own = paper->size(size);
+    if (own.contains("words") && own.at("words").contains(word)) return own.at("words").at(word).get<std::string>();
+    return std::nullopt;
+}
+
+std::vector<const Stage*> Plan::stages_of(const Trial& trial) const {
+    std::vector<const Stage*> list;
+    for (const std::string& name : trial.stack->stages) {
+        const bool later =
+            std::any_of(paper->stages.begin(), paper->stages.end(), [&](const Stage& one) { return one.from == name; });
+        if (!trial.model->scratch || !later) list.push_back(&paper->stage(name));
+    }
     return list;
 }
 
-std::vector<Trial> trials_of(std::int64_t seeds, std::int64_t layers, bool ablation) {
-    std::vector<Trial> trials;
-    const auto add = [&](const std::string& mixer, const std::string& layout, std::int64_t seed, bool extra) {
-        Trial trial{"", mixer, layout, seed, extra};
-        trial.name = mixer + (mixer == "standard" ? "" : "-" + trial.configuration()) + "-seed" + std::to_string(seed);
-        trials.push_back(trial);
-    };
-    for (std::int64_t seed = 1; seed <= seeds; ++seed) {
-        for (const PaperMixer& mixer : paper_mixers()) {
-            const std::string name(mixer.name);
-            add(name, "uniform", seed, false);
-            if (name != "standard") add(name, "even", seed, false);
-        }
-    }
-    if (!ablation) return trials;
-    std::set<std::string> known{stack_of("even", layers), stack_of("uniform", layers)};
-    for (const char* layout : {"odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral"})
-        if (known.insert(stack_of(layout, layers)).second)
-            for (const char* mixer : {"non_approximate", "rnd_emb_qk"}) add(mixer, layout, 1, true);
-    return trials;
+std::string Plan::run_name(const Trial& trial, const Stage& stage) const {
+    return trial.name + (trial.stack->stages.size() > 1 ? "-" + stage.name : "");
 }
 
-Plan make_plan(const Settings& settings, const Size& size, const Calibration& calibration, double spent) {
+Trial trial_of(const Model& model, const Stack& stack, std::int64_t seed) {
+    Trial trial{"", &model, &stack, seed, model.extra || stack.extra};
+    trial.name = filled(stack.trial, [&](const auto& one) { return trial.word(one); });
+    return trial;
+}
+
+std::vector<Trial> trials_of(const Paper& paper, std::int64_t seeds, double minutes) {
+    std::vector<Trial> list;
+    const auto add = [&](const Model& model, const Stack& stack, std::int64_t seed, bool extra) {
+        const bool listed = model.stacks.empty() ? stack.models.empty() || contains(stack.models, model.name)
+                                                 : contains(model.stacks, stack.name);
+        if (!listed || extra != (model.extra || stack.extra) || minutes < model.from_minutes) return;
+        if (!stack.extra || seed == 1) list.push_back(trial_of(model, stack, seed));
+    };
+    for (const bool extra : {false, true})
+        for (std::int64_t seed = 1; seed <= seeds; ++seed) {
+            if (paper.stack_first || extra) {
+                for (const Stack& stack : paper.stacks)
+                    for (const Model& model : paper.models) add(model, stack, seed, extra);
+            } else {
+                for (const Model& model : paper.models)
+                    for (const Stack& stack : paper.stacks) add(model, stack, seed, extra);
+            }
+        }
+    return list;
+}
+
+Plan unplanned(const Paper& paper, const Settings& settings) {
     Plan plan;
+    plan.paper = &paper;
     plan.minutes = settings.minutes;
-    plan.size = size;
+    plan.size = paper.smallest();
     plan.data = settings.data;
     plan.threads = settings.threads;
     plan.workers = plan.workers_wanted = settings.workers;
-    plan.end_seconds = calibration.end;
-    const auto workers = static_cast<double>(settings.workers);
-    const double left = std::max(1.0, kUsed * (60 * settings.minutes - spent) - calibration.end);
-    struct Choice {
-        std::int64_t seeds;
-        bool ablation;
-    };
-    std::vector<Choice> choices{{3, true}, {3, false}, {1, false}};
-    if (settings.seeds > 0) choices = {{settings.seeds, true}, {settings.seeds, false}};
-    for (const Choice& choice : choices) {
-        plan.seeds = choice.seeds;
-        plan.with_ablation = choice.ablation;
-        plan.trials = trials_of(choice.seeds, size.layers, choice.ablation);
-        double a_step = 0;
-        for (const Trial& trial : plan.trials) a_step += step_seconds(calibration, trial, size.layers);
-        // Runs go side by side; in the last round some workers have nothing to do.
-        const auto count = static_cast<double>(plan.trials.size());
-        const double rounds = std::ceil(count / workers), idle = rounds * workers / count;
-        const double overhead = calibration.run_overhead * rounds, a_step_of_all = a_step * idle / workers;
-        plan.steps = std::max(kFewestSteps, static_cast<std::int64_t>((left - overhead) / a_step_of_all));
-        plan.planned_seconds = spent + calibration.end + overhead + static_cast<double>(plan.steps) * a_step_of_all;
-        if (plan.steps >= kSensibleSteps) break;
-    }
-    if (!plan.with_ablation) {
-        // Machines are often faster than was planned with: what is left of the time is for the other layouts.
-        const auto counted = static_cast<double>(plan.trials.size());
-        plan.trials = trials_of(plan.seeds, size.layers, true);
-        const double more = static_cast<double>(plan.trials.size()) / counted - 1,
-                     over = std::max(0.0, 60 * settings.minutes - plan.planned_seconds);
-        plan.planned_seconds += std::min(more * left, kUsed * over);
-    }
-    plan.evaluation_tokens = settings.minutes >= 10 ? 16384 : 8192;
+    plan.evaluation_tokens = paper.evaluation_tokens.at(settings.minutes >= 10 ? 0 : 1);
     return plan;
 }
 
-const Size& choose_size(const Settings& settings, double seconds_of_token) {
-    // Tokens that each of 39 runs would see with the smallest size, and no more than alone; work grows with the square
-    // of the width.
-    constexpr std::int64_t kRuns = 39;
-    const double share = static_cast<double>(std::min(settings.workers, kRuns)) / static_cast<double>(kRuns);
-    const double tokens = 60 * settings.minutes * kUsed * share / seconds_of_token;
-    const Size* chosen = &sizes().front();
-    for (const Size& size : sizes()) {
-        const double wider = static_cast<double>(size.hidden) / static_cast<double>(sizes().front().hidden);
-        // A million tokens is about an epoch of the Bible: below that a wider model only learns less.
-        if (tokens / (wider * wider) >= 2.5e6) chosen = &size;
+Plan make_plan(const Paper& paper, const Settings& settings, const Pace& calibration) {
+    Plan plan = unplanned(paper, settings);
+    plan.size = calibration.size;
+    plan.end_seconds = calibration.end;
+    paper.size(plan.size);
+    const double given = 60 * settings.minutes;
+    const double left = std::max(1.0, kUsedTime * (given - calibration.spent) - calibration.end);
+    std::vector<Choice> choices = paper.choices;
+    if (settings.seeds > 0 && paper.has_seeds()) choices = {{settings.seeds, true}, {settings.seeds, false}};
+    const auto learns = [&] { return static_cast<double>(plan.tokens()) >= paper.learn_tokens; };
+    for (const Choice& choice : choices) {
+        plan.seeds = choice.seeds;
+        plan.trials = trials_of(paper, choice.seeds, settings.minutes);
+        const auto fewest =
+            std::count_if(plan.trials.begin(), plan.trials.end(), [](const Trial& one) { return !one.extra; });
+        plan.planned = choice.extras ? std::ssize(plan.trials) : fewest;
+        choose_steps(plan, calibration, left);
+        while (paper.one_by_one && plan.planned > fewest && !learns()) {
+            --plan.planned;
+            choose_steps(plan, calibration, left);
+        }
+        if (learns()) break;
     }
-    return *chosen;
+    for (const Trial& trial : plan.trials) plan.trial_seconds.push_back(seconds_of(plan, trial, calibration));
+    plan.planned_seconds = calibration.spent + calibration.end + seconds_of_first(plan, calibration, plan.planned);
+    // Time is often left: it is for the other trials.
+    double others = 0;
+    for (std::size_t i = static_cast<std::size_t>(plan.planned); i < plan.trials.size(); ++i)
+        others += plan.trial_seconds[i] / static_cast<double>(plan.workers);
+    plan.planned_seconds += std::min(others, kUsedTime * std::max(0.0, given - plan.planned_seconds));
+    return plan;
 }
 
-training::JobFile job_of(const Plan& plan, const Trial& trial) {
-    training::JobFile job;
-    job.name = trial.label();
-    job.seed = trial.seed;
-    job.model.preset = "nano-100k";
-    job.model.mixer = trial.mixer;
-    job.model.layout = trial.mixer == "standard" ? "uniform" : trial.layout;
-    job.model.config = {{"hidden_size", plan.size.hidden},
-                        {"intermediate_size", plan.size.feed_forward},
-                        {"num_hidden_layers", plan.size.layers},
-                        {"num_attention_heads", plan.size.heads},
-                        {"num_key_value_heads", plan.size.heads},
-                        {"head_dim", plan.size.hidden / plan.size.heads},
-                        {"max_position_embeddings", plan.sequence_length},
-                        {"initializer_range", 0.05}};
-    if (plan.data.empty())
-        job.data.corpus = "kjv";
-    else
-        job.data.text = plan.data;
-    job.data.tokenizer = "train:1024";
-    job.tokenizer_given = true;
-    job.data.sequence_length = plan.sequence_length;
-    job.data.validation = 0.02;
-    job.training.steps = plan.steps;
-    job.training.tokens.reset();
-    job.training.minutes.reset();
-    job.training.batch = plan.batch;
-    job.training.threads = plan.threads;
-    // Of 1e-3 to 1e-2 and weights of 0.02 to 0.12: with these, Standard's perplexity is 5 % below MLP's after
-    // 0.5 million tokens; with 2e-3 and 0.02 it is 6 % above.
-    job.optimizer.learning_rate = 5e-3;
-    job.schedule.kind = "cosine";
-    job.schedule.warmup_steps = std::max<std::int64_t>(1, plan.steps / 20);
-    job.schedule.minimum_rate = job.optimizer.learning_rate / 10;
-    job.evaluation.every = std::max<std::int64_t>(1, plan.steps / 5);
-    job.evaluation.batches = 4;
-    job.snapshots.every = 0;
-    job.snapshots.keep = 2;  // the fewest
+std::string choose_size(const Paper& paper, const Settings& settings, double seconds_of_token) {
+    const double tokens = 60 * settings.minutes * kUsedTime *
+                          std::min(static_cast<double>(settings.workers), paper.runs) / (paper.runs * seconds_of_token);
+    std::string chosen;
+    for (const json& size : paper.document.at("size"))
+        if (chosen.empty() || tokens / size.at("slower").get<double>() >= size.at("tokens").get<double>())
+            chosen = size.at("name").get<std::string>();
+    return chosen;
+}
+
+training::JobFile job_of(const Plan& plan, const Trial& trial, const Stage& stage, const std::string& runs) {
+    const Paper& paper = *plan.paper;
+    const Model& model = *trial.model;
+    const json& size = paper.size(plan.size);
+    const bool tuned = !stage.from.empty() && !model.scratch;
+    const std::int64_t steps = plan.steps_of(stage),
+                       length = stage.length * paper.sequence_length * model.tokens_a_word;
+    const auto sequences = static_cast<std::int64_t>(stage.batch * static_cast<double>(paper.batch));
+    json job = {{"model", {{"max_position_embeddings", length}}}};
+    if (size.contains("job")) job.merge_patch(size.at("job"));
+    job.merge_patch(paper.document.at("job"));
+    job.merge_patch(model.job);
+    job.merge_patch(trial.stack->job);
+    if (tuned)
+        job["model"] = {
+            {"from", "../" + runs + "/" + plan.run_name(trial, paper.stage(stage.from)) + "/snapshots/last"}};
+    json& data = job["data"];
+    if (data.is_null()) data = json::object();
+    if (stage.text) {
+        json text = paper.document.at("text");
+        text.merge_patch(data);
+        data = std::move(text);
+        if (plan.data.empty())
+            data["corpus"] = "kjv";
+        else
+            data["text"] = plan.data;
+    } else {
+        data.erase("tokenizer");
+    }
+    if (model.mask >= 0) data["fixed_token"] = {{"position", model.mask}, {"id", plan.mask_id}};
+    data["sequence_length"] = length;
+    job.merge_patch(stage.job);
+    job["name"] = trial.label();
+    job["seed"] = trial.seed;
+    job["training"].update(
+        {{"steps", steps},
+         {"batch", stage.whole_batch ? sequences : std::max<std::int64_t>(1, sequences / model.tokens_a_word)},
+         {"threads", plan.threads}});
+    const double rate = job.at("optimizer").at("learning_rate").get<double>();
+    job["schedule"] = {
+        {"kind", "cosine"}, {"warmup_steps", std::max<std::int64_t>(1, steps / 20)}, {"minimum_rate", rate / 10}};
+    job["evaluation"] = {{"every", std::max<std::int64_t>(1, steps / 5)}, {"batches", 4}};
+    job["snapshots"] = {{"every", 0}, {"keep", 2}};
+    const bool probed = contains(stage.probed, model.name);
+    job["probe"] = {
+        {"every", probed ? std::max<std::int64_t>(1, steps / 10) : 0}, {"sequences", 2}, {"length", length}};
+    job["sample"] = {{"every", 0}};
+    job = filled(std::move(job), [&](const std::string& word) {
+        const auto own = trial.word(word);
+        return own ? own : plan.word(word);
+    });
+    std::string text;
+    // Whole tables stand behind the job's name and seed.
+    for (const auto& [key, value] : job.items())
+        text += training::toml_key(key) + " = " + training::toml_value(value) + "\n";
+    return training::read_job(text, trial.name);
+}
+
+training::JobFile to_time(training::JobFile job) {
+    job.training.steps = 12;
+    job.schedule.warmup_steps = 1;
+    job.evaluation.every = 0;
     job.probe.every = 0;
-    job.sample.every = 0;
+    return job;
+}
+
+training::JobFile timing_job(const Plan& plan, const Model& model) {
+    const Paper& paper = *plan.paper;
+    const JsonView how = paper.view().at("timing");
+    training::JobFile job = to_time(job_of(plan, trial_of(model, paper.stacks.front()), paper.stages.front()));
+    job.data.sequence_length = job.probe.length = how.at("length").integer();
+    job.training.batch = how.at("sequences").integer();
+    job.model.config["max_position_embeddings"] = job.data.sequence_length;
+    if (how.at("config").has(model.name)) job.model.config.merge_patch(how.at("config").at(model.name).value());
     return job;
 }
 
 std::string to_json(const Plan& plan) {
-    nlohmann::json trials = nlohmann::json::array();
-    for (const Trial& trial : plan.trials)
-        trials.push_back({{"name", trial.name},
-                          {"mixer", trial.mixer},
-                          {"layout", trial.layout},
-                          {"seed", trial.seed},
-                          {"ablation", trial.ablation}});
-    return json_text({{"minutes", plan.minutes},
-                      {"size",
-                       {{"name", plan.size.name},
-                        {"hidden", plan.size.hidden},
-                        {"feed_forward", plan.size.feed_forward},
-                        {"layers", plan.size.layers},
-                        {"heads", plan.size.heads}}},
-                      {"sequence_length", plan.sequence_length},
-                      {"batch", plan.batch},
+    json trials = json::array();
+    for (const Trial& trial : plan.trials) trials.push_back(trial.name);
+    return json_text({{"paper", plan.paper->name},
+                      {"minutes", plan.minutes},
+                      {"size", plan.size},
                       {"steps", plan.steps},
                       {"seeds", plan.seeds},
                       {"threads", plan.threads},
                       {"workers", plan.workers},
                       {"workers_wanted", plan.workers_wanted},
-                      {"run_bytes", plan.run_bytes},
-                      {"room_bytes", plan.room_bytes},
                       {"evaluation_tokens", plan.evaluation_tokens},
+                      {"mask_id", plan.mask_id},
+                      {"planned", plan.planned},
                       {"data", plan.data},
-                      {"with_ablation", plan.with_ablation},
+                      {"trials", trials},
+                      {"trial_seconds", plan.trial_seconds},
                       {"planned_seconds", plan.planned_seconds},
                       {"end_seconds", plan.end_seconds},
-                      {"trials", trials}});
+                      {"run_bytes", plan.run_bytes},
+                      {"room_bytes", plan.room_bytes}});
 }
 
-Plan plan_from_json(const std::string& text, const std::string& where) {
-    const nlohmann::json document = parse_json(text, where);
+Plan plan_from_json(const Paper& paper, const std::string& text, const std::string& where) {
+    const json document = parse_json(text, where);
     const JsonView view(document, where);
+    if (!view.has("paper") || view.at("paper").string() != paper.name)
+        view.refuse(ErrorCode::format, "expected a plan of this paper");
     Plan plan;
+    plan.paper = &paper;
     plan.minutes = view.at("minutes").number(0);
-    const JsonView size = view.at("size");
-    plan.size = {size.at("name").string(), size.at("hidden").integer({1, 1 << 20}),
-                 size.at("feed_forward").integer({1, 1 << 20}), size.at("layers").integer({1, 1000}),
-                 size.at("heads").integer({1, 1 << 20})};
-    plan.sequence_length = view.at("sequence_length").integer({16, 1 << 20});
-    plan.batch = view.at("batch").integer({1, 1 << 20});
+    plan.size = view.at("size").string();
+    paper.size(plan.size);
     plan.steps = view.at("steps").integer({1, 1 << 30});
     plan.seeds = view.at("seeds").integer({1, 1000});
     plan.threads = view.at("threads").integer({1, 4096});
     plan.workers = view.at("workers").integer({1, 4096});
-    plan.workers_wanted = view.integer_or("workers_wanted", plan.workers, {1, 4096});
-    plan.run_bytes = view.number_or("run_bytes", 0, 0);
-    plan.room_bytes = view.number_or("room_bytes", 0, 0);
+    plan.workers_wanted = view.at("workers_wanted").integer({1, 4096});
     plan.evaluation_tokens = view.at("evaluation_tokens").integer({1, 1 << 30});
+    plan.mask_id = view.at("mask_id").integer({0, 1 << 30});
     plan.data = view.at("data").strings();
-    plan.with_ablation = view.at("with_ablation").boolean();
+    plan.trials = trials_of(paper, plan.seeds, plan.minutes);
+    const std::vector<std::string> names = view.at("trials").strings();
+    if (!std::equal(names.begin(), names.end(), plan.trials.begin(), plan.trials.end(),
+                    [](const std::string& name, const Trial& trial) { return name == trial.name; }))
+        view.at("trials").refuse(ErrorCode::format, "expected the paper's trials for these minutes and seeds");
+    plan.planned = view.at("planned").integer({0, std::ssize(plan.trials)});
+    plan.trial_seconds = view.at("trial_seconds").numbers();
+    if (plan.trial_seconds.size() != plan.trials.size())
+        view.at("trial_seconds").refuse(ErrorCode::format, "expected as many numbers as trials");
     plan.planned_seconds = view.at("planned_seconds").number(0);
     plan.end_seconds = view.at("end_seconds").number(0);
-    const JsonView trials = view.at("trials").array();
-    for (std::size_t i = 0; i < trials.size(); ++i) {
-        const JsonView one = trials.at(i);
-        plan.trials.push_back({one.at("name").string(), one.at("mixer").string(), one.at("layout").string(),
-                               one.at("seed").integer({0, 1 << 30}), one.at("ablation").boolean()});
-        const Trial& trial = plan.trials.back();
-        // Files are named by all three.
-        for (const auto& [key, value] :
-             {std::pair{"name", &trial.name}, {"mixer", &trial.mixer}, {"layout", &trial.layout}})
-            if (value->empty() || value->find('/') != std::string::npos)
-                one.at(key).refuse(ErrorCode::format, "expected a plain name");
-    }
+    plan.run_bytes = view.at("run_bytes").number(0);
+    plan.room_bytes = view.at("room_bytes").number(0);
     return plan;
 }
 

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a reproduction will train, so that it ends within its minutes: planned once from a short calibration, kept in
-// plan.json, and followed on resume. No torch here. Errors: Error (format for a plan that is none).
+// The models that a replay trains so that it ends within its minutes: planned once from a short calibration, kept in
+// plan.json, and followed on resume. Errors: Error (format for a file that is no plan).
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "core/reproduce/paper.h"
 #include "core/training/job/job.h"
 
 namespace headscope::reproduce {
 
-/// Sizes of the models, all mixers alike.
-struct Size {
-    std::string name;
-    std::int64_t hidden = 0, feed_forward = 0, layers = 0, heads = 0;
-};
-/// From small to large.
-const std::vector<Size>& sizes();
+/// Fewer updates teach no model more than the frequencies of tokens.
+inline constexpr std::int64_t kFewestUpdates = 40;
+/// Share of the time left that is planned with: machines slow down.
+inline constexpr double kUsedTime = 0.86;
 
 struct Settings {
     double minutes = 40;
@@ -34,60 +31,76 @@ struct Settings {
 /// at least one, and all where a size is not known (0). A tenth is left to others.
 std::int64_t side_by_side(std::int64_t wanted, double run, double room);
 
-/// Seconds of one training step of each mixer, uniform, and what every run and evaluation takes beside.
-struct Calibration {
-    std::string size;
-    std::map<std::string, double> step_seconds;  ///< by mixer
-    double run_overhead = 3;                     ///< seconds of a run beside its steps, with its evaluations
-    double end = 45;                             ///< seconds of figures and report
+/// How fast the runs of a paper are on a machine.
+struct Pace {
+    std::string size;  ///< of the models that were timed
+    std::int64_t threads = 1, workers = 1;
+    double spent = 0, end = 60;                  ///< seconds of the calibration, of figures and report
+    std::map<std::string, double> step_seconds;  ///< by Paper::timed_key()
+    std::map<std::string, double> overhead;      ///< seconds of a run besides its steps, by Paper::overhead_key()
+
+    bool operator==(const Pace&) const = default;
 };
 
-/// One model to train.
 struct Trial {
-    std::string name;  ///< of its folder: "approximate-hybrid-seed1"
-    std::string mixer, layout;
+    std::string name;  ///< of its folder: "encoder-mhe_mul-seed2"
+    const Model* model = nullptr;
+    const Stack* stack = nullptr;
     std::int64_t seed = 1;
-    bool ablation = false;  ///< of the layouts beside uniform and even
-    /// As the paper calls it: "standard", "uniform", "hybrid", or the layout.
-    std::string configuration() const;
-    /// As figures call it: "Standard", "MLP hybrid", "RndEmbQK uniform seed 2".
-    std::string label() const;
+    bool extra = false;
+
+    std::string label() const;    ///< as figures call it: "MLP hybrid", "RndEmbQK uniform seed 2"
+    std::string subject() const;  ///< its name in claims, the same for all seeds
+    /// Words of patterns: model, label, preset, objective, stack, seed ("2"), -seed ("-seed2" or ""), +seed (" seed
+    /// 2").
+    std::optional<std::string> word(const std::string& word) const;
 };
 
 struct Plan {
+    const Paper* paper = nullptr;
     double minutes = 0;
-    Size size;
-    std::int64_t sequence_length = 256, batch = 4, steps = 0, seeds = 1, threads = 1, workers = 1;
-    std::int64_t evaluation_tokens = 0;  ///< of the held-out text, for each context length
+    std::string size;
+    std::int64_t steps = 0, seeds = 1, threads = 1, workers = 1;
+    std::int64_t workers_wanted = 1;     ///< as many as there are processors for
+    std::int64_t evaluation_tokens = 0;  ///< of the held-out text, for each length
+    std::int64_t mask_id = 0;            ///< the fixed token
+    std::int64_t planned = 0;            ///< trials that time is planned for; the others use what is left
     std::vector<std::string> data;
-    std::vector<Trial> trials;        ///< in the order in which they are trained; what does not fit falls off the end
-    double planned_seconds = 0;       ///< of everything
-    double end_seconds = 0;           ///< of figures and the report
-    bool with_ablation = false;       ///< time is planned for the other layouts; else they come with what is left of it
-    std::int64_t workers_wanted = 1;  ///< as many as the processors have room for
-    double run_bytes = 0;             ///< that one of the processes held at its peak
-    double room_bytes = 0;            ///< of memory that was free for them
+    std::vector<Trial> trials;          ///< in the order in which they are trained
+    std::vector<double> trial_seconds;  ///< of each of them, by the calibration
+    double planned_seconds = 0, end_seconds = 0;
+    double run_bytes = 0;   ///< that one of the processes held at its peak
+    double room_bytes = 0;  ///< of memory that was free for them
 
-    std::vector<std::int64_t> lengths() const;                               ///< 1/16 to 1 of the training length
-    std::int64_t tokens() const { return steps * batch * sequence_length; }  ///< of each run
+    std::int64_t steps_of(const Stage& stage) const;
+    std::int64_t tokens(const Stage& stage) const;  ///< of each run: words of equal number
+    std::int64_t tokens() const { return tokens(paper->stages.front()); }
+    /// Words of texts and commands: size, length, length@1,2,4 (times the training length), steps.STAGE, ...
+    std::optional<std::string> word(const std::string& word) const;
+    std::vector<const Stage*> stages_of(const Trial& trial) const;
+    std::string run_name(const Trial& trial, const Stage& stage) const;
 };
 
-/// The trials of `seeds` seeds: Standard, and six mixers uniform and even; with `ablation` the other layouts of two of
-/// them, one seed, each stack once (small stacks make some layouts equal).
-std::vector<Trial> trials_of(std::int64_t seeds, std::int64_t layers, bool ablation);
+/// A plan with nothing in it yet, of the smallest models: to calibrate with.
+Plan unplanned(const Paper& paper, const Settings& settings);
+std::vector<Trial> trials_of(const Paper& paper, std::int64_t seeds, double minutes);
+Trial trial_of(const Model& model, const Stack& stack, std::int64_t seed = 1);
+/// Steps for the minutes that are left after the calibration: the first of the paper's choices of seeds and extras
+/// that leaves each run tokens enough to learn from.
+Plan make_plan(const Paper& paper, const Settings& settings, const Pace& calibration);
+/// The largest size whose runs see tokens enough, by the speed of the smallest.
+std::string choose_size(const Paper& paper, const Settings& settings, double seconds_of_token);
 
-/// Steps, seeds and trials for the minutes that are left after `spent` seconds. Three seeds with every layout, else
-/// three seeds, else one seed with fewer things, by which of them gives every run a sensible number of steps.
-Plan make_plan(const Settings& settings, const Size& size, const Calibration& calibration, double spent);
+/// The job of a stage. It names earlier runs and passages relative to the folder of its file; `runs`: the folder in
+/// place of "runs".
+training::JobFile job_of(const Plan& plan, const Trial& trial, const Stage& stage, const std::string& runs = "runs");
+/// The job cut down to the few steps that show how long one takes.
+training::JobFile to_time(training::JobFile job);
 
-/// The largest size that gets enough tokens, by the speed of the smallest: `seconds_of_token` is of sizes().front(), in
-/// one of `workers` runs.
-const Size& choose_size(const Settings& settings, double seconds_of_token);
-
-/// The job of a trial.
-training::JobFile job_of(const Plan& plan, const Trial& trial);
+/// A training step by the paper's [timing], likewise.
+training::JobFile timing_job(const Plan& plan, const Model& model);
 
 std::string to_json(const Plan& plan);
-Plan plan_from_json(const std::string& text, const std::string& where);
+Plan plan_from_json(const Paper& paper, const std::string& text, const std::string& where);
 
 }  // namespace headscope::reproduce

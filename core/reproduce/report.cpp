@@ -4,362 +4,170 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <sstream>
 
-#include "core/base/error.h"
-#include "core/base/text.h"
-#include "core/reproduce/paper.h"
-#include "core/training/job/number_text.h"
+#include "core/base/text/text.h"
 
 namespace headscope::reproduce {
 namespace {
 
-class Writer {
+class Report {
 public:
-    explicit Writer(const ReportInput& input) : in_(input), scores_(*input.scores) {}
+    explicit Report(const ReportInput& input)
+        : input_(input), plan_(input.plan), paper_(*input.plan.paper), in_(input.measured) {
+        if (const auto derive = paper_code(paper_).derive) derive(plan_, in_);
+    }
 
-    std::string run() {
-        head();
-        claims();
-        perplexities();
-        contexts();
-        skipped();
-        layouts();
-        attention();
-        costs();
-        figures();
-        method();
+    std::string text() {
+        const JsonView view = paper_.view().at("report");
+        line("# " + view.at("title").string());
+        line();
+        line(filled_text(view.at("intro").string()) +
+             " What follows is what was measured, also where it is not what the " + view.at("who").string() + " says.");
+        line();
+        text_ += table_head_markdown({"", "here", view.at("who").string()});
+        for (std::size_t i = 0; i < view.at("facts").size(); ++i) {
+            std::vector<std::string> cells = view.at("facts").at(i).strings();
+            for (std::string& cell : cells) cell = filled_text(cell);
+            text_ += row_markdown(cells);
+        }
+        line();
+        text_ += claims_markdown(judge(plan_, input_.measured),
+                                 learned(plan_, in_) ? "" : "**" + view.at("too_few").string() + "**");
+        for (std::size_t i = 0; i < view.at("section").size(); ++i) section(view.at("section").at(i));
+        text_ += figures_markdown(input_.figures);
+        foot(view);
         return text_;
     }
 
 private:
-    void line(const std::string& text = "") { text_ += text + "\n"; }
-    static std::string cell(const Spread& spread) { return spread_text(spread); }
-    std::int64_t length() const { return in_.plan.sequence_length; }
+    void line(const std::string& words = "") { text_ += words + "\n"; }
 
-    static std::string minutes_text(double minutes) {
+    /// Words of the report besides the plan's: seconds, data, seeds_text.
+    std::string filled_text(const std::string& pattern, bool* complete = nullptr) const {
+        std::string text = pattern;
+        const double held_out = 100 * paper_.document.at("text").at("validation").get<double>();
+        const std::string data = (plan_.data.empty() ? "the King James Bible, its" : "the given files, their") +
+                                 std::string(" last ") + number_of(held_out) + " % held out";
+        for (const auto& [word, with] : {std::pair<std::string, std::string>{"{seconds}", seconds_text(input_.seconds)},
+                                         {"{data}", data},
+                                         {"{seeds_text}", seeds_text()}})
+            for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word))
+                text.replace(at, word.size(), with);
+        return Scope{plan_, in_, ""}.text(text, complete);
+    }
+
+    static std::string number_of(double value) {
         char text[40];
-        std::snprintf(text, sizeof text, "%.4g", minutes);
+        std::snprintf(text, sizeof text, "%.4g", value);
         return text;
     }
 
-    /// As the paper prints it.
-    static std::string printed(double value) {
-        char text[40];
-        std::snprintf(text, sizeof text, value >= 2e4 ? "%.0E" : "%.1f", value);
-        return text;
-    }
-
-    static std::string millions(std::int64_t count) { return number_text(static_cast<double>(count) / 1e6) + " M"; }
-
-    void head() {
-        const Plan& plan = in_.plan;
-        line("# Deconstructing Attention, replayed small");
-        line();
-        line(
-            "The paper (Xue, Moosavi, Aletras: *Deconstructing Attention: Investigating Design Principles for "
-            "Effective "
-            "Language Modeling*) trains 500M-parameter models on 15 billion tokens. Here its seven token mixers were "
-            "trained small, on one machine, in " +
-            seconds_text(in_.seconds) +
-            ". What follows is what was measured, also where it is not what the paper says.");
-        line();
-        line("| | here | paper |");
-        line("| --- | --- | --- |");
-        line("| model | " + std::to_string(plan.size.layers) + " layers, " + std::to_string(plan.size.hidden) +
-             " wide, " + std::to_string(plan.size.heads) + " heads, " +
-             millions(scores_.parameters({"standard", "standard"})) +
-             " parameters | 24 layers, 896 wide, 14 heads, 500 M |");
-        line("| tokens of each run | " + millions(plan.tokens()) + ", equal for all | 15 000 M |");
-        line("| training length | " + std::to_string(plan.sequence_length) + " | 2048 |");
-        line("| text | " + in_.data + " | SlimPajama; evaluated on WikiText and LAMBADA |");
-        line("| seeds | " + seeds_text() + " | 1 |");
-        line();
-    }
-
+    /// Seeds that were trained, not those that were planned.
     std::string seeds_text() const {
-        if (in_.plan.seeds == 1) return "1: the minutes were few, so there are no error bars";
-        // What was trained, not what was planned.
-        std::int64_t fewest = in_.plan.seeds, most = 0;
-        for (const Trial& trial : in_.plan.trials) {
-            if (trial.ablation) continue;
-            const std::int64_t count = scores_.perplexity({trial.mixer, trial.configuration()}, length()).count;
+        if (plan_.seeds == 1) return "1: the minutes were few, so there are no error bars";
+        std::int64_t fewest = plan_.seeds, most = 0;
+        for (const Trial& trial : plan_.trials) {
+            if (trial.extra) continue;
+            const std::int64_t count = in_.spread(trial.subject(), "perplexity@1").count;
             fewest = std::min(fewest, count);
             most = std::max(most, count);
         }
-        if (fewest == most) return std::to_string(most) + "; ± is the standard deviation over seeds";
-        return std::to_string(fewest) + " to " + std::to_string(most) + " of " + std::to_string(in_.plan.seeds) +
-               " planned (what was left out is named at the end); ± is the standard deviation over seeds";
+        return (fewest == most ? std::to_string(most)
+                               : std::to_string(fewest) + " to " + std::to_string(most) + " of " +
+                                     std::to_string(plan_.seeds) + " planned (what was left out is named at the end)") +
+               "; ± is the standard deviation over seeds";
     }
 
-    void claims() {
-        text_ += claims_markdown(
-            judge(in_.plan, scores_, in_.analyses),
-            learned(in_.plan, scores_)
-                ? ""
-                : "**Standard itself did not get 3 % below MLP, which sees one token: in so few tokens no model "
-                  "learned "
-                  "to use its context, so mixers cannot be told apart. More minutes are needed for verdicts.**");
-    }
-
-    void row(const std::string& mixer, const std::string& configuration) {
-        const Which which{mixer, configuration};
-        const PaperModel* paper = paper_model(mixer, configuration);
-        if (!scores_.has(which) && paper == nullptr) return;
-        const Spread accuracy = scores_.accuracy(which, length());
-        Spread shares = accuracy;
-        shares.mean *= 100;
-        shares.deviation *= 100;
-        line("| " + (configuration == "standard" ? "" : configuration) + " | " + label_of(mixer) + " | " +
-             cell(scores_.perplexity(which, length())) + " | " +
-             cell(scores_.value(which, "perplexity", "bits_per_byte", length())) + " | " + cell(shares) + " | " +
-             (paper ? printed(paper->wikitext) : "") + " | " + (paper ? printed(paper->lambada) : "") + " | " +
-             (paper ? printed(paper->accuracy) : "") + " |");
-    }
-
-    void perplexities() {
-        line("## Perplexity and accuracy (Table 1)");
-        line();
-        line(
-            "Ours on the held-out part of the text, at the training length; the paper's WikiText perplexity, LAMBADA "
-            "accuracy and mean accuracy of seven tasks (random guess 39.9) for comparison of the order, not of the "
-            "numbers.");
-        line();
-        line("| layers | mixer | perplexity | bits a byte | next token, % | paper: WikiText | LAMBADA, % | tasks, % |");
-        line("| --- | --- | --- | --- | --- | --- | --- | --- |");
-        row("standard", "standard");
-        for (const char* configuration : {"uniform", "hybrid"})
-            for (const PaperMixer& mixer : paper_mixers())
-                if (mixer.name != "standard") row(std::string(mixer.name), configuration);
-        line();
-    }
-
-    void contexts() {
-        const std::vector<std::int64_t> lengths = in_.plan.lengths();
-        line("## Perplexity by context length (Table 4)");
-        line();
-        line(
-            "The same held-out tokens in windows of so many tokens, 1/16 to 1 of the training length as in the paper. "
-            "(Of uniform Non-approximate it prints 9E+4 in Table 1 and 9025.9 in Table 4; both are given as printed.)");
-        line();
-        std::string header = "| layers | mixer |", rule = "| --- | --- |";
-        for (const auto one : lengths) {
-            header += " " + std::to_string(one) + " |";
-            rule += " --- |";
+    /// Cells of each subject for which the row's `needs` was measured.
+    Rows rows_of(const JsonView& view) const {
+        if (view.has("function")) return paper_code(paper_).rows(view.at("function").string(), plan_, in_);
+        Rows rows;
+        const std::vector<std::string> cells = view.at("cells").strings();
+        for (const std::string& subject : paper_.names(view, "rows")) {
+            const Scope scope{plan_, in_, subject};
+            const std::vector<std::string> needs = strings_or_none(view, "needs");
+            if (!needs.empty() && std::none_of(needs.begin(), needs.end(),
+                                               [&](const std::string& one) { return std::isfinite(scope.value(one)); }))
+                continue;
+            std::vector<std::string> row;
+            for (const std::string& cell : cells) row.push_back(scope.text(cell));
+            rows.push_back(std::move(row));
         }
-        for (const int one : kPaperLengths) {
-            header += " paper: " + std::to_string(one) + " |";
-            rule += " --- |";
-        }
-        line(header);
-        line(rule);
-        const auto add = [&](const std::string& mixer, const std::string& configuration) {
-            const Which which{mixer, configuration};
-            if (!scores_.has(which)) return;
-            std::string text =
-                "| " + (configuration == "standard" ? "" : configuration) + " | " + label_of(mixer) + " |";
-            for (const auto one : lengths) text += " " + cell(scores_.perplexity(which, one)) + " |";
-            const PaperModel* paper = paper_model(mixer, configuration);
-            for (std::size_t i = 0; i < kPaperLengths.size(); ++i)
-                text += " " + (paper && paper->context[i] > 0 ? printed(paper->context[i]) : "") + " |";
-            line(text);
-        };
-        add("standard", "standard");
-        for (const char* configuration : {"uniform", "hybrid"})
-            for (const PaperMixer& mixer : paper_mixers())
-                if (mixer.name != "standard") add(std::string(mixer.name), configuration);
-        line();
+        return rows;
     }
 
-    void skipped() {
-        line("## Hybrids without their simple blocks (Table 1, skip)");
+    void section(const JsonView& view) {
+        const Rows rows = rows_of(view);
+        const std::vector<std::string> any = strings_or_none(view, "if_any");
+        const bool shown = any.empty()
+                               ? !rows.empty() || !view.boolean_or("optional", false)
+                               : std::any_of(any.begin(), any.end(), [&](const auto& one) { return in_.has(one); });
+        if (!shown && !view.has("otherwise")) return;
+        line("## " + view.at("title").string());
         line();
-        line("Perplexity of the trained hybrids when the layers that are not Standard are left out, mixer and all.");
-        line();
-        line("| mixer | hybrid | without | paper: hybrid | without |");
-        line("| --- | --- | --- | --- | --- |");
-        for (const PaperMixer& one : paper_mixers()) {
-            const std::string mixer(one.name);
-            if (!scores_.has({mixer, "skip"})) continue;
-            line("| " + label_of(mixer) + " | " + cell(scores_.perplexity({mixer, "hybrid"}, length())) + " | " +
-                 cell(scores_.perplexity({mixer, "skip"}, length())) + " | " +
-                 printed(paper_model(mixer, "hybrid")->wikitext) + " | " +
-                 printed(paper_model(mixer, "skip")->wikitext) + " |");
+        if (shown) {
+            if (view.has("text")) {
+                line(filled_text(view.at("text").string()));
+                line();
+            }
+            std::vector<std::string> head = view.at("head").strings();
+            for (std::string& cell : head) cell = filled_text(cell);
+            text_ += table_head_markdown(head);
+            for (const auto& row : rows) text_ += row_markdown(row);
+        } else {
+            line(view.at("otherwise").string());
         }
         line();
     }
-
-    void layouts() {
-        line("## Layouts (Fig. 3, Table 11)");
-        line();
-        bool others = false;
-        for (const Trial& trial : in_.plan.trials)
-            others |= trial.ablation && scores_.has({trial.mixer, trial.configuration()});
-        if (!others) {
-            line("Only the layouts above were trained: there was no time left for others.");
-            line();
-            return;
-        }
-        line(
-            "Which layers are Standard; one seed but for even and uniform. Perplexity at the training length. Stacks "
-            "that are equal at this depth are told once" +
-            std::string(in_.plan.with_ablation ? "" : ", and what there was no time for is absent") +
-            ". The paper finds all near 40 but for extreme ones: Non-approximate with Standard in the last layer alone "
-            "exceeds 400.");
-        line();
-        line("| layout | Non-approximate | RndEmbQK |");
-        line("| --- | --- | --- |");
-        for (const char* layout :
-             {"hybrid", "odd", "top", "middle", "bottom", "quarter", "first", "last", "bilateral", "uniform"}) {
-            const Spread one = scores_.perplexity({"non_approximate", layout}, length()),
-                         two = scores_.perplexity({"rnd_emb_qk", layout}, length());
-            if (one.count + two.count == 0) continue;
-            line(std::string("| ") + (std::string(layout) == "hybrid" ? "even" : layout) + " | " + cell(one) + " | " +
-                 cell(two) + " |");
-        }
-        line("| Standard everywhere | " + cell(scores_.perplexity({"standard", "standard"}, length())) + " | |");
-        line();
-    }
-
-    void attention() {
-        if (in_.analyses.empty()) return;
-        line("## What the heads do (Fig. 1, 2, 6, 7, 8)");
-        line();
-        line(
-            "On one held-out passage. Distance: mean difference of the radar plots' spokes, of all layers that have a "
-            "matrix, to those of Standard (Standard's own: to its other seeds). Outliers: the largest |score| before "
-            "softmax of any layer with that mixer, and the share of its pairs beyond 10.");
-        line();
-        line("| layers | mixer | models | distance to Standard | largest score | beyond 10 |");
-        line("| --- | --- | --- | --- | --- | --- |");
-        const Which base{"standard", "standard"};
-        std::vector<Which> rows;
-        for (const Indicators& one : in_.analyses)
-            if (std::find(rows.begin(), rows.end(), one.which) == rows.end()) rows.push_back(one.which);
-        std::stable_partition(rows.begin(), rows.end(), [&](const Which& row) { return row == base; });
-        for (const Which& row : rows) {
-            const auto models = std::count_if(in_.analyses.begin(), in_.analyses.end(),
-                                              [&](const Indicators& one) { return one.which == row; });
-            const OutlierSpread found = outliers_over_seeds(row, in_.analyses);
-            line("| " + (row == base ? "" : row.second) + " | " + label_of(row.first) + " | " + std::to_string(models) +
-                 " | " + spread_text(distances_over_seeds(row, base, in_.analyses)) + " | " +
-                 spread_text(found.largest) + " | " +
-                 (found.above_ten.count > 0 ? number_text(100 * found.above_ten.mean) + " %" : "–") + " |");
-        }
-        line();
-    }
-
-    void costs() {
-        if (in_.cost_csv.empty()) return;
-        std::istringstream lines(in_.cost_csv);
-        const auto cells_of = [](const std::string& text) {
-            std::vector<std::string> cells;
-            std::istringstream row(text);
-            for (std::string one; std::getline(row, one, ',');) cells.push_back(one);
-            return cells;
-        };
-        std::string text;
-        std::getline(lines, text);
-        const std::vector<std::string> header = cells_of(text);
-        line("## Cost (Tables 5 to 8)");
-        line();
-        line(
-            "One layer's mixer without its output projection, at the width above and 4 bytes a number: the paper's "
-            "formula beside what was counted from the operators that ran, and held. Ours skips the pairs that a causal "
-            "mask hides, and never keeps an L x L matrix. RndEmbQK and FixedSeqQK: queries and keys come with their "
-            "guide streams, which are beside, once a length. Approximate: the paper's formulas are of a diagonal "
-            "second "
-            "order; here it is the whole one, whose weights stay positive, and whose state is larger. Non-approximate "
-            "keeps its queries for the "
-            "backward pass.");
-        line();
-        line(
-            "| mixer | tokens | FLOPs of reading | counted | FLOPs of one more token | counted | bytes kept for "
-            "training | "
-            "kept | cache bytes | held | guide FLOPs |");
-        line("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
-        while (std::getline(lines, text)) {
-            const std::vector<std::string> cells = cells_of(text);
-            const auto cell_of = [&](const std::string& name) -> std::string {
-                const auto at =
-                    static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
-                if (at >= cells.size() || cells[at].empty()) return "";
-                return name == "length" ? cells[at] : counted(std::strtod(cells[at].c_str(), nullptr));
-            };
-            line("| " + label_of(cells.front()) + " | " + cell_of("length") + " | " + cell_of("prefill_flops") + " | " +
-                 cell_of("measured_prefill_flops") + " | " + cell_of("decode_flops") + " | " +
-                 cell_of("measured_decode_flops") + " | " + cell_of("activation_bytes") + " | " +
-                 cell_of("measured_activation_bytes") + " | " + cell_of("cache_bytes") + " | " +
-                 cell_of("measured_cache_bytes") + " | " + cell_of("measured_guide_flops") + " |");
-        }
-        line();
-    }
-
-    /// 12.3 k, 4.56 M.
-    static std::string counted(double value) {
-        const char* const units[] = {"", " k", " M", " G", " T"};
-        int unit = 0;
-        for (; value >= 1000 && unit < 4; ++unit) value /= 1000;
-        char text[40];
-        std::snprintf(text, sizeof text, "%.3g%s", value, units[unit]);
-        return text;
-    }
-
-    void figures() { text_ += figures_markdown(in_.figures); }
 
     std::string side_by_side_text() const {
-        const Plan& plan = in_.plan;
-        std::string text = std::to_string(plan.workers) + (plan.workers == 1 ? " run" : " runs") + " at a time, on " +
-                           std::to_string(plan.threads) + (plan.threads == 1 ? " thread" : " threads") + " each";
-        if (!in_.launch.empty()) text += ", every training started by " + escaped(in_.launch, 200);
-        if (plan.workers < plan.workers_wanted)
-            text += ", not " + std::to_string(plan.workers_wanted) + " as there are processors for: one held up to " +
-                    size_text(static_cast<std::uint64_t>(plan.run_bytes)) + " of memory, and " +
-                    size_text(static_cast<std::uint64_t>(plan.room_bytes)) + " were free";
+        std::string text = std::to_string(plan_.workers) + (plan_.workers == 1 ? " run" : " runs") + " at a time, on " +
+                           std::to_string(plan_.threads) + (plan_.threads == 1 ? " thread" : " threads") + " each";
+        if (!input_.launch.empty()) text += ", every training started by " + escaped(input_.launch, 200);
+        if (plan_.workers < plan_.workers_wanted)
+            text += ", not " + std::to_string(plan_.workers_wanted) + " as there are processors for: one held up to " +
+                    size_text(static_cast<std::uint64_t>(plan_.run_bytes)) + " of memory, and " +
+                    size_text(static_cast<std::uint64_t>(plan_.room_bytes)) + " were free";
         return text + ".";
     }
 
-    void method() {
-        const Plan& plan = in_.plan;
+    void foot(const JsonView& view) {
         line("## How it was done");
         line();
-        line("- " + in_.program_version + " on " + in_.machine + ". " + minutes_text(plan.minutes) +
-             (plan.minutes == 1 ? " minute was given, " : " minutes were given, ") + seconds_text(in_.seconds) +
-             " taken; Standard trained at " + number_text(in_.tokens_per_second) + " tokens a second. " +
-             side_by_side_text());
-        const training::JobFile job = job_of(plan, plan.trials.empty() ? Trial{} : plan.trials.front());
-        line("- Every run: " + std::to_string(plan.steps) + " steps of " + std::to_string(plan.batch) +
-             " sequences of " + std::to_string(plan.sequence_length) + " tokens, AdamW (" +
-             training::number_text(job.optimizer.betas[0]) + ", " + training::number_text(job.optimizer.betas[1]) +
-             ", weight decay " + training::number_text(job.optimizer.weight_decay) + ", clip " +
-             training::number_text(job.training.clip) + "), learning rate " +
-             training::number_text(job.optimizer.learning_rate) + " to " +
-             training::number_text(job.schedule.minimum_rate) +
-             " on a cosine after 5 % warm-up, float32. The paper: 4e-4, betas 0.9 and 0.9999.");
-        line("- Perplexity: windows as lm-eval-harness rolls them, over the first " +
-             std::to_string(plan.evaluation_tokens) +
-             " held-out tokens at every length; the tokenizer is a BPE of 1024 tokens trained on the same text.");
-        line(
-            "- Not repeated here: the seven NLU tasks and LAMBADA (models of this size are at chance), other sizes "
-            "(Fig. 4), grouped heads (Table 3).");
-        for (const std::string& one : in_.missing) line("- " + one);
+        std::string speed;
+        if (input_.tokens_per_second > 0 && !plan_.trials.empty())
+            speed = "; " + plan_.trials.front().model->label + " trained at " + number_text(input_.tokens_per_second) +
+                    " tokens a second";
+        line("- " + input_.program_version + " on " + input_.machine + ". " + number_of(plan_.minutes) +
+             (plan_.minutes == 1 ? " minute was given, " : " minutes were given, ") + seconds_text(input_.seconds) +
+             " taken" + speed + ". " + side_by_side_text());
+        for (const std::string& one : view.at("notes").strings()) {
+            bool complete = true;
+            const std::string note = filled_text(one, &complete);
+            if (complete) line("- " + note);
+        }
+        std::string absent;
+        for (const Model& model : paper_.models)
+            if (plan_.minutes < model.from_minutes) absent += (absent.empty() ? "" : ", ") + model.label;
+        if (!absent.empty()) line("- Not tried in so few minutes: " + absent + ".");
+        for (const std::string& one : input_.missing) line("- " + one);
         line();
-        if (in_.commands.empty()) return;
         line("Any of it again, by hand:");
         line();
-        for (const std::string& command : in_.commands) line("    " + command);
+        for (const std::string& command : view.at("commands").strings()) line("    headscope " + filled_text(command));
     }
 
-    const ReportInput& in_;
-    const Scores& scores_;
+    const ReportInput& input_;
+    const Plan& plan_;
+    const Paper& paper_;
+    Measured in_;
     std::string text_;
 };
 
 }  // namespace
 
 std::string report_markdown(const ReportInput& input) {
-    return Writer(input).run();
+    return Report(input).text();
 }
 
 }  // namespace headscope::reproduce

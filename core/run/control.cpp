@@ -12,11 +12,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/base/json.h"
-#include "core/base/nearest_word.h"
-#include "core/base/os_error.h"
-#include "core/base/output_file.h"
-#include "core/base/text.h"
+#include "core/base/io/output_file.h"
+#include "core/base/json/json.h"
+#include "core/base/option.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 
 namespace headscope::training {
 namespace {
@@ -47,12 +47,12 @@ std::string new_id() {
     return buffer.data();
 }
 
-ControlWish read_wish(const fs::path& path) {
+ControlRequest read_wish(const fs::path& path) {
     const std::string where = shown(path.filename());
     const nlohmann::json document = read_json_file(path, kLargestWish, "wish");
     const JsonView view(document, where);
     view.object();
-    ControlWish wish;
+    ControlRequest wish;
     wish.id = path.stem().string();
     wish.action = action_of(view.at("action").string());
     if (wish.action == ControlAction::learning_rate) wish.value = rate_of(view.at("value").string());
@@ -71,10 +71,7 @@ ControlAction action_of(const std::string& name) {
     const auto found = std::find(known.begin(), known.end(), name);
     if (found != known.end()) return static_cast<ControlAction>(found - known.begin());
     known.emplace_back("rate");
-    const std::string near = nearest_word(name, known);
-    throw Error(ErrorCode::usage, "control",
-                "expected one of " + list_text(known) + (near.empty() ? "" : " (" + near + "?)"),
-                "found " + escaped(name));
+    throw choice_error(known, name, "control");
 }
 
 std::string send_control(const RunFolder& run, ControlAction action, const std::string& value) {
@@ -100,7 +97,7 @@ std::string send_control(const RunFolder& run, ControlAction action, const std::
     return id;
 }
 
-std::vector<ControlWish> read_control(const RunFolder& run, std::vector<std::string>& refused) {
+std::vector<ControlRequest> read_control(const RunFolder& run, std::vector<std::string>& refused) {
     std::vector<fs::path> files;
     std::error_code error;
     for (fs::directory_iterator at(run.control(), error), end; !error && at != end; at.increment(error)) {
@@ -109,7 +106,7 @@ std::vector<ControlWish> read_control(const RunFolder& run, std::vector<std::str
             files.push_back(at->path());
     }
     std::sort(files.begin(), files.end());
-    std::vector<ControlWish> wishes;
+    std::vector<ControlRequest> wishes;
     for (const fs::path& file : files) {
         try {
             wishes.push_back(read_wish(file));

@@ -16,7 +16,7 @@ namespace headscope::training {
 
 enum class ControlAction { pause, resume, stop, snapshot, evaluate, learning_rate };
 
-struct ControlWish {
+struct ControlRequest {
     std::string id;  ///< of the file; what its journal event says
     ControlAction action = ControlAction::pause;
     double value = 0;  ///< of learning_rate: the schedule's new peak
@@ -31,7 +31,7 @@ ControlAction action_of(const std::string& name);
 std::string send_control(const RunFolder& run, ControlAction action, const std::string& value = "");
 
 /// Pending requests, oldest first. Removes files that are none, with a line each in `refused`.
-std::vector<ControlWish> read_control(const RunFolder& run, std::vector<std::string>& refused);
+std::vector<ControlRequest> read_control(const RunFolder& run, std::vector<std::string>& refused);
 /// Call after the request is in the journal.
 void remove_control(const RunFolder& run, const std::string& id);
 /// Files in control/.

@@ -7,9 +7,9 @@
 #include <type_traits>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
-#include "core/store/half.h"
-#include "core/store/utf8.h"
+#include "core/base/text/text.h"
+#include "core/store/hdf5/half.h"
+#include "core/store/hdf5/utf8.h"
 
 namespace headscope::training {
 namespace {

@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/base/os_error.h"
-#include "core/base/output_file.h"
-#include "core/base/threads.h"
+#include "core/base/io/output_file.h"
+#include "core/base/process/os_error.h"
+#include "core/base/process/threads.h"
 #include "core/run/journal_reader.h"
 
 namespace headscope::training {

@@ -12,10 +12,10 @@
 #include <tuple>
 #include <utility>
 
-#include "core/base/cancellation_scope.h"
-#include "core/base/crc32c.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/io/crc32c.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/run/journal.h"
 
 namespace headscope::training {

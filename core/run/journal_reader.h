@@ -38,10 +38,10 @@ std::string journal_header();
 /// Reads a journal, also while another process appends to it: read() returns new events. Reads by position and never
 /// maps, locks or waits, so the writer is not disturbed.
 ///
-/// Any content is survived: damaged stretches are skipped and counted, events of a newer program too. If the file was
-/// replaced or shrank, reading starts over and the batch says so. Errors: Error io; mismatch for a file that is no
-/// journal or of a newer version (a truncated header is an empty journal); Stopped within a CancellationScope. After
-/// any of them the next read() starts where this one did, so no event is lost. Memory: a window of 1 MiB or one event,
+/// Never fails on content: damaged stretches and events of a newer program are skipped and counted. If the file was
+/// replaced or shrank, reading starts over and sets a flag in the batch. Errors: Error io; mismatch for a file that is
+/// no journal or of a newer version (a truncated header is an empty journal); Stopped within a CancellationScope. After
+/// an error the next read() starts where this one did, so no event is lost. Memory: a window of 1 MiB or one event,
 /// and the batch. Threads: one at a time.
 class JournalReader {
 public:

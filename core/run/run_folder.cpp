@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "core/base/input_file.h"
+#include "core/base/io/input_file.h"
 
 namespace headscope::training {
 

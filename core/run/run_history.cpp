@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/input_file.h"
-#include "core/base/os_error.h"
-#include "core/base/output_file.h"
+#include "core/base/io/input_file.h"
+#include "core/base/io/output_file.h"
+#include "core/base/process/os_error.h"
 #include "core/run/journal.h"
 #include "core/run/journal_reader.h"
-#include "core/store/half.h"
-#include "core/store/run_file.h"
-#include "core/store/run_layout.h"
+#include "core/store/hdf5/half.h"
+#include "core/store/run/run_file.h"
+#include "core/store/run/run_layout.h"
 
 namespace headscope::training {
 namespace {

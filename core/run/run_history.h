@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/run/run_story.h"
-#include "core/store/run_record.h"
+#include "core/store/run/run_record.h"
 
 namespace headscope::training {
 

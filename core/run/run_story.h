@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/run/events.h"
-#include "core/store/run_record.h"
+#include "core/store/run/run_record.h"
 
 namespace headscope::training {
 

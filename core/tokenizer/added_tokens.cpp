@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/cancellation_scope.h"
-#include "core/base/text.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/base/text/text.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/tokenizer/models/model.h"
 #include "core/tokenizer/normalizers/normalizer.h"
 #include "core/tokenizer/token_set.h"

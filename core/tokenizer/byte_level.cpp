@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

@@ -2,9 +2,9 @@
 #include "core/tokenizer/byte_tokenizer.h"
 
 #include "core/base/progress.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/tokenizer/byte_level.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/json/json.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/tokenizer/files/settings.h"
 #include "core/tokenizer/template/render.h"
 

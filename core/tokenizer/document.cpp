@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "core/base/cancellation_scope.h"
-#include "core/base/json_events.h"
-#include "core/base/text.h"
+#include "core/base/json/json_events.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/base/text/text.h"
 
 namespace headscope::tokenizer {
 

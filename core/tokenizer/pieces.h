@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "core/tokenizer/aligned_text.h"
-#include "core/tokenizer/matcher.h"
+#include "core/tokenizer/regex/matcher.h"
 
 namespace headscope {
 class Cancellation;

@@ -6,12 +6,12 @@
 #include <span>
 #include <utility>
 
-#include "core/base/cancellation_scope.h"
+#include "core/base/process/cancellation_scope.h"
 #include "core/base/progress.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/tokenizer/byte_level.h"
-#include "core/tokenizer/text_check.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/text_check.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

@@ -53,6 +53,7 @@ public:
     std::vector<FramePart> frame(bool pair) const override;
     std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override;
     std::string answer(std::span<const std::int32_t> ids) const override;
+    bool cleans_answers() const override { return parts_.cleans_answers; }
     std::string piece(std::int32_t id) const override;
     std::string surface(std::int32_t id) const override;
     std::int64_t vocabulary_size() const override;

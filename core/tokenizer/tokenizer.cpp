@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
+#include "core/base/io/input_file.h"
+#include "core/base/json/json.h"
 #include "core/tokenizer/byte_tokenizer.h"
 #include "core/tokenizer/document.h"
 #include "core/tokenizer/files/older_files.h"
@@ -136,7 +136,7 @@ PipelineParts read_parts(const JsonView& root) {
     return parts;
 }
 
-/// What a folder's files say beside its tokenizer.
+/// Settings of a folder's files other than its tokenizer.json.
 PipelineChoices choices_of(const FolderSettings& settings, const nlohmann::json& document) {
     const JsonView own = settings.tokenizer_config();
     PipelineChoices choices;

@@ -97,13 +97,13 @@ public:
     /// pairs is invalid (an undefined token).
     virtual void encode_pair_into(TokenSink& sink, std::string_view first, std::string_view second,
                                   bool add_special_tokens = true, const Cancellation* cancellation = nullptr) const = 0;
-    /// What a text, or a pair, becomes: encode_into() and encode_pair_into() follow it. For readers that cut or store
-    /// the texts' own tokens apart. Errors as encode_pair_into().
+    /// Layout of the sequence that encode_into() (one text) or encode_pair_into() makes. For readers that cut or store
+    /// the texts' own tokens separately. Errors as encode_pair_into().
     virtual std::vector<FramePart> frame(bool pair) const = 0;
     /// UTF-8: parts of characters become U+FFFD. Ids without a piece are left out.
     virtual std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens = false) const = 0;
-    /// What an answer of these ids reads as: decoded without special tokens and, where clean_up_tokenization_spaces of
-    /// tokenizer_config.json says so, without spaces before punctuation and contractions.
+    /// Text of an answer: decode() without special tokens and, if clean_up_tokenization_spaces of tokenizer_config.json
+    /// is true, without spaces before punctuation and contractions.
     virtual std::string answer(std::span<const std::int32_t> ids) const { return decode(ids, true); }
     /// The vocabulary's own spelling of an id ("Ġthe", "##ing", "▁a"); empty for an id it lacks.
     virtual std::string piece(std::int32_t id) const = 0;
@@ -117,6 +117,8 @@ public:
     virtual const WordHash* word_hash() const { return nullptr; }
     /// True when add_special_tokens puts a token before the text.
     virtual bool adds_first_token() const = 0;
+    /// answer() removes spaces that decode() leaves.
+    virtual bool cleans_answers() const { return false; }
     /// The piece of every token of an encoding, as it was found in the text.
     std::vector<std::string> pieces(const Encoding& encoding) const;
     /// The same for `count` tokens from `first` on, where all at once would take too much memory.

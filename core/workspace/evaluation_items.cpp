@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 
 namespace headscope::workspace {
 namespace {
@@ -65,7 +65,7 @@ std::vector<ItemsKey> items_of_others(std::span<const ItemsGroup> groups, const 
     return others;
 }
 
-std::vector<ShownItem> shown_items(std::span<const store::EvaluatedItem> items, const ItemsWish& wish) {
+std::vector<ShownItem> shown_items(std::span<const store::EvaluatedItem> items, const ItemsRequest& wish) {
     std::map<std::int64_t, std::int64_t> others;  // row by number of the item
     for (std::size_t row = 0; wish.other && row < items.size(); ++row)
         if (key_of(items[row]) == *wish.other) others.emplace(items[row].item, static_cast<std::int64_t>(row));

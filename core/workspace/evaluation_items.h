@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/store/evaluation_file.h"
+#include "core/store/evaluation/evaluation_file.h"
 
 namespace headscope::workspace {
 
-/// What one list is of: a model's items of a task at a length.
+/// Key of one list: a model's items of a task at a length.
 struct ItemsKey {
     std::int64_t model = 0;
     std::string task;
@@ -35,12 +35,12 @@ std::vector<ItemsGroup> item_groups(std::span<const store::EvaluatedItem> items)
 /// first.
 std::vector<ItemsKey> items_of_others(std::span<const ItemsGroup> groups, const ItemsKey& shown);
 
-struct ItemsWish {
+struct ItemsRequest {
     ItemsKey shown;
     std::optional<ItemsKey> other;  ///< another model's, beside each item
     bool wrong_only = false;
     bool disagree_only = false;  ///< with `other`: what it chose, or whether that is right
-    bool operator==(const ItemsWish&) const = default;
+    bool operator==(const ItemsRequest&) const = default;
 };
 struct ShownItem {
     std::int64_t row = 0;     ///< in the file
@@ -48,12 +48,12 @@ struct ShownItem {
     bool operator==(const ShownItem&) const = default;
 };
 /// In the order of the file.
-std::vector<ShownItem> shown_items(std::span<const store::EvaluatedItem> items, const ItemsWish& wish);
+std::vector<ShownItem> shown_items(std::span<const store::EvaluatedItem> items, const ItemsRequest& wish);
 
 /// A continuation as a model scored it behind its context.
 struct ScoredText {
     std::string context, continuation;
-    double loglikelihood = 0;  ///< nats; NaN: not told
+    double loglikelihood = 0;  ///< nats; NaN: not recorded
     bool greedy = false;
     std::vector<std::pair<std::string, double>> pieces;  ///< the text of each scored token, its log-likelihood
 
@@ -70,7 +70,7 @@ struct ItemTexts {
 
     /// All options stand behind one context; false: winogrande's kind, where contexts are chosen from.
     bool one_context() const;
-    /// Where the item begins that examples may stand before: what tells one row of a list from another.
+    /// First words of the item itself, behind possible examples: they distinguish the rows of a list.
     std::string first_words(std::size_t bytes) const;
 };
 /// `where` names the item in errors.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/store/half.h"
+#include "core/store/hdf5/half.h"
 
 namespace headscope::workspace {
 namespace {
@@ -12,7 +12,7 @@ std::optional<training::RunState> state_of(const std::string& name) {
     for (const auto state : {training::RunState::paused, training::RunState::stopped, training::RunState::finished,
                              training::RunState::failed})
         if (name == training::state_name(state)) return state;
-    return training::RunState::running;  // nobody writes it: interrupted
+    return training::RunState::running;  // no process writes it: interrupted
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/store/run_record.h"
+#include "core/store/run/run_record.h"
 #include "core/workspace/live_run.h"
 
 namespace headscope::workspace {

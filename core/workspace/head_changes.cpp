@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 
 namespace headscope::workspace {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What became of each head between two analyses of the same heads: before and after one was switched off, two models of
+// Changes of each head between two analyses of the same heads: before and after one was switched off, two models of
 // one shape, two texts. Values only; threads: any.
 
 #include <cstddef>

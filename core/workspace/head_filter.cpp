@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/nearest_word.h"
-#include "core/base/text.h"
+#include "core/base/text/nearest_word.h"
+#include "core/base/text/text.h"
 
 namespace headscope::workspace {
 

@@ -10,7 +10,7 @@
 
 namespace headscope::workspace {
 
-/// What a researcher types to pick heads: "sink > 0.3", "layer >= 4 and not local_focus_1 < 0.5", "0.1 < sink < 0.3",
+/// A filter of heads as text: "sink > 0.3", "layer >= 4 and not local_focus_1 < 0.5", "0.1 < sink < 0.3",
 /// "induction > duplicate or head = 3". Names are the table's columns, and layer, head, site, key_value_head; operators
 /// < <= > >= = != (also chained), and, or, not, brackets; numbers as in 0.3, -2, 1e-4. A value that does not exist
 /// satisfies no comparison. Empty text: every head.

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/workspace/head_filter.h"
 
 namespace headscope::workspace {

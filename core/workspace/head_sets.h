@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a researcher says about the heads of one model: marks, named sets, notes. Values only; the session file holds
+// A researcher's marks, named sets and notes on the heads of one model. Values only; the session file holds
 // them as JSON, people get them as CSV.
 
 #include <compare>

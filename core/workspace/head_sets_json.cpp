@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/workspace/head_sets.h"
 
 namespace headscope::workspace {
@@ -53,7 +53,7 @@ void check_keys(const JsonView& object, std::initializer_list<std::string_view> 
                         "found \"" + escaped(key, 60) + '"');
 }
 
-/// What the setters refuse comes from a file here: a matter of its format, told with its place.
+/// Adds the place in the file to errors of the setters.
 template <class Work>
 void at_place(const JsonView& view, const Work& work) {
     try {

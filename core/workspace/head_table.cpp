@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/figures/recipe.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "core/workspace/measures.h"
 
 namespace headscope::workspace {

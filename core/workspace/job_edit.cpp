@@ -175,7 +175,7 @@ std::string edited_job(std::string_view text, const JobFile& wanted) {
     try {
         std::string made(text);
         bool whole = true;
-        // What goes goes first, so that what contradicts it may come. Every change moves the places of the others.
+        // Remove keys first, so that contradicting ones can be added. Every change moves the places of the others.
         for (const bool removing : {true, false})
             for (const JobKey* key : changed)
                 if (key->get(wanted).is_null() == removing) whole = whole && put(made, *key, key->get(wanted), where);
@@ -183,7 +183,7 @@ std::string edited_job(std::string_view text, const JobFile& wanted) {
         whole = whole && std::all_of(changed.begin(), changed.end(),
                                      [&](const JobKey* key) { return key->get(after) == key->get(wanted); });
         if (whole) return made;
-    } catch (const Error&) {  // then every key of it anew
+    } catch (const Error&) {  // rewrite all keys below
     }
     return training::job_text(wanted);
 }

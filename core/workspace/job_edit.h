@@ -11,10 +11,9 @@
 
 namespace headscope::workspace {
 
-/// The text with `assignment` ("training.steps=500", as set_key() of core/training takes it) put in. Keys that it
-/// stands instead of go. Throws Error as read_job() and set_key() do: for a text that is no job, for a value that is
-/// refused. Where the text is written in a way that cannot be edited line by line (inline tables), it is written anew,
-/// every key of it.
+/// The text with `assignment` ("training.steps=500", as set_key() of core/training takes it) put in; removes keys that
+/// it replaces. Throws Error as read_job() and set_key() do: for a text that is no job, for a value that is refused.
+/// A text that cannot be edited line by line (inline tables) is rewritten, every key of it.
 std::string edited_job(std::string_view text, const std::string& assignment, const std::string& where = "job");
 
 /// The same for a job that was changed otherwise: every key in which `wanted` differs from the text's is put in.

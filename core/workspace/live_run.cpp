@@ -17,13 +17,13 @@ void note(LiveRun& record, double time, std::int64_t step, training::LogLevel le
     if (record.log.size() > kMostLines) record.log.pop_front();
 }
 
-/// What is taken back is taken back of those that are not held, too.
+/// A rewind also drops the steps of samples that are no longer held.
 void cut_older(LiveRun& run, std::int64_t last) {
     auto& steps = run.older_samples;
     while (!steps.empty() && steps.back() > last) steps.pop_back();
 }
 
-/// What is worth a line, beside what the story keeps.
+/// Writes a line of the log for each event that is worth one.
 struct Teller {
     LiveRun& run;
     double time;
@@ -35,7 +35,7 @@ struct Teller {
                  event.machine + ", " + std::to_string(event.threads) + " threads");
     }
     void operator()(const training::Control& event) const {
-        if (event.action == "plan") return;  // of a job that has minutes: not a wish of anybody's
+        if (event.action == "plan") return;  // written by a job with minutes, not by a user
         run.controls.push_back({time, event});
         note(run, time, event.step, training::LogLevel::note,
              event.action + (event.value.empty() ? "" : " " + event.value) +

@@ -18,8 +18,8 @@ enum class RunStatus { empty, running, paused, stopped, finished, failed, interr
 /// "running", "interrupted", ...
 const char* status_name(RunStatus status);
 
-/// Everything that a run's journal says so far: what views draw while it grows. Made event by event on one thread; a
-/// copy is an immutable value for others, of 72 bytes a step (store::RunRecord is the finished thing, for files and
+/// State of a run as of its journal so far: views draw it while it grows. Made event by event on one thread; a
+/// copy is an immutable value for others, of 72 bytes a step (store::RunRecord is the finished run, for files and
 /// figures).
 struct LiveRun : training::RunStory {
     struct Line {
@@ -33,7 +33,7 @@ struct LiveRun : training::RunStory {
         training::Control control;
     };
 
-    std::vector<ControlDone> controls;     ///< wishes; not the trainer's own plans
+    std::vector<ControlDone> controls;     ///< requests; not the trainer's own plans
     std::deque<Line> log;                  ///< the last few thousand lines: log events, controls, states
     std::uint64_t lines = 0;               ///< of the log, with those that are gone from its begin
     bool written = false;                  ///< a process has the journal open
@@ -62,7 +62,7 @@ struct LiveRun : training::RunStory {
     std::int64_t begin_step() const {
         return !steps.step.empty() ? steps.step.front() - 1 : started ? started->step : 0;
     }
-    /// Of its own steps, 0 to 1; 0 where it is not planned.
+    /// Share of its own steps that is done, 0 to 1; 0 if not planned.
     double share_done() const;
     /// Steps until its end at the pace of the last ones; empty: not known.
     std::optional<double> seconds_left() const;
@@ -72,7 +72,7 @@ struct LiveRun : training::RunStory {
     const training::Snapshot* snapshot_at(std::int64_t step) const;
 
 private:
-    std::size_t counted_ = 0, probe_bytes_ = 0;  ///< of the first so many probes
+    std::size_t counted_ = 0, probe_bytes_ = 0;  ///< number of probes counted, and their bytes
 };
 
 /// The indicator of one probe, or null.

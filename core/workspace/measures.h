@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What is measured of a head, for people: names, units, definitions, sources. One list for tables, filters, tooltips.
+// Columns of tables of heads: names, units, definitions and sources of the indicators (kernels/indicators.h).
 
 #include <span>
 #include <string_view>
@@ -17,7 +17,7 @@ struct Measure {
     bool of_layer = false;        ///< one value a layer, not a head
 };
 
-/// All that tables can show, in their order.
+/// All columns, in the order of tables.
 std::span<const Measure> measures();
 /// Null for an unknown name.
 const Measure* find_measure(std::string_view name);

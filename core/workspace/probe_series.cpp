@@ -137,6 +137,7 @@ figures::FigureData probe_radars(const LiveRun& record, std::size_t probe, std::
         }
         radar.series.push_back(std::move(series));
         figures::Panel panel;
+        panel.subject = figures::of_site(s);
         // A small radar has no room for the title of a branch or a tower.
         panel.title = site_heading(record.started->sites, s);
         if (panel.title.find(',') != std::string::npos) panel.title = site_label(record.started->sites, s);

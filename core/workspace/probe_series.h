@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a run's probes say, as curves against the step and as radars of one step.
+// Probes of a run as curves against the step and as radars of one step.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
 #include "core/workspace/live_run.h"
 
 namespace headscope::workspace {

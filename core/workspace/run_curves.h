@@ -21,8 +21,8 @@ struct PlainCurve {
 /// themselves), without the pull of a first value: weights are divided by their sum. NaN values are passed over.
 std::vector<double> smoothed(std::span<const double> values, double weight);
 
-/// What of a curve is seen between low and high, with one point beyond each end: of each of most / 2 equal stretches of
-/// points the least and the greatest value stay, in their order, so that no peak is lost.
+/// The part of a curve between low and high, with one point beyond each end: each of most / 2 equal stretches of points
+/// keeps its least and greatest value, in their order, so that no peak is lost.
 PlainCurve thinned_between(std::span<const double> x, std::span<const double> y,
                            const std::optional<std::pair<double, double>>& range, std::size_t most);
 
@@ -45,7 +45,7 @@ struct RunCurves {
 
 RunCurves run_curves(const LiveRun& record, const RunCurveOptions& options);
 
-/// Where a step is on the axis: between steps by interpolation, before the first at 0, after the last at its place.
+/// Place of a step on the axis: interpolated between steps; before the first 0, after the last its place.
 double axis_place(const LiveRun& record, RunAxis axis, double step);
 /// The step there, rounded.
 std::int64_t step_at(const LiveRun& record, RunAxis axis, double place);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace headscope::workspace {
 namespace {
@@ -61,7 +61,7 @@ bool TokenDisplay::special(std::int64_t token) const {
            sequence_.offsets[at] == std::array<std::int64_t, 2>{0, 0};
 }
 
-/// Whether a token shares a character with the one before it.
+/// True if a token shares a character with the one before it.
 bool TokenDisplay::joined(std::int64_t token) const {
     if (token <= 0 || special(token) || special(token - 1)) return false;
     const std::string_view here = piece(token), before = piece(token - 1);

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/store/analysis_header.h"
+#include "core/store/analysis/analysis_header.h"
 
 namespace headscope::workspace {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdio>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/workspace/token_display.h"
 
 namespace headscope::workspace {
@@ -67,7 +67,7 @@ public:
         const bool plain = shown.empty();
         if (plain) shown = std::string(is_mark(point) ? "◌" : "").append(text_.substr(at_, size));
         at_ += size;
-        // What is no more than this: a hostile text may pile up marks.
+        // Take at most 16 marks: a hostile text may pile them up.
         for (int more = 0; plain && more < 16; ++more) {
             size = decode_utf8(text_.substr(at_), point);
             if (size == 0 || (point != joiner && !is_mark(point) && !joined_)) break;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/attention.h"
+#include "kernels/cpu/attention/attention.h"
 
 namespace headscope::kernels::cpu {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/reference/rule_tensors.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 
 namespace headscope::kernels::reference {
 

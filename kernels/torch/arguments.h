@@ -13,7 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
+#include "kernels/tensor_view.h"
 
 namespace headscope::kernels {
 

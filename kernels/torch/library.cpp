@@ -17,7 +17,7 @@
 #include "kernels/attention.h"
 #include "kernels/backend.h"
 #include "kernels/parallel.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 #include "kernels/torch/arguments.h"
 
 namespace headscope::kernels {

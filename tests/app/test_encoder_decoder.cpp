@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"

@@ -15,7 +15,7 @@
 #include "tests/catch_with_torch.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/adapter_files.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::app;

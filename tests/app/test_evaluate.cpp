@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/base/sha256.h"
-#include "core/store/evaluation_file.h"
+#include "core/base/io/sha256.h"
+#include "core/store/evaluation/evaluation_file.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"
@@ -32,7 +32,7 @@ const json* row_of(const json& document, const std::string& metric, std::int64_t
     return nullptr;
 }
 
-/// Of CSV without quotes: a row as its cells by column.
+/// Parses CSV without quotes: each row as its cells by column.
 std::vector<std::map<std::string, std::string>> csv_rows(const std::string& text) {
     std::vector<std::map<std::string, std::string>> rows;
     std::vector<std::string> columns;

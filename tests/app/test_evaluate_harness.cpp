@@ -10,8 +10,8 @@
 #include <sstream>
 #include <thread>
 
-#include "core/base/sha256.h"
-#include "core/store/evaluation_file.h"
+#include "core/base/io/sha256.h"
+#include "core/store/evaluation/evaluation_file.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"

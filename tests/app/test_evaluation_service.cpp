@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Evaluations as the window begins them: which runs are asked together, the words of the command, what its process
-// tells, which models are offered.
+// Evaluations as the window starts them: which runs share one, the words of the command, the output of its process,
+// the models on offer.
 #include <QSignalSpy>
 #include <QTest>
 #include <filesystem>
@@ -12,7 +12,7 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/training/sample_run.h"
 #include "widgets/desk/evaluation_shelf.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::app;

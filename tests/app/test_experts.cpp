@@ -2,7 +2,7 @@
 // Which experts took a token, from the command line.
 #include <catch2/catch.hpp>
 
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/commands/context.h"
-#include "app/commands/figure_flags.h"
+#include "app/commands/figures/figure_flags.h"
 #include "core/figures/options/figure_arguments.h"
 
 using namespace headscope;
@@ -55,10 +55,10 @@ TEST_CASE("The command of a figure is read as the request it was made of", "[app
     CHECK(command.files == std::vector<std::string>{"a b.h5", "./-c.h5"});
     CHECK(command.output == "x.svg");
 
-    for (const auto& recipe : recipes()) {
+    for (const Recipe* recipe : recipes()) {
         FigureRequest other;
-        other.recipe = recipe.name;
-        other.options.all_sequences = recipe.of_analyses;
+        other.recipe = recipe->name;
+        other.options.all_sequences = recipe->of_analyses != nullptr;
         other.style.title = false;
         const Command read(figure_arguments(other, {"a.h5"}, "x.csv"));
         CHECK(read.request == other);

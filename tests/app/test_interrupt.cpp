@@ -7,7 +7,7 @@
 #include <csignal>
 #include <thread>
 
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"

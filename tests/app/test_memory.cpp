@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kVocabulary = 128'256, kHidden = 4096, kInner = 14'336, kKeys = 1024;
 
-/// Llama 3 of 8 billion parameters in bfloat16, with so many of its layers. Takes no space on the disk.
+/// Llama 3 of 8 billion parameters in bfloat16, with `layers` of its layers. Takes no space on the disk.
 std::string big_llama(const std::filesystem::path& folder, int layers) {
     json header, config{{"model_type", "llama"},           {"vocab_size", kVocabulary},
                         {"hidden_size", kHidden},          {"intermediate_size", kInner},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files of a run on their way into the desk: what lost its name meanwhile is not told as a failure, nor listed twice.
+// Files of a run opened while they are renamed: a lost name is no failure, and no file is listed twice.
 #include <QCoreApplication>
 #include <QElapsedTimer>
 #include <QSignalSpy>
@@ -12,11 +12,11 @@
 #include <thread>
 
 #include "app/window/files/opener.h"
-#include "core/base/file_identity.h"
+#include "core/base/io/file_identity.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

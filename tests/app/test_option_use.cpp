@@ -14,7 +14,7 @@
 
 #include "app/commands/context.h"
 #include "app/commands/option_use.h"
-#include "core/reproduce/papers.h"
+#include "core/reproduce/plan.h"
 
 using namespace headscope;
 namespace fs = std::filesystem;
@@ -86,10 +86,6 @@ std::size_t accesses(const std::string& text, const std::string& member) {
     return words(text, member, true);
 }
 
-bool found(const std::string& text, const std::string& pattern) {
-    return std::regex_search(text, std::regex(pattern));
-}
-
 }  // namespace
 
 TEST_CASE("Every option of every command is in the list, and the list names no other", "[app][options]") {
@@ -136,8 +132,7 @@ TEST_CASE("What a command's option is stored in is read by the command", "[app][
     const std::regex added(R"re(add_(?:option|flag)\(\s*\*command,\s*"([^"]+)",\s*(options->)?([A-Za-z0-9_.]+))re");
     // Structs that go to core as a whole are read there.
     std::string core;
-    for (const char* folder : {"core/analysis", "core/figures", "core/model", "core/reproduce", "core/reproduce/lazy",
-                               "core/reproduce/natsl", "core/reproduce/thesis"})
+    for (const char* folder : {"core/analysis", "core/figures", "core/model", "core/reproduce"})
         core += sources(folder);
     int walked = 0;
     for (const auto& entry : fs::directory_iterator(fs::path(HEADSCOPE_SOURCE_DIR) / "app/commands")) {
@@ -161,28 +156,42 @@ TEST_CASE("What a command's option is stored in is read by the command", "[app][
             CHECK(accesses(others, member) + (part ? accesses(core, member) : 0) > 0);
         }
     }
+    const std::string table = source("core/analysis/job.cpp"),
+                      readers = source("core/analysis/job_request.cpp") + source("app/commands/analyze/analyze.cpp");
+    const std::regex row(R"re(&Job::([a-z0-9_]+),)re");
+    for (std::sregex_iterator at(table.begin(), table.end(), row), end; at != end; ++at) {
+        ++walked;
+        INFO("analyze, " << (*at)[1]);
+        CHECK(accesses(readers, (*at)[1]) > 0);
+    }
     CHECK(walked > 120);
 }
 
 TEST_CASE("A replay reads the settings that the list says, and no other", "[app][options][reproduce]") {
-    const std::map<std::string, std::vector<std::string>> files{
-        {"deconattn", {"core/reproduce/plan.cpp"}},
-        {"natsl", {"core/reproduce/natsl/plan.cpp", "core/reproduce/replay_plan.cpp"}},
-        {"lazy", {"core/reproduce/lazy/plan.cpp", "core/reproduce/replay_plan.cpp"}},
-        {"thesis-mhe", {"core/reproduce/thesis/plan.cpp", "core/reproduce/replay_plan.cpp"}},
-        {"thesis-hash", {"core/reproduce/thesis/plan.cpp", "core/reproduce/replay_plan.cpp"}}};
     const auto& use = app::option_use("reproduce");
+    const auto words_of = [](const reproduce::Paper& paper, const reproduce::Settings& settings) {
+        reproduce::Pace pace;
+        pace.size = paper.smallest();
+        for (const auto& stage : paper.stages) {
+            for (const auto& model : paper.models) pace.step_seconds[paper.timed_key(model.timed_as(), stage)] = 0.05;
+            pace.overhead[paper.overhead_key(stage)] = 2;
+        }
+        return reproduce::to_json(reproduce::make_plan(paper, settings, pace));
+    };
     for (const auto& paper : reproduce::papers()) {
-        std::string text;
-        for (const std::string& file : files.at(paper.name)) text += source(file);
         const auto kind =
             std::find_if(use.kinds.begin(), use.kinds.end(), [&](const auto& one) { return one.name == paper.name; });
         REQUIRE(kind != use.kinds.end());
-        for (const char* setting : {"minutes", "seeds", "data", "threads"}) {
-            INFO(paper.name << ", --" << setting);
-            const bool listed =
-                std::find(kind->reads.begin(), kind->reads.end(), std::string("--") + setting) != kind->reads.end();
-            CHECK(found(text, std::string("settings\\.") + setting + "\\b") == listed);
+        reproduce::Settings minutes, seeds, data, threads;
+        minutes.minutes = 77;
+        seeds.seeds = 2;
+        data.data = {"a.txt"};
+        threads.threads = 3;
+        for (const auto& [option, settings] : std::map<std::string, reproduce::Settings>{
+                 {"--minutes", minutes}, {"--seeds", seeds}, {"--data", data}, {"--threads", threads}}) {
+            INFO(paper.name << ", " << option);
+            const bool listed = std::find(kind->reads.begin(), kind->reads.end(), option) != kind->reads.end();
+            CHECK((words_of(paper, settings) != words_of(paper, {})) == listed);
         }
     }
 }

@@ -14,12 +14,12 @@
 #include "app/window/launch.h"
 #include "app/window/training/followed_run.h"
 #include "app/window/training/run_service.h"
-#include "core/base/spawned.h"
+#include "core/base/process/spawned.h"
 #include "core/run/journal.h"
 #include "tests/catch_with_torch.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/training/sample_run.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::app;

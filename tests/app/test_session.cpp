@@ -10,7 +10,7 @@
 #include "app/window/session/session.h"
 #include "app/window/session/session_lock.h"
 #include "core/base/error.h"
-#include "core/base/spawned.h"
+#include "core/base/process/spawned.h"
 #include "tests/core/base/temporary_folder.h"
 #include "widgets/desk/job_draft.h"
 #include "widgets/panels/text_choice.h"

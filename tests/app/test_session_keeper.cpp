@@ -6,8 +6,8 @@
 
 #include "app/window/files/path_states.h"
 #include "app/window/session/session_keeper.h"
-#include "core/base/ask_aside.h"
 #include "core/base/error.h"
+#include "core/base/process/ask_async.h"
 #include "tests/catch_with_torch.h"
 #include "tests/core/base/temporary_folder.h"
 
@@ -105,10 +105,10 @@ TEST_CASE("Paths are there or not, however often they are named", "[app][keeper]
 
 TEST_CASE("Who asks aside gets the answer, the failure or nothing in time", "[app][keeper]") {
     using std::chrono::seconds;
-    CHECK(ask_aside([] { return 3; }).get() == 3);
-    CHECK_THROWS_AS(ask_aside([]() -> int { throw Error(ErrorCode::io, "a", "b", "c"); }).get(), Error);
+    CHECK(ask_async([] { return 3; }).get() == 3);
+    CHECK_THROWS_AS(ask_async([]() -> int { throw Error(ErrorCode::io, "a", "b", "c"); }).get(), Error);
     const auto go_on = std::make_shared<std::promise<void>>();
-    const auto waited = ask_aside([go = go_on->get_future().share()] {
+    const auto waited = ask_async([go = go_on->get_future().share()] {
         go.wait();
         return 3;
     });

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// kill -9 at random moments, again and again: the run goes on each time, and ends with the weights of one that nobody
-// disturbed, to the bit. HEADSCOPE_KILLS sets how often (200), HEADSCOPE_KILL_SEED the moments.
+// kill -9 at random moments, again and again: the run goes on each time, and ends with the weights of an undisturbed
+// one, to the bit. HEADSCOPE_KILLS sets how often (200), HEADSCOPE_KILL_SEED the moments.
 #include <catch2/catch.hpp>
 
 #include <csignal>

@@ -52,7 +52,7 @@ std::vector<std::string> split_lines(const std::string& text) {
     return lines;
 }
 
-/// A number that tells lists of ids apart; numpy computes the same.
+/// A digest of lists of ids; numpy computes the same.
 struct Digest {
     std::uint64_t sum = 0;
     std::uint64_t count = 0;

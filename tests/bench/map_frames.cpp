@@ -31,9 +31,9 @@
 #include <vector>
 
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/plots/map_plot.h"
-#include "widgets/plots/offscreen.h"
-#include "widgets/plots/painting_thread.h"
+#include "widgets/plots/figure/offscreen.h"
+#include "widgets/plots/figure/painting_thread.h"
+#include "widgets/plots/map/map_plot.h"
 #include "widgets/views/map/map.h"
 
 namespace {
@@ -196,7 +196,7 @@ private:
         QApplication::sendEvent(&plot(), &event);
     }
 
-    /// What the event asks for, to the last repaint; then the rest of the sixtieth of a second for the workers.
+    /// Handles an event to its last repaint; then gives the rest of the sixtieth of a second to the workers.
     static void frame(Times& times, const std::function<void()>& event) {
         QElapsedTimer clock;
         clock.start();

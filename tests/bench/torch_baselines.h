@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What LibTorch needs for the same work, in three ways. All on float32 [H, L, d], causal, scale d^-1/2.
+// LibTorch's ways to do the same work, three of them. All on float32 [H, L, d], causal, scale d^-1/2.
 
 #include <ATen/core/Tensor.h>
 

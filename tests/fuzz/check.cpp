@@ -7,7 +7,7 @@
 #include <exception>
 
 #include "core/base/progress.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace headscope::fuzz {
 namespace {
@@ -47,7 +47,7 @@ std::optional<Error> refusal(const std::function<void()>& read) {
         check_message(error);
         return error;
     } catch (const Stopped&) {
-        finding("it stopped, and nobody cancelled it");
+        finding("it stopped without a cancellation");
     } catch (const std::exception& error) {
         finding(std::string("an exception that is no Error: ") + error.what());
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// A second JSON reader, written apart from core/base/json_events.cpp and from the library that it uses: recursive, slow
-// and obvious. The fuzz targets compare the two (RFC 8259; UTF-8 without byte order mark; no key twice; at most 64
+// A second JSON reader, written apart from core/base/json/json_events.cpp and from the library that it uses: recursive,
+// slow and obvious. The fuzz targets compare the two (RFC 8259; UTF-8 without byte order mark; no key twice; at most 64
 // nested containers; no number beyond float64).
 
 #include <cstdint>

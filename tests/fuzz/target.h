@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a fuzz target is: one reader of ours, given arbitrary bytes. The same functions run in two programs: under
+// A fuzz target: one reader of ours, given arbitrary bytes. The same functions run in two programs: under
 // libFuzzer with sanitizers (fuzz_main.cpp, preset "fuzz") and in every normal build with a plain main
 // (plain_main.cpp), so that they do not rot. docs/dev/testing.md, "Fuzzing".
 

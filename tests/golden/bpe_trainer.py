@@ -89,7 +89,7 @@ def check(program, count, seed):
             wrong += 1
             print(f"case {number}: {json.dumps(case)}\n  expected {merges}\n  found {answer.get('merges', answer)}")
             continue
-        # What we write opens there and tokenises alike.
+        # The package opens our file, which tokenizes alike.
         ours = Tokenizer.from_str(answer["json"])
         for text in case["texts"]:
             if ours.encode(text).ids != tokenizer.encode(text).ids or \

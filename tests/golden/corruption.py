@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Spoilt sequences, written down anew from thesis.md and core/data/corruption.h: corruption.json.
+"""Spoilt sequences, written down anew from thesis.md and core/data/batch/corruption.h: corruption.json.
 
     python corruption.py
 
@@ -13,7 +13,7 @@ import pathlib
 M = 2**64 - 1
 
 
-def scrambled(n):
+def splitmix64(n):
     n = ((n ^ (n >> 30)) * 0xBF58476D1CE4E5B9) & M
     n = ((n ^ (n >> 27)) * 0x94D049BB133111EB) & M
     return n ^ (n >> 31)
@@ -21,12 +21,12 @@ def scrambled(n):
 
 class Random:
     def __init__(self, seed, part):
-        first = scrambled((seed + 0x9E3779B97F4A7C15) & M)
-        self.state = scrambled(first ^ ((part * 0xD1342543DE82EF95 + 0x2545F4914F6CDD1D) & M))
+        first = splitmix64((seed + 0x9E3779B97F4A7C15) & M)
+        self.state = splitmix64(first ^ ((part * 0xD1342543DE82EF95 + 0x2545F4914F6CDD1D) & M))
 
     def next(self):
         self.state = (self.state + 0x9E3779B97F4A7C15) & M
-        return scrambled(self.state)
+        return splitmix64(self.state)
 
     def below(self, count):
         while True:

@@ -92,7 +92,7 @@ def gemma3_cases():
                keep=EVERYTHING)
     yield case("gemma3-both-ways-lengths", T.Gemma3ForCausalLM, T.Gemma3TextConfig(**both),
                [ids(9, 37), ids(9, 37, 1)], lengths=[9, 6])
-    # What files with images leave out: eight heads, four of keys. A cap of the logits and a head in there are not theirs.
+    # Keys that files with images leave out: eight heads, four of keys. A cap of the logits and a head in there are not theirs.
     text = gemma3(num_attention_heads=8, num_key_value_heads=4, hidden_size=24, final_logit_softcapping=3.0,
                   tie_word_embeddings=False)
     images = dict(vision_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2,

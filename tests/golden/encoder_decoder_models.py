@@ -139,7 +139,7 @@ def cases():
 
 
 def old(**keys):
-    """Files of before transformers 5: other names, aliases, keys of fairseq that nobody reads, no new ones."""
+    """Files of before transformers 5: other names, aliases, unused keys of fairseq, no new ones."""
     def change(config):
         config |= {"torch_dtype": config.pop("dtype"), "num_hidden_layers": config["encoder_layers"], "num_beams": 4,
                    "classif_dropout": 0.0, "gradient_checkpointing": False, **keys}
@@ -175,7 +175,7 @@ def relatives_of_bart(bart, source, target):
                keep=("logits",),
                change_config=old(**fairseq, static_position_embeddings=False, decoder_start_token_id=None))
     yield case("m2m-100", T.M2M100ForConditionalGeneration, T.M2M100Config(**bart), padded, whole, **pair, generate=7)
-    # An odd size, tables that nobody reads, padding among what the decoder reads, more tokens than positions.
+    # An odd size, unused tables, padding in the decoder's input, more tokens than positions.
     yield case("m2m-100-old-beyond", T.M2M100ForConditionalGeneration,
                T.M2M100Config(**odd | dict(max_position_embeddings=9, scale_embedding=False, pad_token_id=3)),
                source[:1], [[2, 3, 7, 3] + target[0][1:]], keep=("logits",),

@@ -102,7 +102,7 @@ def check(program):
                 output = folder / "out.headscope.h5"
                 layers = [] if left_out is None else ["--layers", f"1-{model.config.num_hidden_layers - 1}"]
                 subprocess.run([program, "analyze", folder / "model", "-o", output, "--tokens", folder / "tokens.json",
-                                "--bos", "no", "--record", "experts", *layers], check=True, stdout=subprocess.DEVNULL)
+                                "--record", "experts", *layers], check=True, stdout=subprocess.DEVNULL)
                 check_file(output, model, texts, experts, left_out)
                 problems = whole(output)
                 assert not problems, problems

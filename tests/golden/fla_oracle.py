@@ -21,7 +21,7 @@ from native_oracle import convolved, recurrence
 
 COMMON = dict(vocab_size=32000, hidden_size=2048, hidden_act="swish", norm_eps=1e-6, tie_word_embeddings=False,
               fuse_norm=True, attn=None)
-# What each configuration class says where a file says nothing.
+# Defaults of each configuration class.
 DEFAULTS = {
     "gated_deltanet": dict(num_hidden_layers=21, hidden_ratio=4, num_heads=6, head_dim=256, expand_v=2.0, num_v_heads=None,
                            use_gate=True, use_short_conv=True, conv_size=4, allow_neg_eigval=False,
@@ -217,7 +217,7 @@ class Fla:
             heads // config["n_groups"], 0) for part in (key, query))
         step = torch.nn.functional.softplus(step + self.tensors[stem + "dt_bias"]).clamp(*config["dt_limit"]).T
         log_decay = (-self.tensors[stem + "A_log"].exp()[:, None] * step)[..., None]
-        # What the recurrence divides by is not here.
+        # Without the recurrence's divisor.
         read = lambda values: self.walk(query * query.shape[2] ** 0.5, key, values, step, log_decay, False)
         direct = self.tensors[stem + "D"]
         seen = {}

@@ -44,7 +44,7 @@ RESAMPLES = 2000
 CHOICES = ("arc_easy", "arc_challenge", "boolq", "copa", "piqa", "sciq", "rte", "sglue_rte", "hellaswag", "winogrande",
            "openbookqa", "social_iqa")
 WORDS = ("lambada_openai", "lambada_standard")
-# Answers: at most so many tokens, and where they stop.
+# Answers: the limit of tokens, and the text that ends them.
 SAID = {"fda": (48, "\n"), "based_nq": (48, "\n"), "squad_completion": (256, "\n\n")}
 NATIVE = ("arc_easy", "winogrande", "lambada_openai")
 

@@ -88,7 +88,7 @@ def from_bart(name, tensor):
     return {f"{tower}layers.{number}.{BART_LAYER[stem]}.{end}": tensor}
 
 
-# What Headscope says of a stack in transformers' words (core/model/native_config.cpp).
+# Headscope's configuration of a stack under transformers' names (core/model/load/native_config.cpp).
 def said_of(kind, config, classes):
     common = dict(model_type=kind, vocab_size=config["vocab_size"], tie_word_embeddings=config["tie_word_embeddings"],
                   initializer_range=config["initializer_range"], dtype="float32", architectures=[classes])

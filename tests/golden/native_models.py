@@ -49,7 +49,7 @@ def everything(arrays):
     return rounded(torch.from_numpy(np.stack(arrays)))
 
 
-# What a recurrent mixer's options may be beside their defaults.
+# Values of a recurrent mixer's options other than their defaults.
 OTHERWISE = {
     "gated_deltanet": dict(num_heads=2, num_value_heads=6, head_dim=5, expand_v=0.6, conv_size=3, use_gate=False,
                            allow_neg_eigval=True),

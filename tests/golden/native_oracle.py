@@ -43,7 +43,7 @@ LEARNERS = ("ttt_linear", "titans")  # whose state learns; they have no implicit
 GLA_RANK = 16
 # The same of Lazy Attention, which has no state.
 LAZY = dict(window=512, distance_bias=True, normaliser="elastic", offset="per_length", offset_init=-1.0)
-# What the third paper compares itself with, softmax attention with one thing otherwise, and options as above.
+# Baselines of the third paper: softmax attention with one change, and options as above.
 BASELINES = {
     "sigmoid": {}, "alibi": {}, "sink_logits": {},
     "streaming_llm": dict(first=4, window=1020, positions="text"),
@@ -171,7 +171,7 @@ class Native:
         layers = self.config["num_hidden_layers"]
         self.mixers = self.config.get("layers") or ["standard"] * layers
         self.pre_norm = self.config.get("norm_place", "pre") == "pre"
-        # What stands before a layer's number, and the number of the first one, in the tower that is computed.
+        # The names before a layer's number, and the number of the first layer, in the tower that is computed.
         self.stack, self.tower, self.first = self.config.get("stack", "decoder"), "", 0
         self.causal = self.stack != "encoder"
         self.layers = [layer for layer in range(layers) if layer not in skip]

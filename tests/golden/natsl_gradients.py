@@ -75,7 +75,7 @@ def check_factors(model, folder, tokens, everything, name, step=1e-6):
             with torch.no_grad():
                 return float(Trained(folder, everything, given).loss(tokens))
 
-        # Of hidden blocks from one side: a factor below 0 is none.
+        # Hidden blocks have a slope on one side: a factor below 0 is none.
         if chosen:
             slope = (moved(step) - moved(-step)) / (2 * step)
         else:

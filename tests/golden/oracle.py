@@ -41,7 +41,7 @@ class Site:
     states: dict = field(default_factory=dict)
     virtual_sink: np.ndarray = None
     sink_logits: np.ndarray = None
-    # Of weights that are no softmax: the rows' constants [H, L], and how far an error of one in every score moves these and
+    # For weights that are no softmax: the rows' constants [H, L], and how far an error of one in every score moves these and
     # the weights [H, L, L], to first order.
     row_constant: np.ndarray = None
     constant_error: np.ndarray = None
@@ -165,7 +165,7 @@ def precise_norm(self, hidden):
 
 @dynamic_rope_update
 def precise_rotary(self, x, position_ids):
-    # Of a text, Qwen3.5's three positions of each token are the same one.
+    # For text, Qwen3.5's three positions of each token are equal.
     position_ids = position_ids[0] if position_ids.dim() == 3 else position_ids
     angles = position_ids[..., None].double() * self.inv_freq.double()
     if type(self).__name__ in ("DeepseekV2RotaryEmbedding", "Llama4TextRotaryEmbedding"):

@@ -188,7 +188,7 @@ def old_nemotron(folder):
 
 
 def published_bamba(config):
-    """Positions the older way, with a share of the head beside them that nobody reads."""
+    """Positions the older way, with an unused share of the head beside them."""
     config |= {"rope_theta": config.pop("rope_parameters")["rope_theta"], "rope_scaling": None, "partial_rotary_factor": 1.0}
 
 

@@ -42,7 +42,7 @@ class Case:
 
 
 def randomise(model, seed, gain):
-    """Every parameter anew. Scores before the softmax get a standard deviation of about gain squared."""
+    """Draws every parameter again. Scores before the softmax get a standard deviation of about gain squared."""
     generator = torch.Generator().manual_seed(seed)
     projections = ("q_proj.weight", "k_proj.weight", "self.query.weight", "self.key.weight")
     with torch.no_grad():

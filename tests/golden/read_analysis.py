@@ -60,7 +60,7 @@ class Checker:
         self.demand("long_name" in dataset.attrs, f"{path}: no long_name")
         for axis, wanted in enumerate(dimensions):
             dimension = dataset.dims[axis]
-            # Where sites differ in a size, the first takes the plain name.
+            # If sites differ in a size, the first takes the plain name.
             named = dimension.label == wanted or (path.startswith(SIZED)
                                                   and dimension.label == f"{wanted}_{dataset.shape[axis]}")
             self.demand(named, f"{path}: dimension {axis} labelled {dimension.label!r}, expected {wanted!r}")
@@ -258,7 +258,7 @@ def check_states(check, z):
 
 
 def check_experts(check, z):
-    """Of a decoder. A layer that was not measured has none; whether another has some, its first token tells."""
+    """Checks experts of a decoder. A layer that was not measured has none; of others the first token decides."""
     each = check.file["expert_rank"].shape[0]
     shape, dimensions = (z["S"], z["layers"], z["L"], each), ("sequence", "layer", "token", "expert_rank")
     index = check.dataset("/experts/index", shape, "int16", dimensions)

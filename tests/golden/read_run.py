@@ -53,7 +53,7 @@ def frames(data):
         marker, kind, zero, length, checksum = struct.unpack_from("<IHHII", data, at)
         assert marker == 0xFF4E5648 and zero == 0
         payload = data[at + 16 : at + 16 + length]
-        if kind == 2:  # enough of them to see that the checksum is what it is said to be, in slow Python
+        if kind == 2:  # enough of them to check the checksum, in slow Python
             assert checksum == crc32c(data[at + 4 : at + 12] + payload)
         yield TYPES[kind - 1], Payload(payload)
         at += 16 + length

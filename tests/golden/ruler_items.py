@@ -31,14 +31,14 @@ def words(name):
 ADJECTIVES, NOUNS = words("adjectives"), words("nouns")
 
 
-def scrambled(number):
+def splitmix64(number):
     number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 & WIDE
     number = (number ^ number >> 27) * 0x94D049BB133111EB & WIDE
     return number ^ number >> 31
 
 
 def key_of(seed, part):
-    return scrambled(scrambled(seed + 0x9E3779B97F4A7C15 & WIDE) ^
+    return splitmix64(splitmix64(seed + 0x9E3779B97F4A7C15 & WIDE) ^
                      (part * 0xD1342543DE82EF95 + 0x2545F4914F6CDD1D & WIDE))
 
 
@@ -48,7 +48,7 @@ class Random:
 
     def next(self):
         self.state = self.state + 0x9E3779B97F4A7C15 & WIDE
-        return scrambled(self.state)
+        return splitmix64(self.state)
 
     def below(self, count):
         product = self.next() * count

@@ -20,7 +20,7 @@ import transformers
 from models import rounded, write_checkpoint
 
 HERE = pathlib.Path(__file__).parent
-# What families call the projection behind their attention, at the end of a module's name.
+# Names of the projection behind a family's attention, at the end of a module's name.
 PROJECTIONS = ("attn.c_proj", "self_attn.o_proj", "self_attn.out_proj", "attn.out_proj", "encoder_attn.out_proj",
                "attention.dense", "self_attention.dense", "self_attn.dense", "attention.output.dense",
                "attention.out_lin", "attn.Wo", "SelfAttention.o", "EncDecAttention.o")

@@ -108,7 +108,7 @@ def check_case(program, folder, rng):
             assert tokens[boundary:] == expected_tokens(tokenizer, files["c.txt"])[0]
         else:
             assert boundary == len(tokens) - int(len(tokens) * share)
-        # What contiguous means: the bytes lie there as they are.
+        # Contiguous: the bytes lie in the file unchanged.
         offset = found.id.get_offset()
         assert Path(answer["token_file"]).read_bytes()[offset:offset + found.nbytes] == found[:].tobytes()
     assert answer["windows"] == (boundary - 1) // length

@@ -19,7 +19,7 @@ import transformers
 from transformers.models.auto import tokenization_auto as auto
 
 OUTPUT = Path(__file__).resolve().parent / "tokenizer" / "config_keys.json"
-# Of `headscope list families`, those that have a class of their own, and kinds of files that are read without one.
+# From `headscope list families`, those that have a class of their own, and kinds of files that are read without one.
 MODEL_TYPES = """albert bart bert blenderbot blenderbot-small bloom camembert clip cohere cohere2 data2vec-text distilbert
 electra esm fnet gemma gemma2 gemma3 gpt2 gpt_neox gptj llama m2m_100 marian mbart mbart50 mistral modernbert mpnet mpt
 nllb nomic_bert olmo opt pegasus phi qwen2 qwen3 qwen3_5 roberta starcoder2 t5 umt5 xlm-roberta""".split()
@@ -27,7 +27,7 @@ nllb nomic_bert olmo opt pegasus phi qwen2 qwen3 qwen3_5 roberta starcoder2 t5 u
 OTHER_CLASSES = ["LlamaTokenizer", "CodeLlamaTokenizer", "DistilBertTokenizer", "PreTrainedTokenizerFast"]
 LOOKED_UP_IN = {"kwargs", "init_kwargs", "local_kwargs", "tokenizer_config", "model_specific_tokens"}
 METHODS = {"pop", "get", "setdefault"}
-# What callers give and files do not: arguments of from_pretrained, and what it hands to __init__ itself.
+# Arguments that callers give and files do not: of from_pretrained, and those it hands to __init__ itself.
 NOT_OF_FILES = {
     "_commit_hash", "_from_auto", "_is_local", "cache_dir", "code_revision", "config", "force_download", "from_pipeline",
     "gguf_file", "is_local", "local_files_only", "mistral_format", "name_or_path", "proxies", "revision", "subfolder",

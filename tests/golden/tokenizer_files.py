@@ -241,7 +241,7 @@ def sentencepiece(vocabulary, special, normalizer, pre, byte_fallback=False):
     t.train_from_iterator(TEXT.splitlines(), trainers.UnigramTrainer(
         vocab_size=vocabulary, show_progress=False, unk_token="<unk>", special_tokens=["<unk>"]))
     data = json.loads(t.to_str())
-    # Scores of trained models have digits enough to tell them apart; a committed file needs fewer.
+    # Scores of trained models have more digits; a committed file needs fewer.
     pieces = [[p, round(score, 4)] for p, score in data["model"]["vocab"] if p not in special]
     if byte_fallback:
         pieces = [[f"<0x{b:02X}>", -20.0] for b in range(256)] + pieces

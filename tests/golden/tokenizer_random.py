@@ -255,7 +255,7 @@ def with_holes(rng, vocabulary):
     return dict(zip(vocabulary, ids))
 
 
-# What the package takes without a "type", by its fields.
+# Components that the package accepts without a "type", by their fields.
 UNTAGGED = {"BertNormalizer", "Strip", "Sequence", "Replace", "Prepend"}, {"BPEDecoder", "WordPiece", "CTC", "Replace", "Strip"}, \
     {"RobertaProcessing", "BertProcessing", "TemplateProcessing"}
 

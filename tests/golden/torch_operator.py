@@ -228,7 +228,7 @@ def main():
     for options in ({}, everything):
         real = shapes_and_types(attention(q, k, v, **options))
         meta = attention(*(t.to("meta") for t in (q, k, v)), **options)
-        check(meta[0].is_meta and shapes_and_types(meta) == real, "Meta tells other shapes or types than the CPU")
+        check(meta[0].is_meta and shapes_and_types(meta) == real, "Meta returns other shapes or types than the CPU")
         result = torch.library.opcheck(attention.default, (q, k, v), options, raise_exception=False)
         for test, outcome in result.items():
             check(outcome == "SUCCESS", f"opcheck {test}: {outcome}")

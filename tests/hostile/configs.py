@@ -9,7 +9,7 @@ from weights import TEXT, entry, file_of
 
 WRONG = [None, True, "256", "", [], {}, [1], -1, 0, 1, 2, 3, 7, 0.5, -0.5, 1e18, 2**31, 2**31 + 1, 2**63, 2**64, 2**70,
          1e308, -1e308, 5e-324, "\x1b[31mred\n", "x" * 10000]
-# What a value that is right, or that plays no part in these texts, may be: then the analysis succeeds.
+# Values that are right, or play no part in these texts: then the analysis succeeds.
 MAY_DO = {
     "rms_norm_eps", "rope_theta", "max_position_embeddings", "tie_word_embeddings", "attention_bias", "mlp_bias",
     "hidden_act", "head_dim", "num_key_value_heads", "rope_parameters", "rope_scaling", "partial_rotary_factor",

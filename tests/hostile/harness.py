@@ -58,7 +58,7 @@ class Judge:
         """The outcome, with the peak memory of the process or of its largest child."""
         env = {**os.environ, "XDG_CACHE_HOME": str(home or tempfile.gettempdir()), **(environment or {})}
         env.setdefault("OMP_NUM_THREADS", "2")
-        env.setdefault("GOMP_SPINCOUNT", "200")  # as the program sets it, by beginning anew
+        env.setdefault("GOMP_SPINCOUNT", "200")  # as the program sets it, by restarting itself
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.NamedTemporaryFile() as report:
             command = [sys.executable, "-IS", "-c", LAUNCHER, report.name, os.path.abspath(self.program)]
             process = subprocess.Popen([*command, *map(os.fspath, arguments)], stdin=stdin or subprocess.DEVNULL,

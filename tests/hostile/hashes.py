@@ -174,7 +174,7 @@ def run(judge, sample, quick):
             for what, shape in (("missing", None), ("of no numbers", [0]), ("longer", [own[tensor][0] + 1, *own[tensor][1:]]),
                                 ("flat", [*own[tensor], 1])):
                 if what == "longer" and tensor == "model.hash_normal":
-                    continue  # for more n-grams than ngrams.json has: told by that
+                    continue  # refused earlier: more n-grams than ngrams.json has
                 changed = {key: size for key, size in own.items() if key != tensor} | ({tensor: shape} if shape else {})
                 one(f"{name}, {tensor} {what}", BASE | {"embedding": embedding}, changed, parts=[tensor.split(".")[1]])
     add = EMBEDDINGS["add"]

@@ -152,7 +152,7 @@ def hub_cache(judge, sample):
 
 
 def settings(judge, sample):
-    """What cannot be is told before weights are read: here they are ten gigabytes that would have to be."""
+    """Impossible settings are refused before weights are read: here those would be ten gigabytes."""
     with Place() as place:
         config = {"model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 4,
                   "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 64,

@@ -134,7 +134,7 @@ def texts(judge, quick, cache):
                 path = job(place, with_data(f'text = ["{file}"]'))
                 (place / file).write_bytes(content)
                 check(judge, f"{file}, {name}", place, ["train", path, "-o", place / "run"], home=cache, parts=[file])
-    # What is good, and large.
+    # Good files, and large ones.
     for name, file, content in (("one word", "text.txt", b"a" * size), ("lines without words", "text.txt", b"\n" * size),
                                 ("one line", "lines.jsonl", b'{"text": "' + b"a" * size + b'"}\n'),
                                 ("spelled in escapes", "lines.jsonl", b'{"text": "' + b"\\u0061" * (size // 6) + b'"}\n'),
@@ -161,7 +161,7 @@ def broken(content, rng):
 
 
 def runs(judge, done, quick, cache):
-    """A run's folder whose journal, numbers, job or wishes are damaged: info and export tell, resume goes on or refuses."""
+    """A run's folder whose journal, numbers, job or requests are damaged: info and export report it, resume continues or refuses."""
     rng = random.Random(3)
     for file in ("events.log", "run.h5", "job.toml"):
         content = (done / file).read_bytes()
@@ -197,13 +197,13 @@ def runs(judge, done, quick, cache):
         content = (copy / "events.log").read_bytes()
         (copy / "events.log").write_bytes(content * (200_000_000 // len(content) // (20 if quick else 1)))
         check(judge, "info, a long journal", place, ["info", copy], must_refuse=False)
-    for wish in ("pause", "rate nan", "rate 1e400", "absent", "rate", "", "rate -1", "\x1b[31m"):
+    for request in ("pause", "rate nan", "rate 1e400", "absent", "rate", "", "rate -1", "\x1b[31m"):
         with Place() as place:
             copy = place / "run"
             shutil.copytree(done, copy, symlinks=True)
-            outcome = judge.run(["control", copy, *wish.split(" "), "--wait", "0.1"])
+            outcome = judge.run(["control", copy, *request.split(" "), "--wait", "0.1"])
             if outcome.status not in (0, 1, 2) or "\x1b" in outcome.err:
-                judge.fault(f"control {wish!r}", "expected a status of 0 to 2", outcome)
+                judge.fault(f"control {request!r}", "expected a status of 0 to 2", outcome)
 
 
 def snapshots(judge, done, quick, cache):

@@ -10,7 +10,7 @@
 #include <random>
 
 #include "kernels/normaliser.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 
 namespace headscope::kernels::testing {
 namespace {

@@ -14,7 +14,7 @@
 #include "kernels/attention_backward.h"
 #include "kernels/backend.h"
 #include "kernels/parallel.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 #include "tests/kernels/attention_case.h"
 
 using namespace headscope::kernels;

@@ -8,7 +8,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/backend.h"
-#include "kernels/cpu/tasks.h"
+#include "kernels/cpu/attention/tasks.h"
 #include "kernels/normaliser.h"
 #include "kernels/parallel.h"
 #include "kernels/reference/attention.h"

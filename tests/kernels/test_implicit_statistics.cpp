@@ -16,7 +16,7 @@ struct OfMatrix {
     double entropy = 0, squares = 0;
 };
 
-/// Of `length` rows.
+/// Statistics of a matrix of `length` rows.
 OfMatrix of_matrix(const float* rows, std::size_t length) {
     OfMatrix found;
     for (std::size_t i = 0; i < length; ++i, rows += length) {
@@ -65,7 +65,7 @@ TEST_CASE("streamed statistics are those of the stored matrix, however small its
         check(rule, 0);
         for (const Decay decay : {Decay::head, Decay::channel}) {
             rule.decay = decay;
-            // Of 16 tokens: from e^-0.5 to e^-60, which all weights of a row have that does not read its own chunk.
+            // 16 tokens decay from e^-0.5 to e^-60; all weights of a row outside its own chunk have that factor.
             for (const float of_chunk : {-0.5F, -20.0F, -40.0F, -60.0F}) {
                 for (const std::int64_t chunk : {0, 16}) {
                     rule.chunk_size = chunk;

@@ -9,7 +9,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/reference/attention.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 #include "tests/kernels/golden_case.h"
 
 using namespace headscope::kernels;

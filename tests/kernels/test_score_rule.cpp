@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernels/backend.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 #include "tests/kernels/golden_case.h"
 
 using namespace headscope::kernels;

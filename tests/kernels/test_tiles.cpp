@@ -13,7 +13,7 @@
 #include "kernels/normaliser.h"
 #include "kernels/parallel.h"
 #include "kernels/reference/attention.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 #include "kernels/tiles.h"
 #include "tests/kernels/golden_case.h"
 

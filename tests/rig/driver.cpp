@@ -21,8 +21,8 @@
 #include "tests/rig/synthetic.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/frame/view_area.h"
-#include "widgets/plots/figure_view.h"
-#include "widgets/turns.h"
+#include "widgets/idle_queue.h"
+#include "widgets/plots/figure/figure_view.h"
 #include "widgets/views/overview/overview_grid.h"
 
 namespace headscope::app {
@@ -85,7 +85,7 @@ QJsonObject Driver::answer(const QJsonObject& request) {
     if (request.contains("shot")) return {{"done", window_->grab().save(request["shot"].toString())}};
     if (request.contains("actions")) return actions();
     if (request.contains("action")) {
-        for (QAction* action : window_->all_actions() + window_->view_commands()) {
+        for (QAction* action : window_->all_actions() + window_->pages().view_commands()) {
             if (action->objectName() != request["action"].toString() || !action->isEnabled()) continue;
             action->trigger();
             return {{"done", true}};
@@ -109,7 +109,7 @@ QJsonObject Driver::answer(const QJsonObject& request) {
         return {{"size", QJsonArray{window_->width(), window_->height()}}};
     }
     if (request.contains("faults")) {
-        // Of the window, or of a dialog of that name.
+        // The window, or a dialog of that name.
         const QJsonArray most = request["most"].toArray();
         QWidget* top = request["faults"].toString().isEmpty() ? window_ : find_widget(request["faults"].toString());
         if (!top) return {{"faults", QJsonArray{QStringLiteral("there is no such widget")}}};
@@ -176,7 +176,7 @@ QJsonObject Driver::find(const QString& name) const {
 
 QJsonObject Driver::actions() const {
     QJsonArray list;
-    for (const QAction* action : window_->all_actions() + window_->view_commands())
+    for (const QAction* action : window_->all_actions() + window_->pages().view_commands())
         list.append(QJsonObject{{"name", action->objectName()},
                                 {"text", QString(action->text()).remove(QLatin1Char('&'))},
                                 {"keys", action->shortcut().toString(QKeySequence::PortableText)},
@@ -219,14 +219,14 @@ QJsonObject Driver::state() const {
             {"studies", studies},
             {"models", static_cast<int>(window_->engine().models().size())},
             {"running", window_->engine().running()},
-            {"front", window_->front_name()},
+            {"front", window_->pages().front_name()},
             {"problems", window_->problems()},
             {"stalls", window_->watchdog().stalls()},
             {"longest_stall", window_->watchdog().longest()},
             {"longest_own_stall", window_->watchdog().longest_own()},
             {"busy", !window_->desk().reader().idle() || !window_->desk().writer().idle() ||
                          !window_->desk().runs().worker().idle() || window_->desk().telling() ||
-                         !widgets::Turns::of_window().empty() || widgets::FigureView::any_waits()},
+                         !widgets::IdleQueue::of_window().empty() || widgets::FigureView::any_waits()},
             {"popup", popup_entry()},
             {"dark", window_->desk().theme().dark}};
 }

@@ -8,9 +8,9 @@ class QWidget;
 
 namespace headscope::tests {
 
-/// What of a shown window, or of a view in one, does not fit its size, a line each: a minimum size above `most`, a
-/// control that is cut off or narrower than its text, a tab whose text is elided, a horizontal scroll bar. Reading
-/// matter that people scroll by nature is left out: texts that are edited, tables of data.
+/// Faults of a shown window, or of a view in one, one line each: a minimum size above `most`, a control that is cut off
+/// or narrower than its text, a tab whose text is elided, a horizontal scroll bar. Leaves out content that people
+/// scroll by nature: texts that are edited, tables of data.
 QStringList layout_faults(QWidget* top, const QSize& most);
 
 /// Turns the wheel over each control that holds a value, of all windows, shown or not, with the focus and without. A

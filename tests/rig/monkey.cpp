@@ -34,7 +34,7 @@ const char* const kKeys[] = {"Left",       "Right",       "Up",        "Down",  
                              "-",          "0",           "A",         "Z",         "Del",  "Ctrl+A",    "Ctrl+C",
                              "Shift+Left", "Shift+Right", "Ctrl+Left", "Ctrl+Right"};
 
-/// What an analysis takes for as long as it is open.
+/// Memory that an analysis takes while it is open.
 double bytes_of_texts(const store::AnalysisHeader& header) {
     double bytes = 0;
     const auto add = [&](const std::vector<store::SequenceTokens>& sequences) {
@@ -49,7 +49,7 @@ double bytes_of_texts(const store::AnalysisHeader& header) {
     return bytes;
 }
 
-/// What a reader of the report needs to do the same by hand; of a menu also the entry at that place.
+/// Name with which a reader of the report repeats the action by hand; for a menu also the entry at that place.
 QString name_of(const QWidget& widget, QPoint place) {
     QString name = QLatin1String(widget.metaObject()->className());
     if (!widget.objectName().isEmpty()) name += QLatin1Char(' ') + widget.objectName();
@@ -58,7 +58,7 @@ QString name_of(const QWidget& widget, QPoint place) {
     return name;
 }
 
-/// Bytes that were asked for and not given back; 0: nobody tells.
+/// Bytes allocated and not freed; 0: not known.
 double memory_in_use() {
 #ifdef __GLIBC__
     const auto heap = ::mallinfo2();
@@ -82,7 +82,7 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
         const widgets::Run* run = window_->desk().runs().run(id);
         if (run && run_.isEmpty()) run_ = run->path;
     });
-    window_->show_folders_with({});
+    window_->files().set_folder_program({});
     for (const auto* kind : widgets::view_kinds()) views_[QLatin1String(kind->name)] = 0;
     connect(&window_->watchdog(), &Watchdog::memory_read, this, [this](double bytes) {
         last_memory_ = bytes;
@@ -109,7 +109,7 @@ Monkey::Monkey(MainWindow* window, double seconds, std::uint64_t seed)
 void Monkey::tell_stall(const Stall& stall) {
     std::printf("%.3f s: stall of %.0f ms, %.0f of them on a processor and %.0f in its queue, after %s, view %s\n",
                 static_cast<double>(clock_.elapsed()) / 1000, stall.seconds * 1000, stall.ran * 1000,
-                stall.queued * 1000, qPrintable(last_), qPrintable(window_->front_name()));
+                stall.queued * 1000, qPrintable(last_), qPrintable(window_->pages().front_name()));
     std::printf(
         "  stolen from a processor %.0f ms; then the machine took %.1f of its best time to count, %.1f to read\n",
         stall.stolen * 1000, stall.pace.arithmetic, stall.pace.memory);
@@ -117,14 +117,14 @@ void Monkey::tell_stall(const Stall& stall) {
     std::fflush(stdout);
 }
 
-/// Once a minute, and whenever it has risen by much since it was last told: with what was done just before.
+/// Prints the memory once a minute, and after a large rise, with the last action.
 void Monkey::tell_memory() {
     const double now = static_cast<double>(clock_.elapsed()) / 1000;
     if (now < told_at_ + kTellEvery && last_memory_ < told_memory_ + kTellRise) return;
     told_at_ = now;
     told_memory_ = last_memory_;
     std::printf("%.0f s: memory %.0f MB, %.0f in use, after %s, view %s\n", now, last_memory_ / 1e6,
-                memory_in_use() / 1e6, qPrintable(last_), qPrintable(window_->front_name()));
+                memory_in_use() / 1e6, qPrintable(last_), qPrintable(window_->pages().front_name()));
     std::fflush(stdout);
 }
 
@@ -169,7 +169,7 @@ void Monkey::step() {
         window_->training().open(run_);
         return;
     }
-    ++views_[window_->front_name()];
+    ++views_[window_->pages().front_name()];
     switch (below(12)) {
         case 0:
         case 1:
@@ -247,7 +247,7 @@ void Monkey::act() {
     QAction* chosen = nullptr;
     for (QAction* action : window_->all_actions()) {
         if (!action->isEnabled() || action->objectName() == QLatin1String("quit") || !shows(*action)) continue;
-        // What was done least is done first, so that all of it is reached.
+        // The rarest action is next, so that all of them are reached.
         if (!chosen || actions_[action->objectName()] < actions_[chosen->objectName()] ||
             (actions_[action->objectName()] == actions_[chosen->objectName()] && below(3) == 0))
             chosen = action;
@@ -259,12 +259,12 @@ void Monkey::act() {
     chosen->trigger();
 }
 
-/// Of those of the view in front the one that was done least; null: it has none now.
+/// The rarest command of the view in front; null: it has none now.
 QAction* Monkey::any_command() {
     QAction* least = nullptr;
     Command* count = nullptr;
-    for (QAction* action : window_->view_commands()) {
-        Command& command = commands_[window_->front_name() + QLatin1Char('.') + action->objectName()];
+    for (QAction* action : window_->pages().view_commands()) {
+        Command& command = commands_[window_->pages().front_name() + QLatin1Char('.') + action->objectName()];
         ++command.possible;
         if (least && command.done >= count->done) continue;
         least = action;

@@ -47,7 +47,7 @@ private:
     QTimer timer_;
     QElapsedTimer clock_;
     std::map<QString, int> actions_, views_, deeds_;
-    /// Of a view: how often it could be done when one was looked for, and how often it was.
+    /// Counts of a view's command: how often it was possible when one was looked for, and how often it ran.
     struct Command {
         int possible = 0, done = 0;
     };

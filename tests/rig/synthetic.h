@@ -14,13 +14,13 @@ namespace headscope::app {
 bool is_seen(const QWidget* widget);
 /// The widget with that object name: one that is seen before others, of any window; null: none.
 QWidget* find_widget(const QString& name);
-/// What lies under a point of a widget: the child that gets the events.
+/// The child of `top` under a point, which gets the events.
 QWidget* widget_under(QWidget* top, QPoint& place);
 
 void send_click(QWidget* widget, const QPoint& place, Qt::MouseButton button = Qt::LeftButton, bool twice = false);
 void send_drag(QWidget* widget, const QPoint& from, const QPoint& to);
 void send_wheel(QWidget* widget, const QPoint& place, int steps);
-/// A file is dropped onto a widget; false: nobody there takes it.
+/// Drops a file onto a widget; false: no widget there takes it.
 bool send_drop(QWidget* widget, const QString& path);
 /// To the widget that has the focus, shortcuts of the window first.
 void send_keys(const QKeySequence& keys);

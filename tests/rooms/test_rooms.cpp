@@ -46,7 +46,7 @@ std::vector<Include> read_includes(const fs::path& source) {
     return includes;
 }
 
-/// Of each level only those before it may be included.
+/// Level of a file; it may include files of its own level and lower ones.
 int level_of(const std::string& file) {
     constexpr const char* kLevels[] = {"core/base/machine", "kernels", "core", "widgets", "app"};
     if (within(file, "tests/rig")) return 4;  // part of a program that has tests

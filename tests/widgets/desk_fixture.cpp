@@ -7,8 +7,8 @@
 #include <future>
 #include <stdexcept>
 
-#include "widgets/plots/figure_view.h"
-#include "widgets/turns.h"
+#include "widgets/idle_queue.h"
+#include "widgets/plots/figure/figure_view.h"
 
 namespace headscope::tests {
 
@@ -32,7 +32,7 @@ void settle(widgets::Desk& desk, double seconds) {
     int quiet = 0;
     while (quiet < kQuiet && static_cast<double>(clock.elapsed()) < seconds * 1000) {
         const bool busy = !desk.reader().idle() || !desk.writer().idle() || widgets::FigureView::any_waits() ||
-                          desk.telling() || !widgets::Turns::of_window().empty();
+                          desk.telling() || !widgets::IdleQueue::of_window().empty();
         if (!busy) desk.tiles().server().wait();
         QApplication::processEvents();
         QApplication::sendPostedEvents();

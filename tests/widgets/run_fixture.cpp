@@ -8,7 +8,7 @@
 #include <random>
 
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/plots/figure_view.h"
+#include "widgets/plots/figure/figure_view.h"
 
 namespace headscope::tests {
 namespace {

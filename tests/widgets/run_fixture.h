@@ -23,9 +23,9 @@ struct MadeRun {
 std::vector<training::Event> made_events(const MadeRun& made = {});
 std::shared_ptr<const workspace::LiveRun> made_run(const MadeRun& made = {}, bool written = true);
 
-/// What the engine would list: the seven mixers, three layouts, presets.
+/// Choices as the engine would list them: the seven mixers, three layouts, presets.
 widgets::JobChoices made_choices();
-/// Of a job with so many layers, all standard but those given.
+/// Estimate of a job with `layers`; all but those given are standard.
 widgets::JobEstimate made_estimate(std::vector<std::string> layers);
 
 /// Turns the event loop until the shelf's worker is idle.

@@ -3,7 +3,7 @@
 
 // Figures made by hand, one of each kind of panel, for tests of the painter.
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
 
 namespace headscope::tests {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "widgets/plots/cell_image.h"
+#include "widgets/plots/map/cell_image.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -52,7 +52,7 @@ TEST_CASE("A sink column survives, and the mean of a pooled map is its mean", "[
     CHECK(mean.pixel(21, 25) == table[static_cast<std::size_t>(std::lround(255.0 / 20))]);
 }
 
-TEST_CASE("An exact zero is told from a small weight where the scale says so", "[widgets][cells]") {
+TEST_CASE("An exact zero differs from a small weight if the scale sets it apart", "[widgets][cells]") {
     auto map = zeros(2, 2);
     map.colours.scale = figures::ScaleKind::logarithmic;
     map.colours.minimum = 1e-4;

@@ -2,7 +2,7 @@
 // What Export draws of a comparison.
 #include <cmath>
 
-#include "core/figures/figure.h"
+#include "core/figures/make_figure.h"
 #include "tests/widgets/compare_fixture.h"
 #include "widgets/panels/export_dialog.h"
 #include "widgets/views/compare/heads_page.h"
@@ -14,7 +14,7 @@ using tests::Compared, tests::compared_analysis;
 
 namespace {
 
-figures::FigureData drawn(const Compared& opened, const FigureWish& wish) {
+figures::FigureData drawn(const Compared& opened, const FigureRequest& wish) {
     std::vector<std::shared_ptr<store::AnalysisFile>> files;
     for (const int id : wish.studies) files.push_back(store::AnalysisFile::open(opened.desk.study(id)->path()));
     return figures::make_figure(wish.recipe, files, wish.options);

@@ -15,9 +15,9 @@
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/desk/error_words.h"
+#include "widgets/idle_queue.h"
 #include "widgets/panels/project_tree.h"
-#include "widgets/plots/offscreen.h"
-#include "widgets/turns.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -37,7 +37,7 @@ struct Opened {
 
 /// An analysis whose values are all too large for their budget.
 struct Tight {
-    /// What was asked for has come.
+    /// Waits until the requested values have come.
     void finish() {
         reader.finish();
         QCoreApplication::sendPostedEvents(nullptr, QEvent::MetaCall);
@@ -55,7 +55,7 @@ struct Tight {
 
 }  // namespace
 
-TEST_CASE("Of what a process said its last error is told, not how far it came", "[desk]") {
+TEST_CASE("The error of a process is its last error line, not its progress", "[desk]") {
     CHECK(error_words("headscope: [a.h5] expected x; found y\n") == "[a.h5] expected x; found y");
     CHECK(error_words("headscope:   0 %  reading\nheadscope: [a] one\nheadscope: 100 %  done\n") == "[a] one");
     CHECK(error_words("headscope: [a] one\nheadscope: [b] two\nsomebody else's line\n") == "[b] two");
@@ -86,14 +86,15 @@ TEST_CASE("A renamed analysis has that name until the name is taken away", "[des
     CHECK(changed.count() == 3);
 }
 
-TEST_CASE("What of an analysis is no number is told with it, also when its run has just ended", "[desk]") {
+TEST_CASE("An analysis reports its NaN values, also when its run has just ended", "[desk]") {
     tests::SyntheticAnalysis spoilt;
     spoilt.problems = {"weights: 1 of 4 numbers of w are NaN or infinite", "loss: NaN or infinite"};
     Opened opened(spoilt);
     const QStringList expected{QString::fromStdString(spoilt.problems[0]), QString::fromStdString(spoilt.problems[1])};
     CHECK(opened.study->problems() == expected);
     ProjectTree tree(&opened.desk);
-    const auto items = tree.findItems(QStringLiteral("contains NaN or infinity"), Qt::MatchContains | Qt::MatchRecursive);
+    const auto items =
+        tree.findItems(QStringLiteral("contains NaN or infinity"), Qt::MatchContains | Qt::MatchRecursive);
     REQUIRE(items.size() == 1);
     CHECK(items.front()->toolTip(0).contains(expected[1]));
 
@@ -111,7 +112,7 @@ TEST_CASE("What of an analysis is no number is told with it, also when its run h
     CHECK(ran->problems() == expected);
 }
 
-TEST_CASE("A value is read once, on another thread, and told when it is there", "[desk]") {
+TEST_CASE("A value is read once, on another thread, and announced when it is there", "[desk]") {
     Opened opened;
     QSignalSpy arrived(&opened.desk, &Desk::arrived);
     const auto first = opened.study->heads(0);
@@ -153,7 +154,7 @@ TEST_CASE("Values of all analyses together stay within one budget, the last ones
         CHECK_FALSE(first.thumbnails("mean", 0, 0));  // read again
         reader.finish();
     }
-    // What a closed analysis held is free.
+    // Values of a closed analysis are freed.
     CHECK(budget.bytes() <= 2 * kThumbnail);
     CHECK(first.thumbnails("mean", 0, 1));
 }
@@ -197,7 +198,7 @@ TEST_CASE("Who goes from head to head keeps the last few values alone, however f
     CHECK(most <= 4 * 4 * 24 * 24 * 8);  // four thumbnails
 }
 
-TEST_CASE("What nobody asks for any more is not read, and read once somebody does", "[desk]") {
+TEST_CASE("A value without requests is not read; a new request reads it once", "[desk]") {
     Tight tight;
     Study& study = tight.study;
     std::atomic<int> read{0};
@@ -235,7 +236,7 @@ TEST_CASE("What is posted is done in order, a little at a time, and not for thos
         done.push_back(number);
         QThread::msleep(10);  // longer than a turn
     };
-    Turns& turns = Turns::of_window();
+    IdleQueue& turns = IdleQueue::of_window();
     turns.post(&owner, [&] {
         take(1);
         turns.post(&owner, [&] { take(4); });
@@ -244,7 +245,7 @@ TEST_CASE("What is posted is done in order, a little at a time, and not for thos
     turns.post(&owner, [&] { take(3); });
     gone.reset();
     CHECK(done.empty());
-    std::vector<std::size_t> between;  // as a key would: told after what was done by then
+    std::vector<std::size_t> between;  // as a key would: records what was done by then
     QTimer key;
     QObject::connect(&key, &QTimer::timeout, &owner, [&] { between.push_back(done.size()); });
     key.start(0);
@@ -271,7 +272,7 @@ TEST_CASE("What changes is read again, and the old value shown until then", "[de
     CHECK(opened.study->loss(0).value == loss);
 }
 
-TEST_CASE("A failure is told in the place of the value", "[desk]") {
+TEST_CASE("A reply has a failure in place of the value", "[desk]") {
     Opened opened;
     opened.study->figure("no such recipe", {});
     tests::settle(opened.desk);

@@ -15,7 +15,7 @@
 
 #include "tests/widgets/child.h"
 #include "widgets/panels/evaluate_dialog.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope::widgets;
 

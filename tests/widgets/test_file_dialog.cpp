@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "widgets/file_dialog.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope::widgets;
 

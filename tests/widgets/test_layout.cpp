@@ -5,15 +5,16 @@
 #include <limits>
 
 #include "core/cost/cost_table.h"
+#include "core/figures/make_figure.h"
 #include "tests/core/figures/sample_records.h"
 #include "tests/core/figures/sample_tensors.h"
 #include "tests/widgets/sample_figures.h"
 #include "widgets/fonts.h"
 #include "widgets/plots/axis_layout.h"
-#include "widgets/plots/figure_layout.h"
-#include "widgets/plots/line_plottables.h"
-#include "widgets/plots/offscreen.h"
-#include "widgets/plots/text_table.h"
+#include "widgets/plots/chart/line_plottables.h"
+#include "widgets/plots/chart/text_table.h"
+#include "widgets/plots/figure/figure_layout.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -36,7 +37,7 @@ QRectF inked(const PlacedText& text) {
     return {left, r.top(), width, r.height()};
 }
 
-/// Of made-up runs, evaluations and costs: panels of several kinds in one figure, rows with words, a table below.
+/// Figures of made-up runs, evaluations and costs: panels of several kinds, rows with words, a table below.
 std::vector<figures::FigureData> record_figures() {
     figures::FigureInputs runs, run, evaluations, long_texts, tasks, models;
     for (const auto& [name, layers] : {std::pair("first", 3), std::pair("a run with a long name", 12)})
@@ -151,7 +152,7 @@ TEST_CASE("A table is as wide as the figure above it, or its columns stand toget
     CHECK(width_of(two, 10, 10 + units(170)) < units(60));
 }
 
-TEST_CASE("An axis has two values wherever there is room for them: one tells no size", "[widgets][layout]") {
+TEST_CASE("An axis has two values wherever there is room for them", "[widgets][layout]") {
     ensure_application();
     figures::Panel panel;
     for (const auto& [low, high] : {std::pair{2.6, 8.6}, {4.1, 11.3}, {0.31, 0.74}, {12.0, 49.0}}) {

@@ -15,8 +15,8 @@
 #include "core/maps/rank_source.h"
 #include "widgets/plots/colour_lookup.h"
 #include "widgets/plots/colour_map.h"
-#include "widgets/plots/map_plot.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
+#include "widgets/plots/map/map_plot.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -52,7 +52,7 @@ struct Shown {
         plot.resize(700, 600);
         plot.set_content(content);
     }
-    /// What is on the screen when every tile is there.
+    /// The screen when every tile is there.
     QImage image() {
         plot.replot();
         service.server().wait();
@@ -228,7 +228,7 @@ TEST_CASE("A table of colours says what the formula says, to the next colour", "
         }
         CHECK(lookup(std::numeric_limits<float>::quiet_NaN()) == none);
         CHECK(lookup(1e30F) == table.back());
-        // Zeros of both signs and nothing else, where the scale tells them apart.
+        // Zeros of both signs alone get the color of zeros, if the scale sets them apart.
         CHECK(lookup(0.0F) != zero);
         colours.zero_apart = true;
         const ColourLookup apart(colours, table, none, zero);

@@ -97,7 +97,7 @@ TEST_CASE("Heads are collected to be switched off in the next run", "[overview]"
     shown.view.switch_off(std::nullopt);
     shown.view.run_again();
     REQUIRE(wanted.count() == 1);
-    const auto wish = wanted[0][0].value<RunWish>();
+    const auto wish = wanted[0][0].value<RunRequest>();
     CHECK(wish.study == shown.study->id());
     REQUIRE(wish.switched_off.size() == 2);
     CHECK(wish.switched_off[0].head == 3);
@@ -140,7 +140,7 @@ TEST_CASE("Sets are named and notes written in their place, kept by model, and s
     shown.view.sets()->ask_for_set({head});
     REQUIRE(text->isVisible());
     QTest::keyClick(text, Qt::Key_Return);
-    CHECK(text->isVisible());  // a set without a name: what is wrong is told, the question stays
+    CHECK(text->isVisible());  // a set without a name: an error is shown, the question stays
     CHECK_FALSE(shown.label("inline_wrong").isEmpty());
     QTest::keyClicks(text, "odd ones");
     QTest::keyClick(text, Qt::Key_Return);

@@ -11,7 +11,7 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/views/overview/overview.h"
 #include "widgets/views/overview/overview_panel.h"
 

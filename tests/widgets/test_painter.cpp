@@ -23,9 +23,9 @@
 #include "core/base/error.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/widgets/sample_figures.h"
-#include "widgets/plots/few_lines.h"
-#include "widgets/plots/figure_painter.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/chart/few_lines.h"
+#include "widgets/plots/figure/figure_painter.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -71,7 +71,7 @@ std::string output_of(const std::string& command) {
 }  // namespace
 
 TEST_CASE("An application on the offscreen platform is there in no time", "[widgets]") {
-    // Processor time: a busy machine is nobody's fault.
+    // Processor time: a busy machine must not fail the test.
     const std::clock_t start = std::clock();
     ensure_application();
     ensure_application();
@@ -492,7 +492,7 @@ TEST_CASE("The area of a curve lies where its lines do: in a widget of a window,
     CHECK(wrong(shown(false), fast) < 400);
 }
 
-TEST_CASE("Lines that end nowhere are left out, and the others drawn", "[figures][spots]") {
+TEST_CASE("Lines with ends that are not finite are left out, the others drawn", "[figures][spots]") {
     const double nan = std::numeric_limits<double>::quiet_NaN(), beyond = std::numeric_limits<double>::infinity();
     QList<QLineF> good;
     for (int i = 0; i < 400; ++i) good << QLineF(i * 0.5, i % 2 == 0 ? 20 : 60, i * 0.5 + 0.5, i % 2 == 0 ? 60 : 20);

@@ -20,7 +20,7 @@
 #include <filesystem>
 #include <map>
 
-#include "core/base/worker.h"
+#include "core/base/process/worker.h"
 #include "core/figures/options/figure_arguments.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/widgets/child.h"
@@ -32,7 +32,7 @@
 #include "widgets/panels/text_panel.h"
 #include "widgets/panels/token_chips.h"
 #include "widgets/plain_edit.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -162,7 +162,7 @@ TEST_CASE("What only an encoder-decoder reads is kept for the session while none
     CHECK(p.panel.kept_choice().chat);
 }
 
-TEST_CASE("What is said of a run is whole in a panel of its usual width", "[panels][text]") {
+TEST_CASE("Texts about a run fit a panel of its usual width", "[panels][text]") {
     Panel p;
     p.panel.resize(300, 600);
     p.panel.show();
@@ -393,7 +393,7 @@ TEST_CASE("A model without a head records no logits", "[panels][text]") {
     CHECK_FALSE(p.panel.choice().logits);
 }
 
-TEST_CASE("What is wrong with a text is said in the panel", "[panels][text]") {
+TEST_CASE("The panel shows a text's error", "[panels][text]") {
     Panel p;
     p.panel.set_models({card(1)});
     TokenPreview bad;
@@ -440,7 +440,7 @@ TEST_CASE("A figure's form says what the command line says", "[panels][form]") {
     CHECK(std::find(words.begin(), words.end(), "--theme") != words.end());
 }
 
-TEST_CASE("A page that is not as the window says so, and one click makes it so", "[panels][form]") {
+TEST_CASE("A page that differs from the window shows a note, and one click changes it", "[panels][form]") {
     ensure_application();
     FigureForm form;
     figures::FigureRequest request;
@@ -572,7 +572,7 @@ TEST_CASE("Undo goes back a step a pause, redo forward, a change cuts what was a
 TEST_CASE("A figure that is being written is written though the window ends, a preview is not made", "[panels]") {
     ensure_application();
     const test::TemporaryFolder folder;
-    // In the program's place: makes the last file that it is given, once it is told to.
+    // Stands for the program: makes the last file of its arguments once a ".go" file exists.
     const auto program = test::write_file(folder / "program", R"(#!/bin/sh
 for last; do :; done
 while [ ! -e "$0.go" ]; do [ -e "$0" ] || exit 1; sleep 0.02; done

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Export draws what is shown: every choice of a view is in its FigureWish, or the wish's note says what is left out.
+// Export draws what is shown: every choice of a view is in its FigureRequest, or the note of that lists what is left
+// out.
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
@@ -17,13 +18,14 @@
 #include <set>
 #include <sstream>
 
+#include "core/figures/make_figure.h"
 #include "core/figures/options/figure_arguments.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/panels/export_dialog.h"
-#include "widgets/plots/map_plot.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
+#include "widgets/plots/map/map_plot.h"
 #include "widgets/table_copy.h"
 #include "widgets/views/map/map.h"
 
@@ -55,7 +57,7 @@ struct Opened {
         tests::settle(desk);
         tests::settle(desk);
     }
-    /// All of the wish as one text: the command that makes it, and what it leaves out.
+    /// The request as one text: the command that makes it, and what it leaves out.
     QString wish() const {
         const auto wish = view->figure();
         if (!wish) return QStringLiteral("none");
@@ -80,7 +82,7 @@ struct Opened {
     std::unique_ptr<View> view;
 };
 
-/// What of a view is no part of its picture: panels beside it, and how large its parts are.
+/// Choices of a view that are no part of its picture: panels beside it, and how large its parts are.
 const std::set<std::string> kNoPicture{
     "overview/columns",                                     // of the table
     "compare/compare_scope", "compare/compare_text_scale",  // of the text page, whose note says that it is left out
@@ -137,7 +139,7 @@ TEST_CASE("Every choice in a view that has a figure changes the figure", "[view]
 }
 
 TEST_CASE("The sequence, layer and head of a view are those of its figure", "[view][export]") {
-    // What of the selection each view shows.
+    // Parts of the selection that each view shows.
     const std::map<std::string, std::string> shown{{"overview", "sequence"},
                                                    {"all_heads", "sequence"},
                                                    {"map", "sequence layer head"},
@@ -234,7 +236,7 @@ TEST_CASE("Ctrl+C and the menu of a view copy its figure, or the screen where th
     QSignalSpy copied(&opened.desk, &Desk::copy_wanted), exported(&opened.desk, &Desk::export_wanted);
     QTest::keyClick(opened.view.get(), Qt::Key_C, Qt::ControlModifier);
     REQUIRE(copied.count() == 1);
-    CHECK(copied[0][0].value<FigureWish>().recipe == "radar");
+    CHECK(copied[0][0].value<FigureRequest>().recipe == "radar");
     CHECK(copied[0][1].toString() == "png");
     QContextMenuEvent wanted(QContextMenuEvent::Mouse, QPoint(20, 20), opened.view->mapToGlobal(QPoint(20, 20)));
     QApplication::sendEvent(opened.view.get(), &wanted);

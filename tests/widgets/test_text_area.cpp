@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "widgets/fonts.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/text/text_area.h"
 
 using namespace headscope;

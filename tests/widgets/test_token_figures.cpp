@@ -6,11 +6,11 @@
 
 #include "tests/widgets/sample_figures.h"
 #include "widgets/fonts.h"
-#include "widgets/plots/figure_layout.h"
-#include "widgets/plots/figure_painter.h"
-#include "widgets/plots/link_lines.h"
-#include "widgets/plots/offscreen.h"
-#include "widgets/plots/text_chips.h"
+#include "widgets/plots/chart/link_lines.h"
+#include "widgets/plots/chart/text_chips.h"
+#include "widgets/plots/figure/figure_layout.h"
+#include "widgets/plots/figure/figure_painter.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -16,7 +16,7 @@
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/desk/head_set_store.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/views/all_heads/all_heads.h"
 #include "widgets/views/all_heads/head_wall.h"
 
@@ -180,7 +180,7 @@ TEST_CASE("A thumbnail is drawn as the file has it, the future as none", "[all_h
     const test::TemporaryFolder folder;
     tests::write_synthetic_analysis(folder / "a.headscope.h5", of_layers(1, 2, {20, 20}));
     const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
-    ThumbnailWish wish;
+    ThumbnailRequest wish;
     wish.sequences = {0};
     wish.pixels = 40;
     wish.none = qRgb(1, 2, 3);

@@ -13,7 +13,7 @@
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/panels/command_palette.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -102,7 +102,7 @@ TEST_CASE("Commands are there while they can be done, and do it", "[view][comman
     QSignalSpy wanted(&shown.desk, &Desk::run_wanted);
     shown.act("overview_run_again");
     REQUIRE(wanted.count() == 1);
-    CHECK(wanted[0][0].value<RunWish>().switched_off.size() == 1);
+    CHECK(wanted[0][0].value<RunRequest>().switched_off.size() == 1);
 
     // In the place of the content: what the notice offers, and nothing else.
     Shown without("lines", false);

@@ -177,8 +177,8 @@ TEST_CASE("Without recorded maps thumbnails stand for them, and a run with maps 
     QSignalSpy wanted(&opened.desk, &Desk::run_wanted);
     opened.view->maps()->findChild<QPushButton*>(QStringLiteral("banner_action"))->click();
     REQUIRE(wanted.count() == 1);
-    CHECK(wanted[0][0].value<RunWish>().maps);
-    CHECK(wanted[0][0].value<RunWish>().study == opened.studies[1]->id());
+    CHECK(wanted[0][0].value<RunRequest>().maps);
+    CHECK(wanted[0][0].value<RunRequest>().study == opened.studies[1]->id());
     CHECK_FALSE(opened.view->figure());
 }
 

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/figures/make_figure.h"
 #include "tests/core/figures/sample_records.h"
 #include "tests/widgets/child.h"
 #include "tests/widgets/desk_fixture.h"
@@ -23,8 +24,8 @@
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/panels/export_dialog.h"
 #include "widgets/panels/project_tree.h"
-#include "widgets/plots/figure_view.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/figure_view.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/text/banner.h"
 #include "widgets/training/number_table.h"
 #include "widgets/views/tasks/task_grid_table.h"
@@ -141,7 +142,7 @@ TEST_CASE("Views of results that have a figure of their own draw those alone", "
             page.choose("evaluation_task", QStringLiteral("ruler vt"));
             CHECK(page.view->findChild<FigureView*>()->figure()->panels.size() == 1);
         }
-        // Of a file without such results what makes them is said.
+        // A file without such results: the notice has the command that makes them.
         Page other(name, {sample()});
         CHECK_FALSE(other.view->figure());
         CHECK(child<Banner>(*other.view, "failure")->text().contains(QStringLiteral("expected results of ")));
@@ -190,7 +191,7 @@ TEST_CASE("Tasks are lines beside models, or models are, with the best marked, s
     CHECK(table->currentIndex().data().toString() == QStringLiteral("40.0 ± 2.5"));  // moved with its line
     QTest::keyClick(table, Qt::Key_Return);
     CHECK(at(0, 0).toString() == QStringLiteral("MLP uniform"));
-    // What is copied is what is shown, in its order.
+    // Copies have the shown rows, in their order.
     child<QPushButton>(*page.view, "tasks_copy_latex")->click();
     const QString latex = QApplication::clipboard()->text();
     CHECK(latex.startsWith(QStringLiteral("\\begin{tabular}{lrrrrrrrrr}\n\\toprule\n")));
@@ -211,7 +212,7 @@ TEST_CASE("Tasks are lines beside models, or models are, with the best marked, s
     other.settle();
     CHECK(other.view->figure()->options == page.view->figure()->options);
     CHECK(child<TaskGridTable>(*other.view, "tasks_table")->model()->rowCount() == 5);
-    // Of a file without such results what makes them is said, and nothing can be copied.
+    // A file without such results: the notice has the command that makes them, and nothing can be copied.
     Page without("tasks", {sample()});
     CHECK(child<Banner>(*without.view, "failure")->text().contains(QStringLiteral("--task zero_shot")));
     CHECK(child<TaskGridTable>(*without.view, "tasks_table")->model()->rowCount() == 0);
@@ -341,7 +342,7 @@ TEST_CASE("The export page has the evaluations that are open, for their recipes"
     for (const char* name : {"context-perplexity", "ablation", "scaling"}) {
         INFO(name);
         CHECK(recipes->findData(QLatin1String(name)) >= 0);
-        FigureWish wish{name, {}, {}};
+        FigureRequest wish{name, {}, {}};
         wish.options.task = "mqar";
         wish.paths << QStringLiteral("/made/two.evaluation.h5");
         dialog.show_wish(wish);
@@ -381,7 +382,7 @@ TEST_CASE("Evaluations have a heading of their own among what is open", "[evalua
     CHECK(names() == QStringList{both[1]});
 }
 
-TEST_CASE("Numbers that nobody measured are drawn or refused, and the view stays", "[evaluation]") {
+TEST_CASE("Impossible numbers are drawn or refused, and the view stays", "[evaluation]") {
     for (const char* name : kViews) {
         INFO(name);
         store::Evaluation wild = test::sample_evaluation();
@@ -399,7 +400,7 @@ TEST_CASE("Numbers that nobody measured are drawn or refused, and the view stays
         const auto record = std::make_shared<const store::Evaluation>(wild);
         Page page(name, {record});
         CHECK(page.view->isVisible());
-        // Of more kinds than anybody looks at: said, not drawn.
+        // More kinds than can be shown: a notice, no figure.
         store::Evaluation many = test::sample_evaluation();
         for (std::size_t i = 0; i < many.results.size(); ++i) many.results[i].task = "task " + std::to_string(i);
         Page other(name, {std::make_shared<const store::Evaluation>(many)});

@@ -13,8 +13,8 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_recurrent.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/plots/figure_view.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/figure_view.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/text_area.h"
 #include "widgets/views/token_types/type_strip.h"
@@ -40,7 +40,7 @@ struct Shown {
         view->show();
         settle();
     }
-    /// Of a model with a layer of NAtS-L.
+    /// A model with a layer of NAtS-L.
     Shown(const char* kind, const tests::RecurrentSample& sample) {
         const auto path = folder / "types.headscope.h5";
         tests::write_recurrent_analysis(path, sample);
@@ -184,7 +184,7 @@ TEST_CASE("Of many analyses the newest can be ticked, and what is ticked stays",
     CHECK(shown.view->figure()->studies.size() == 2);
 }
 
-TEST_CASE("Analyses of one model beside each other have names by which they are told apart", "[views][radar]") {
+TEST_CASE("Analyses of one model beside each other have different names", "[views][radar]") {
     Shown shown("radar");
     shown.open("llama-kjv-shakespeare-20261123-025301-123", analysis());
     shown.open("llama-kjv-shakespeare-20261123-031502-456", analysis());
@@ -241,7 +241,7 @@ TEST_CASE("Logits: a ridge a layer, then a head; a click selects it, outliers ar
     CHECK(shown.desk.selection().head == 3);
     CHECK(shown.pointed().contains("head 3"));
     CHECK(shown.picture()->figure()->panels[0].x.scale == figures::ScaleKind::symmetric_log);
-    // A pointer over a ridge tells the score there.
+    // A pointer over a ridge shows the score there.
     QTest::mouseMove(shown.picture()->viewport(), shown.picture()->row_point(0, 1));
     CHECK(shown.pointed().startsWith("score "));
     CHECK(shown.pointed().contains("head 1"));
@@ -257,7 +257,7 @@ TEST_CASE("Logits: weights after the softmax need maps, and a run that records t
     QSignalSpy wanted(&shown.desk, &Desk::run_wanted);
     QTest::mouseClick(banner->findChild<QPushButton*>(), Qt::LeftButton);
     REQUIRE(wanted.count() == 1);
-    CHECK(wanted[0][0].value<RunWish>().maps);
+    CHECK(wanted[0][0].value<RunRequest>().maps);
 
     Shown with("logits", analysis(true));
     with.choose("stage", "both");
@@ -273,8 +273,8 @@ TEST_CASE("States: offered where they were not recorded", "[views][states]") {
     QSignalSpy wanted(&shown.desk, &Desk::run_wanted);
     QTest::mouseClick(action, Qt::LeftButton);
     REQUIRE(wanted.count() == 1);
-    CHECK(wanted[0][0].value<RunWish>().states);
-    CHECK(wanted[0][0].value<RunWish>().study == shown.desk.selection().study);
+    CHECK(wanted[0][0].value<RunRequest>().states);
+    CHECK(wanted[0][0].value<RunRequest>().study == shown.desk.selection().study);
     CHECK_FALSE(shown.view->figure());
 }
 
@@ -332,7 +332,7 @@ TEST_CASE("Arrow keys over a figure step through layers and heads", "[views][fig
     CHECK(shown.desk.selection().head == 1);
 }
 
-TEST_CASE("A failure is said above the controls that led to it", "[views][figure]") {
+TEST_CASE("A failure is shown above the controls that led to it", "[views][figure]") {
     Shown shown("logits");
     auto other = analysis();
     other.layers = 1;

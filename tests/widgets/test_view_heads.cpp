@@ -9,8 +9,8 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_heads.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/plots/figure_view.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/figure_view.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/views/tensors/tensor_source.h"
 
 using namespace headscope;

@@ -18,7 +18,7 @@
 #include "tests/widgets/child.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/desk/evaluation_shelf.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/text_area.h"
 #include "widgets/views/items/items.h"
@@ -153,7 +153,7 @@ TEST_CASE("Without items there is a way to some", "[items]") {
     QSignalSpy plan(&desk.evaluations(), &EvaluationShelf::plan_wanted);
     child<QPushButton>(*view, "notice_action")->click();
     CHECK(plan.count() == 1);
-    // A file without items says so.
+    // A file without items shows a notice.
     desk.evaluations().take(QStringLiteral("/made/one.evaluation.h5"), std::make_shared<const store::Evaluation>());
     tests::settle(desk);
     CHECK(child<QLabel>(*view, "notice_title")->text().contains(QStringLiteral("has items")));
@@ -198,7 +198,7 @@ TEST_CASE("Items are listed with what was chosen, and filtered", "[items]") {
     CHECK(page.numbers() == QList<qlonglong>{2, 4});
     page.find(QStringLiteral("DAY 4"));
     CHECK(page.numbers() == QList<qlonglong>{4});
-    page.find(QStringLiteral("nobody wrote this"));
+    page.find(QStringLiteral("no item has this"));
     CHECK(page.numbers().isEmpty());
     CHECK_FALSE(child<QPushButton>(*page.view, "items_analyse")->isEnabled());
     page.find({});
@@ -335,7 +335,7 @@ TEST_CASE("What is chosen comes back with the session", "[items]") {
     CHECK(again->state() == state);
     CHECK(child<ItemTable>(*again, "items_list")->currentIndex().row() == 2);
     CHECK(child<QComboBox>(*again, "items_other")->currentText() == QStringLiteral("large"));
-    // What is not understood is left alone.
+    // Unknown values are ignored.
     again->restore({{"shown", 3}, {"item", QStringLiteral("x")}, {"other", QJsonObject{{"model", -7}}}});
     page.settle();
     CHECK(child<ItemTable>(*again, "items_list")->model()->rowCount() == 6);
@@ -372,7 +372,7 @@ TEST_CASE("Items that cannot be read are said, and another file can be chosen", 
     page.choose("items_file", child<QComboBox>(*page.view, "items_file")->itemText(0));
     CHECK(child<Banner>(*page.view, "items_failure")->text().isEmpty());
     CHECK(page.numbers().size() == 6);
-    // One item whose texts are no JSON: its own place says so.
+    // One item whose texts are no JSON: its own place shows the error.
     store::Evaluation broken = sample();
     broken.items[0].texts = "{";
     Page other(broken);

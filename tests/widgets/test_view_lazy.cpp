@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Views of biases by distance, offsets and the mass of rows, and zeros that are told from small weights.
+// Views of biases by distance, offsets and the mass of rows, and zeros that differ from small weights.
 #include <QComboBox>
 #include <QTest>
 #include <catch2/catch.hpp>
@@ -8,9 +8,9 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_lazy.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/plots/figure_view.h"
-#include "widgets/plots/head_thumbnails.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/figure_view.h"
+#include "widgets/plots/figure/offscreen.h"
+#include "widgets/plots/map/head_thumbnails.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -63,7 +63,7 @@ struct Shown {
     std::unique_ptr<View> view;
 };
 
-/// Of a softmax: neither offsets nor biases.
+/// A softmax: neither offsets nor biases.
 tests::LazySample plain_sample(bool maps = false) {
     tests::LazySample sample = lazy_sample(maps);
     sample.offsets = false;
@@ -125,7 +125,7 @@ TEST_CASE("Mass: bars of all layers, or of the heads of one", "[views][mass]") {
     shown.choose("of", "heads");
     CHECK(shown.view->figure()->options.layer == 2);
     CHECK(shown.picture()->figure()->panels[0].x.label == "head");
-    // Of four dots in a line one in the middle.
+    // Four dots in a line: one in the middle.
     shown.click(shown.picture()->row_point(1, 1));
     CHECK(shown.desk.selection().site == 2);
     CHECK((shown.desk.selection().head == 1 || shown.desk.selection().head == 2));
@@ -142,13 +142,13 @@ TEST_CASE("Weights that are exactly 0 have the theme's colour in maps", "[views]
     }
 }
 
-TEST_CASE("Thumbnails tell blocks of zeros from small weights", "[views][map]") {
+TEST_CASE("Thumbnails set blocks of zeros apart from small weights", "[views][map]") {
     const Theme theme = make_theme(false);
     for (const bool sparse : {true, false}) {
         const test::TemporaryFolder folder;
         tests::write_lazy_analysis(folder / "a.headscope.h5", sparse ? lazy_sample() : plain_sample());
         const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
-        ThumbnailWish wish;
+        ThumbnailRequest wish;
         wish.sequences = {0};
         wish.site = 1;
         wish.pixels = 24;

@@ -12,7 +12,7 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/views/lines/head_chips.h"
 #include "widgets/views/lines/lines_canvas.h"
 
@@ -164,7 +164,7 @@ TEST_CASE("A click chooses a query at the left and a key at the right", "[lines]
     CHECK(s.desk.selection().query == 8);
 }
 
-TEST_CASE("Pointing at a token tells its weights", "[lines]") {
+TEST_CASE("Pointing at a token shows its weights", "[lines]") {
     Shown s;
     const QImage before = s.canvas().grab().toImage();
     const QPoint place = s.canvas().label_rect(LinesCanvas::Side::query, 9).center();
@@ -222,7 +222,7 @@ TEST_CASE("Without maps they are offered, and what was chosen comes back", "[lin
     QSignalSpy wanted(&s.desk, &Desk::run_wanted);
     QTest::mouseClick(s.view->findChild<QPushButton*>("notice_action"), Qt::LeftButton);
     REQUIRE(wanted.count() == 1);
-    CHECK(wanted[0][0].value<RunWish>().maps);
+    CHECK(wanted[0][0].value<RunRequest>().maps);
 
     Shown with;
     QTest::mouseClick(&with.chip(2), Qt::LeftButton);

@@ -10,11 +10,11 @@
 #include <cmath>
 #include <functional>
 
-#include "core/store/analysis_writer.h"
+#include "core/store/analysis/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/text_area.h"
 #include "widgets/text/token_table.h"
@@ -155,12 +155,12 @@ TEST_CASE("Classes of tokens and of a text stand where choices do", "[loss]") {
     Shown number([&](const auto& path) { write(path, "sequence_classes", 1); });
     CHECK(number.label("predictions_title").contains("2.5"));
 
-    // What was not recorded is offered.
+    // The notice offers to record missing values.
     Shown without([&](const auto& path) { write(path, "token_classes", 0); });
     QSignalSpy wanted(&without.desk, &Desk::run_wanted);
     QTest::mouseClick(without.view->findChild<QPushButton*>("notice_action"), Qt::LeftButton);
     REQUIRE(wanted.count() == 1);
-    CHECK(wanted[0][0].value<RunWish>().logits);
+    CHECK(wanted[0][0].value<RunRequest>().logits);
 }
 
 TEST_CASE("An encoder's loss is that of the token where it stands", "[loss]") {
@@ -191,7 +191,7 @@ TEST_CASE("Without logits they are offered", "[loss]") {
     auto* offer = s.view->findChild<Banner*>("no_logits")->findChild<QPushButton*>();
     QTest::mouseClick(offer, Qt::LeftButton);
     REQUIRE(wanted.count() == 1);
-    CHECK(wanted[0][0].value<RunWish>().logits);
+    CHECK(wanted[0][0].value<RunRequest>().logits);
 }
 
 TEST_CASE("The curve chooses a token, and marks the chosen one", "[loss]") {

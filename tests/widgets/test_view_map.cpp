@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The map of one head: it follows the selection and moves it, tells what its cells hold, and says what is missing.
+// The map of one head: it follows the selection and moves it, shows the values of its cells, and names what is missing.
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
@@ -17,13 +17,13 @@
 #include <cmath>
 #include <functional>
 
-#include "core/store/analysis_writer.h"
+#include "core/store/analysis/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_recurrent.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/plots/map_plot.h"
-#include "widgets/plots/map_profiles.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
+#include "widgets/plots/map/map_plot.h"
+#include "widgets/plots/map/map_profiles.h"
 #include "widgets/theme.h"
 #include "widgets/views/map/map.h"
 #include "widgets/views/map/map_words.h"
@@ -128,7 +128,7 @@ TEST_CASE("The map follows the selected head, and keeps its zoom", "[view][map]"
     CHECK(opened.desk.selection().site == 2);
 }
 
-TEST_CASE("A click chooses the cell's tokens, and the cell is told in words", "[view][map]") {
+TEST_CASE("A click chooses the cell's tokens, and the cell is described", "[view][map]") {
     Opened opened;
     opened.click(opened.place(9.5, 3.5));
     tests::settle(opened.desk);
@@ -182,7 +182,7 @@ TEST_CASE("Words take the place of pieces, and the desk goes on counting in piec
     CHECK_FALSE(opened.part<QComboBox>("map_values")->isEnabled());
 }
 
-TEST_CASE("A pair's texts have coloured edges, and their means are told", "[view][map]") {
+TEST_CASE("A pair's texts have coloured edges, and their means are shown", "[view][map]") {
     ensure_application();
     test::TemporaryFolder folder;
     auto a = with_maps();
@@ -468,7 +468,7 @@ TEST_CASE("Without maps the thumbnail is shown, and a run with maps is offered",
     CHECK(opened.plot().content().thumbnail_rows == 24);
     CHECK(std::isnan(opened.plot().content().thumbnail[1]));
     int asked = 0;
-    QObject::connect(&opened.desk, &Desk::run_wanted, [&](const RunWish& wish) {
+    QObject::connect(&opened.desk, &Desk::run_wanted, [&](const RunRequest& wish) {
         ++asked;
         CHECK(wish.maps);
         CHECK(wish.study == opened.study->id());
@@ -540,7 +540,7 @@ TEST_CASE("All sequences are one map, their mean, with the deviation at a cell",
     CHECK(opened.plot().shown().queries() == 30);
 }
 
-TEST_CASE("Without maps all sequences are the thumbnail of one, which is said", "[view][map]") {
+TEST_CASE("Without maps all sequences show the thumbnail of one, with a note", "[view][map]") {
     tests::SyntheticAnalysis a;
     a.lengths = {24, 24};
     Opened opened(a);
@@ -598,7 +598,7 @@ TEST_CASE("What is shown is a figure, a state, and restored from it", "[view][ma
     CHECK(other.state() == state);
     CHECK(other.plot()->shown().q_begin == 4);
     CHECK(other.plot()->shown().k_end == 10);
-    // What is no state is left alone.
+    // A wrong state is ignored.
     QJsonObject odd;
     odd["scale"] = "no such scale";
     odd["cells"] = QJsonArray{-1, 4, 9};
@@ -654,7 +654,7 @@ TEST_CASE("The map shows norms and rollout, or weights and why", "[map][rollout]
     Opened opened(made);
     const auto show = [&](MapLook::Values values) {
         opened.view->set_look({values, figures::CellScale::linear, figures::Pooling::maximum});
-        for (int i = 0; i < 3; ++i) tests::settle(opened.desk);  // the map, the cell, what is said of it
+        for (int i = 0; i < 3; ++i) tests::settle(opened.desk);  // the map, the cell, its description
     };
     show(MapLook::Values::rollout);
     CHECK(opened.words("map_title") == "Layer 1, all heads");

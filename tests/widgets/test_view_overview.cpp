@@ -5,7 +5,7 @@
 #include <QSignalSpy>
 #include <QTest>
 
-#include "core/base/output_file.h"
+#include "core/base/io/output_file.h"
 #include "tests/widgets/overview_fixture.h"
 #include "widgets/views/overview/overview_sets.h"
 #include "widgets/views/overview/overview_words.h"
@@ -51,7 +51,7 @@ TEST_CASE("A double click or Enter opens the map of the head", "[overview]") {
     CHECK(wanted.count() == 2);
 }
 
-TEST_CASE("The head under the pointer is told with its value", "[overview]") {
+TEST_CASE("The head under the pointer is shown with its value", "[overview]") {
     ShownOverview shown;
     QTest::mouseMove(shown.view.grid(), shown.cell(0, 0));
     QTest::mouseMove(shown.view.grid(), shown.cell(1, 3));
@@ -80,7 +80,7 @@ TEST_CASE("A filter hides rows, dims cells and counts heads", "[overview]") {
     CHECK(shown.current() == 0);
 }
 
-TEST_CASE("A wrong filter is told under the field, with its place, and picks what it picked before", "[overview]") {
+TEST_CASE("A wrong filter shows its error and place under the field, and keeps the earlier heads", "[overview]") {
     ShownOverview shown;
     shown.filter()->setText("head = 1");
     shown.filter()->setText("head = 1 and sinkk > 2");
@@ -128,7 +128,7 @@ TEST_CASE("All sequences are shown as mean and deviation", "[overview]") {
     CHECK_FALSE(wish->options.sequence);
 }
 
-TEST_CASE("Layers that are to come are told apart and fill in as they come", "[overview]") {
+TEST_CASE("Layers that are to come look different and fill in as they come", "[overview]") {
     ensure_application();
     const test::TemporaryFolder folder;
     const tests::SyntheticAnalysis a;
@@ -176,7 +176,7 @@ TEST_CASE("The overview follows the theme and survives the study going away unde
     CHECK_FALSE(shown.view.grid()->isVisible());
 }
 
-TEST_CASE("A head is told in words by what stands out", "[overview]") {
+TEST_CASE("A head is described by what stands out", "[overview]") {
     auto table = std::make_shared<workspace::HeadTable>();
     table->columns = {"sink", "density", "local_focus_1"};
     for (int head = 0; head < 8; ++head) {

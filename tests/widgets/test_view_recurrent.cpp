@@ -11,9 +11,9 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_recurrent.h"
 #include "tests/widgets/desk_fixture.h"
-#include "widgets/plots/figure_view.h"
-#include "widgets/plots/map_plot.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/figure_view.h"
+#include "widgets/plots/figure/offscreen.h"
+#include "widgets/plots/map/map_plot.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/text_area.h"
 #include "widgets/views/compare/compare.h"
@@ -55,14 +55,14 @@ struct Shown {
         Q_EMIT box->activated(place);  // as a hand does it
         settle();
     }
-    /// What a press on a button wants to be run.
-    RunWish wish(const char* button) {
+    /// The run that a press on a button requests.
+    RunRequest wish(const char* button) {
         QSignalSpy wanted(&desk, &Desk::run_wanted);
         auto* found = view->findChild<QPushButton*>(QLatin1String(button));
         REQUIRE(found);
         QTest::mouseClick(found, Qt::LeftButton);
         REQUIRE(wanted.count() == 1);
-        return wanted[0][0].value<RunWish>();
+        return wanted[0][0].value<RunRequest>();
     }
 
     bool application = (ensure_application(), true);
@@ -192,7 +192,7 @@ TEST_CASE("Compare offers to record implicit matrices", "[view][compare][recurre
         ->findChild<QPushButton*>(QStringLiteral("banner_action"))
         ->click();
     REQUIRE(wanted.count() == 1);
-    CHECK(wanted[0][0].value<RunWish>().implicit);
-    CHECK_FALSE(wanted[0][0].value<RunWish>().maps);
+    CHECK(wanted[0][0].value<RunRequest>().implicit);
+    CHECK_FALSE(wanted[0][0].value<RunRequest>().maps);
     CHECK_FALSE(shown.view->figure());
 }

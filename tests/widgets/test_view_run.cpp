@@ -20,8 +20,8 @@
 #include "tests/widgets/child.h"
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/run_fixture.h"
-#include "widgets/plots/figure_view.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/figure_view.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/run_bar.h"
 #include "widgets/training/thumbnail_wall.h"
@@ -421,7 +421,7 @@ TEST_CASE("A logarithmic curve shows what it can of a range that begins at nothi
     }
 }
 
-TEST_CASE("A low plot has two values at its axis: one alone tells no size", "[curve]") {
+TEST_CASE("A low plot has two values at its axis", "[curve]") {
     ensure_application();
     CurvePlot plot;
     plot.resize(300, 96);

@@ -16,7 +16,7 @@
 
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/made_tensors.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/views/tensors/tensor_model.h"
 
 using namespace headscope;
@@ -174,7 +174,7 @@ TEST_CASE("Half a million tensors are listed and filtered in time", "[tensors]")
     CHECK(build < 50'000);
 }
 
-TEST_CASE("Without a checkpoint the view says so; with one it asks for its table", "[tensors]") {
+TEST_CASE("Without a checkpoint the view shows a notice; with one it requests its table", "[tensors]") {
     Shown shown;
     CHECK(shown.source.asked == std::vector<int>{1});
     CHECK_FALSE(shown.find<QTreeView>("tensors")->isVisible());

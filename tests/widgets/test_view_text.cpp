@@ -11,13 +11,14 @@
 #include <cmath>
 #include <set>
 
-#include "core/store/analysis_writer.h"
+#include "core/figures/make_figure.h"
+#include "core/store/analysis/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_recurrent.h"
 #include "tests/widgets/desk_fixture.h"
 #include "widgets/panels/expert_cells.h"
 #include "widgets/panels/token_weights.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/text_area.h"
 #include "widgets/text/token_table.h"
@@ -170,8 +171,8 @@ TEST_CASE("Without maps, attention received is there and the maps are offered", 
     QSignalSpy wanted(&s.desk, &Desk::run_wanted);
     QTest::mouseClick(s.view->findChild<QPushButton*>("banner_action"), Qt::LeftButton);
     REQUIRE(wanted.count() == 1);
-    CHECK(wanted[0][0].value<RunWish>().maps);
-    CHECK(wanted[0][0].value<RunWish>().study == s.study->id());
+    CHECK(wanted[0][0].value<RunRequest>().maps);
+    CHECK(wanted[0][0].value<RunRequest>().study == s.study->id());
     s.choose("colouring", "mass");
     CHECK(s.banner().isEmpty());
     const auto mass = s.study->column_mass(0, 0);
@@ -308,7 +309,7 @@ TEST_CASE("Under each token of NAtS-L is the type of its chunk at the selected h
     CHECK_FALSE(plain.view->findChild<QToolButton*>("types_shown")->isVisibleTo(plain.view.get()));
 }
 
-TEST_CASE("Experts that were not recorded are offered, and nobody else is asked", "[on_text]") {
+TEST_CASE("Missing experts are offered if the model has some", "[on_text]") {
     Shown plain(with_maps());
     CHECK_FALSE(plain.view->findChild<QToolButton*>("experts_shown")->isVisibleTo(plain.view.get()));
     CHECK(plain.banner().isEmpty());
@@ -333,7 +334,7 @@ TEST_CASE("Experts that were not recorded are offered, and nobody else is asked"
     QSignalSpy wanted(&desk, &Desk::run_wanted);
     QTest::mouseClick(view->findChild<QPushButton*>("banner_action"), Qt::LeftButton);
     REQUIRE(wanted.count() == 1);
-    CHECK(wanted[0][0].value<RunWish>().experts);
+    CHECK(wanted[0][0].value<RunRequest>().experts);
     QTest::mouseClick(view->findChild<QToolButton*>("experts_shown"), Qt::LeftButton);
     tests::settle(desk);
     CHECK(view->findChild<Banner*>("banner")->text().isEmpty());
@@ -430,8 +431,8 @@ TEST_CASE("Rollout and norms colour the text, and what was not recorded is offer
         CHECK(s.view->figure()->options.values == figures::MapValues::layer_norms);
     } else {
         CHECK(s.banner().contains("not recorded"));
-        RunWish wanted;
-        QObject::connect(&s.desk, &Desk::run_wanted, &s.desk, [&](const RunWish& run) { wanted = run; });
+        RunRequest wanted;
+        QObject::connect(&s.desk, &Desk::run_wanted, &s.desk, [&](const RunRequest& run) { wanted = run; });
         s.view->findChild<Banner*>("banner")->findChild<QPushButton*>()->click();
         CHECK((wanted.maps && wanted.norms));
     }

@@ -21,7 +21,7 @@
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/run_fixture.h"
 #include "widgets/plain_edit.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 #include "widgets/training/job_editor.h"
 #include "widgets/training/job_form.h"
 #include "widgets/training/layer_column.h"
@@ -101,7 +101,7 @@ TEST_CASE("What is pasted is no job when it is megabytes, and the job that is th
     CHECK(text->toPlainText() == QStringLiteral("# a word of my own\n") + before);
 }
 
-TEST_CASE("A job on a checkpoint has its tokenizer, and the summary says so", "[train][form]") {
+TEST_CASE("A job on a checkpoint has its tokenizer, and the summary shows it", "[train][form]") {
     Page page("train");
     CHECK(page.draft().job().data.tokenizer == "bytes");
     CHECK(page.view->findChild<QLabel*>(QStringLiteral("fact_tokenizer_value")) == nullptr);
@@ -136,7 +136,7 @@ TEST_CASE("Keys of the model's configuration are in the form", "[train][form]") 
     CHECK(child<QComboBox>(*page.view, "job_model_rotary")->currentText() == "as the preset");
 }
 
-TEST_CASE("A value that is refused is said under its field, and the job stays", "[train][form]") {
+TEST_CASE("A refused value shows its error under its field, and the job stays", "[train][form]") {
     Page page("train");
     const QString before = page.draft().text();
     type(child<QLineEdit>(*page.view, "job_training_batch"), QStringLiteral("-4"));
@@ -150,7 +150,7 @@ TEST_CASE("A value that is refused is said under its field, and the job stays", 
     CHECK(page.draft().job().training.batch == 4);
 }
 
-TEST_CASE("What is wrong with the text is said at its key, and it cannot be started", "[train][form]") {
+TEST_CASE("An error of the text is shown at its key, and the job cannot be started", "[train][form]") {
     Page page("train");
     page.draft().set_text(
         QString(page.draft().text()).replace(QStringLiteral("batch = 16"), QStringLiteral("bach = 16")));
@@ -163,7 +163,7 @@ TEST_CASE("What is wrong with the text is said at its key, and it cannot be star
     page.draft().set_text(JobDraft::first_text());
     page.turn();
     CHECK(child<QPushButton>(*page.view, "job_start")->isEnabled());
-    // What only a check finds: a key without a line.
+    // An error that only a check finds: a key without a line.
     JobEstimate estimate;
     estimate.problem = JobProblem{QStringLiteral("[data.corpus] expected an installed one; found none"), 0,
                                   QStringLiteral("data.corpus")};

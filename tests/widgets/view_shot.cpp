@@ -6,7 +6,7 @@
 //           [--query N] [--key N] [--filter HEADS] [--state JSON] [--compare APPROVED.png]
 // Draws one view of the window on the offscreen platform: to look at it, and for pictures that tests compare. RUN is
 // the folder of a training run, `made` a run that never was (run_fixture.h), the word twice two of them; `evaluated`,
-// `long_texts` and `task_results` are results that nobody measured (sample_records.h), `recurrent`, `lazy` and
+// `long_texts` and `task_results` are made-up results (sample_records.h), `recurrent`, `lazy` and
 // `alibi` and `heads` analyses of models that never were (synthetic_recurrent.h, synthetic_lazy.h, synthetic_heads.h);
 // the view `tensors` shows a
 // checkpoint that never was (made_tensors.h). With
@@ -25,7 +25,7 @@
 
 #include "core/run/journal_reader.h"
 #include "core/run/run_folder.h"
-#include "core/store/evaluation_file.h"
+#include "core/store/evaluation/evaluation_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/figures/sample_records.h"
 #include "tests/core/store/synthetic_heads.h"
@@ -38,7 +38,7 @@
 #include "widgets/desk/palette.h"
 #include "widgets/desk/style.h"
 #include "widgets/desk/view.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 
@@ -190,7 +190,7 @@ int main(int argc, char** argv) try {
     view->show();
     tests::settle(desk);
     tests::settle(desk.runs());
-    // Whether the window is active by now hangs on the machine.
+    // The window may or may not be active by now.
     if (QWidget* focus = QApplication::focusWidget()) focus->clearFocus();
     tests::settle(desk);
     const QImage picture = view->grab().toImage().convertToFormat(QImage::Format_RGB32);

@@ -81,7 +81,7 @@ void Desk::rename_study(int id, const QString& name) {
     if (study->name() != before) Q_EMIT changed();
 }
 
-/// Two hundred files that come one after the other are few changes to whoever lists them; one alone is told at once.
+/// Announces a lone change at once, and a burst (two hundred files in a row) once every kTellEvery.
 void Desk::announce_studies() {
     if (telling_.isActive()) return;
     const auto since = told_.isValid() ? std::chrono::milliseconds(told_.elapsed()) : kTellEvery;

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "core/base/worker.h"
-#include "core/figures/figure.h"
+#include "core/base/process/worker.h"
+#include "core/figures/figure_options.h"
 #include "widgets/desk/selection.h"
 #include "widgets/desk/study.h"
-#include "widgets/plots/tile_service.h"
+#include "widgets/plots/map/tile_service.h"
 #include "widgets/theme.h"
 
 namespace headscope::widgets {
@@ -25,8 +25,8 @@ class HeadSetStore;
 class RunShelf;
 class TensorSource;
 
-/// What a view asks the window to run again, for the study that it shows: the same text and model with these changes.
-struct RunWish {
+/// A view's request to run the shown analysis again: the same text and model with these changes.
+struct RunRequest {
     int study = 0;
     bool maps = false, states = false, logits = false, experts = false, norms = false, implicit = false,
          branches = false;  ///< recorded in addition
@@ -38,7 +38,7 @@ struct RunWish {
 };
 
 /// A figure that a view or the user wants exported: a recipe of core/figures over analyses, or other inputs.
-struct FigureWish {
+struct FigureRequest {
     std::string recipe;
     figures::FigureOptions options;
     std::vector<int> studies;
@@ -46,8 +46,8 @@ struct FigureWish {
     QString note = {};       ///< what of the view such a figure does not show; empty: all is there
 };
 
-/// What all views share: open analyses, the one selection, the theme, the threads that read, write and make tiles.
-/// Window's thread.
+/// State that all views share: open analyses, the one selection, the theme, the threads that read, write and make
+/// tiles. Window's thread.
 class Desk : public QObject {
     Q_OBJECT
 public:
@@ -94,7 +94,7 @@ public:
     const QString& head_filter() const { return head_filter_; }
     void set_head_filter(const QString& text);
 
-    /// Where the tensors of open checkpoints are told; null: nowhere. It outlives the desk or is taken away before.
+    /// Source of the tensors of open checkpoints; may be null. It outlives the desk or is reset before.
     TensorSource* tensors() const { return tensors_; }
     void set_tensors(TensorSource* source);
 
@@ -113,11 +113,11 @@ Q_SIGNALS:
     void arrived();          ///< values of some study came
     void tensors_changed();  ///< another source
 
-    // What views want of the window.
-    void run_wanted(const headscope::widgets::RunWish& wish);
-    void export_wanted(const headscope::widgets::FigureWish& wish);
+    // Requests of views to the window.
+    void run_wanted(const headscope::widgets::RunRequest& wish);
+    void export_wanted(const headscope::widgets::FigureRequest& wish);
     /// On the clipboard; format: png, svg, csv.
-    void copy_wanted(const headscope::widgets::FigureWish& wish, const QString& format);
+    void copy_wanted(const headscope::widgets::FigureRequest& wish, const QString& format);
     void view_wanted(const QString& name);  ///< of a ViewKind: brings it to the front
     void told(const QString& text);         ///< a line for the status bar
     void failed(const QString& text);       ///< a line for the log

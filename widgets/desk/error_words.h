@@ -6,8 +6,8 @@
 
 namespace headscope::widgets {
 
-/// What a headscope process told as its error: the last line of `said`, its standard error, that has the program's name
-/// in front and is none of progress; without the name. Empty: there is none.
+/// The error that a headscope process printed: the last line of `said`, its standard error, that begins with the
+/// program's name and is no progress; without the name. Empty without such a line.
 QString error_words(const QByteArray& said);
 
 }  // namespace headscope::widgets

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/store/evaluation_file.h"
+#include "core/store/evaluation/evaluation_file.h"
 
 namespace headscope::widgets {
 namespace {

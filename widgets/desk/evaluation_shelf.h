@@ -44,7 +44,7 @@ public:
     void set_shown(int id, bool shown);
     QStringList shown_paths() const;
 
-    /// What is being evaluated for a new file; empty: nothing.
+    /// Name of the evaluation that runs; empty: none runs.
     const QString& evaluating() const { return evaluating_; }
     void set_evaluating(const QString& what);
     /// How far that is, as the process reports it; empty: nothing yet.
@@ -61,7 +61,7 @@ Q_SIGNALS:
     void evaluating_changed();
     void progressed();
 
-    // What views want of the window.
+    // Requests of views to the window.
     void open_wanted();      ///< asks for a file
     void evaluate_wanted();  ///< of the open runs, in a process of its own
     void evaluate_unwanted();

@@ -19,7 +19,7 @@ class HeadSetStore : public QObject {
 public:
     using QObject::QObject;
 
-    /// Of the study's model: empty ones that know it where nothing has been said yet.
+    /// Sets of the study's model; without any, empty ones that name the model.
     workspace::HeadSets of(const Study& study) const;
     /// Replaces what there is of that model.
     void put(workspace::HeadSets sets);

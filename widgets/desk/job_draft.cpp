@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/mixers/types/standard.h"
 #include "core/training/job/job_keys.h"
 #include "core/workspace/job_edit.h"
 
 namespace headscope::widgets {
 namespace {
 
-constexpr const char* kStandard = "standard";
 constexpr const char* kWhere = "job";
 
 /// The key that a line of a TOML text sets; empty: none.
@@ -131,7 +131,7 @@ std::vector<std::string> layers_of_layout(const JobChoices& choices, const QStri
     for (const LayoutChoice& choice : choices.layouts) {
         if (choice.name != layout || !choice.standard) continue;
         std::vector<std::string> made;
-        for (const bool standard : choice.standard(layers)) made.push_back(standard ? kStandard : mixer);
+        for (const bool standard : choice.standard(layers)) made.push_back(standard ? mixers::kStandard.name : mixer);
         return made;
     }
     return {};
@@ -142,7 +142,7 @@ void JobDraft::set_layers(const std::vector<std::string>& layers) {
     std::string mixer;
     bool two = false;
     for (const std::string& layer : layers) {
-        if (layer == kStandard) continue;
+        if (mixers::is_standard(layer)) continue;
         two |= !mixer.empty() && mixer != layer;
         mixer = layer;
     }
@@ -156,7 +156,7 @@ void JobDraft::set_layers(const std::vector<std::string>& layers) {
         wanted.model.layout = layout.toStdString();
     };
     if (mixer.empty()) {
-        named(QString::fromStdString(training::ModelSettings{}.layout), kStandard);
+        named(QString::fromStdString(training::ModelSettings{}.layout), mixers::kStandard.name);
     } else if (!two) {
         for (const LayoutChoice& choice : choices_.layouts) {
             if (layers_of_layout(choices_, choice.name, mixer, std::ssize(layers)) != layers) continue;

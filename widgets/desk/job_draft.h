@@ -14,7 +14,7 @@
 
 namespace headscope::widgets {
 
-/// What is wrong with a job, and where: a line of its text and a key of its form.
+/// An error of a job, with a line of its text and a key of its form.
 struct JobProblem {
     QString text;
     int line = 0;  ///< from 1; 0: not known
@@ -38,14 +38,14 @@ struct LayoutChoice {
     std::function<std::vector<bool>(std::int64_t layers)> standard;
 };
 
-/// What can be chosen by name, as the engine lists it.
+/// Names to choose from, as the engine lists them.
 struct JobChoices {
     std::vector<PresetChoice> presets;
     std::vector<JobChoice> mixers, corpora, generators;
     std::vector<LayoutChoice> layouts;
 };
 
-/// What a job will take, as far as it is known. NaN and 0: not known.
+/// Estimated needs of a job. NaN and 0: not known.
 struct JobEstimate {
     struct Line {
         QString name, value, hint;
@@ -120,7 +120,7 @@ private:
     JobEstimate estimate_;
 };
 
-/// What is wrong with a text, of the error that reading it threw.
+/// The problem of a text, from the error that reading it threw.
 JobProblem job_problem(const Error& error, const QString& text);
 
 /// The mixers of `layers` layers of a named layout; empty: no such layout.

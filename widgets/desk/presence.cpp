@@ -8,6 +8,7 @@
 
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"
+#include "core/mixers/types/type.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
 
@@ -19,7 +20,7 @@ bool any_site(const Study* study, Rule rule) {
     return study && std::any_of(study->sites().begin(), study->sites().end(), rule);
 }
 
-/// Weights exist once they are recorded: `recorded` says so of those of a normalizer.
+/// `recorded`: the weights of a normalizer are in the file.
 Presence presence_of_weights(const Study* study, bool recorded) {
     const bool matrix = any_site(study, [](const Site& site) { return site.has_matrix; });
     const bool implicit = any_site(study, [](const Site& site) { return site.has_implicit; });
@@ -82,7 +83,8 @@ Presence with_results(const Desk& desk, const std::string& recipe) {
     for (const OpenEvaluation& one : desk.evaluations().all()) {
         for (const store::EvaluationResult& result : one.record->results) {
             if (!std::isfinite(result.value) || !figures::draws(recipe, result)) continue;
-            if (by_mixer && one.record->models[static_cast<std::size_t>(result.model)].mixer == "standard") continue;
+            if (by_mixer && mixers::is_standard(one.record->models[static_cast<std::size_t>(result.model)].mixer))
+                continue;
             if (!by_length) return Presence::filled;
             std::set<std::int64_t>& known = lengths[{result.task, result.metric, result.shots}];
             known.insert(result.length);

@@ -19,7 +19,7 @@ Presence with_maps(const Desk& desk);
 /// The model predicts tokens, or its logits were recorded.
 Presence with_output(const Desk& desk);
 Presence with_states(const Desk& desk);
-/// What NAtS-L takes of each of its branches.
+/// The analysis recorded the branches of NAtS-L.
 Presence with_branches(const Desk& desk);
 /// Scores have a bias by distance.
 Presence with_biases(const Desk& desk);

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "core/base/worker.h"
+#include "core/base/process/worker.h"
 #include "core/cost/cost_table.h"
 #include "core/workspace/live_run.h"
 #include "widgets/desk/job_draft.h"
 
 namespace headscope::widgets {
 
-/// A run folder that is open: what its journal says so far. Values are replaced as a whole while it goes on.
+/// An open run folder, as of its journal so far. Values are replaced as a whole while it grows.
 struct Run {
     int id = 0;
     QString path, name;
@@ -24,27 +24,27 @@ struct Run {
     bool shown = true;  ///< in plots that overlay runs
     std::shared_ptr<const workspace::LiveRun> record = std::make_shared<const workspace::LiveRun>();
     QString failure;      ///< the folder cannot be read
-    QStringList waiting;  ///< wishes that were written and not yet acknowledged
+    QStringList waiting;  ///< requests that were written and not yet acknowledged
     workspace::RunStatus status() const { return record->status(); }
     bool alive() const { return status() == workspace::RunStatus::running || status() == workspace::RunStatus::paused; }
 };
 
-/// What of a run is looked at beside the desk's selection.
+/// The shown moment of a run, beside the desk's selection.
 struct RunMoment {
     int run = 0;                       ///< 0: none
     std::optional<std::int64_t> step;  ///< of a probe; empty: the last one
     bool operator==(const RunMoment&) const = default;
 };
 
-/// What mixers cost at some sizes, measured here: asked for by a view, answered by the service.
-struct CostWish {
+/// A view's request to measure mixers at some sizes; the service answers it.
+struct CostRequest {
     QString preset;  ///< empty: the draft's model
     std::int64_t batch = 1;
     std::vector<std::int64_t> lengths;
-    bool operator==(const CostWish&) const = default;
+    bool operator==(const CostRequest&) const = default;
 };
 struct CostAnswer {
-    CostWish wish;
+    CostRequest wish;
     std::shared_ptr<const cost::CostTable> table;  ///< null: not yet, or it failed
     QString words;                                 ///< what is going on, or why it failed
     bool busy = false;
@@ -82,7 +82,7 @@ public:
     void take(int id, std::shared_ptr<const workspace::LiveRun> record);
     void fail(int id, const QString& failure);
     void set_waiting(int id, const QStringList& waiting);
-    /// A job is being started: between the wish and the first event.
+    /// A job is being started: between the request and the first event.
     void set_starting(const QString& what);
     const CostAnswer& cost() const { return cost_; }
     void set_cost(CostAnswer answer);
@@ -96,10 +96,10 @@ Q_SIGNALS:
     void starting_changed();
     void cost_changed();
 
-    // What views want of the window.
+    // Requests of views to the window.
     void start_wanted();
     void calibrate_wanted();
-    void cost_wanted(const headscope::widgets::CostWish& wish);
+    void cost_wanted(const headscope::widgets::CostRequest& wish);
     void cost_unwanted();  ///< gives up what is being measured
     void control_wanted(int run, const QString& action, const QString& value);
     void resume_wanted(int run);

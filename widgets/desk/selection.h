@@ -6,7 +6,7 @@
 
 namespace headscope::widgets {
 
-/// What all views look at: a click in one of them moves all. Everything counted from 0.
+/// The selection that all views share: a click in one of them moves all. Everything counted from 0.
 struct Selection {
     int study = 0;                             ///< 0: none
     std::optional<std::int64_t> sequence = 0;  ///< empty: all sequences, mean and deviation

@@ -6,10 +6,11 @@
 
 #include "core/base/error.h"
 #include "core/base/site_name.h"
+#include "core/figures/make_figure.h"
 #include "core/figures/options/figure_arguments.h"
 #include "core/figures/token_text.h"
 #include "core/maps/map_reader.h"
-#include "widgets/turns.h"
+#include "widgets/idle_queue.h"
 
 namespace headscope::widgets {
 namespace {
@@ -301,7 +302,7 @@ const Study::Entry& Study::find(const std::string& key, std::int64_t sequence, s
     entry.stale = false;
     reader_->post(this, [file = file_, key, read = std::move(read), send = mailbox_.sender(), wanted = entry.wanted,
                          rounds = budget_->rounds(), this](const Cancellation& cancellation) {
-        // Whoever walks through heads asks for each of them, and looks at the last.
+        // A user who walks through heads requests each of them, and looks at the last.
         if (rounds->load() - wanted->load() > kStillWanted) {
             send([this, key] { drop(key); });
             return;
@@ -339,7 +340,7 @@ void Study::take(const std::string& key, Loaded loaded, const QString& failure) 
     announce();
 }
 
-/// What was no longer wanted: whoever wants it again finds it unread.
+/// Forgets a value that was not read because no view requested it any more; a later request reads it.
 void Study::drop(const std::string& key) {
     const auto place = cache_.find(key);
     if (place == cache_.end()) return;
@@ -370,7 +371,7 @@ void Study::announce() {
         [this] {
             announced_ = false;
             // While views still ask in their turns the round is not over.
-            if (Turns::of_window().empty()) budget_->next_round();
+            if (IdleQueue::of_window().empty()) budget_->next_round();
             Q_EMIT arrived();
         },
         Qt::QueuedConnection);
@@ -419,7 +420,7 @@ void Study::read_problems() {
                 Q_EMIT problems_found();
             });
         } catch (const std::exception&) {
-            // Stopped; or whatever views ask of the file next meets the same, and tells it.
+            // Stopped; or the next read of the file fails likewise and reports it.
         }
     });
 }

@@ -18,21 +18,21 @@
 #include <string>
 #include <vector>
 
-#include "core/base/file_identity.h"
-#include "core/base/worker.h"
-#include "core/figures/figure.h"
+#include "core/base/io/file_identity.h"
+#include "core/base/process/worker.h"
+#include "core/figures/figure_options.h"
 #include "core/figures/word_units.h"
 #include "core/maps/mean_map.h"
 #include "core/maps/value_map.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "core/workspace/head_table.h"
 #include "widgets/desk/value_budget.h"
 #include "widgets/mailbox.h"
 
 namespace headscope::widgets {
 
-/// What a view gets when it asks: a value (perhaps an older one while a newer is read), a failure, or neither while it
-/// is being read: `Study::arrived` tells when to ask again.
+/// Reply to a view: a value (perhaps an older one while a newer is read), a failure, or neither while it is being
+/// read: request it again at `Study::arrived`.
 template <class T>
 struct Reply {
     std::shared_ptr<const T> value;
@@ -100,7 +100,7 @@ class Study : public QObject {
 public:
     using Header = std::shared_ptr<const store::AnalysisHeader>;
 
-    /// What the reader's thread makes of a file. Throws Error.
+    /// A file as the reader's thread opened it. Throws Error.
     struct Opened {
         std::shared_ptr<store::AnalysisFile> file;  ///< touched on that thread only
         Header header;
@@ -133,14 +133,14 @@ public:
     const store::AnalysisHeader& header() const { return *header_; }
     const Header& shared_header() const { return header_; }
     bool complete() const { return complete_; }
-    /// What of the run is NaN or infinite and should be a number, a sentence each; of a run here when it is done.
+    /// A sentence for each NaN or infinite value of the run; of a run in this process when it is done.
     const QStringList& problems() const { return problems_; }
     const std::vector<Site>& sites() const { return header_->sites; }
     /// As core/base/site_name.h has it: "3", "1 softmax"; "layer 1, softmax branch"; "Layer 1, softmax branch".
     QString site_name(std::int64_t site) const;
     QString site_title(std::int64_t site) const;
     QString site_heading(std::int64_t site) const;
-    /// Of the site's layer, as configurations call it; empty: the file does not say.
+    /// Mixer of the site's layer, as configurations name it; empty if the file does not have it.
     std::string mixer(std::int64_t site) const;
     std::int64_t sequences() const { return static_cast<std::int64_t>(header_->sequences.size()); }
     const store::SequenceTokens& tokens(const std::string& stream, std::int64_t sequence) const;
@@ -158,7 +158,7 @@ public:
     Reply<store::Values> loss(std::int64_t sequence);                            ///< [L]
     /// Null value without failure: the file has no experts. A layer that runs has them after its site is done.
     Reply<store::AnalysisFile::Experts> experts(std::int64_t sequence, std::int64_t layer);
-    /// Of NAtS-L's chunks at a linear branch: [H, chunks]. Null value without failure: the file has none.
+    /// Types of NAtS-L's chunks at a linear branch: [H, chunks]. Null value without failure: the file has none.
     Reply<store::Values> token_types(std::int64_t sequence, std::int64_t site);
     /// Null value without failure: the file has no maps of this site.
     Reply<maps::HeadMap> map(std::int64_t sequence, std::int64_t site, std::int64_t head);
@@ -198,14 +198,14 @@ public:
     }
 
     bool has_maps() const { return header_->record.maps; }
-    /// What of this site is a map was recorded: of a recurrent one its implicit matrix.
+    /// True if this site's map was recorded: of a recurrent site, its implicit matrix.
     bool has_maps(std::int64_t site) const {
         return sites().at(static_cast<std::size_t>(site)).has_implicit ? header_->record.implicit : has_maps();
     }
     bool site_done(std::int64_t sequence, std::int64_t site) const;
     std::int64_t done_sites() const { return static_cast<std::int64_t>(done_.size()); }
 
-    /// Called by whoever runs the analysis, on the window's thread.
+    /// For the owner of the running analysis; window's thread.
     void tell_site_done(std::int64_t sequence, std::int64_t site);
     void tell_loss_done(std::int64_t sequence);
     void tell_complete(const std::filesystem::path& path);
@@ -217,13 +217,13 @@ public:
     /// For the budget: forgets a value, unless it is being read.
     void drop_value(const std::string& key);
 
-    /// What a token of the vocabulary reads as, where a tokenizer is at hand; else empty. Answers at once.
+    /// Spells a token of the vocabulary; empty without a tokenizer. Returns at once.
     std::function<QString(std::int32_t id)> spell;
 
 Q_SIGNALS:
     /// Values came, or what is there changed: ask again. At most once a turn of the event loop.
     void arrived();
-    void renamed();  ///< or its state is another: what lists it says it anew
+    void renamed();  ///< or its state changed: lists show it again
     void problems_found();
 
 private:
@@ -237,7 +237,7 @@ private:
         QString failure;
         bool known = false, pending = false, stale = false;
         std::int64_t sequence = -1, site = -1;
-        /// The round in which somebody asked for it last: the reader leaves out what nobody wants any more.
+        /// Round of the last request: the reader skips values that were not requested lately.
         std::shared_ptr<std::atomic<int>> wanted = std::make_shared<std::atomic<int>>(0);
         ValueBudget::Place place;
     };

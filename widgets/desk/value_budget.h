@@ -11,8 +11,8 @@ namespace headscope::widgets {
 
 class Study;
 
-/// What the values that studies keep may take together, however many are open: those asked for longest ago, of any
-/// study, are the first to go. Window's thread; outlives its studies.
+/// Limit on the values that all open studies keep together. Drops the values whose last request is oldest, of any
+/// study. Window's thread; outlives its studies.
 class ValueBudget {
 public:
     struct Value {
@@ -35,7 +35,7 @@ public:
     /// A value that was asked for; it has no bytes before it came.
     Place add(Study* study, const std::string& key);
     void touch(Place value);
-    /// Something came: views will ask again. Told several times before they have, it counts once.
+    /// Something came: views will request again. Several calls before they have count once.
     void next_round();
     void remove(Place value);
     /// It came.

@@ -16,7 +16,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "widgets/turns.h"
+#include "widgets/idle_queue.h"
 
 namespace headscope::widgets {
 
@@ -79,7 +79,7 @@ void View::refresh_later() {
     outdated_ = true;
     if (waiting_ || !isVisible()) return;
     waiting_ = true;
-    Turns::of_window().post(this, [this] {
+    IdleQueue::of_window().post(this, [this] {
         waiting_ = false;
         if (!isVisible() || !outdated_) return;
         outdated_ = false;
@@ -131,7 +131,7 @@ QAction* View::add_command(const char* name, const QString& text, const QKeySequ
     auto* action = new QAction(text, this);
     action->setObjectName(QLatin1String(name));
     action->setToolTip(tip);
-    // Of no widget: keyPressEvent() gets what the view's own widgets leave, a shortcut would come before them.
+    // On no widget: keyPressEvent() gets keys that the view's own widgets leave; a shortcut would come before them.
     action->setShortcut(keys);
     commands_.push_back({action, std::move(act), std::move(possible), nullptr});
     connect(action, &QAction::triggered, this, [this, at = commands_.size() - 1] {
@@ -155,7 +155,7 @@ bool View::possible(const Command& command) const {
     return !command.possible || command.possible();
 }
 
-FigureWish View::named(FigureWish wish) const {
+FigureRequest View::named(FigureRequest wish) const {
     std::vector<const Study*> studies;
     for (const int id : wish.studies)
         if (const Study* one = desk_->study(id)) studies.push_back(one);
@@ -173,7 +173,7 @@ bool View::can_export() const {
 
 void View::copy_picture() {
     if (can_export()) {
-        const FigureWish wish = *figure();
+        const FigureRequest wish = *figure();
         Q_EMIT desk_->copy_wanted(wish, QStringLiteral("png"));
         return;
     }
@@ -183,7 +183,7 @@ void View::copy_picture() {
 
 bool View::copy_numbers() {
     if (!can_export()) return false;
-    const FigureWish wish = *figure();
+    const FigureRequest wish = *figure();
     Q_EMIT desk_->copy_wanted(wish, QStringLiteral("csv"));
     return true;
 }

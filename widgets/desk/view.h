@@ -26,16 +26,16 @@ namespace headscope::widgets {
 class View : public QWidget {
     Q_OBJECT
 public:
-    /// What it shows: analyses and the selection, or only what it listens to itself (and the theme).
+    /// Input of the view: analyses and the selection, or only its own sources (and the theme).
     enum class Of { analyses, training };
     View(Desk* desk, QWidget* parent, Of of = Of::analyses);
 
-    /// What is chosen in this view itself (zoom, indicator, ...), for sessions and undo. restore() takes what state()
-    /// gave, perhaps of another version: unknown or wrong values are left alone.
+    /// Choices made in this view (zoom, indicator, ...), for sessions and undo. restore() takes the result of state(),
+    /// perhaps of another version: it ignores unknown or wrong values.
     virtual QJsonObject state() const { return {}; }
     virtual void restore(const QJsonObject& state) { Q_UNUSED(state); }
-    /// What Export draws for what is shown; empty: nothing is shown.
-    virtual std::optional<FigureWish> figure() const { return std::nullopt; }
+    /// Request for the figure that Export draws of the shown content; empty: nothing is shown.
+    virtual std::optional<FigureRequest> figure() const { return std::nullopt; }
 
     /// The least height at a width: a scroll area around the view leaves the rest to plots and lists.
     int heightForWidth(int width) const override;
@@ -47,7 +47,7 @@ public:
     /// The figure can be made by the command line: all analyses that it is of are complete.
     bool can_export() const;
 
-    /// What can be done in this view now, by name: for the palette.
+    /// Commands that are possible now, by name: for the palette.
     QList<QAction*> commands() const;
     /// Possible or not: for the list of keys.
     QList<QAction*> all_commands() const;
@@ -90,11 +90,11 @@ protected:
     /// say no; `keys` do it wherever the view's own widgets do not use them.
     QAction* add_command(const char* name, const QString& text, const QKeySequence& keys, const QString& tip,
                          std::function<void()> act, std::function<bool()> possible = {});
-    /// What a button of the view does, while it can be pressed; `text`: if its own does not say it.
+    /// Makes a button a command, possible while the button is enabled. `text` replaces the button's text.
     QAction* add_command(QAbstractButton* button, const QString& text = {});
 
-    /// The wish with the names that the user gave its analyses.
-    FigureWish named(FigureWish wish) const;
+    /// Adds the names that the user gave to the analyses.
+    FigureRequest named(FigureRequest wish) const;
     /// The end of every menu of a view: the copies, and Export.
     void add_figure_actions(QMenu* menu);
 
@@ -123,7 +123,7 @@ private:
     bool waiting_ = false, outdated_ = true;
 };
 
-/// Whether a view has something to show of what is open.
+/// Availability of a view's content among the open items.
 enum class Presence {
     none,        ///< nothing open has it
     unrecorded,  ///< the analysis lacks it; another run of the same text records it

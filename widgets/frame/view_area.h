@@ -26,7 +26,7 @@ class ViewArea : public QWidget {
 public:
     ViewArea(Desk* desk, ViewKind::Area area, QWidget* parent = nullptr);
 
-    /// Of all views of the page, on a tab or not.
+    /// All views of the page, on a tab or not.
     const std::map<QString, View*>& views() const { return views_; }
     /// Brings a view to the front: where it is if it is shown, else in the left place. Other names change nothing.
     void show_view(const QString& name);
@@ -45,7 +45,7 @@ public:
     /// At the right end of the tabs.
     void add_corner(QWidget* widget);
 
-    /// What is shown where. restore() leaves alone what it does not understand.
+    /// Views on tabs and side by side. restore() ignores unknown values.
     QJsonObject state() const;
     void restore(const QJsonObject& state);
 

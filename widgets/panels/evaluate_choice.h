@@ -40,7 +40,7 @@ struct EvaluateOffer {
     std::vector<Text> texts;
 };
 
-/// What was chosen of it.
+/// The user's choices among these.
 struct EvaluateChoice {
     QStringList models;  ///< places
     QStringList tasks;
@@ -59,7 +59,7 @@ QStringList evaluate_words(const EvaluateOffer& offer, const EvaluateChoice& cho
 
 /// For the session, without the models.
 QJsonObject to_json(const EvaluateChoice& choice);
-/// What is missing or wrong keeps its default.
+/// Missing or wrong values keep their defaults.
 EvaluateChoice evaluate_choice_from(const QJsonObject& object);
 
 }  // namespace headscope::widgets

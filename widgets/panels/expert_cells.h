@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "widgets/theme.h"
 
 namespace headscope::widgets {

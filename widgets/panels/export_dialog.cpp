@@ -16,6 +16,7 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include "core/figures/make_figure.h"
 #include "core/figures/options/figure_arguments.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
@@ -90,11 +91,12 @@ void ExportDialog::build() {
     recipe_ = new QComboBox(left);
     recipe_->setObjectName(QStringLiteral("export_recipe"));
     recipe_->setAccessibleName(tr("Figure"));
-    for (const auto& recipe : figures::recipes()) {
-        recipe_->addItem(QString::fromStdString(recipe.name), QString::fromStdString(recipe.name));
+    for (const auto* recipe : figures::recipes()) {
+        const QString name = QString::fromStdString(recipe->name);
+        recipe_->addItem(name, name);
         recipe_->setItemData(
             recipe_->count() - 1,
-            tr("%1\nNeeds %2").arg(QString::fromStdString(recipe.description), QString::fromStdString(recipe.needs)),
+            tr("%1\nNeeds %2").arg(QString::fromStdString(recipe->description), QString::fromStdString(recipe->needs)),
             Qt::ToolTipRole);
     }
     inputs_ = new QListWidget(left);
@@ -204,14 +206,14 @@ void ExportDialog::build() {
     connect(close, &QPushButton::clicked, this, &QDialog::close);
 }
 
-void ExportDialog::show_wish(const FigureWish& wish) {
+void ExportDialog::show_wish(const FigureRequest& wish) {
     figures::FigureRequest request = form_->request();
     request.recipe = wish.recipe;
     request.options = wish.options;
     request.options.names.clear();  // those of what is ticked, see request()
     note_->setText(wish.note);
     note_->setVisible(!wish.note.isEmpty());
-    // What was drawn for another wish is not taken for this one's.
+    // Drop the picture of another request.
     image_ = QImage();
     picture_->setText(tr("Drawing…"));
     picture_->resize(picture_->sizeHint());
@@ -221,32 +223,32 @@ void ExportDialog::show_wish(const FigureWish& wish) {
     list_inputs(paths_of(wish));
 }
 
-ExportDialog::Drawing ExportDialog::drawing(const FigureWish& wish) const {
+ExportDialog::Drawing ExportDialog::drawing(const FigureRequest& wish) const {
     Drawing drawing{{wish.recipe, wish.options, form_->request().style}, {}};
     for (const QString& path : paths_of(wish)) drawing.files.push_back(path.toStdString());
     return drawing;
 }
 
-void ExportDialog::copy(const FigureWish& wish, const QString& format) {
+void ExportDialog::copy(const FigureRequest& wish, const QString& format) {
     const Drawing made = drawing(wish);
     maker_.copy(made.request, made.files, format);
 }
 
-QStringList ExportDialog::paths_of(const FigureWish& wish) const {
+QStringList ExportDialog::paths_of(const FigureRequest& wish) const {
     QStringList paths = wish.paths;
     for (const int id : wish.studies)
         if (const Study* study = desk_->study(id)) paths << path_of(*study);
     return paths;
 }
 
-/// What is open of the kinds that the recipe is of, those that are ticked first.
+/// Lists open items of the kinds that the recipe takes, ticked ones first.
 void ExportDialog::list_inputs(const QStringList& chosen) {
     QStringList ticked = chosen;
     if (ticked.isEmpty())
         for (const std::string& file : files()) ticked << QString::fromStdString(file);
-    figures::RecipeInfo info;
-    for (const auto& recipe : figures::recipes())
-        if (recipe.name == request().recipe) info = recipe;
+    const figures::Recipe* recipe = figures::find_recipe(request().recipe);
+    using Inputs = figures::RecipeInputs;
+    const auto takes = [recipe](Inputs inputs) { return recipe != nullptr && recipe->is_of(inputs); };
     struct Entry {
         QString path, name;
         bool able = false;
@@ -255,29 +257,29 @@ void ExportDialog::list_inputs(const QStringList& chosen) {
     const auto add = [&entries](const QString& path, const QString& name, bool able) {
         entries.push_back({path, name, able});
     };
-    if (info.of_analyses || info.of_models) {
+    if ((recipe != nullptr && recipe->of_analyses != nullptr) || takes(Inputs::models)) {
         const auto studies = desk_->studies();
         const std::vector<QString> labels = study_labels({studies.begin(), studies.end()});
         for (std::size_t i = 0; i < labels.size(); ++i)
             add(path_of(*studies[i]), studies[i]->complete() ? labels[i] : tr("%1 (not complete)").arg(labels[i]),
                 studies[i]->complete());
     }
-    if (info.of_runs || info.of_models)
+    if (takes(Inputs::runs) || takes(Inputs::models))
         for (const Run& run : desk_->runs().runs())
             add(run.path, tr("Run: %1").arg(run.name), run.record->steps.size() > 0);
-    if (info.of_evaluations)
+    if (takes(Inputs::evaluations))
         for (const OpenEvaluation& one : desk_->evaluations().all())
             add(one.path, tr("Evaluation: %1").arg(one.name), true);
-    if (info.of_tensors && desk_->tensors())
+    if (takes(Inputs::tensors) && desk_->tensors())
         for (const auto& model : desk_->tensors()->models()) add(model.path, model.name, true);
-    if (info.of_hashes) {
+    if (takes(Inputs::hashes)) {
         add(QStringLiteral("md5"), tr("MD5"), true);
         add(QStringLiteral("lsh"), tr("LSH of English n-grams"), true);
         for (const auto& model : desk_->tensors() ? desk_->tensors()->models() : std::vector<TensorSource::Model>{})
             if (model.hash && model.hash->settings().has_bits() && !model.path.isEmpty())
                 add(model.path, model.name, true);
     }
-    if (info.of_models) {
+    if (takes(Inputs::models)) {
         for (const PresetChoice& preset : desk_->runs().draft().choices().presets)
             add(preset.value, preset.title, true);
         for (const QString& path : ticked)

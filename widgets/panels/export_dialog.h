@@ -25,16 +25,16 @@ class ExportDialog : public QDialog {
 public:
     ExportDialog(Desk* desk, std::string program, QWidget* parent = nullptr);
 
-    /// What is to be drawn; the style stays as it was.
-    void show_wish(const FigureWish& wish);
+    /// Sets the figure to draw; the style stays.
+    void show_wish(const FigureRequest& wish);
     /// Puts a figure on the clipboard, on the page that the dialog has: "png", "svg", "csv".
-    void copy(const FigureWish& wish, const QString& format);
-    /// What the command line draws of a wish in the style that was chosen last, and the files that it reads.
+    void copy(const FigureRequest& wish, const QString& format);
+    /// Request and input files with which the command line draws a figure in the current style.
     struct Drawing {
         figures::FigureRequest request;
         std::vector<std::string> files;
     };
-    Drawing drawing(const FigureWish& wish) const;
+    Drawing drawing(const FigureRequest& wish) const;
     /// With the names that the user gave the analyses, where the form has no others.
     figures::FigureRequest request() const;
     /// The equivalent command line, as shown.
@@ -47,7 +47,7 @@ Q_SIGNALS:
 private:
     void build();
     void list_inputs(const QStringList& chosen);
-    QStringList paths_of(const FigureWish& wish) const;
+    QStringList paths_of(const FigureRequest& wish) const;
     std::vector<std::string> files() const;
     void changed();
     void show_picture();

@@ -90,13 +90,10 @@ QString title_of(const std::string& name) {
     return place == titles.end() ? QString::fromStdString(name) : FigureForm::tr(place->second);
 }
 
-/// What counts when nothing is typed.
+/// Value that an empty field stands for.
 QString default_of(const figures::FigureOption& option) {
-    const figures::FigureStyle style;
-    if (option.name == "width") return QString::number(style.width_mm);
     if (option.name == "height") return FigureForm::tr("as the panels need");
-    if (option.name == "font-size") return QString::number(style.font_points);
-    if (option.name == "dpi") return QString::number(style.dpi);
+    if (const auto* number = std::get_if<double>(&option.standard)) return QString::number(*number);
     if (option.name == "title") return FigureForm::tr("the figure's own");
     if (option.name == "sequence") return FigureForm::tr("the first; all: their mean");
     if (option.name == "names") return FigureForm::tr("A,B; default: the models");
@@ -147,7 +144,7 @@ void FigureForm::set_dark_window(bool dark) {
     show_page_note();
 }
 
-/// Papers are light whatever the window is: that is said where the page is chosen.
+/// Shows a note if the page and the window differ in darkness: papers are light in any window.
 void FigureForm::show_page_note() {
     if (!page_) return;
     page_->setVisible(request_.style.dark != dark_window_);
@@ -211,7 +208,7 @@ void FigureForm::add_width(QFormLayout* form) {
         const Preset& preset = kPresets[static_cast<std::size_t>(index - 1)];
         request_.style.width_mm = std::stod(preset.width);
         request_.style.height_mm = *preset.height == '\0' ? 0 : std::stod(preset.height);
-        // Not now: the control that was clicked is one of those that are made anew.
+        // Posted: this would delete the control that was clicked.
         QMetaObject::invokeMethod(
             this,
             [this] {

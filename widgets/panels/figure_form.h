@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/figures/options/figure_options.h"
+#include "core/figures/options/option_list.h"
 
 class QFormLayout;
 class QLabel;
@@ -21,11 +21,11 @@ class FigureForm : public QWidget {
 public:
     explicit FigureForm(QWidget* parent = nullptr);
 
-    /// Shows the options that this recipe has. What is typed but not possible is told by problem().
+    /// Shows the options of this recipe. problem() describes input that is not possible.
     void set_request(const figures::FigureRequest& request);
     figures::FigureRequest request() const { return request_; }
     QString problem() const { return problem_; }
-    /// Whether the window is dark: a page that is not as it says so, with a way to be.
+    /// Sets whether the window is dark: a page that differs shows a note and a button to change it.
     void set_dark_window(bool dark);
 
 Q_SIGNALS:

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/spawned.h"
+#include "core/base/process/spawned.h"
 #include "core/figures/options/figure_arguments.h"
 #include "widgets/desk/error_words.h"
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/worker.h"
-#include "core/figures/options/figure_options.h"
+#include "core/base/process/worker.h"
+#include "core/figures/options/option_list.h"
 #include "widgets/mailbox.h"
 
 namespace headscope {
@@ -36,7 +36,7 @@ public:
     FigureMaker(std::string program, Worker* reader, QObject* parent = nullptr);
     ~FigureMaker() override;  ///< what write() began goes on
 
-    /// A picture of the figure; an older wish that is not done is given up.
+    /// Draws the figure as a picture; cancels an older preview.
     void preview(const figures::FigureRequest& request, const std::vector<std::string>& files);
     /// Writes the figure; the ending says what: .pdf, .svg, .png, .csv.
     void write(const figures::FigureRequest& request, const std::vector<std::string>& files, const QString& output);

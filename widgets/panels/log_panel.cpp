@@ -15,7 +15,7 @@ LogPanel::LogPanel(QWidget* parent) : QPlainTextEdit(parent) {
     setPlaceholderText(tr("No messages yet"));
 }
 
-/// What came last stays in sight when the panel is opened or made lower.
+/// Keeps the last lines in sight when the panel is opened or resized.
 void LogPanel::resizeEvent(QResizeEvent* event) {
     QPlainTextEdit::resizeEvent(event);
     verticalScrollBar()->setValue(verticalScrollBar()->maximum());

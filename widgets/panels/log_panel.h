@@ -5,7 +5,7 @@
 
 namespace headscope::widgets {
 
-/// What happened, with the time: problems in the accent colour. Keeps the last few thousand lines.
+/// Messages with their time; problems in the accent color. Keeps the last few thousand lines.
 class LogPanel : public QPlainTextEdit {
     Q_OBJECT
 public:

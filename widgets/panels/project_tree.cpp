@@ -48,7 +48,7 @@ ProjectTree::ProjectTree(Desk* desk, QWidget* parent) : QTreeWidget(parent), des
     connect(this, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
         if (filling_ || !item) return;
         const int id = item->data(0, kIdRole).toInt();
-        const QTreeWidgetItem* in = item->parent();  // the item may go with what is told
+        const QTreeWidgetItem* in = item->parent();  // a slot may delete the item
         if (in == models_) return Q_EMIT model_chosen(id);
         if (in == texts_) return Q_EMIT text_chosen(id);
         if (in == studies_) return desk_->select_study(id);

@@ -8,7 +8,7 @@
 
 namespace headscope::widgets {
 
-/// What is open: models, analyses (done, running, stopped). A click shows an analysis or chooses a model.
+/// Open models, texts and analyses (done, running, stopped). A click shows an analysis or chooses a model.
 class ProjectTree : public QTreeWidget {
     Q_OBJECT
 public:

@@ -29,7 +29,7 @@ public:
     QString output() const override;
     /// Requests the outlook of what is chosen.
     void ask_outlook();
-    /// `warning`: so many minutes cannot decide this paper's claims; empty: they can, or nothing is known.
+    /// `warning`: `minutes` cannot decide this paper's claims; empty: they can, or no calibration exists.
     void set_outlook(const QString& paper, double minutes, const QString& warning);
 
 Q_SIGNALS:

@@ -69,7 +69,7 @@ SelectionBar::SelectionBar(Desk* desk, QWidget* parent)
     add(tr("&Key"), key_, "select_key", tr("Key: the token that is looked at"));
     row->addWidget(key_token_);
     row->addStretch(1);
-    // Names of analyses that differ in their ends alone are told apart where there is room.
+    // Gives names of analyses more room: they may differ in their ends alone.
     what_->setStretchFactor(study_, 6);
     what_->setStretchFactor(sequence_, 4);
     study_->setMaximumWidth(kWidestStudy);

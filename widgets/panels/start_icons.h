@@ -9,7 +9,7 @@ enum class StartIcon { checkpoint, analysis, sample, training };
 
 constexpr int kStartIcon = 36;  ///< pixels
 
-/// What can be begun on the start page as small drawings, and what was opened without a picture of its own.
+/// Small drawings for the start page's entries and for recent items without a thumbnail.
 QIcon start_icon(StartIcon which, const QColor& colour);
 
 }  // namespace headscope::widgets

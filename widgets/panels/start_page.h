@@ -26,7 +26,7 @@ struct RecentItem {
     QImage thumbnail;            ///< may be null
 };
 
-/// What the window shows before anything is open: what can be opened, what was, and what to do next.
+/// Shown before anything is open: entries to open, recent items, and next steps.
 class StartPage : public QWidget {
     Q_OBJECT
 public:

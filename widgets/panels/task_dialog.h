@@ -19,11 +19,11 @@ class TaskDialog : public QDialog {
 public:
     TaskDialog(const char* name, const QString& title, const QString& about, QWidget* parent);
 
-    /// Of the command line, with the output.
+    /// Arguments of the command line, with the output.
     virtual QStringList words() const = 0;
     /// Why the command cannot be started yet; empty: it can.
     virtual QString problem() const = 0;
-    /// What the result is opened by.
+    /// Path by which the result is opened.
     virtual QString output() const = 0;
 
     /// `ours`: it is this dialog's command that runs; else another one does, and this one waits.

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/store/analysis_header.h"
+#include "core/store/analysis/analysis_header.h"
 
 namespace headscope::widgets {
 
@@ -25,7 +25,7 @@ struct TextExample {
     QString name, text;
 };
 
-/// What the text panel asks to analyse. Values only; the same choices as the command line's `analyze`.
+/// Choices of the text panel: those of the command line's `analyze`. Values only.
 struct TextChoice {
     enum class First { automatic, yes, no };
     int model = 0;  ///< id of a ModelCard; 0: none
@@ -52,7 +52,7 @@ struct TextChoice {
 };
 
 QJsonObject to_json(const TextChoice& choice);
-/// What is missing or wrong keeps its default. The model is not part of it.
+/// Missing or wrong values keep their defaults. The model is not part of it.
 TextChoice text_choice_from(const QJsonObject& object);
 
 /// An open checkpoint as panels show it.

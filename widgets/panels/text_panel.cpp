@@ -194,7 +194,7 @@ void TextPanel::show_source() {
         text_->setPlainText(tr("%1\n\nRead from disk at each run. Its tokens are shown below.").arg(source->value));
     else
         text_->setPlainText(tr("%1 is not installed.").arg(label_of(*source)));
-    // What cannot be edited does not look like an editor.
+    // A text that cannot be edited does not look like an editor.
     QPalette colors;
     if (!text) {
         colors.setBrush(QPalette::Base, palette().window());

@@ -51,7 +51,7 @@ public:
     static constexpr qsizetype kLongest = 1 << 21;
 
     void show_preview(const TokenPreview& preview);
-    /// Of a run: 0..1, what is being done, rate and time left in words.
+    /// Progress of a run: 0..1; `what` holds the step, rate and time left in words.
     void show_progress(double share, const QString& what);
     void show_running(bool running);
     /// To the button Run where a text is ready, else to the editor.

@@ -110,7 +110,7 @@ void TextPanel::resizeEvent(QResizeEvent* event) {
     chips_->setFixedHeight(std::clamp(height() / 6, 48, 300));
 }
 
-/// Of one height whatever they hold, so that nothing above or below moves.
+/// The notes have a fixed height, so that nothing above or below moves.
 void TextPanel::build_notes(QVBoxLayout* below) {
     constexpr int kLines = 3;
     notes_ = new QScrollArea(this);

@@ -55,7 +55,7 @@ std::vector<float> mass_of(const store::Values& mass, std::optional<std::int64_t
     return mean_of(places);
 }
 
-/// Of keys' values those of their words.
+/// Sums keys' values by word.
 std::vector<float> mass_of_words(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site,
                                  const std::vector<float>& keys) {
     const std::string& stream = file.header().sites[static_cast<std::size_t>(site)].key_stream;
@@ -114,7 +114,7 @@ std::vector<std::int64_t> largest(const std::vector<float>& values, std::size_t 
     return places;
 }
 
-Reply<std::vector<float>> TokenWeights::site_mean(Study& study, const TextWish& wish, std::int64_t site) const {
+Reply<std::vector<float>> TokenWeights::site_mean(Study& study, const TextRequest& wish, std::int64_t site) const {
     const bool mass = wish.colouring == TextColouring::mass;
     std::optional<std::int64_t> one;
     if (wish.scope == HeadScope::head) one = wish.head;
@@ -153,7 +153,7 @@ Reply<std::vector<float>> TokenWeights::site_mean(Study& study, const TextWish& 
         });
 }
 
-TextValues TokenWeights::computed(Study& study, const TextWish& wish) {
+TextValues TokenWeights::computed(Study& study, const TextRequest& wish) {
     TextValues found;
     found.of_sites = 1;
     if (!study.has_maps()) {
@@ -191,7 +191,7 @@ TextValues TokenWeights::computed(Study& study, const TextWish& wish) {
     return found;
 }
 
-TextValues TokenWeights::get(Study& study, const TextWish& wish) {
+TextValues TokenWeights::get(Study& study, const TextRequest& wish) {
     if (wish != last_ || study.id() != last_study_) {
         last_ = wish;
         last_study_ = study.id();

@@ -11,26 +11,26 @@
 
 namespace headscope::widgets {
 
-/// What a text is coloured by.
+/// Value that colors a text.
 enum class TextColouring {
-    row,     ///< what a chosen query looks at: the weights of its row
-    column,  ///< who looks at a chosen key: the weights of its column
-    mass,    ///< how much each key is looked at: the mean of its column over queries
+    row,     ///< weights of a chosen query's row
+    column,  ///< weights of a chosen key's column
+    mass,    ///< mean of each key's column over queries
 };
 
-/// Of one head, or the mean over the heads of a layer, or over all heads of all layers that see the same tokens.
+/// One head, the mean over the heads of a layer, or the mean over all heads of layers that see the same tokens.
 enum class HeadScope { head, layer, all };
 
-struct TextWish {
+struct TextRequest {
     std::int64_t sequence = 0, site = 0, head = 0;
     TextColouring colouring = TextColouring::row;
     HeadScope scope = HeadScope::head;
     std::int64_t token = 0;  ///< row: the query; column: the key
-    /// Of rows and columns: weights; norms (of more than a head: of all of the layer together); rollout up to the
+    /// Values of rows and columns: weights; norms (of several heads: of all of the layer together); rollout up to the
     /// layer, or through all.
     figures::MapValues values = figures::MapValues::weights;
     bool words = false;  ///< in place of pieces: `token` counts in them, and so do the values
-    bool operator==(const TextWish&) const = default;
+    bool operator==(const TextRequest&) const = default;
 };
 
 /// One value a token; NaN: the mask forbids the pair.
@@ -47,15 +47,15 @@ struct TextValues {
 /// is given up when something else is. Window's thread.
 class TokenWeights {
 public:
-    TextValues get(Study& study, const TextWish& wish);
+    TextValues get(Study& study, const TextRequest& wish);
 
 private:
-    static TextValues computed(Study& study, const TextWish& wish);
+    static TextValues computed(Study& study, const TextRequest& wish);
     using Number = std::atomic<std::uint64_t>;
     /// The mean over the heads of one site; of words, of the one head where that is asked for.
-    Reply<std::vector<float>> site_mean(Study& study, const TextWish& wish, std::int64_t site) const;
+    Reply<std::vector<float>> site_mean(Study& study, const TextRequest& wish, std::int64_t site) const;
 
-    TextWish last_;
+    TextRequest last_;
     int last_study_ = 0;
     std::shared_ptr<Number> wanted_ = std::make_shared<Number>(0);
 };

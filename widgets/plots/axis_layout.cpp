@@ -235,7 +235,7 @@ PlacedAxis place_axis(const Panel& panel, const AxisLimits& limits, bool horizon
         };
         const double room = horizontal ? text_width(font, "−1000") * 1.25 : text_height(font) * 1.8;
         const int wanted = std::clamp(static_cast<int>(length / room), 2, 9);
-        // One value alone tells no size: round ones that are closer then, where there is room for two.
+        // A single tick shows no scale: try closer round values if there is room for two.
         for (int closer = 1; closer <= 4 && placed.ticks.size() < 2; closer *= 2) {
             const auto values =
                 round_ticks(axis.scale, value_at(low), value_at(high), wanted * closer, axis.linear_range);

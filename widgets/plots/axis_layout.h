@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "widgets/plots/figure_layout.h"
+#include "widgets/plots/figure/figure_layout.h"
 
 namespace headscope::widgets {
 
@@ -11,7 +11,7 @@ inline constexpr double kSmallestToken = 4.5;                                  /
 /// Radars, texts and links: what is drawn is no matter of axes.
 bool has_no_axes(const figures::Panel& panel);
 
-/// What an axis goes from and to, in its scale or in cells.
+/// Ends of an axis, in its scale or in cells.
 struct AxisLimits {
     double low = 0, high = 1;
     bool cells = false;

@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
 #include "widgets/plots/qcp.h"
 #include "widgets/theme.h"
 
 namespace headscope::widgets {
 
-/// What stands beside the colour of a scale's zeros, where they have one.
+/// Label beside the color of a scale's zeros.
 inline QString zero_label() {
     return QStringLiteral("= 0");
 }
@@ -22,7 +22,7 @@ std::vector<std::pair<double, QString>> bar_ticks(const figures::ColourScale& sc
 /// Width of bar, ticks, tick labels and the turned label.
 double bar_width(const figures::ColourScale& scale, double length, double points);
 
-/// An upright colour bar that fills `area`; at its foot the colour of zeros, where the scale tells them apart.
+/// An upright color bar that fills `area`; at its foot the color of zeros, if the scale sets them apart.
 class ColourBar final : public QCPLayerable {
 public:
     ColourBar(QCustomPlot* plot, const QRectF& area, figures::ColourScale scale, const Theme& theme, double points);

@@ -4,7 +4,7 @@
 #include <QColor>
 #include <array>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
 #include "widgets/theme.h"
 
 namespace headscope::widgets {

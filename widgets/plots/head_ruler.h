@@ -8,7 +8,7 @@
 
 namespace headscope::widgets {
 
-/// Where heads lie side by side: cells of one size, and a gap wherever the keys that heads share change.
+/// Places of heads side by side: cells of one size, and a gap wherever the shared key head changes.
 struct HeadRuler {
     double cell = 1, gap = 0;
     std::int64_t group = 1;  ///< heads that share keys; 1: each has its own

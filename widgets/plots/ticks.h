@@ -4,7 +4,7 @@
 #include <QString>
 #include <vector>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
 
 namespace headscope::widgets {
 

@@ -52,7 +52,7 @@ int ColourKey::label_width() const {
     return std::max(fontMetrics().horizontalAdvance(label), fontMetrics().horizontalAdvance(scale_name(scale_.scale)));
 }
 
-/// Of the box of zeros and the gap after it.
+/// Width of the box of zeros with the gap after it.
 int ColourKey::zero_width() const {
     return scale_.zero_apart ? std::max(kZeroBox, fontMetrics().horizontalAdvance(zero_label())) + kKeyGap + kEdge : 0;
 }

@@ -3,7 +3,7 @@
 
 #include <QWidget>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
 #include "widgets/theme.h"
 
 namespace headscope::widgets {

@@ -20,7 +20,7 @@ public:
 
     void set_text(const QString& text, const QFont& font);
     void set_width(double width);
-    /// Goes on for about so many milliseconds; true when all lines are there.
+    /// Continues for about `milliseconds`; true when all lines are there.
     bool work(double milliseconds);
     bool finished() const { return measured_ == text_.size() && filled_ == pieces_.size() && !open_; }
 

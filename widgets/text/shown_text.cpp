@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/workspace/token_display.h"
 
 namespace headscope::widgets {
@@ -15,7 +15,7 @@ namespace {
 constexpr QChar kNarrowSpace(0x202F), kZeroWidthSpace(0x200B);
 constexpr std::size_t kLongestName = 40;  ///< of a special token
 
-/// What a text may not hold raw: it would vanish, or turn its neighbours around.
+/// True for characters that would vanish or reorder their neighbors if a text held them raw.
 bool is_hidden(char32_t code) {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x202A && code <= 0x202E) ||
            (code >= 0x2066 && code <= 0x2069) || code == 0x2028 || code == 0x2029 || code == 0xFEFF;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/store/analysis_header.h"
+#include "core/store/analysis/analysis_header.h"
 
 namespace headscope::widgets {
 

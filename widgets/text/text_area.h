@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
 #include "widgets/text/line_breaker.h"
 #include "widgets/text/shown_text.h"
 #include "widgets/text/token_line.h"
@@ -19,7 +19,7 @@ namespace headscope::widgets {
 
 /// A text to read whose tokens have coloured backgrounds. Any length: lines are broken a slice at a time while the
 /// window goes on, and only those in sight are shaped and drawn. A click chooses a token, Ctrl with the arrows steps;
-/// arrows alone are left to whoever is around. Screen readers get the text (text_area_access.cpp).
+/// the parent handles plain arrow keys. Screen readers get the text (text_area_access.cpp).
 class TokenTextArea : public QAbstractScrollArea {
     Q_OBJECT
 public:
@@ -43,7 +43,7 @@ public:
     void set_underlined(std::optional<std::int64_t> token);
     std::optional<std::int64_t> outlined() const { return outlined_; }
     std::optional<std::int64_t> underlined() const { return underlined_; }
-    /// What is told of a token when the mouse rests on it; plain text.
+    /// Sets the plain text of the tooltip of a token.
     void set_description(std::function<QString(std::int64_t)> describe) { describe_ = std::move(describe); }
     /// Scrolls there, once its line is known.
     void show_token(std::int64_t token);
@@ -107,7 +107,7 @@ private:
     LineBreaker breaker_;
     mutable QCache<std::size_t, TokenLine> made_{400};
     QTimer timer_;
-    std::optional<qsizetype> anchor_;           ///< the place at the top, while lines are broken anew
+    std::optional<qsizetype> anchor_;           ///< the place at the top, while lines are broken again
     std::optional<std::int64_t> wanted_token_;  ///< to scroll to
 };
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
-#include "widgets/plots/cell_image.h"
 #include "widgets/plots/colour_map.h"
+#include "widgets/plots/map/cell_image.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/text_area.h"
 

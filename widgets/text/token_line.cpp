@@ -28,7 +28,7 @@ bool turns(QStringView text) {
     });
 }
 
-/// Where characters [begin, end) of the line stand, from left to right.
+/// Horizontal extents of characters [begin, end) of the line, from left to right.
 std::vector<Span> spans(const QTextLayout& layout, const QTextLine& line, int begin, int end, bool turning) {
     if (!turning) return {{line.cursorToX(begin), line.cursorToX(end)}};
     std::vector<Span> all;
@@ -68,7 +68,7 @@ std::unique_ptr<TokenLine> make_token_line(const ShownText& text, const LineBrea
     if (drawn.isValid()) drawn.setLineWidth(1 << 20);
     made->layout.endLayout();
     if (!drawn.isValid()) return made;
-    // What is not aligned to the left (right-to-left text in some versions of Qt) is moved there when it is drawn.
+    // Lines that are not aligned to the left (right-to-left text in some versions of Qt) are moved there when drawn.
     made->ascent = drawn.ascent();
     const bool turning = line.right_to_left || turns(shown);
     made->width = drawn.horizontalAdvance();

@@ -68,7 +68,7 @@ void CurveMaker::begin() {
             worker_->let_go(std::move(done));
             busy_ = false;
             if (again_) begin();
-            // Else whoever draws would ask at once for what cannot be had.
+            // Without any, the plot would request the same failing curves at once.
             if (any) Q_EMIT made();
         });
     });

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/base/worker.h"
+#include "core/base/process/worker.h"
 #include "core/workspace/run_curves.h"
 #include "widgets/mailbox.h"
 #include "widgets/training/curve_plot.h"
@@ -29,7 +29,7 @@ public:
     ~CurveMaker() override;
 
     void ask(Records records, const workspace::RunCurveOptions& options);
-    /// Of the last request that was answered, by run; null: none yet.
+    /// Curves of a run from the last finished request; null before.
     const RunLines* lines(int run) const;
     bool idle() const { return !busy_; }
 

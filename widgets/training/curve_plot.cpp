@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-#include "widgets/plots/figure_spots.h"
+#include "widgets/plots/figure/figure_spots.h"
 #include "widgets/plots/ticks.h"
 
 namespace headscope::widgets {
@@ -37,8 +37,8 @@ std::vector<std::pair<double, QString>> labelled(const std::vector<double>& tick
     return labels;
 }
 
-/// Round values; less than a decade of a logarithmic axis has few of its own, and gets those of a linear one. Where
-/// `wanted` gives one alone, which tells no size, more are asked for, as long as no more than `most` come.
+/// Round values; less than a decade of a logarithmic axis has few of its own, and gets those of a linear one. If
+/// `wanted` yields one tick only, tries for more, up to `most`.
 std::vector<std::pair<double, QString>> ticks_of(ScaleKind scale, double low, double high, int wanted, int most,
                                                  const CurvePlot::Words& words) {
     auto labels = labelled(round_ticks(scale, low, high, wanted), low, high, words);

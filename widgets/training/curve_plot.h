@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
 #include "widgets/theme.h"
 
 namespace headscope::widgets {
@@ -29,7 +29,7 @@ public:
         QColor colour;
         Look look = Look::line;
         std::shared_ptr<const Points> points;
-        int id = -1;  ///< what chosen() tells; equal ids belong together
+        int id = -1;  ///< argument of chosen(); equal ids belong together
     };
     struct Mark {
         double x = 0;
@@ -50,7 +50,7 @@ public:
     void set_lines(std::vector<Line> lines);
     void set_marks(std::vector<Mark> marks);
     void set_theme(const Theme& theme);
-    /// Empty: all there is. Told by range_changed() when the user does it.
+    /// Empty: the whole range. range_changed() reports the user's changes.
     void set_range(std::optional<Range> range);
     std::optional<Range> range() const { return range_; }
     void set_cursor(std::optional<double> x);
@@ -62,7 +62,7 @@ public:
     /// Room for the labels of the y axis, so that plots below each other agree; 0: its own need.
     void set_left(int pixels) { left_ = pixels; }
 
-    /// What the cursor reads, one line a curve.
+    /// Values at the cursor, one line a curve.
     QStringList readings() const;
     /// Values and texts of the y axis; none while there is nothing to draw.
     const std::vector<std::pair<double, QString>>& y_ticks() const { return y_ticks_; }

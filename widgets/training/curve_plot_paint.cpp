@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "widgets/plots/few_lines.h"
+#include "widgets/plots/chart/few_lines.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/training/curve_plot.h"
 

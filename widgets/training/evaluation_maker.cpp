@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/figures/make_figure.h"
 #include "core/figures/recipes/evaluation_groups.h"
 #include "core/figures/task_table.h"
 
@@ -15,7 +16,7 @@ void add_once(std::vector<T>& list, const T& one) {
     if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
 }
 
-/// What can be chosen, and of what was chosen that which there is.
+/// Lists the choices, and keeps those of the request that exist.
 void choose(MadeEvaluation& made) {
     const figures::EvaluationGroups groups(made.wish.records, made.wish.recipe);
     const auto& all = groups.measured();
@@ -38,7 +39,7 @@ void choose(MadeEvaluation& made) {
         options.length.reset();
 }
 
-MadeEvaluation make(const EvaluationWish& wish) {
+MadeEvaluation make(const EvaluationRequest& wish) {
     MadeEvaluation made;
     made.wish = wish;
     made.options = wish.options;
@@ -67,7 +68,7 @@ EvaluationMaker::~EvaluationMaker() {
     worker_->cancel(this);
 }
 
-void EvaluationMaker::ask(const EvaluationWish& wish) {
+void EvaluationMaker::ask(const EvaluationRequest& wish) {
     if (wish == wanted_) return;
     wanted_ = wish;
     again_ = busy_;

@@ -7,9 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "core/base/worker.h"
-#include "core/figures/figure.h"
+#include "core/base/process/worker.h"
+#include "core/figures/figure_options.h"
 #include "widgets/mailbox.h"
+
+namespace headscope::store {
+struct Evaluation;
+}
 
 namespace headscope::figures {
 class TaskTable;
@@ -17,18 +21,18 @@ class TaskTable;
 
 namespace headscope::widgets {
 
-/// What a view shows of evaluations.
-struct EvaluationWish {
+/// Recipe, options and records of a view of evaluations.
+struct EvaluationRequest {
     std::string recipe;
     figures::FigureOptions options;
     std::vector<std::shared_ptr<const store::Evaluation>> records;
-    bool operator==(const EvaluationWish&) const = default;
+    bool operator==(const EvaluationRequest&) const = default;
 };
 
 /// The recipe's figure of them, its numbers, and what there is to choose from.
 struct MadeEvaluation {
-    EvaluationWish wish;
-    figures::FigureOptions options;  ///< those of the wish that these records have
+    EvaluationRequest wish;
+    figures::FigureOptions options;  ///< those of the request that these records have
     std::shared_ptr<const figures::FigureData> figure;
     std::shared_ptr<const figures::Table> table;
     std::shared_ptr<const figures::TaskTable> tasks_by_model;  ///< of the recipe tasks
@@ -46,7 +50,7 @@ public:
     ~EvaluationMaker() override;
 
     /// Nothing happens where this was asked for last.
-    void ask(const EvaluationWish& wish);
+    void ask(const EvaluationRequest& wish);
     const MadeEvaluation& made_figure() const { return made_; }
     bool idle() const { return !busy_; }
 
@@ -57,7 +61,7 @@ private:
     void begin();
 
     Worker* worker_;
-    EvaluationWish wanted_;
+    EvaluationRequest wanted_;
     MadeEvaluation made_;
     bool busy_ = false, again_ = false;
     Mailbox mailbox_{this};

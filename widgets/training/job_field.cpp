@@ -15,16 +15,15 @@ namespace headscope::widgets {
 namespace {
 
 using training::JobKey;
-using training::KeyKind;
 
 constexpr int kLabelWidth = 150;
 
-bool is_list(KeyKind kind) {
-    return kind == KeyKind::texts || kind == KeyKind::paths || kind == KeyKind::choices;
+bool is_list(OptionKind kind) {
+    return kind == OptionKind::texts || kind == OptionKind::paths || kind == OptionKind::choices;
 }
 
-bool is_file(KeyKind kind) {
-    return kind == KeyKind::path || kind == KeyKind::paths;
+bool is_file(OptionKind kind) {
+    return kind == OptionKind::path || kind == OptionKind::paths;
 }
 
 QString text_of(const nlohmann::json& value) {
@@ -37,7 +36,7 @@ QString text_of(const nlohmann::json& value) {
             parts << text_of(item);
             plain &= !parts.back().contains(QLatin1Char(',')) && parts.back() == parts.back().trimmed();
         }
-        // What commas part would be read as more than it is.
+        // Items with commas would be split into more than they are.
         return plain ? parts.join(QStringLiteral(", ")) : QString::fromStdString(training::toml_value(value));
     }
     return QString::fromStdString(training::toml_value(value));
@@ -47,22 +46,23 @@ std::string quoted(const QString& text) {
     return training::toml_value(nlohmann::json(text.toStdString()));
 }
 
-/// What was typed, as TOML.
+/// The typed text as TOML.
 std::string assignment(const JobKey& key, const QString& typed) {
     const QString text = typed.trimmed();
     const bool literal = text.startsWith(QLatin1Char('[')) || text.startsWith(QLatin1Char('{'));
     if (literal) return text.toStdString();
     bool number = false;
     text.toDouble(&number);
-    if (key.kind == KeyKind::share_or_paths && number) return text.toStdString();
-    if (is_list(key.kind) || key.kind == KeyKind::pair || key.kind == KeyKind::share_or_paths) {
+    if (key.kind == OptionKind::share_or_paths && number) return text.toStdString();
+    if (is_list(key.kind) || key.kind == OptionKind::pair || key.kind == OptionKind::share_or_paths) {
         std::string items;
         for (const QString& part : text.split(QLatin1Char(','), Qt::SkipEmptyParts))
             items += (items.empty() ? "" : ", ") +
-                     (key.kind == KeyKind::pair ? part.trimmed().toStdString() : quoted(part.trimmed()));
+                     (key.kind == OptionKind::pair ? part.trimmed().toStdString() : quoted(part.trimmed()));
         return "[" + items + "]";
     }
-    if (key.kind == KeyKind::text || key.kind == KeyKind::path || key.kind == KeyKind::choice) return quoted(text);
+    if (key.kind == OptionKind::text || key.kind == OptionKind::path || key.kind == OptionKind::choice)
+        return quoted(text);
     return text.toStdString();
 }
 
@@ -116,14 +116,14 @@ JobField::JobField(const JobKey& key, JobDraft* draft, QWidget* parent)
     const bool named = full == QLatin1String("model.preset") || full == QLatin1String("model.mixer") ||
                        full == QLatin1String("model.layout") || full == QLatin1String("data.corpus") ||
                        full == QLatin1String("data.generator") || full == QLatin1String("data.tokenizer");
-    if (key.kind == KeyKind::choice || key.kind == KeyKind::boolean || named) {
+    if (key.kind == OptionKind::choice || key.kind == OptionKind::flag || named) {
         combo_ = new QComboBox(this);
         combo_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
         combo_->setMinimumContentsLength(8);
         combo_->setEditable(named);
         combo_->setInsertPolicy(QComboBox::NoInsert);
         if (!named && key.get(training::JobFile{}).is_null()) combo_->addItem(tr("as the preset"), QString());
-        if (key.kind == KeyKind::boolean) {
+        if (key.kind == OptionKind::flag) {
             combo_->addItem(tr("yes"), QStringLiteral("true"));
             combo_->addItem(tr("no"), QStringLiteral("false"));
         }
@@ -272,7 +272,7 @@ QString JobField::problem() const {
 }
 
 void JobField::choose_files(bool folder) {
-    const bool several = key_.kind == KeyKind::paths;
+    const bool several = key_.kind == OptionKind::paths;
     FileQuestion question{label_->text(), {}};
     question.mode = folder ? QFileDialog::Directory : several ? QFileDialog::ExistingFiles : QFileDialog::ExistingFile;
     ask_for_files(this, question, [this, several](const QStringList& files, const QString&) {

@@ -13,7 +13,7 @@
 namespace headscope::widgets {
 namespace {
 
-/// What most jobs say; the rest has good defaults.
+/// Keys that most jobs set; the rest has good defaults.
 const char* const kUsual[] = {"name",
                               "seed",
                               "model.preset",
@@ -134,7 +134,7 @@ void JobForm::filter() {
                                   words_of_key(row.key->name).toLower();
             const bool found =
                 std::all_of(words.begin(), words.end(), [&](const QString& word) { return about.contains(word); });
-            // What a job says differs from the default: it is never hidden.
+            // Keys that differ from their defaults are never hidden.
             const bool said = row.key->get(draft_->job()) != row.key->get(training::JobFile{});
             const bool shown = words.isEmpty() ? all_ || row.usual || said || !row.field->problem().isEmpty() : found;
             row.field->setVisible(shown);

@@ -19,8 +19,8 @@ namespace headscope::widgets {
 
 class JobField;
 
-/// A job as a form: a row for each key of the job's table, section after section. What is refused is said under the
-/// field where it was typed. The usual keys come first; a search shows any.
+/// A job as a form: a row for each key of the job's table, section after section. Refused values are reported under
+/// their field. The usual keys come first; a search shows any.
 class JobForm : public QWidget {
     Q_OBJECT
 public:

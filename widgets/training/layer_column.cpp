@@ -8,7 +8,7 @@
 #include <QStyledItemDelegate>
 #include <algorithm>
 
-#include "widgets/training/mixer_look.h"
+#include "widgets/training/mixer_style.h"
 
 namespace headscope::widgets {
 namespace {
@@ -28,7 +28,7 @@ public:
         if (row >= column_->layers_.size()) return;
         const Theme& theme = column_->theme_;
         const std::string& mixer = column_->layers_[row];
-        const QColor colour = mixer_colour(theme, mixer);
+        const QColor colour = mixer_color(theme, mixer);
         painter->save();
         painter->setRenderHint(QPainter::Antialiasing);
         const int number_width = option.fontMetrics.horizontalAdvance(QStringLiteral("000")) + 8;

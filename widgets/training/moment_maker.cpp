@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "widgets/plots/cell_image.h"
-#include "widgets/plots/head_thumbnails.h"
+#include "widgets/plots/map/cell_image.h"
+#include "widgets/plots/map/head_thumbnails.h"
 
 namespace headscope::widgets {
 namespace {
@@ -49,7 +49,7 @@ QSize wall_size(QSize room, std::int64_t sites, std::int64_t heads) {
     return {static_cast<int>(side * static_cast<double>(heads)), static_cast<int>(side * static_cast<double>(sites))};
 }
 
-Moment make(const MomentWish& wish) {
+Moment make(const MomentRequest& wish) {
     Moment moment;
     moment.wish = wish;
     const workspace::LiveRun& record = *wish.record;
@@ -96,7 +96,7 @@ MomentMaker::~MomentMaker() {
     worker_->cancel(this);
 }
 
-void MomentMaker::ask(const MomentWish& wish) {
+void MomentMaker::ask(const MomentRequest& wish) {
     wanted_ = wish;
     if (!busy_) begin();
 }

@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "core/base/worker.h"
-#include "core/figures/figure.h"
+#include "core/base/process/worker.h"
+#include "core/figures/figure_data.h"
 #include "core/workspace/probe_series.h"
 #include "widgets/mailbox.h"
 #include "widgets/theme.h"
@@ -15,8 +15,8 @@
 
 namespace headscope::widgets {
 
-/// What of a run's probes is wanted.
-struct MomentWish {
+/// Selection of a run's probe.
+struct MomentRequest {
     std::shared_ptr<const workspace::LiveRun> record;
     std::size_t probe = 0;
     std::optional<std::int64_t> radar_head;  ///< empty: means over heads
@@ -25,7 +25,7 @@ struct MomentWish {
     QSize wall;                           ///< pixels that thumbnails may take
     bool dark = false;
 
-    bool operator==(const MomentWish&) const = default;
+    bool operator==(const MomentRequest&) const = default;
 };
 
 struct MomentLine {
@@ -35,7 +35,7 @@ struct MomentLine {
 
 /// The same, made.
 struct Moment {
-    MomentWish wish;
+    MomentRequest wish;
     std::shared_ptr<const figures::FigureData> radars;
     QImage wall;  ///< null: the run kept no thumbnails
     std::int64_t sites = 0, heads = 0;
@@ -43,13 +43,13 @@ struct Moment {
     std::vector<MomentLine> lines;
 };
 
-/// Makes moments on a worker: one at a time, the latest wish next.
+/// Makes moments on a worker: one at a time, the latest request next.
 class MomentMaker : public QObject {
     Q_OBJECT
 public:
     explicit MomentMaker(Worker* worker, QObject* parent = nullptr);
     ~MomentMaker() override;
-    void ask(const MomentWish& wish);
+    void ask(const MomentRequest& wish);
     const Moment& made_moment() const { return moment_; }
     bool idle() const { return !busy_; }
 
@@ -61,12 +61,12 @@ private:
 
     Worker* worker_;
     Moment moment_;
-    MomentWish wanted_;
+    MomentRequest wanted_;
     bool busy_ = false;
     Mailbox mailbox_{this};
 };
 
-/// Where the tile of a head is in a wall of that size; the part that is drawn.
+/// Place of a head's tile in a wall of that size; the part that is drawn.
 QRectF wall_tile(const QRectF& wall, std::int64_t sites, std::int64_t heads, std::int64_t site, std::int64_t head);
 
 }  // namespace headscope::widgets

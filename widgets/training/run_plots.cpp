@@ -303,7 +303,7 @@ const training::LossWords& RunPlots::words_of(const Run& run) {
     loss_words_ = training::loss_words({});
     try {
         if (!job.empty()) loss_words_ = training::loss_words(training::read_job(job, "job").data.objective);
-    } catch (const Error&) {  // of another version, or nobody's
+    } catch (const Error&) {  // of another version, or damaged
     }
     return loss_words_;
 }

@@ -46,7 +46,7 @@ private:
     void draw();
     void set_axis();
     void share_range(const CurvePlot* from);
-    /// What the run's loss is called.
+    /// Name of the run's loss.
     const training::LossWords& words_of(const Run& run);
 
     RunShelf* shelf_;

@@ -10,7 +10,7 @@
 #include <QTableWidget>
 #include <algorithm>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "widgets/training/facts.h"
 
 namespace headscope::widgets {
@@ -19,14 +19,14 @@ namespace {
 // A journal may come from anywhere. Bytes, and texts that are shown when a run is opened.
 constexpr std::size_t kLongestJob = 1'000'000, kLongestSample = 16'000, kLongestLine = 2'000;
 constexpr std::size_t kMostSamples = workspace::LiveRun::kMostSamples;
-constexpr std::size_t kMoreSamples = 50;  ///< before what was shown first goes: all are laid out anew then
+constexpr std::size_t kMoreSamples = 50;  ///< before the first samples go: all are laid out again then
 
 QPlainTextEdit* reader(QWidget* parent, const char* name, const QString& title, const QString& nothing) {
     auto* made = new QPlainTextEdit(parent);
     made->setObjectName(QLatin1String(name));
     made->setAccessibleName(title);
     made->setReadOnly(true);
-    made->setUndoRedoEnabled(false);  // nobody edits it: no second copy of all that came
+    made->setUndoRedoEnabled(false);  // read only: keep no second copy of the text
     made->setPlaceholderText(nothing);
     made->setFrameShape(QFrame::NoFrame);
     made->setTabChangesFocus(true);

@@ -11,7 +11,7 @@ class QTableWidget;
 
 namespace headscope::widgets {
 
-/// What a run says in words: texts that it wrote, its log, its snapshots, the job that it does.
+/// A run's texts: samples that it wrote, its log, its snapshots, its job.
 class RunTexts : public QTabWidget {
     Q_OBJECT
 public:
@@ -26,7 +26,7 @@ private:
     RunShelf* shelf_;
     QPlainTextEdit *samples_, *log_, *job_;
     QTableWidget* snapshots_;
-    // What is shown now, so that nothing is filled twice.
+    // Shown content, so that nothing is filled twice.
     int run_ = 0;
     std::size_t first_sample_ = 0, shown_samples_ = 0;  ///< of all that were written, also before those that are held
     std::uint64_t shown_lines_ = 0;

@@ -10,10 +10,10 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "core/figures/options/figure_options.h"
+#include "core/figures/options/option_list.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
-#include "widgets/plots/figure_view.h"
+#include "widgets/plots/figure/figure_view.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/text/line_label.h"
@@ -238,7 +238,7 @@ void EvaluationView::refresh() {
     fill_boxes();
     show_evaluating();
     picture_->set_theme(desk().theme());
-    EvaluationWish wish{recipe_, {}, {}};
+    EvaluationRequest wish{recipe_, {}, {}};
     wish.options.task = wanted_task_;
     wish.options.metric = wanted_metric_;
     wish.options.length = wanted_length_;
@@ -316,10 +316,10 @@ void EvaluationView::restore(const QJsonObject& state) {
     refresh_later();
 }
 
-std::optional<FigureWish> EvaluationView::figure() const {
+std::optional<FigureRequest> EvaluationView::figure() const {
     const MadeEvaluation& made = maker_->made_figure();
     if (!made.figure || shelf().shown_paths().isEmpty()) return std::nullopt;
-    FigureWish wish{recipe_, made.options, {}};
+    FigureRequest wish{recipe_, made.options, {}};
     wish.paths = shelf().shown_paths();
     return wish;
 }

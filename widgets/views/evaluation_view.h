@@ -21,8 +21,8 @@ class EvaluationShelf;
 class FigureView;
 class NumberTable;
 
-/// What the views of evaluations share: the figure that a recipe makes of the open evaluation files, with a choice of
-/// files, task, metric and length, the values under the pointer, and its numbers as a table.
+/// Base of the views of evaluations: a recipe's figure of the open evaluation files, with a choice of files, task,
+/// metric and length, the values under the pointer, and its numbers as a table.
 class EvaluationView : public View {
     Q_OBJECT
 public:
@@ -30,16 +30,16 @@ public:
     EvaluationView(Desk* desk, const char* recipe, bool lengths, QWidget* parent);
     QJsonObject state() const override;
     void restore(const QJsonObject& state) override;
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
 protected:
     void refresh() override;
     void resizeEvent(QResizeEvent* event) override;
-    /// What a view has beside figure and numbers is brought up to date here; null: nothing is shown.
+    /// Updates the view's other parts; null: nothing is shown.
     virtual void show_made(const MadeEvaluation* made) { Q_UNUSED(made); }
     /// Adds the view's own choices to those of task, metric and length.
     virtual void choose(figures::FigureOptions& options) const { Q_UNUSED(options); }
-    /// What is drawn where nothing is chosen.
+    /// Name of the default metric.
     virtual QString first_metric() const { return tr("First metric"); }
     virtual QString usual_length() const { return tr("Length of training"); }
 

@@ -9,10 +9,11 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/figures/make_figure.h"
 #include "core/tokenizer/hashed/sample_hash.h"
 #include "widgets/desk/presence.h"
 #include "widgets/mailbox.h"
-#include "widgets/plots/figure_view.h"
+#include "widgets/plots/figure/figure_view.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/line_label.h"
 #include "widgets/views/tensors/tensor_source.h"
@@ -61,9 +62,9 @@ public:
         refresh_later();
     }
 
-    std::optional<FigureWish> figure() const override {
+    std::optional<FigureRequest> figure() const override {
         if (!picture_->figure()) return std::nullopt;
-        FigureWish wish{"hash", {}, {}};
+        FigureRequest wish{"hash", {}, {}};
         if (const Asked now = asked(); !now.words.isEmpty()) {
             wish.options.words = now.words.toStdString();
             for (const WordHashKind kind : kKinds)
@@ -173,7 +174,7 @@ private:
         return now;
     }
 
-    /// Of the analysed text: its model hashes words.
+    /// True if the words come from the analyzed text: its model hashes words.
     bool reads_text() const { return study() && study()->header().hashed(); }
     figures::FigureOptions text_options() const {
         figures::FigureOptions options;

@@ -15,12 +15,13 @@
 #include <map>
 
 #include "core/cost/mixer_cost.h"
+#include "core/mixers/types/type.h"
 #include "widgets/desk/presence.h"
 #include "widgets/table_copy.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"
 #include "widgets/training/layer_column.h"
-#include "widgets/training/mixer_look.h"
+#include "widgets/training/mixer_style.h"
 
 namespace headscope::widgets {
 namespace {
@@ -40,7 +41,7 @@ QIcon glyph(const std::vector<std::string>& layers, const Theme& theme, double r
     const double height = static_cast<double>(kGlyph) / static_cast<double>(std::max<std::size_t>(1, layers.size()));
     for (std::size_t i = 0; i < layers.size(); ++i)
         painter.fillRect(QRectF(0, static_cast<double>(i) * height, kGlyph / 2.0, height - (height > 3 ? 1 : 0.3)),
-                         mixer_colour(theme, layers[i]));
+                         mixer_color(theme, layers[i]));
     QIcon icon(picture);
     icon.addPixmap(picture, QIcon::Selected);  // in its own colours there too
     return icon;
@@ -202,13 +203,13 @@ std::vector<std::string> LayoutView::layers() const {
 }
 
 std::string LayoutView::other_mixer() const {
-    // What is chosen in the column, if that is not standard; else the first other one; else what was last used.
+    // A mixer chosen in the column other than standard; else the first other one; else the last used.
     for (const QModelIndex& index : column_->selectionModel()->selectedIndexes()) {
         const std::string& mixer = column_->layers()[static_cast<std::size_t>(index.row())];
-        if (mixer != "standard") return mixer;
+        if (!mixers::is_standard(mixer)) return mixer;
     }
     for (const std::string& mixer : column_->layers())
-        if (mixer != "standard") return mixer;
+        if (!mixers::is_standard(mixer)) return mixer;
     return last_mixer_;
 }
 
@@ -227,7 +228,7 @@ void LayoutView::fill_choices() {
         auto* made = new QToolButton(mixers_);
         made->setObjectName(QStringLiteral("mixer_") + choice.value);
         made->setText(mixer_title(mixer));
-        made->setIcon(swatch(mixer_colour(desk().theme(), mixer)));
+        made->setIcon(swatch(mixer_color(desk().theme(), mixer)));
         made->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
         made->setAutoRaise(true);
         made->setAccessibleName(tr("Give the chosen layers: %1").arg(mixer_title(mixer)));
@@ -261,7 +262,7 @@ void LayoutView::refresh() {
     const std::vector<std::string> now = this->layers();
     if (column_->layers() != now) column_->set_layers(now);
     for (const std::string& mixer : now)
-        if (mixer != "standard") last_mixer_ = mixer;
+        if (!mixers::is_standard(mixer)) last_mixer_ = mixer;
     const std::string other = other_mixer();
     const auto& choices = draft_.choices().layouts;
     while (layouts_->count() > static_cast<int>(choices.size())) delete layouts_->takeItem(layouts_->count() - 1);
@@ -285,7 +286,7 @@ void LayoutView::refresh() {
 void LayoutView::show_growth() {
     constexpr std::int64_t kShortest = 64, kLongest = 65'536;
     const JobEstimate& e = draft_.estimate();
-    const std::vector<std::string> now = this->layers(), standard(now.size(), "standard");
+    const std::vector<std::string> now = this->layers(), standard = mixers::standard_layers(std::ssize(now));
     const auto line = [&](const std::vector<std::string>& layers, double cost::CostNumbers::*what) {
         CurvePlot::Points points;
         for (std::int64_t length = kShortest; length <= kLongest; length *= 4) {
@@ -337,7 +338,7 @@ void LayoutView::show_costs() {
                               .arg(setting.length)
                               .arg(setting.hidden));
     costs_->setRowCount(static_cast<int>(counts.size()) + 1);
-    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);  // not measured anew for every cell
+    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);  // fixed: not measured again for every cell
     cost::CostNumbers sum;
     int row = 0;
     const auto cell = [&](int column, const QString& text, bool bold) {
@@ -351,7 +352,7 @@ void LayoutView::show_costs() {
     };
     for (const auto& [mixer, count] : counts) {
         auto* name = cell(0, mixer_title(mixer), false);
-        name->setIcon(swatch(mixer_colour(desk().theme(), mixer)));
+        name->setIcon(swatch(mixer_color(desk().theme(), mixer)));
         cell(1, QString::number(count), false);
         if (cost::has_cost(mixer)) {
             const cost::MixerCost& formulas = cost::mixer_cost(mixer);
@@ -390,7 +391,7 @@ void LayoutView::show_costs() {
                   tr("Of the whole model, forward and backward"), e.flops_per_token <= 0}});
 }
 
-/// Of what is needed in a narrow page, not of what the table of costs took in a wide one.
+/// The need of a narrow page, not of the table of costs in a wide one.
 QSize LayoutView::minimumSizeHint() const {
     const QSize least = View::minimumSizeHint();
     return {least.width() - std::max(0, costs_->minimumWidth() - kLeastCosts), least.height()};

@@ -22,15 +22,25 @@ constexpr int kName = 190;   // pixels that the name of an analysis has at least
 constexpr int kBox = 40;     // of a box to tick, with what is around it
 constexpr std::size_t kMostBoxes = 16;
 
+/// The site of `study` with the name of `other`'s site.
+std::optional<std::int64_t> site_like(const Study& study, const Study& other, std::int64_t site) {
+    if (site < 0 || site >= std::ssize(other.sites())) return std::nullopt;
+    if (&study == &other) return site;
+    const QString name = other.site_name(site);
+    for (std::int64_t own = 0; own < std::ssize(study.sites()); ++own)
+        if (study.site_name(own) == name) return own;
+    return std::nullopt;
+}
+
 QString path_of(const Study& study) {
     return QString::fromStdString(study.path().string());
 }
 
 }  // namespace
 
-RecipeView::RecipeView(Desk* desk, const char* recipe, QWidget* parent)
+RecipeView::RecipeView(Desk* desk, const RecipePage& page, QWidget* parent)
     : View(desk, parent),
-      recipe_(recipe),
+      page_(page),
       tools_(new FlowLayout),
       with_(new QWidget(content())),
       with_label_(new QLabel(tr("Compare with:"), with_)),
@@ -53,8 +63,8 @@ RecipeView::RecipeView(Desk* desk, const char* recipe, QWidget* parent)
     pointed_->setObjectName(QStringLiteral("pointed"));
     pointed_->setTextFormat(Qt::PlainText);
     pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-    connect(picture_, &FigureView::clicked, this, [this](int panel, int row, int cell) {
-        if (study() && current_) clicked(panel, row, cell);
+    connect(picture_, &FigureView::clicked, this, [this](const figures::Subject& subject) {
+        if (study() && current_) clicked(subject);
     });
     connect(picture_, &FigureView::pointed, this, [this](const QString& text) {
         if (text.isEmpty()) return show_words();
@@ -63,15 +73,17 @@ RecipeView::RecipeView(Desk* desk, const char* recipe, QWidget* parent)
     });
     again_.setSingleShot(true);
     connect(&again_, &QTimer::timeout, this, &RecipeView::refresh_later);
+    for (const RecipeChoice& one : page.choices) add_choice(one);
+    if (page.tool_tip) picture_->setToolTip(page.tool_tip());
 }
 
-QComboBox* RecipeView::add_choice(const char* name, const QString& label, const QString& tip,
-                                  const std::vector<std::pair<const char*, QString>>& choices) {
+void RecipeView::add_choice(const RecipeChoice& choice) {
     auto* box = new QComboBox(content());
-    box->setObjectName(QLatin1String(name));
+    const QString label = tr(choice.label), tip = tr(choice.tip);
+    box->setObjectName(QLatin1String(choice.name));
     box->setAccessibleName(label);
     box->setToolTip(tip);
-    for (const auto& [value, text] : choices) box->addItem(text, QLatin1String(value));
+    for (const auto& value : choice.values) box->addItem(tr(value.text), QLatin1String(value.name));
     connect(box, &QComboBox::currentIndexChanged, this, [this] {
         refresh_later();
         Q_EMIT state_changed();
@@ -84,22 +96,31 @@ QComboBox* RecipeView::add_choice(const char* name, const QString& label, const 
             QStringLiteral("%1: %2").arg(label, box->itemText(item)), {}, tip,
             [box, item] { box->setCurrentIndex(item); },
             [box, item] { return box->isEnabled() && box->currentIndex() != item; });
-    return box;
 }
 
-QString RecipeView::choice(const QComboBox* box) const {
-    return box->currentData().toString();
+QString RecipeView::choice(std::size_t index) const {
+    return choices_.at(index)->currentData().toString();
 }
 
 figures::FigureOptions RecipeView::options() const {
     figures::FigureOptions options;
-    options.sequence = selection().sequence;
-    options.all_sequences = !selection().sequence;
+    if (page_.texts == RecipePage::Texts::chosen) {
+        options.sequence = selection().sequence;
+        options.all_sequences = !selection().sequence;
+    } else if (page_.texts == RecipePage::Texts::first) {
+        options.sequence = selection().one_sequence();
+    }
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+        const auto& value = page_.choices[i].values.at(static_cast<std::size_t>(choices_[i]->currentIndex()));
+        if (value.set) value.set(options, *study(), selection());
+    }
     return options;
 }
 
 bool RecipeView::can_join(const Study& study) const {
-    return !selection().sequence || *selection().sequence < study.sequences();
+    const bool has_text =
+        page_.texts == RecipePage::Texts::none || !selection().sequence || *selection().sequence < study.sequences();
+    return has_text && !(page_.missing && page_.missing(study));
 }
 
 std::vector<Study*> RecipeView::others() const {
@@ -165,7 +186,7 @@ void RecipeView::fill_boxes() {
     name_boxes();
 }
 
-/// As much of the names as there is room for, and their ends, with which analyses of one model are told apart.
+/// Shortens names to the room, and keeps their ends, which distinguish analyses of one model.
 void RecipeView::name_boxes() {
     if (boxes_.empty()) return;
     const int free = content()->width() - with_label_->sizeHint().width() - 30;
@@ -187,7 +208,14 @@ void RecipeView::resizeEvent(QResizeEvent* event) {
 void RecipeView::refresh() {
     if (notice_without_study()) return;
     fill_boxes();
-    if (missing()) return;
+    if (const auto missing = page_.missing ? page_.missing(*study()) : std::nullopt) {
+        return show_notice(missing->title, missing->text, study()->running() ? QString() : missing->action,
+                           [this, wish = missing->run]() mutable {
+                               if (!study()) return;
+                               wish.study = study()->id();
+                               Q_EMIT desk().run_wanted(wish);
+                           });
+    }
     picture_->set_theme(desk().theme());
     bool running = false;
     for (const Study* one : shown_studies()) running |= one->running();
@@ -202,7 +230,7 @@ void RecipeView::refresh() {
     failure_->set(reply.failure);
     if (reply) {
         picture_->set_figure(reply.value);
-        picture_->set_marks(marks(*reply));
+        mark_selected();
     } else if (!reply.failure.isEmpty() || !same_study) {
         picture_->set_figure(nullptr);
     }
@@ -215,7 +243,7 @@ void RecipeView::refresh() {
 /// seconds, and the reader's thread is everybody's, so that steps through layers must not queue up there.
 Reply<figures::FigureData> RecipeView::ask() {
     const auto all = shown_studies();
-    FigureWish wish{recipe_, options(), {}};
+    FigureRequest wish{page_.recipe, options(), {}};
     for (const Study* one : all) wish.studies.push_back(one->id());
     wish = named(std::move(wish));
     if (last_ && (last_->studies != wish.studies || last_->options != wish.options)) {
@@ -224,13 +252,14 @@ Reply<figures::FigureData> RecipeView::ask() {
             if (Study* one = desk().study(id)) earlier.push_back(one);
         if (earlier.size() == last_->studies.size()) {
             const std::vector<Study*> beside(earlier.begin() + 1, earlier.end());
-            // While a run goes on asking would begin it anew; refresh() takes its time then.
+            // While a run grows, another request would restart it; refresh() takes its time then.
             const bool still = std::none_of(earlier.begin(), earlier.end(), [](Study* one) { return one->running(); });
-            if (still && earlier.front()->figure(recipe_, last_->options, beside).pending) return {nullptr, {}, true};
+            if (still && earlier.front()->figure(page_.recipe, last_->options, beside).pending)
+                return {nullptr, {}, true};
         }
     }
     last_ = wish;
-    return study()->figure(recipe_, wish.options, {all.begin() + 1, all.end()});
+    return study()->figure(page_.recipe, wish.options, {all.begin() + 1, all.end()});
 }
 
 void RecipeView::show_words() {
@@ -240,13 +269,49 @@ void RecipeView::show_words() {
     pointed_->setToolTip(text);
 }
 
+std::pair<std::int64_t, std::int64_t> RecipeView::marked() const {
+    return {selection().site, selection().head};
+}
+
+/// The marked head in the selected analysis, and its like in the others.
+void RecipeView::mark_selected() {
+    std::vector<FigureView::Selected> selected;
+    const auto [site, head] = marked();
+    const auto shown = shown_studies();
+    for (std::size_t a = 0; a < shown.size(); ++a)
+        if (const auto own = site_like(*shown[a], *study(), site))
+            selected.push_back({static_cast<std::int64_t>(a), *own, head});
+    picture_->set_selected(std::move(selected));
+}
+
+/// Selects the head in the selected analysis, whichever analysis was clicked.
+void RecipeView::clicked(const figures::Subject& subject) {
+    if (subject.empty()) return;
+    std::int64_t site = selection().site;
+    if (!subject.sites.empty()) {
+        const auto shown = shown_studies();
+        const auto analysis = static_cast<std::size_t>(subject.analysis.value_or(0));
+        if (analysis >= shown.size()) return;
+        std::vector<std::int64_t> sites;
+        for (const auto one : subject.sites)
+            if (const auto own = site_like(*study(), *shown[analysis], one)) sites.push_back(*own);
+        if (sites.empty()) return;
+        // Of several layers the selected one stays.
+        if (std::find(sites.begin(), sites.end(), site) == sites.end()) site = sites.front();
+    }
+    const std::int64_t head = subject.head.value_or(selection().head);
+    if (subject.head && head >= study()->sites().at(static_cast<std::size_t>(site)).heads) return;
+    desk().select_head(site, head);
+}
+
 QString RecipeView::words(const figures::FigureData&) const {
+    if (page_.words) return page_.words(*study(), selection(), choices_.empty() ? QString() : choice());
     return tr("Click chooses a layer · ↑ ↓ layers · ← → heads");
 }
 
 QJsonObject RecipeView::state() const {
     QJsonObject state;
-    for (const QComboBox* box : choices_) state[box->objectName()] = choice(box);
+    for (const QComboBox* box : choices_) state[box->objectName()] = box->currentData().toString();
     QJsonArray with;
     for (const Study* one : desk().studies())
         if (ticked_.contains(one->id())) with.append(path_of(*one));
@@ -268,9 +333,9 @@ void RecipeView::restore(const QJsonObject& state) {
     refresh_later();
 }
 
-std::optional<FigureWish> RecipeView::figure() const {
+std::optional<FigureRequest> RecipeView::figure() const {
     if (!study() || !picture_->figure()) return std::nullopt;
-    FigureWish wish{recipe_, options(), {}};
+    FigureRequest wish{page_.recipe, options(), {}};
     for (const Study* one : shown_studies()) wish.studies.push_back(one->id());
     return named(wish);
 }
@@ -280,20 +345,6 @@ std::vector<std::int64_t> measured_sites(const Study& study) {
     const auto& measured = study.header().measured_layers;
     for (std::int64_t s = 0; s < std::ssize(study.sites()); ++s)
         if (measured.empty() || measured.contains(study.sites()[static_cast<std::size_t>(s)].layer)) sites.push_back(s);
-    return sites;
-}
-
-std::optional<std::int64_t> measured_site(const Study& study, const std::string& name) {
-    const QString wanted = QString::fromStdString(name);
-    for (const auto site : measured_sites(study))
-        if (study.site_name(site) == wanted) return site;
-    return std::nullopt;
-}
-
-std::vector<std::int64_t> sites_of_layer(const Study& study, std::int64_t site) {
-    const auto layer = [&](std::int64_t s) { return study.sites().at(static_cast<std::size_t>(s)).layer; };
-    std::vector<std::int64_t> sites = measured_sites(study);
-    std::erase_if(sites, [&](std::int64_t s) { return layer(s) != layer(site); });
     return sites;
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "widgets/desk/view.h"
-#include "widgets/plots/figure_view.h"
+#include "widgets/plots/figure/figure_view.h"
 
 class QCheckBox;
 class QComboBox;
@@ -19,35 +19,63 @@ namespace headscope::widgets {
 class Banner;
 class FlowLayout;
 
-/// What the views of a figure recipe share: the recipe's figure of the selected analysis, beside others that are
-/// ticked, on the whole width; a line that says what the pointer or the selection is about. While a run goes on the
-/// figure is made anew a few times a second at most.
+/// A combo box above the figure; the first value is the default. Saved with the view by name.
+struct RecipeChoice {
+    struct Value {
+        const char* name;
+        const char* text;
+        /// Null: leaves the options as they are.
+        void (*set)(figures::FigureOptions& options, const Study& study, const Selection& selection) = nullptr;
+    };
+    const char *name, *label, *tip;
+    std::vector<Value> values;
+};
+
+/// A notice in place of the figure. With an action: a run that records what is missing.
+struct MissingData {
+    QString title, text;
+    QString action{};
+    RunRequest run{};
+};
+
+/// A row of the table of views that show one recipe (recipe_pages.cpp).
+struct RecipePage {
+    const char* recipe;
+    std::vector<RecipeChoice> choices{};
+    /// What an analysis lacks for this recipe; null: nothing.
+    std::optional<MissingData> (*missing)(const Study& study) = nullptr;
+    enum class Texts { chosen, first, none };  ///< none: the same figure for every text
+    Texts texts = Texts::chosen;
+    /// The line below the figure while the pointer is elsewhere; `choice`: the first one's value. Null: the usual keys.
+    QString (*words)(const Study& study, const Selection& selection, const QString& choice) = nullptr;
+    QString (*tool_tip)() = nullptr;
+};
+
+/// A recipe's figure of the selected analysis, beside others that are ticked, on the whole width; a line about the
+/// pointer or the selection. During a run the figure is made again a few times a second at most. A click selects what
+/// was clicked, by its figures::Subject.
 class RecipeView : public View {
     Q_OBJECT
 public:
+    /// `page` outlives the view.
+    RecipeView(Desk* desk, const RecipePage& page, QWidget* parent);
     QJsonObject state() const override;
     void restore(const QJsonObject& state) override;
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
 protected:
-    RecipeView(Desk* desk, const char* recipe, QWidget* parent);
     void refresh() override;
     void resizeEvent(QResizeEvent* event) override;
 
-    /// A choice in the row above the figure; what is not chosen by `name` is the first one. Saved with the view.
-    QComboBox* add_choice(const char* name, const QString& label, const QString& tip,
-                          const std::vector<std::pair<const char*, QString>>& choices);
-    QString choice(const QComboBox* box) const;
+    /// The value of a choice of the page.
+    QString choice(std::size_t index = 0) const;
 
-    /// The recipe's options for what is selected; the base gives the sequence.
+    /// The recipe's options for what is selected.
     virtual figures::FigureOptions options() const;
-    /// Something is missing altogether: shows a notice and returns true.
-    virtual bool missing() { return false; }
     /// Another analysis has what the recipe needs.
     virtual bool can_join(const Study& study) const;
-    /// What is selected, in the figure that is shown.
-    virtual std::vector<FigureView::Mark> marks(const figures::FigureData& figure) const = 0;
-    virtual void clicked(int panel, int row, int column) = 0;
+    /// Site and head of the selected analysis that the figure marks.
+    virtual std::pair<std::int64_t, std::int64_t> marked() const;
     /// About the selection, while the pointer is elsewhere.
     virtual QString words(const figures::FigureData& figure) const;
 
@@ -57,13 +85,16 @@ protected:
     Banner* banner() const { return banner_; }
 
 private:
+    void add_choice(const RecipeChoice& choice);
     std::vector<Study*> others() const;
     Reply<figures::FigureData> ask();
     void fill_boxes();
     void name_boxes();
     void show_words();
+    void mark_selected();
+    void clicked(const figures::Subject& subject);
 
-    const char* recipe_;
+    const RecipePage& page_;
     FlowLayout* tools_;
     QWidget* with_;
     QLabel* with_label_;
@@ -76,15 +107,17 @@ private:
     std::set<QString> wanted_;  ///< paths that a session ticked and that are not open yet
     QTimer again_;
     QElapsedTimer asked_;
-    std::optional<FigureWish> last_;  ///< what was asked for
-    bool current_ = false;            ///< the picture is of what is selected
+    std::optional<FigureRequest> last_;  ///< what was asked for
+    bool current_ = false;               ///< the picture is of what is selected
 };
 
 /// Sites of an analysis that were measured: those that recipes draw without --layer, in their order.
 std::vector<std::int64_t> measured_sites(const Study& study);
-/// The one of those with that name (Study::site_name()), as recipes label a row.
-std::optional<std::int64_t> measured_site(const Study& study, const std::string& name);
-/// The same of the layer of `site`: those with --layer.
-std::vector<std::int64_t> sites_of_layer(const Study& study, std::int64_t site);
+
+/// ViewKind::make of a view that a page describes.
+template <const RecipePage& page>
+View* make_recipe_view(Desk* desk, QWidget* parent) {
+    return new RecipeView(desk, page, parent);
+}
 
 }  // namespace headscope::widgets

@@ -76,8 +76,8 @@ void RunView::restore(const QJsonObject& state) {
     plots_->restore(state);
 }
 
-std::optional<FigureWish> RunView::figure() const {
-    FigureWish wish{"loss", {}, {}};
+std::optional<FigureRequest> RunView::figure() const {
+    FigureRequest wish{"loss", {}, {}};
     for (const Run& run : shelf_.runs())
         if (run.shown && run.record->steps.size() > 0) wish.paths.push_back(run.path);
     if (wish.paths.isEmpty()) return std::nullopt;

@@ -20,7 +20,7 @@ public:
     RunView(Desk* desk, QWidget* parent);
     QJsonObject state() const override;
     void restore(const QJsonObject& state) override;
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
 protected:
     void refresh() override;

@@ -17,7 +17,7 @@
 #include "core/workspace/probe_series.h"
 #include "widgets/desk/presence.h"
 #include "widgets/plots/colour_map.h"
-#include "widgets/plots/figure_view.h"
+#include "widgets/plots/figure/figure_view.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
@@ -113,8 +113,8 @@ TimelineView::TimelineView(Desk* desk, QWidget* parent)
     connect(maker_, &MomentMaker::made, this, &TimelineView::draw);
     connect(wall_, &ThumbnailWall::chosen, this, &TimelineView::choose_head);
     connect(wall_, &ThumbnailWall::resized, this, &TimelineView::refresh_later);
-    connect(radars_, &FigureView::clicked, this, [this](int panel, int) {
-        if (panel >= 0) choose_head(panel, shelf_.head());
+    connect(radars_, &FigureView::clicked, this, [this](const figures::Subject& subject) {
+        if (!subject.sites.empty()) choose_head(subject.sites.front(), shelf_.head());
     });
     connect(plot_, &CurvePlot::chosen, this, [this](double x, int id) {
         shelf_.choose_step(std::llround(x));
@@ -332,7 +332,7 @@ void TimelineView::show_nothing(const Run& run) {
 void TimelineView::ask() {
     const Run* run = shelf_.current();
     if (!run || run->record->probes.empty()) return;
-    MomentWish wish;
+    MomentRequest wish;
     wish.record = run->record;
     wish.probe = *workspace::probe_at(*run->record, shelf_.moment().step);
     if (radar_of_->currentData().toString() == QLatin1String("head")) wish.radar_head = shelf_.head();
@@ -382,7 +382,7 @@ void TimelineView::draw() {
     std::sort(marks.begin(), marks.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
     plot_->set_marks(std::move(marks));
     if (radars_->figure() != moment.radars.get()) radars_->set_figure(moment.radars);
-    radars_->set_marks({{static_cast<int>(shelf_.site()), -1}});
+    radars_->set_selected({{0, shelf_.site(), 0}});
     radar_title_->setText(moment.wish.radar_head
                               ? tr("Indicators of head %1 at step %2").arg(*moment.wish.radar_head).arg(step)
                               : tr("Indicators of all layers at step %1").arg(step));
@@ -416,10 +416,10 @@ void TimelineView::restore(const QJsonObject& state) {
     refresh_later();
 }
 
-std::optional<FigureWish> TimelineView::figure() const {
+std::optional<FigureRequest> TimelineView::figure() const {
     const Run* run = shelf_.current();
     if (!run || run->record->probes.empty()) return std::nullopt;
-    FigureWish wish{"timeline", {}, {}};
+    FigureRequest wish{"timeline", {}, {}};
     wish.paths << run->path;
     wish.options.indicator = indicator().toStdString();
     if (of_heads() && run->record->started && shelf_.site() < std::ssize(run->record->started->sites))

@@ -5,9 +5,10 @@
 
 namespace headscope::widgets {
 
-// Each defined in the file that list.inc names.
-#define HEADSCOPE_VIEW(file, constant) extern const ViewKind constant;
+#define HEADSCOPE_PAGE(constant) extern const ViewKind constant;
+#define HEADSCOPE_VIEW(file, constant) HEADSCOPE_PAGE(constant)
 #include "widgets/views/list.inc"
 #undef HEADSCOPE_VIEW
+#undef HEADSCOPE_PAGE
 
 }  // namespace headscope::widgets

@@ -5,14 +5,14 @@
 
 namespace headscope::app {
 
-/// An adapter's configuration in a folder that is to be opened.
+/// The adapter in a folder.
 struct AdapterFound {
-    QString text;  ///< what it is, for people; empty: there is none
-    QString base;  ///< folder of the model that it names, if that is here; of one beside a model the folder itself
-    bool alone = false;  ///< no model lies in the folder
+    QString text;        ///< a description for people; empty: no adapter
+    QString base;        ///< folder of the model that it names, if it exists; the folder itself if it holds a model
+    bool alone = false;  ///< the folder holds no model
 };
 
-/// Asks the disk.
+/// Reads the disk: not for the window's thread.
 AdapterFound find_adapter(const QString& path);
 
 }  // namespace headscope::app

@@ -5,9 +5,9 @@
 #include <QImage>
 #include <vector>
 
-#include "core/base/input_file.h"
-#include "core/base/output_file.h"
-#include "core/store/analysis_file.h"
+#include "core/base/io/input_file.h"
+#include "core/base/io/output_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "widgets/plots/colour_map.h"
 
 namespace headscope::app {

@@ -5,11 +5,11 @@
 
 namespace headscope::app {
 
-/// Where a model is opened from. As one text it is what the window knows a model by: in cards, lists and sessions.
+/// The place that a model is opened from. Cards, lists and sessions identify a model by its text.
 struct ModelPlace {
     QString path, adapter;  ///< adapter: a folder; empty: none
 
-    /// The path alone, or both with a line end between them, which no path has that people choose.
+    /// The path alone, or both with a line end between them, which people do not use in paths.
     QString text() const { return adapter.isEmpty() ? path : path + QLatin1Char('\n') + adapter; }
     static ModelPlace of(const QString& text) {
         return {text.section(QLatin1Char('\n'), 0, 0), text.section(QLatin1Char('\n'), 1)};

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/spawned.h"
-#include "core/store/evaluation_file.h"
-#include "core/store/file_format.h"
+#include "core/base/process/spawned.h"
+#include "core/store/evaluation/evaluation_file.h"
+#include "core/store/hdf5/file_format.h"
 #include "widgets/desk/error_words.h"
 
 namespace headscope::app {
@@ -134,14 +134,14 @@ void Opener::wait_longer(Looks::iterator look) {
     take_looked();
 }
 
-/// Of a process that waits for a disk nobody waits for the end.
+/// Does not wait for the process: its disk may not answer.
 void Opener::leave(Look& look) {
     if (look.heard) *look.heard = false;
     if (look.patience) std::exchange(look.patience, nullptr)->deleteLater();
     if (look.child) std::exchange(look.child, nullptr)->send_signal(SIGKILL);
 }
 
-/// Each of them for itself.
+/// Gives each file a process of its own.
 void Opener::part(Looks::iterator look, bool late) {
     for (const QString& path : look->paths) {
         Look one;

@@ -41,11 +41,11 @@ public:
     /// `ours`: this process has just written it or is writing it, so that no child needs to look at it first. A path
     /// that is on its way already is not opened twice.
     void open(const QString& path, bool ours = false);
-    /// A file of ours that is being opened is not wanted any more: neither signal comes.
+    /// Drops a file of ours that is being opened: neither signal comes.
     void give_up(const QString& path);
     /// How long a look may take: then others need not wait for it, and then it is given up.
     void set_patience(std::chrono::milliseconds patience, std::chrono::milliseconds last);
-    /// What a path is, told by its name alone.
+    /// True if the name alone suggests an analysis or evaluation file.
     static bool looks_like_analysis(const QString& path);
 
 Q_SIGNALS:
@@ -55,7 +55,7 @@ Q_SIGNALS:
     void failed(const QString& path, const QString& message);
 
 private:
-    /// Files that one child looks at.
+    /// The files of one child.
     struct Look {
         enum class State { fresh, running, good, bad };
         QStringList paths;
@@ -64,7 +64,7 @@ private:
         bool slow = false;   ///< others need not wait for it
         bool late = false;   ///< of a look that took long: others begin first
         std::shared_ptr<Spawned> child;
-        std::shared_ptr<bool> heard;  ///< what the child tells is still wanted; of the window's thread
+        std::shared_ptr<bool> heard;  ///< the child's answer is still needed; of the window's thread
         QTimer* patience = nullptr;
         QString message;
     };

@@ -3,8 +3,8 @@
 
 #include <QFileInfo>
 
-#include "core/base/ask_aside.h"
 #include "core/base/error.h"
+#include "core/base/process/ask_async.h"
 
 namespace headscope::app {
 
@@ -14,7 +14,7 @@ std::map<QString, PathStates::State> PathStates::ask(const QStringList& paths, s
         return answer.wait_until(end) == std::future_status::ready;
     };
     const auto now = steady_clock::now(), end = now + patience;
-    // What was true when nobody waited for it any more may be so no longer.
+    // Late answers of an earlier query may be outdated.
     std::erase_if(asked_, [&](const auto& one) { return is_answered(one.second, now); });
     std::map<QString, State> states;
     std::map<QString, std::shared_future<bool>> anew;
@@ -23,7 +23,7 @@ std::map<QString, PathStates::State> PathStates::ask(const QStringList& paths, s
             if (asked_.contains(path))
                 states[path] = State::silent;
             else if (!anew.contains(path))
-                anew[path] = ask_aside([path] { return QFileInfo::exists(path); });
+                anew[path] = ask_async([path] { return QFileInfo::exists(path); });
         } catch (const Error&) {  // no thread to ask on
             states[path] = QFileInfo::exists(path) ? State::there : State::missing;
         }

@@ -9,8 +9,7 @@
 
 namespace headscope::app {
 
-/// Whether files and folders are there, where some may lie on disks that do not answer: these hold up no other. Not for
-/// two threads at once.
+/// Queries whether paths exist. A disk that does not answer delays no other path. One thread at a time.
 class PathStates {
 public:
     enum class State { there, missing, silent };  ///< silent: no answer yet

@@ -9,8 +9,8 @@
 #include "app/window/launch.h"
 #include "app/window/training/job_estimate.h"
 #include "core/base/error.h"
-#include "core/base/json.h"
-#include "core/base/output_file.h"
+#include "core/base/io/output_file.h"
+#include "core/base/json/json.h"
 #include "widgets/desk/error_words.h"
 #include "widgets/training/facts.h"
 
@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr std::chrono::milliseconds kCostEnd{1000};
 
-/// What `headscope cost --json` says. Throws Error.
+/// Parses the output of `headscope cost --json`. Throws Error.
 std::shared_ptr<const cost::CostTable> table_of(const QByteArray& answer) {
     const json document = parse_json(answer.toStdString(), "headscope cost");
     auto table = std::make_shared<cost::CostTable>();
@@ -86,7 +86,7 @@ CostService::~CostService() {
     process_->wait(kCostEnd);
 }
 
-void CostService::measure(const widgets::CostWish& wish) {
+void CostService::measure(const widgets::CostRequest& wish) {
     if (shelf_->cost().busy) return;
     stopped_ = false;
     widgets::CostAnswer answer = shelf_->cost();
@@ -117,7 +117,7 @@ void CostService::measure(const widgets::CostWish& wish) {
     });
 }
 
-void CostService::start(const widgets::CostWish& wish, const QStringList& sizes) {
+void CostService::start(const widgets::CostRequest& wish, const QStringList& sizes) {
     QStringList lengths;
     for (const std::int64_t length : wish.lengths) lengths << QString::number(length);
     QStringList words{QStringLiteral("cost")};
@@ -141,7 +141,7 @@ void CostService::fail(const QString& words) {
     shelf_->set_cost(now);
 }
 
-void CostService::ended(const widgets::CostWish& wish) {
+void CostService::ended(const widgets::CostRequest& wish) {
     const auto process = std::exchange(process_, nullptr);
     const QByteArray answer = QByteArray::fromStdString(process->output());
     const QString message = widgets::error_words(QByteArray::fromStdString(process->errors()));

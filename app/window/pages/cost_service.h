@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "core/base/worker.h"
+#include "core/base/process/worker.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/mailbox.h"
 
@@ -26,9 +26,9 @@ Q_SIGNALS:
     void failed(const QString& message);
 
 private:
-    void measure(const widgets::CostWish& wish);
-    void start(const widgets::CostWish& wish, const QStringList& sizes);
-    void ended(const widgets::CostWish& wish);
+    void measure(const widgets::CostRequest& wish);
+    void start(const widgets::CostRequest& wish, const QStringList& sizes);
+    void ended(const widgets::CostRequest& wish);
     void fail(const QString& words);
     void stop();
 

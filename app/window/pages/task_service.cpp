@@ -6,7 +6,7 @@
 
 #include "app/window/launch.h"
 #include "core/base/error.h"
-#include "core/base/spawned.h"
+#include "core/base/process/spawned.h"
 #include "widgets/desk/error_words.h"
 
 namespace headscope::app {

@@ -10,7 +10,7 @@
 #include "app/window/files/model_place.h"
 #include "app/window/text_job.h"
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/tensor_summary.h"
 
 namespace headscope::app {
@@ -21,7 +21,7 @@ using widgets::TensorRow;
 using widgets::TensorStatus;
 using widgets::TensorTable;
 
-constexpr std::size_t kMostReasons = 8;  ///< of unreadable tensors, told one by one
+constexpr std::size_t kMostReasons = 8;  ///< listed one by one for unreadable tensors
 const char kTables = 0, kNumbers = 0;    ///< owners of the worker's tasks
 
 QString shown(const std::string& text) {

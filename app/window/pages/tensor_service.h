@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/base/worker.h"
+#include "core/base/process/worker.h"
 #include "widgets/mailbox.h"
 #include "widgets/views/tensors/tensor_source.h"
 
@@ -10,8 +10,8 @@ namespace headscope::app {
 class Engine;
 struct OpenModel;
 
-/// Tells the tensors of the engine's open checkpoints. Lists and numbers are made on a thread of its own, so that
-/// neither a run nor the preview of a text waits for gigabytes to be read.
+/// Lists the tensors of the engine's open checkpoints. A thread of its own makes lists and numbers: runs and previews
+/// do not wait for gigabytes to be read.
 class TensorService : public widgets::TensorSource {
     Q_OBJECT
 public:

@@ -12,7 +12,7 @@
 
 #include "app/window/files/path_states.h"
 #include "core/base/error.h"
-#include "core/base/output_file.h"
+#include "core/base/io/output_file.h"
 #include "widgets/desk/job_draft.h"
 #include "widgets/panels/text_choice.h"
 
@@ -115,7 +115,7 @@ bool has_own_job(const QJsonObject& views) {
     return text.isString() && text.toString() != widgets::JobDraft::first_text();
 }
 
-/// What tells the model of some sets of heads.
+/// Identifies the model of some sets of heads.
 QString model_of(const std::string& sets) {
     const QJsonObject object = QJsonDocument::fromJson(QByteArray::fromStdString(sets)).object();
     const QString sha256 = object["model_sha256"].toString();
@@ -160,7 +160,7 @@ void follow_renames(FoundSession& found) {
     }
 }
 
-/// What saves that were cut short left.
+/// Removes temporary files of interrupted saves.
 void remove_leftovers(const std::filesystem::path& folder) {
     std::error_code error;
     for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What is open and how it is looked at, kept in a file that is written whole or not at all. The formats of the parts
-// are those of to_json() of the widgets.
+// A session: the open items and the states of views, in a file that is written whole or not at all. Its parts have the
+// formats of the widgets' to_json().
 
 #include <QDateTime>
 #include <QJsonObject>
@@ -18,7 +18,7 @@ namespace headscope::app {
 struct Session {
     QDateTime saved;
     bool closed = false;  ///< the window was closed; false: it is open, or the program died
-    qint64 process = 0;   ///< whose it is
+    qint64 process = 0;   ///< of the window
     QStringList models;   ///< paths
     QStringList analyses;
     QStringList runs;  ///< folders
@@ -33,7 +33,7 @@ struct Session {
     QJsonObject names;                   ///< that analyses were given, by path
     std::vector<std::string> head_sets;  ///< marks, sets and notes of each model, HeadSets::to_json()
 
-    /// Something was open, or there was a text of the user's own.
+    /// Something was open, or the user had typed a text.
     bool has_work() const;
 };
 
@@ -58,16 +58,16 @@ std::optional<Session> load_session(const std::filesystem::path& folder);
 /// Throws Error.
 void save_session(const std::filesystem::path& folder, const Session& session);
 
-/// What a session is kept in, there or not: the session, what was lost before it, recent items.
+/// The files of a session, which need not exist: the session, a lost one before it, recent items.
 std::array<std::filesystem::path, 3> session_files(const std::filesystem::path& folder);
 
-/// What the next window finds.
+/// The sessions that the next window finds.
 struct FoundSession {
     std::optional<Session> last;  ///< to be brought back; where it died, for its layout and sets of heads alone
     std::optional<Session> lost;  ///< of programs that died: offered until it is brought back or declined
     bool died = false;            ///< `last` is part of `lost`
     bool unread = false;          ///< there is a file of another version
-    std::string problem;          ///< not empty: why what must not be lost could not be put aside
+    std::string problem;          ///< why a lost session could not be put aside; empty: it was
 };
 /// A session whose program died becomes the offer, joined with one that was not answered yet.
 FoundSession read_session(const std::filesystem::path& folder);
@@ -75,7 +75,7 @@ FoundSession read_session(const std::filesystem::path& folder);
 /// version cannot read is renamed to session.unread.json. Where the disk is full or not to be written on, all of it is
 /// found nevertheless, with a problem.
 FoundSession find_session(const std::filesystem::path& folder);
-/// What find_session() had a problem with. Throws Error: nothing must be saved over what is there before it is done.
+/// Puts aside what find_session() could not. Throws Error; until it succeeds nothing may be saved over the files.
 void put_aside(const std::filesystem::path& folder, const FoundSession& found);
 /// After what it offered is in a saved session, or was declined.
 void drop_lost_session(const std::filesystem::path& folder);

@@ -20,7 +20,7 @@ class SessionKeeper {
 public:
     explicit SessionKeeper(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-    /// What was kept; its `problem` says why nothing can be written yet. Nothing where another window is the keeper.
+    /// Reads the kept session; its `problem` is why nothing can be written yet. Empty if another window keeps one.
     FoundSession find();
     /// `settled`: what was lost before is part of `session`, or was declined. False: another window is the keeper, or
     /// was before this one could be, or the folder could not be read at the beginning; nothing was written. Throws

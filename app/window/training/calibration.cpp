@@ -10,8 +10,8 @@
 #include <chrono>
 
 #include "app/window/text_job.h"
-#include "core/base/machine.h"
-#include "core/base/output_file.h"
+#include "core/base/io/output_file.h"
+#include "core/base/process/machine.h"
 
 namespace headscope::app {
 namespace {
@@ -24,7 +24,7 @@ constexpr int kCalibrationVersion = 1;
 constexpr qint64 kMostBytes = 1 << 16;
 /// The first run warms caches up. The last one that there is time for counts.
 constexpr std::array kTokens{64, 512, 1024};
-constexpr double kEnough = 0.25;  ///< seconds of a run that tell
+constexpr double kEnough = 0.25;  ///< seconds of a run that suffice
 
 /// An output of which nothing stays.
 class Discarded {

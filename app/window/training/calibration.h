@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// How fast this machine analyses, for the time that the text panel tells before a run: measured once with the bundled
-// sample, kept in a file of the user's folder, and made better by every run.
+// Speed of analyses on this machine, for the estimate in the text panel: measured once with the bundled sample, stored
+// in the user's folder, and corrected by every run.
 
 #include <filesystem>
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace headscope::app {
 
-/// Multiplications a second, by analysing some made-up tokens with the checkpoint at `sample`: a second or less. The
-/// results go to a file in `folder` that is removed. For the thread that computes. Empty: it was too quick to tell.
+/// Measures multiplications a second by analyzing some made-up tokens with the checkpoint at `sample`: a second or
+/// less. The results go to a file in `folder` that is removed. For the compute thread. Empty: the run was too short.
 /// Throws Error, Stopped.
 std::optional<double> measure_rate(const std::filesystem::path& sample, const std::filesystem::path& folder,
                                    const Cancellation& cancellation);
 
-/// What was kept for this processor and so many threads; empty: nothing. Never throws.
+/// The stored rate for this processor and number of threads; empty: none. Never throws.
 std::optional<double> load_rate(const std::filesystem::path& folder, int threads);
 /// Throws Error.
 void save_rate(const std::filesystem::path& folder, int threads, double rate);

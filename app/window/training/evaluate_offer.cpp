@@ -6,8 +6,8 @@
 
 #include "app/window/text_job.h"
 #include "core/base/error.h"
-#include "core/base/output_file.h"
-#include "core/base/sha256.h"
+#include "core/base/io/output_file.h"
+#include "core/base/io/sha256.h"
 #include "core/data/catalog.h"
 #include "core/evaluation/harness/harness_tasks.h"
 #include "core/evaluation/tasks.h"
@@ -28,10 +28,9 @@ Offer offered_tasks() {
     Offer offer;
     // Tasks on text come first: they need no data sets.
     for (const auto& task : evaluation::tasks()) {
-        using Kind = evaluation::TaskKind;
-        if (task.kind != Kind::windows && task.kind != Kind::positions && task.kind != Kind::said) continue;
+        if (!task.kind->offered()) continue;
         offer.tasks.push_back({QString::fromStdString(task.name), QString::fromStdString(task.summary),
-                               task.on_text() ? Offer::Data::text : Offer::Data::made, false});
+                               task.kind->on_text() ? Offer::Data::text : Offer::Data::made, false});
     }
     for (const auto& task : evaluation::harness_tasks()) {
         // As the command has it: these two would have their examples from what is scored.

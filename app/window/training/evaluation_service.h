@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "core/base/worker.h"
+#include "core/base/process/worker.h"
 #include "core/workspace/live_run.h"
 #include "widgets/desk/desk.h"
 #include "widgets/mailbox.h"
@@ -54,7 +54,7 @@ Q_SIGNALS:
     void failed(const QString& message);
 
 private:
-    /// What one process is asked.
+    /// The command of one process.
     struct Call {
         QStringList words, names;
         QString file_name;
@@ -71,7 +71,7 @@ private:
     std::filesystem::path folder_;
     std::deque<Call> calls_;
     std::shared_ptr<Spawned> process_;
-    QTimer look_;  ///< at what the process tells
+    QTimer look_;  ///< at the progress that the process prints
     bool busy_ = false, stopped_ = false;
     widgets::Mailbox mailbox_{this};
     Worker files_;

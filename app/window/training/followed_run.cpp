@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/run/journal.h"
 #include "core/run/run_history.h"
 #include "core/training/job/job.h"
@@ -18,12 +18,12 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostRuns = 500;           ///< folders that are looked at
-constexpr std::uint64_t kLastWords = 1U << 20U;  ///< bytes of a journal that tell how its run ended
-// A copy of a run has 64 bytes a step. From so many steps on there are so many milliseconds between two.
+constexpr std::uint64_t kLastWords = 1U << 20U;  ///< bytes at a journal's end that hold the run's state
+// A copy of a run takes 64 bytes a step: long runs are published at these intervals.
 constexpr std::size_t kLong = 20'000, kVeryLong = 100'000;
 constexpr std::chrono::milliseconds kSeldom{1000}, kVerySeldom{2000};
 
-/// By the last events of its journal: all journals of a user may be gigabytes. A run that ended says so last of all.
+/// Reads the last events of the journal alone: a user's journals may be gigabytes, and a run records its end last.
 bool is_interrupted(const fs::path& folder) {
     const fs::path journal = training::RunFolder{folder}.journal();
     std::error_code error;

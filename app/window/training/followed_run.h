@@ -22,14 +22,13 @@ public:
     /// Throws Error (usage) for a folder without a run.
     explicit FollowedRun(std::filesystem::path folder);
 
-    /// What came since. True: its process went, perhaps without having made run.h5 (training::mend_run_file()). Throws
-    /// Error, Stopped within a CancellationScope; the next call goes on where this one ended.
+    /// Reads new events. True: the process has ended, perhaps without run.h5 (training::mend_run_file()). Throws Error,
+    /// and Stopped within a CancellationScope; the next call continues there.
     bool read();
-    /// Something came that publish() has not told, and it is time: a long run, of which a copy is dear, is told of less
-    /// often, but at once when it begins, pauses or ends.
+    /// True if there are unpublished events and the interval is over. Long runs are published less often because copies
+    /// are expensive, but at once when they begin, pause or end.
     bool due() const;
-    /// What is known, as a value for others. The one before the last is let go of here, so that it is freed on this
-    /// thread where others had time to take the last one.
+    /// Copies the record for other threads. Releases the copy before the last, which is then freed on this thread.
     std::shared_ptr<const workspace::LiveRun> publish();
     const std::filesystem::path& folder() const { return folder_.path; }
     /// The job's name, else the folder's.
@@ -37,7 +36,7 @@ public:
 
     /// Throws Error.
     void ask(training::ControlAction action, const std::string& value);
-    /// Wishes that were written here and that the journal does not answer yet.
+    /// Requests of ask() that the journal does not answer yet.
     QStringList waiting();
 
 private:

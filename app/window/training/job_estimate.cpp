@@ -9,14 +9,14 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/cost/mixer_cost.h"
 #include "core/data/catalog.h"
-#include "core/mixers/types/type.h"
-#include "core/model/presets.h"
+#include "core/mixers/types/standard.h"
+#include "core/model/load/presets.h"
 #include "core/training/job/job_keys.h"
 #include "core/training/job/run_end.h"
 #include "core/training/job/schedule.h"
 #include "core/training/trainer/job_model.h"
 #include "widgets/training/facts.h"
-#include "widgets/training/mixer_look.h"
+#include "widgets/training/mixer_style.h"
 
 namespace headscope::app {
 namespace {
@@ -72,7 +72,7 @@ Sizes sizes_of(const training::JobFile& job) {
     // An encoder-decoder's layers are numbered through, the encoder's first.
     const auto add = [&](const model::ModelConfig& tower) {
         auto mixers = tower.mixers;
-        mixers.resize(static_cast<std::size_t>(tower.layers), "standard");
+        mixers.resize(static_cast<std::size_t>(tower.layers), mixers::kStandard.name);
         sizes.mixers.insert(sizes.mixers.end(), mixers.begin(), mixers.end());
     };
     if (config.encoder) add(*config.encoder);
@@ -93,8 +93,8 @@ double activation_bytes(const training::JobFile& job, const model::ModelConfig& 
     return number * tokens * (layers * (9 * d + 3 * ff) + 4 * d) + 64e6;
 }
 
-/// Of forward and backward for one token: two for each weight that multiplies it, and what mixers do beside their maps;
-/// twice that for the backward pass.
+/// Operations of forward and backward for one token: two for each weight that multiplies it and those of the mixers
+/// besides their maps, and twice that for the backward pass.
 double flops_per_token(const training::JobFile& job, const Sizes& sizes) {
     const auto& config = sizes.model.config;
     const auto d = static_cast<double>(config.hidden), length = static_cast<double>(job.data.sequence_length);
@@ -168,7 +168,7 @@ widgets::JobChoices job_choices() {
                                    [name](std::int64_t layers) {
                                        std::vector<bool> standard;
                                        for (const std::string& mixer : model::layout_mixers(name, "mlp", layers))
-                                           standard.push_back(mixer == "standard");
+                                           standard.push_back(mixers::is_standard(mixer));
                                        return standard;
                                    }});
     }

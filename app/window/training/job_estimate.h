@@ -7,12 +7,12 @@
 
 namespace headscope::app {
 
-/// What a form can offer by name: presets, mixers, layouts, corpora, generators.
+/// The choices of a form by name: presets, mixers, layouts, corpora, generators.
 widgets::JobChoices job_choices();
 
-/// What a job will take, from its sizes alone; `tokens_per_second` as measured here, 0: not yet. Reads a checkpoint's
-/// header when the job starts from one, so not for the window's thread. What is wrong with model or data is in its
-/// problem. Throws Stopped.
+/// Memory and time of a job, from its sizes alone; `tokens_per_second` as measured here, 0: not yet. Reads a
+/// checkpoint's header when the job starts from one, so not for the window's thread. What is wrong with model or data
+/// is in its problem. Throws Stopped.
 widgets::JobEstimate estimate_job(const training::JobFile& job, double tokens_per_second,
                                   const Cancellation& cancellation);
 

@@ -7,8 +7,8 @@
 
 namespace headscope::app {
 
-/// How far a run is, in words that move between the steps that it tells of (a layer of a long text takes a while): rate
-/// and time left. Values only; whoever has it says what time it is.
+/// Progress of a run in words: rate and time left, interpolated between its steps (a layer of a long text takes a
+/// while). The caller passes the time.
 class RunProgress {
 public:
     using Time = std::chrono::steady_clock::time_point;

@@ -19,7 +19,7 @@ namespace headscope::app {
 namespace {
 
 constexpr int kPoll = 250;           // ms between looks at journals that grow
-constexpr int kSeldom = 8;           ///< runs that nobody writes: every so many polls
+constexpr int kSeldom = 8;           ///< polls between looks at runs without a process
 constexpr int kEstimateAfter = 120;  // ms after the job's last change
 
 QString message_of(const char* where) {
@@ -66,7 +66,7 @@ RunService::~RunService() {
     measurements_.cancel(this);
     looks_.cancel(this);
     looks_.cancel(&mends_);
-    files_.finish();  // a wish to stop the runs, as the window was closed
+    files_.finish();  // requests to stop runs that the user made while closing the window
 }
 
 // ---- what a job will take
@@ -93,7 +93,7 @@ void RunService::calibrate() {
     calibrating_key_ = speed_key(shelf_->draft().job());
     calibration_ = std::make_shared<std::atomic<bool>>(false);
     tell_starting();
-    // Not where journals are read and wishes written: data may have to be made first.
+    // On a worker of its own: data may have to be made first, and journals must not wait.
     measurements_.post(this, [this, given_up = calibration_, job = shelf_->draft().job(), program = program_,
                               folder = folder_, send = mailbox_.sender()](const Cancellation& cancellation) {
         double speed = 0;
@@ -207,7 +207,7 @@ void RunService::poll() {
                 failure = message_of("run");
             }
             send([this, run = id, record, failure, waiting] {
-                shelf_->fail(run, failure);  // none: what was told before is over
+                shelf_->fail(run, failure);  // empty: the earlier failure is over
                 if (record) shelf_->take(run, record);
                 if (failure.isEmpty()) shelf_->set_waiting(run, waiting);
             });
@@ -259,7 +259,7 @@ void RunService::fork(int id, const QString& snapshot) {
         training::JobFile job = training::read_job(run->record->started->job, "job");
         job.name = run->name.toStdString() + ", from " + snapshot.toStdString();
         extend(job, run->record->begin_step(), training::snapshot_step(snapshot.toStdString()));
-        // What differs from the first job: the other keys have their defaults, and the text stays one that is read.
+        // Writes the keys that differ from the first job only, so that the text stays readable.
         const std::string text = workspace::edited_job(widgets::JobDraft::first_text().toStdString(), job);
         shelf_->draft().set_text(QString::fromStdString(text));
         shelf_->draft().set_fork({QString::fromStdString(snapshot_folder(id, snapshot).string()),

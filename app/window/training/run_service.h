@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/worker.h"
+#include "core/base/process/worker.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/mailbox.h"
 
@@ -20,30 +20,30 @@ namespace headscope::app {
 class FollowedRun;
 struct Launch;
 
-/// Joins the window to run folders and to the processes that train in them: reads journals while they grow, writes
-/// wishes, starts `headscope train`. A run's process is nobody's child that matters: it goes on when the window closes.
-/// Everything is called on the window's thread, files are touched on a worker.
+/// Joins the window to run folders and their training processes: reads journals while they grow, writes requests,
+/// starts `headscope train`. Training processes are detached and survive the window. Every function is called on the
+/// window's thread; workers touch files.
 class RunService : public QObject {
     Q_OBJECT
 public:
     RunService(widgets::RunShelf* shelf, std::string program, QObject* parent = nullptr);
     ~RunService() override;
 
-    /// For a monkey: one process at a time (a run of the user's folder that is closed while it trains is told to stop),
-    /// and only of jobs that are known to take at most so many bytes.
+    /// For the monkey test: one process at a time (a closed run of the user's folder is stopped), and only jobs whose
+    /// estimate is at most `bytes`.
     void limit_starts(double bytes) { most_bytes_ = bytes; }
-    /// Where runs that are started here go: a folder of the user's. Made when it is needed.
+    /// The user's folder for runs that start here. Made when it is needed.
     void set_folder(const std::filesystem::path& folder) { folder_ = folder; }
 
     /// Attaches to a run's folder; one whose process has not begun yet is waited for.
     void open(const QString& folder);
     void close(int run);
-    /// Runs in the user's folder that died and are not open: their folders, told by found().
+    /// Emits found() with the folders of runs in the user's folder that died and are not open.
     void look_for_interrupted();
 
     /// Starts the draft's job in a new folder.
     void start();
-    /// Trains the draft's job for about a second, aside, and tells its speed.
+    /// Trains the draft's job for about a second in a folder of its own, and reports its speed.
     void calibrate();
     void stop_calibrating();
     void resume(int run);

@@ -17,8 +17,8 @@ double memory_room(const std::string& meminfo, const std::string& groups, const 
 /// its allocator holds free. 0 where the system does not say. Threads: any.
 double own_memory_room();
 
-/// What limits of the address space and of data leave of the text of /proc/self/status (VmSize, VmData); infinity:
-/// there is no such limit. Bytes.
+/// Bytes left below the limits of address space and data, given the text of /proc/self/status (VmSize, VmData);
+/// infinity without a limit.
 double limits_left(const std::string& status, double address_space, double data);
 
 }  // namespace headscope

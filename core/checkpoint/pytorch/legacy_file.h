@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/input_file.h"
+#include "core/base/io/input_file.h"
 #include "core/checkpoint/pytorch/pickle_objects.h"
 #include "core/checkpoint/pytorch/zip_archive.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/pytorch/pickle_machine.h"
 
 namespace headscope::checkpoint {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/pytorch/pickle_opcodes.h"
 
 namespace headscope::checkpoint {

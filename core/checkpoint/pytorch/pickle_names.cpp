@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/pytorch/pickle_opcodes.h"
 
 namespace headscope::checkpoint {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/base/input_file.h"
+#include "core/base/io/input_file.h"
 #include "core/checkpoint/pytorch/pickle_objects.h"
 
 namespace headscope::checkpoint {

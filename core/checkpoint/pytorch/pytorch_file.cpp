@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/data_type.h"
 #include "core/checkpoint/pytorch/legacy_file.h"
 #include "core/checkpoint/pytorch/pickle_reader.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/input_file.h"
+#include "core/base/io/input_file.h"
 #include "core/checkpoint/checkpoint.h"
 
 namespace headscope::checkpoint {

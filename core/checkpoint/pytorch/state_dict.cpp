@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/most_tensors.h"
 
 namespace headscope::checkpoint {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/pytorch/crc32.h"
 #include "core/checkpoint/pytorch/zip_fields.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/input_file.h"
+#include "core/base/io/input_file.h"
 
 namespace headscope::checkpoint {
 

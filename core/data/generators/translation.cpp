@@ -62,7 +62,7 @@ Words target_of(std::int64_t number) {
 }
 
 bool held_out(std::int64_t number) {
-    return scrambled(static_cast<std::uint64_t>(number) + 1) % held_out_of == 0;
+    return splitmix64(static_cast<std::uint64_t>(number) + 1) % held_out_of == 0;
 }
 
 std::int64_t draw(Random& random, std::int64_t count, Split split) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/data/ruler/essays.h"
 
-#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/data/text_parts.h"
+#include "core/base/io/input_file.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/data/source/text_parts.h"
 
 namespace headscope::data {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/data/source_files.h"
+#include "core/data/source/source_files.h"
 
 namespace headscope::data {
 

@@ -3,8 +3,8 @@
 
 #include "core/base/error.h"
 #include "core/data/ruler/ruler.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::data {
 namespace {

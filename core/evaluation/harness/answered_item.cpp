@@ -18,7 +18,7 @@ double rounded(float value) {
     return std::round(static_cast<double>(value) * 1e6) / 1e6;
 }
 
-/// What the scored tokens of some requests read as, each with its log-likelihood.
+/// Texts of the scored tokens of `requests`, each with its log-likelihood.
 json pieces_of(std::span<const HarnessRequest> requests, const RequestScore& score,
                const tokenizer::Tokenizer& tokenizer) {
     json pieces = json::array();

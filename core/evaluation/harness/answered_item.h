@@ -10,7 +10,7 @@
 #include "core/evaluation/harness/harness_items.h"
 #include "core/evaluation/harness/harness_metrics.h"
 #include "core/evaluation/harness/harness_requests.h"
-#include "core/store/evaluation_file.h"
+#include "core/store/evaluation/evaluation_file.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::evaluation {

@@ -4,14 +4,14 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/data/batch_source.h"
+#include "core/data/batch/batch_source.h"
 #include "core/evaluation/harness/harness_requests.h"
 #include "core/evaluation/harness/python_text.h"
 #include "core/evaluation/rolling_windows.h"
-#include "core/model/build.h"
-#include "core/tokenizer/text_ends.h"
+#include "core/model/load/build.h"
+#include "core/tokenizer/unicode/text_ends.h"
 
 namespace headscope::evaluation {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 using Ids = std::vector<std::int64_t>;
 
 constexpr std::uint64_t kLargestSideFile = std::uint64_t{16} << 20U;
-constexpr std::int64_t kUsualLength = 2048;  // lm-eval's, where nothing else is said
+constexpr std::int64_t kUsualLength = 2048;  // lm-eval's default
 
 class IdSink final : public tokenizer::TokenSink {
 public:
@@ -47,7 +47,7 @@ bool keep_last(Ids& ids, std::int64_t most) {
     return more;
 }
 
-/// What stands before a continuation, and the continuation.
+/// Ids of a continuation and of the text before it.
 struct Parts {
     Ids before, after;
 };
@@ -99,7 +99,7 @@ std::int64_t default_length(const checkpoint::Checkpoint& checkpoint, const mode
         const std::int64_t said = config.integer_or(key, 0);
         if (said > 0) return said;
     }
-    if (model.max_positions > 0) return model.max_positions;  // by another key, or what the family has if none is said
+    if (model.max_positions > 0) return model.max_positions;  // by another key, or the family's default
     return tokenizer_length(checkpoint).value_or(kUsualLength);
 }
 

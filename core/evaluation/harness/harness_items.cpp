@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/json_records.h"
-#include "core/base/os_error.h"
-#include "core/base/sha256.h"
+#include "core/base/io/input_file.h"
+#include "core/base/io/sha256.h"
+#include "core/base/json/json_records.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/base/process/os_error.h"
 #include "core/evaluation/harness/harness_records.h"
 #include "core/evaluation/harness/python_random.h"
 
@@ -45,7 +45,7 @@ void refuse_parquet(const std::filesystem::path& folder, const HarnessTask& task
     }
 }
 
-/// What precedes others: its text, and what tells equal records.
+/// An example before an item: its text, and a key that is equal for equal records.
 struct Example {
     std::string text, identity;
 };
@@ -72,7 +72,7 @@ public:
         files.push_back({path_, sha256});
     }
 
-    /// What stands before an item.
+    /// The examples before an item.
     std::string before(const JsonView& item) {
         const std::string identity = apart_ ? identity_of(item) : "";
         std::string text;
@@ -83,8 +83,8 @@ public:
 private:
     std::size_t wanted() const { return static_cast<std::size_t>(options_.shots); }
 
-    /// Of validation one more is drawn, for the item may be among them: lm-eval compares two splits there that both
-    /// have no name.
+    /// Draws one more from a validation split, since the item may be among them: lm-eval compares two splits there that
+    /// both have no name.
     std::vector<std::size_t> choose(const std::string& identity) {
         if (options_.first_shots) return first(others(identity, wanted()));
         if (!apart_) return draw(pool_.size(), wanted());

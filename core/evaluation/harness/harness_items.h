@@ -16,7 +16,7 @@
 
 namespace headscope::evaluation {
 
-/// What a model reads and what it should say, as texts. The delimiter is the continuation's first character.
+/// Context and continuation as texts. The delimiter is the continuation's first character.
 struct TextPair {
     std::string context, continuation;
     bool operator==(const TextPair&) const = default;
@@ -36,7 +36,7 @@ struct ItemsOptions {
     std::int64_t shots = 0;    ///< examples before each item, drawn as lm-eval draws them
     bool first_shots = false;  ///< the first ones of train instead
     std::uint64_t seed = 1234;
-    std::int64_t limit = 0;  ///< the first so many items; 0: all
+    std::int64_t limit = 0;  ///< use the first `limit` items; 0: all
 };
 
 struct DataFile {
@@ -50,7 +50,7 @@ struct HarnessItems {
     std::vector<DataFile> files;  ///< the split's, and train's where examples come from it
 };
 
-/// Where a task's split is looked for in `folder`: the file that there is, or the error that names what was looked for.
+/// File of a task's split in `folder`. Throws an error that lists the names tried.
 std::filesystem::path find_data_file(const std::filesystem::path& folder, const HarnessTask& task,
                                      const std::string& split);
 

@@ -6,9 +6,9 @@
 #include <limits>
 #include <numbers>
 
+#include "core/evaluation/generated_answers.h"
 #include "core/evaluation/harness/python_random.h"
 #include "core/evaluation/harness/python_text.h"
-#include "core/evaluation/said_answers.h"
 #include "kernels/parallel.h"
 
 namespace headscope::evaluation {
@@ -35,7 +35,7 @@ std::int64_t chosen_by_length(const HarnessItem& item, const ItemScore& score) {
     return first_of_largest(values);
 }
 
-/// What a metric of pages divides by, and what becomes of nats a unit.
+/// Divisor and unit of a page metric.
 struct PageMetric {
     std::int64_t HarnessItem::*size;
     bool bits;
@@ -142,7 +142,7 @@ std::vector<HarnessValue> values_of(const HarnessTask& task, std::span<const Har
             continue;
         }
         const std::vector<double> of_items = metric_values(scores, i);
-        const SaidScore mean = mean_score(of_items);
+        const AnswerScore mean = mean_score(of_items);
         if (metric == "perplexity")
             values.push_back(
                 {metric, std::exp(-mean.mean), bootstrap_error(of_items, resamples, cancellation), mean.items});

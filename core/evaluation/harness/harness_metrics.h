@@ -16,13 +16,13 @@
 
 namespace headscope::evaluation {
 
-/// What a model said of one item.
+/// Scores of one item.
 struct ItemScore {
     std::vector<RequestScore> requests;  ///< as the item's; of a page one: the sum over its windows
     std::string generated;               ///< said
     std::int64_t chosen = -1;            ///< choices, partial: the option of the largest log-likelihood
     /// By name, in the task's order: "acc" 0 or 1; of lambada "perplexity" is the item's log-likelihood, of a page
-    /// "word_perplexity" and its kin are the page's own values.
+    /// "word_perplexity" and the other page metrics are the page's own values.
     std::vector<std::pair<std::string, double>> metrics;
     bool right = false;  ///< by the metric of answers: acc, contains; false of a page
 };

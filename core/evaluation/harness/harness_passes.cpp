@@ -87,8 +87,8 @@ private:
         return std::min({start + (differs - p.begin()), reading(a).length - 1, reading(b).length - 1});
     }
 
-    /// Of all sets of neighbours with a common beginning, no two of which overlap, those that save most: the intervals
-    /// of common beginnings lie in one another, and each is better whole or in its parts.
+    /// Chooses disjoint runs of neighbors with a common beginning that save most. Common beginnings nest, so each is
+    /// best taken whole or split into its parts.
     void find_groups() {
         struct Open {
             std::int64_t shared = 0;

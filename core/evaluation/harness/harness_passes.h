@@ -26,7 +26,7 @@ struct Reading {
     std::vector<std::size_t> requests;  ///< indices; equal but for the last id and how many are scored
     std::int64_t source = 0;            ///< tokens that the encoder reads
     std::int64_t length = 0;            ///< tokens that are read (by the decoder)
-    std::int64_t wanted = 0;            ///< the most that any request has scored: the last so many rows are needed
+    std::int64_t wanted = 0;            ///< trailing rows needed: the most that a request has scored
 };
 
 struct Pass {

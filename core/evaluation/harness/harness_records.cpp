@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/evaluation/harness/python_text.h"
 
 namespace headscope::evaluation {
@@ -207,7 +207,7 @@ HarnessItem lambada(const JsonView& record) {
     return item;
 }
 
-/// What stands between `open` and the next `close`, trimmed.
+/// Trims the text between `open` and the next `close`.
 void tidy_between(std::string& text, char open, char close) {
     std::string out;
     std::size_t at = 0;

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/evaluation/harness/harness_items.h"
 #include "core/evaluation/harness/harness_tasks.h"
 

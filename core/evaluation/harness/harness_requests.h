@@ -41,7 +41,7 @@ struct HarnessRequest {
     std::vector<std::int64_t> ids, source;
     std::int64_t scored = 0;
     bool cut = false;  ///< tokens of the context were left out
-    /// What is read and scored.
+    /// Compares ids and scored tokens; `cut` does not count.
     bool operator==(const HarnessRequest& other) const {
         return ids == other.ids && source == other.source && scored == other.scored;
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/option.h"
 
 namespace headscope::evaluation {
 namespace {
@@ -79,7 +80,7 @@ private:
             const HarnessItem& item = items.items[i];
             std::span<const HarnessRequest> requests;
             if (is_said(items)) {
-                SaidAnswer said = answer(task, item.prompt);
+                GeneratedAnswer said = answer(task, item.prompt);
                 scores[i].generated = std::move(said.text);
                 cut += said.cut ? 1 : 0;
                 tell(scored_items_ + ++said_);
@@ -101,9 +102,9 @@ private:
         add(items, guesses_of(task, items.items, scores, model_.config().vocabulary), 0);
     }
 
-    SaidAnswer answer(const HarnessTask& task, const std::string& prompt) {
+    GeneratedAnswer answer(const HarnessTask& task, const std::string& prompt) {
         const std::int64_t most = run_.most > 0 ? std::min(run_.most, work_.tokens.length) : work_.tokens.length;
-        return said_answer(model_, run_.said, prompt, task.answer_tokens, most, run_.score, task.stops);
+        return generated_answer(model_, run_.said, prompt, task.answer_tokens, most, run_.score, task.stops);
     }
 
     void add(const HarnessItems& items, const std::vector<HarnessValue>& values, std::int64_t cut) {
@@ -132,16 +133,14 @@ HarnessTask with_options(HarnessTask task, const std::map<std::string, double>& 
             throw Error(ErrorCode::usage, "--task-option",
                         "expected " + (task.kind == HarnessKind::said ? task.name + ".tokens" : "none of " + task.name),
                         "found " + task.name + "." + escaped(name));
-        if (!(value >= 1 && value <= kMostAnswerTokens) || value != std::floor(value))
-            throw Error(ErrorCode::usage, task.name + ".tokens", "expected a whole number of tokens, 1 or more",
-                        "found " + std::to_string(value));
+        check_number(Option(name, task.answer_tokens, {}, 1, kMostAnswerTokens), value, task.name + "." + name);
         task.answer_tokens = static_cast<std::int64_t>(value);
         if (task.name == "squad_completion") task.stops = {"\n"};
     }
     return task;
 }
 
-HarnessIds encode_items(const HarnessWork& work, const SaidAnswers& said, std::int64_t most,
+HarnessIds encode_items(const HarnessWork& work, const GeneratedAnswers& said, std::int64_t most,
                         const Cancellation* cancellation) {
     HarnessIds ids;
     for (const auto& items : work.tasks) {

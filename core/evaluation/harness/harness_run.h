@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "core/evaluation/generated_answers.h"
 #include "core/evaluation/harness/answered_item.h"
-#include "core/evaluation/said_answers.h"
 
 namespace headscope::evaluation {
 
-/// What a task's options (--task-option) make of it: `tokens` of an answer that is said. squad_completion with it stops
-/// at a line's end, as it was published (48 tokens). Throws usage for other options.
+/// Applies a task's options (--task-option): `tokens` limits a generated answer. With it squad_completion stops at a
+/// line's end, as published (48 tokens). Throws usage for other options.
 HarnessTask with_options(HarnessTask task, const std::map<std::string, double>& options);
 
 /// Items of all tasks that are scored, as ids: one item's after the other's.
@@ -39,12 +39,12 @@ struct HarnessWork {
 
 /// Refused by its place: an item that has more behind the cut to the length than `most`, what the model may read at
 /// once (0: anything); an answer's prompt without a token.
-HarnessIds encode_items(const HarnessWork& work, const SaidAnswers& said, std::int64_t most,
+HarnessIds encode_items(const HarnessWork& work, const GeneratedAnswers& said, std::int64_t most,
                         const Cancellation* cancellation);
 
 struct HarnessRun {
     const HarnessWork& work;
-    const SaidAnswers& said;
+    const GeneratedAnswers& said;
     const ScoreOptions& score;
     std::int64_t most = 0;                               ///< what the model may read at once; 0: anything
     std::int64_t model = 0;                              ///< its number in the rows

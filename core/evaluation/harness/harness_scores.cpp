@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/evaluation/harness/harness_passes.h"
-#include "core/model/rotary.h"
+#include "core/model/embedding/rotary.h"
 #include "core/model/towers/cache.h"
 
 namespace headscope::evaluation {
@@ -50,7 +50,7 @@ bool turns_by_length(const model::ModelConfig& config) {
            (config.encoder && turns_by_length(*config.encoder));
 }
 
-/// What a model's arithmetic allows: the values must be those of each request alone.
+/// Batching rules under which the model's arithmetic gives the values of each request alone.
 PassRules rules_of(const model::Model& model, std::int64_t batch_tokens) {
     PassRules rules;
     rules.batch_tokens = batch_tokens;

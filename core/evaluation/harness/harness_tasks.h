@@ -27,7 +27,7 @@ struct HarnessTask {
     std::string summary;        ///< for people
     HarnessKind kind = HarnessKind::choices;
     std::vector<std::string> metrics;  ///< "acc", "acc_norm"; the first one says whether an item is right
-    std::int64_t answer_tokens = 0;    ///< said: at most so many
+    std::int64_t answer_tokens = 0;    ///< said: limit of tokens
     std::vector<std::string> stops;    ///< said: each cuts the answer
 };
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/tokenizer/lower_case.h"
 #include "core/tokenizer/template/python_text.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/lower_case.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 // The reference is CPython 3.11, Unicode 14. utf8proc's case of single characters (15) is the same for every code
 // point; categories (16) differ for characters that came later, and for U+1171E, which a sigma now looks past.

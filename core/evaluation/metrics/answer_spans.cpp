@@ -8,8 +8,8 @@
 
 #include "core/evaluation/harness/python_text.h"
 #include "core/tokenizer/template/python_text.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::evaluation {
 namespace {

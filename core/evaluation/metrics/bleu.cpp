@@ -31,8 +31,8 @@ std::string with_replaced(std::string text, std::string_view old, std::string_vi
     return made.append(text, at);
 }
 
-/// Where `matches` says so of two neighbours, `join` adds both to the result; neither is looked at again. The signs in
-/// question are ASCII, so that a byte of a longer character does for the character.
+/// Calls `join` for each pair of neighbors that `matches`, then skips both; copies all else. The signs in question are
+/// ASCII, so bytes of longer characters never match.
 template <class Matches, class Join>
 std::string each_pair(const std::string& text, const Matches& matches, const Join& join) {
     std::string made;

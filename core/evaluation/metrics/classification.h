@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What GLUE and SuperGLUE are scored by. Shares of 1; NaN where there is nothing to score. Pairs of spans have one
+// Scores of GLUE and SuperGLUE. Shares of 1; NaN without anything to score. Pairs of spans have one
 // length. Threads: any.
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace headscope::evaluation {
 
 /// Said and true classes [n], each in [0, classes).
 double accuracy(std::span<const std::int64_t> said, std::span<const std::int64_t> truth);
-/// F1 of one class: 2 tp / (2 tp + fp + fn); 0 where nobody names it. GLUE's is that of class 1.
+/// F1 of one class: 2 tp / (2 tp + fp + fn); 0 if the class never occurs. GLUE's is that of class 1.
 double f1_of_class(std::span<const std::int64_t> said, std::span<const std::int64_t> truth, std::int64_t wanted);
 /// Mean of f1_of_class over the classes that are said or true (macro; SuperGLUE's CB).
 double f1_macro(std::span<const std::int64_t> said, std::span<const std::int64_t> truth);

@@ -2,12 +2,12 @@
 #pragma once
 
 // The command that makes a figure: what the export page runs, shows and copies. It and `headscope export` know the same
-// list of options (figure_options.h), so that both make the same bytes.
+// list of options (option_list.h), so that both make the same bytes.
 
 #include <string>
 #include <vector>
 
-#include "core/figures/options/figure_options.h"
+#include "core/figures/options/option_list.h"
 
 namespace headscope::figures {
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// How values of figure options are read and written: figure_options.cpp's words.
+// How values of figure options are read and written: option_list.cpp's words.
 
-#include <charconv>
-#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/base/error.h"
-#include "core/figures/options/figure_options.h"
+#include "core/base/option.h"
+#include "core/figures/make_figure.h"
+#include "core/figures/options/option_list.h"
 #include "core/figures/table.h"
 
 namespace headscope::figures {
@@ -23,37 +23,26 @@ using OptionValues = std::vector<std::string>;
     throw Error(ErrorCode::usage, "--" + option, "expected " + expected, "found " + escaped(text));
 }
 
-/// The whole text as a number, or nothing.
-template <class Number>
-std::optional<Number> whole_number(const std::string& text) {
-    Number value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
+/// `words`: accepted too, named in errors.
 inline std::int64_t read_count(const std::string& option, const std::string& text, std::int64_t least = 0,
-                               std::int64_t most = -1) {
-    const auto value = whole_number<std::int64_t>(text);
-    const std::string range = most < 0 ? "a whole number from " + std::to_string(least)
-                                       : std::to_string(least) + " to " + std::to_string(most);
-    if (!value || *value < least || (most >= 0 && *value > most)) refuse_value(option, range, text);
-    return *value;
+                               double most = std::numeric_limits<double>::infinity(),
+                               const std::vector<std::string>& words = {}) {
+    const Option count(option, least, words, static_cast<double>(least), most);
+    return static_cast<std::int64_t>(read_number(count, text, "--" + option));
 }
 
 inline double read_real(const std::string& option, const std::string& text, double least, double most) {
-    const auto value = whole_number<double>(text);
-    if (!value || !(*value >= least && *value <= most))
-        refuse_value(option, csv_number(least) + " to " + csv_number(most), text);
-    return *value;
+    return read_number(Option(option, least, {}, least, most), text, "--" + option);
 }
 
 /// A count of FigureOptions that may be absent.
-inline FigureOption optional_count(std::string name, std::string help, std::vector<std::string> recipes,
+inline FigureOption optional_count(std::string name, std::string help,
                                    std::optional<std::int64_t> FigureOptions::*member, std::int64_t least = 0) {
-    FigureOption option{std::move(name), "N", std::move(help), {}, std::move(recipes), false, {}, {}};
-    option.set = [member, least, name = option.name](FigureRequest& request, const OptionValues& values) {
-        request.options.*member = read_count(name, values.back(), least);
+    FigureOption option{std::move(name), "N", std::move(help), {}, false, {}, {}};
+    option.kind = OptionKind::whole;
+    option.lowest = static_cast<double>(least);
+    option.set = [member, count = Option(option)](FigureRequest& request, const OptionValues& values) {
+        request.options.*member = static_cast<std::int64_t>(read_number(count, values.back(), "--" + count.name));
     };
     option.get = [member](const FigureRequest& request) -> OptionValues {
         const auto& value = request.options.*member;
@@ -65,9 +54,10 @@ inline FigureOption optional_count(std::string name, std::string help, std::vect
 /// A measure of FigureStyle.
 inline FigureOption real_style(std::string name, std::string unit, std::string help, double least, double most,
                                double FigureStyle::*member) {
-    FigureOption option{std::move(name), std::move(unit), std::move(help), {}, {}, false, {}, {}};
-    option.set = [=, name = option.name](FigureRequest& request, const OptionValues& values) {
-        request.style.*member = read_real(name, values.back(), least, most);
+    FigureOption option{std::move(name), std::move(unit), std::move(help), {}, false, {}, {}};
+    static_cast<Option&>(option) = Option(option.name, FigureStyle().*member, {}, least, most, option.help);
+    option.set = [member, number = Option(option)](FigureRequest& request, const OptionValues& values) {
+        request.style.*member = read_number(number, values.back(), "--" + number.name);
     };
     option.get = [member](const FigureRequest& request) -> OptionValues {
         const double value = request.style.*member;
@@ -82,15 +72,12 @@ using NamedValues = std::vector<std::pair<std::string, Value>>;
 /// One of some named values; `access` gives the place of the value in a request. `older` names are accepted and not
 /// listed.
 template <class Value, class Access>
-FigureOption choice(std::string name, std::string help, std::vector<std::string> recipes, NamedValues<Value> names,
-                    Access access, NamedValues<Value> older = {}) {
-    FigureOption option{std::move(name), "NAME", std::move(help), {}, std::move(recipes), false, {}, {}};
-    std::string list;
-    for (const auto& one : names) {
-        option.choices.push_back(one.first);
-        list += (list.empty() ? "" : ", ") + one.first;
-    }
-    option.set = [=, name = option.name](FigureRequest& request, const OptionValues& values) {
+FigureOption choice(std::string name, std::string help, NamedValues<Value> names, Access access,
+                    NamedValues<Value> older = {}) {
+    FigureOption option{std::move(name), "NAME", std::move(help), {}, false, {}, {}};
+    for (const auto& one : names) option.choices.push_back(one.first);
+    option.kind = OptionKind::choice;
+    option.set = [=, name = option.name, choices = option.choices](FigureRequest& request, const OptionValues& values) {
         for (const auto* some : {&names, &older}) {
             for (const auto& [word, value] : *some) {
                 if (word == values.back()) {
@@ -99,7 +86,7 @@ FigureOption choice(std::string name, std::string help, std::vector<std::string>
                 }
             }
         }
-        refuse_value(name, "one of " + list, values.back());
+        check_choice(choices, values.back(), "--" + name);
     };
     option.get = [=](const FigureRequest& request) -> OptionValues {
         FigureRequest here = request, standard;
@@ -112,23 +99,9 @@ FigureOption choice(std::string name, std::string help, std::vector<std::string>
     return option;
 }
 
-/// Recipes that draw analyses.
-inline std::vector<std::string> of_analyses() {
-    std::vector<std::string> names;
-    for (const auto& recipe : recipes())
-        if (recipe.of_analyses) names.push_back(recipe.name);
-    return names;
-}
-
-inline std::vector<std::string> with(std::vector<std::string> names, const std::string& more) {
-    names.push_back(more);
-    return names;
-}
-
 /// A text of the options; empty where it was not given.
-inline FigureOption word_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
-                                std::string FigureOptions::*member) {
-    FigureOption option{name, "NAME", help, {}, std::move(recipes), false, {}, {}};
+inline FigureOption word_option(const std::string& name, const std::string& help, std::string FigureOptions::*member) {
+    FigureOption option{name, "NAME", help, {}, false, {}, {}};
     option.set = [member](FigureRequest& request, const OptionValues& values) {
         request.options.*member = values.back();
     };
@@ -139,9 +112,8 @@ inline FigureOption word_option(const std::string& name, const std::string& help
     return option;
 }
 
-inline FigureOption flag_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
-                                bool FigureOptions::*member) {
-    FigureOption option{name, "", help, {}, std::move(recipes), false, {}, {}};
+inline FigureOption flag_option(const std::string& name, const std::string& help, bool FigureOptions::*member) {
+    FigureOption option{name, "", help, {}, false, {}, {}};
     option.set = [member](FigureRequest& request, const OptionValues&) { request.options.*member = true; };
     option.get = [member](const FigureRequest& request) {
         return request.options.*member ? OptionValues{""} : OptionValues{};
@@ -151,11 +123,14 @@ inline FigureOption flag_option(const std::string& name, const std::string& help
 
 inline constexpr double kMostReal = 1e15;  ///< tokens, steps and seconds are fewer
 
-inline FigureOption real_option(const std::string& name, const std::string& help, std::vector<std::string> recipes,
+inline FigureOption real_option(const std::string& name, const std::string& help,
                                 std::optional<double> FigureOptions::*member) {
-    FigureOption option{name, "X", help, {}, std::move(recipes), false, {}, {}};
-    option.set = [member, name](FigureRequest& request, const OptionValues& values) {
-        request.options.*member = read_real(name, values.back(), 0, kMostReal);
+    FigureOption option{name, "X", help, {}, false, {}, {}};
+    option.kind = OptionKind::number;
+    option.lowest = 0;
+    option.highest = kMostReal;
+    option.set = [member, number = Option(option)](FigureRequest& request, const OptionValues& values) {
+        request.options.*member = read_number(number, values.back(), "--" + number.name);
     };
     option.get = [member](const FigureRequest& request) -> OptionValues {
         const auto& value = request.options.*member;

@@ -14,7 +14,6 @@ FigureOption mixers_option() {
                         "Mixers, separated by commas, or all (default: those of Deconstructing Attention and of the "
                         "given models)",
                         {},
-                        {"cost"},
                         false,
                         {},
                         {}};
@@ -38,8 +37,7 @@ FigureOption mixers_option() {
 }
 
 FigureOption tensor_option() {
-    FigureOption option{"tensor", "NAME",      "Name or pattern of tensors, as '*.q_proj.weight'; may repeat",
-                        {},       {"tensors"}, true,
+    FigureOption option{"tensor", "NAME", "Name or pattern of tensors, as '*.q_proj.weight'; may repeat", {}, true,
                         {},       {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         for (const auto& name : values) {
@@ -54,60 +52,52 @@ FigureOption tensor_option() {
 }  // namespace
 
 void add_record_options(std::vector<FigureOption>& all) {
-    const std::vector<std::string> evaluations{"context-perplexity", "ablation", "scaling", "retention"};
-    all.push_back(optional_count("step", "Adds radar and thumbnails of the last probe up to this step", {"timeline"},
-                                 &FigureOptions::step));
+    all.push_back(
+        optional_count("step", "Adds radar and thumbnails of the last probe up to this step", &FigureOptions::step));
     all.push_back(optional_count("smooth",
                                  "Length of the running mean, in steps of a run or buckets of positions (1: none)",
-                                 {"loss", "position-perplexity"}, &FigureOptions::smooth));
-    all.push_back(flag_option("log-loss", "Runs: logarithmic axes", {"loss"}, &FigureOptions::log_loss));
-    all.push_back(
-        flag_option("perplexity", "Runs: draw perplexity, exp of the loss", {"loss"}, &FigureOptions::perplexity));
-    all.push_back(
-        real_option("from", "Runs: start of the axis, in steps, tokens or seconds", {"loss"}, &FigureOptions::from_x));
-    all.push_back(
-        real_option("to", "Runs: end of the axis, in steps, tokens or seconds", {"loss"}, &FigureOptions::to_x));
-    all.push_back(choice<Against>("against", "Runs: axis of the curves", {"loss", "timeline"},
+                                 &FigureOptions::smooth));
+    all.push_back(flag_option("log-loss", "Runs: logarithmic axes", &FigureOptions::log_loss));
+    all.push_back(flag_option("perplexity", "Runs: draw perplexity, exp of the loss", &FigureOptions::perplexity));
+    all.push_back(real_option("from", "Runs: start of the axis, in steps, tokens or seconds", &FigureOptions::from_x));
+    all.push_back(real_option("to", "Runs: end of the axis, in steps, tokens or seconds", &FigureOptions::to_x));
+    all.push_back(choice<Against>("against", "Runs: axis of the curves",
                                   {{"step", Against::step}, {"tokens", Against::tokens}, {"time", Against::time}},
                                   [](FigureRequest& r) -> Against& { return r.options.against; }));
-    all.push_back(word_option("task", "Task of the evaluations (default: all)",
-                              with(with(evaluations, "ruler"), "tasks"), &FigureOptions::task));
+    all.push_back(word_option("task", "Task of the evaluations (default: all)", &FigureOptions::task));
     all.push_back(
         word_option("metric",
                     "Metric of the evaluations (default: the first; tasks: the one that papers print; with acc or "
                     "acc_norm only tasks that have it are drawn)",
-                    with(evaluations, "tasks"), &FigureOptions::metric));
+                    &FigureOptions::metric));
     NamedValues<std::string> averages;
     for (const TaskAverage& one : task_averages()) averages.emplace_back(one.name, one.name);
     averages.emplace_back(kAverageOfAll, kAverageOfAll);
     all.push_back(choice<std::string>(
         "average",
         "A paper's average, or all for that of all accuracies (default: the paper's whose tasks these are, else all)",
-        {"tasks"}, averages, [](FigureRequest& r) -> std::string& { return r.options.average; }));
+        averages, [](FigureRequest& r) -> std::string& { return r.options.average; }));
     all.push_back(optional_count("length", "Tokens of context of an evaluation, or of the table of costs",
-                                 {"ablation", "scaling", "tasks", "cost", "retention"}, &FigureOptions::length));
+                                 &FigureOptions::length));
     all.push_back(tensor_option());
-    all.push_back(word_option("words", "Text whose words are hashed by md5, lsh or a model's hash embedding", {"hash"},
+    all.push_back(word_option("words", "Text whose words are hashed by md5, lsh or a model's hash embedding",
                               &FigureOptions::words));
     all.back().value = "TEXT";
-    all.push_back(
-        flag_option("measure", "Also measure on this machine, which takes minutes", {"cost"}, &FigureOptions::measure));
+    all.push_back(flag_option("measure", "Also measure on this machine, which takes minutes", &FigureOptions::measure));
     all.push_back(choice<CostOf>(
         "of",
         "Cost of mixers by length, or parameters of variants of multi-head attention: of a sublayer by its "
         "number of heads, or of whole stacks",
-        {"cost"}, {{"mixers", CostOf::mixers}, {"sublayer", CostOf::sublayer}, {"stacks", CostOf::stacks}},
+        {{"mixers", CostOf::mixers}, {"sublayer", CostOf::sublayer}, {"stacks", CostOf::stacks}},
         [](FigureRequest& r) -> CostOf& { return r.options.cost_of; }));
     all.push_back(mixers_option());
-    all.push_back(optional_count("batch", "Sequences of a batch (default: 1)", {"cost"}, &FigureOptions::batch, 1));
+    all.push_back(optional_count("batch", "Sequences of a batch (default: 1)", &FigureOptions::batch, 1));
     all.push_back(optional_count("tensor-parallel", "Machines that share the activations of a layer (default: 1)",
-                                 {"cost"}, &FigureOptions::tensor_parallel, 1));
+                                 &FigureOptions::tensor_parallel, 1));
+    all.push_back(optional_count("bytes", "Bytes of a number in the formulas (default: 2)", &FigureOptions::bytes, 1));
+    all.push_back(word_option("baseline", "Model to compare scores and sizes with", &FigureOptions::baseline));
     all.push_back(
-        optional_count("bytes", "Bytes of a number in the formulas (default: 2)", {"cost"}, &FigureOptions::bytes, 1));
-    all.push_back(
-        word_option("baseline", "Model to compare scores and sizes with", {"retention"}, &FigureOptions::baseline));
-    all.push_back(word_option("smallest", "Smallest model, from which elasticity is computed, as SHA", {"retention"},
-                              &FigureOptions::smallest));
+        word_option("smallest", "Smallest model, from which elasticity is computed, as SHA", &FigureOptions::smallest));
 }
 
 }  // namespace headscope::figures

@@ -6,7 +6,7 @@ namespace headscope::figures {
 namespace {
 
 FigureOption font_family_option() {
-    FigureOption option{"font-family", "NAME", "Name of an installed font (default: Noto Sans)", {}, {}, false, {}, {}};
+    FigureOption option{"font-family", "NAME", "Name of an installed font (default: Noto Sans)", {}, false, {}, {}};
     option.set = [](FigureRequest& request, const OptionValues& values) {
         if (values.back().empty()) refuse_value("font-family", "the name of a font", "none");
         request.style.font_family = values.back();
@@ -20,17 +20,13 @@ FigureOption font_family_option() {
 
 FigureOption colour_map_option() {
     FigureOption option{
-        "colour-map", "NAME", "Color map, see list colour-maps; one of each kind may be given", {}, {}, true, {}, {}};
-    std::string list;
-    for (const auto& map : colour_maps()) {
-        option.choices.push_back(map.name);
-        list += (list.empty() ? "" : ", ") + map.name;
-    }
-    option.set = [list](FigureRequest& request, const OptionValues& values) {
+        "colour-map", "NAME", "Color map, see list colour-maps; one of each kind may be given", {}, true, {}, {}};
+    for (const auto& map : colour_maps()) option.choices.push_back(map.name);
+    option.set = [choices = option.choices](FigureRequest& request, const OptionValues& values) {
         for (const auto& name : values) {
-            const auto* map = find_colour_map(name);
-            if (map == nullptr) refuse_value("colour-map", "one of " + list, name);
-            (map->kind == ColourMap::diverging ? request.style.diverging_map : request.style.sequential_map) = name;
+            check_choice(choices, name, "--colour-map");
+            (find_colour_map(name)->kind == ColourMap::diverging ? request.style.diverging_map
+                                                                 : request.style.sequential_map) = name;
         }
     };
     option.get = [](const FigureRequest& request) {
@@ -44,7 +40,7 @@ FigureOption colour_map_option() {
 }
 
 FigureOption title_option() {
-    FigureOption option{"title", "TEXT", "Title in place of the figure's own", {}, {}, false, {}, {}};
+    FigureOption option{"title", "TEXT", "Title in place of the figure's own", {}, false, {}, {}};
     option.set = [](FigureRequest& request, const OptionValues& values) { request.style.title_text = values.back(); };
     option.get = [](const FigureRequest& request) -> OptionValues {
         return request.style.title_text.empty() ? OptionValues{} : OptionValues{request.style.title_text};
@@ -53,7 +49,7 @@ FigureOption title_option() {
 }
 
 FigureOption no_title_option() {
-    FigureOption option{"no-title", "", "Draw no title", {}, {}, false, {}, {}};
+    FigureOption option{"no-title", "", "Draw no title", {}, false, {}, {}};
     option.set = [](FigureRequest& request, const OptionValues&) { request.style.title = false; };
     option.get = [](const FigureRequest& request) { return request.style.title ? OptionValues{} : OptionValues{""}; };
     return option;
@@ -62,6 +58,7 @@ FigureOption no_title_option() {
 }  // namespace
 
 void add_style_options(std::vector<FigureOption>& all) {
+    const std::size_t first = all.size();
     all.push_back(
         real_style("width", "MM", "Width in mm (85: one column, 180: two columns)", 30, 2000, &FigureStyle::width_mm));
     all.push_back(
@@ -69,14 +66,15 @@ void add_style_options(std::vector<FigureOption>& all) {
     all.push_back(font_family_option());
     all.push_back(real_style("font-size", "POINTS", "Size of the text in points", 3, 40, &FigureStyle::font_points));
     all.push_back(real_style("dpi", "N", "Resolution of a PNG in dots per inch", 36, 2400, &FigureStyle::dpi));
-    all.push_back(choice<bool>("theme", "Colors of the page", {}, {{"light", false}, {"dark", true}},
+    all.push_back(choice<bool>("theme", "Colors of the page", {{"light", false}, {"dark", true}},
                                [](FigureRequest& r) -> bool& { return r.style.dark; }));
     all.push_back(colour_map_option());
-    all.push_back(choice<bool>("labels", "Label axes with tokens (on) or with positions (off)", {},
+    all.push_back(choice<bool>("labels", "Label axes with tokens (on) or with positions (off)",
                                {{"on", true}, {"off", false}},
                                [](FigureRequest& r) -> bool& { return r.style.labels; }));
     all.push_back(title_option());
     all.push_back(no_title_option());
+    for (std::size_t i = first; i < all.size(); ++i) all[i].of_page = true;
 }
 
 }  // namespace headscope::figures

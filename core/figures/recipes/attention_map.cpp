@@ -64,12 +64,12 @@ void mark_regions(Panel& panel, bool vertical, const std::vector<std::int32_t>& 
 Panel attention_panel(const AttentionMap& map, const std::string& title, double largest) {
     Panel drawn;
     drawn.title = title;
-    const Region& part = map.region;
+    const maps::Cells& part = map.region;
     const auto name = [&](const char* side, const char* text) {
         return std::string(side) + (map.words ? " word" : "") + (map.cross ? text : "");
     };
-    drawn.x = axis(name("key", " (source)"), map.key_tokens, part.first_key, part.end_key, map.columns);
-    drawn.y = axis(name("query", " (target)"), map.query_tokens, part.first_query, part.end_query, map.rows);
+    drawn.x = axis(name("key", " (source)"), map.key_tokens, part.k_begin, part.k_end, map.columns);
+    drawn.y = axis(name("query", " (target)"), map.query_tokens, part.q_begin, part.q_end, map.rows);
     HeatMap cells;
     cells.rows = map.rows;
     cells.columns = map.columns;
@@ -77,11 +77,11 @@ Panel attention_panel(const AttentionMap& map, const std::string& title, double 
     cells.colours = colours(map, largest);
     cells.pooling = map.pooling == Pooling::mean ? Pooling::mean : map.of_signs() ? Pooling::extreme : Pooling::maximum;
     drawn.content = std::move(cells);
-    mark_regions(drawn, true, map.key_regions, part.first_key, part.end_key);
-    mark_regions(drawn, false, map.query_regions, part.first_query, part.end_query);
-    if (map.limit > part.first_key && map.limit < part.end_key)
+    mark_regions(drawn, true, map.key_regions, part.k_begin, part.k_end);
+    mark_regions(drawn, false, map.query_regions, part.q_begin, part.q_end);
+    if (map.limit > part.k_begin && map.limit < part.k_end)
         drawn.markers.push_back({true, static_cast<double>(map.limit), "trained to " + std::to_string(map.limit)});
-    if (map.limit > part.first_query && map.limit < part.end_query)
+    if (map.limit > part.q_begin && map.limit < part.q_end)
         drawn.markers.push_back({false, static_cast<double>(map.limit), ""});
     return drawn;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// One map of figure `attention`: its numbers and what is said of them. For recipe_attention.cpp.
+// One map of figure `attention`: its numbers and notes. For recipe_attention.cpp.
 
 #include <cstdint>
 #include <span>
@@ -21,7 +21,7 @@ struct AttentionMap {
     std::string model, site;
     bool cross = false, words = false;
     std::int64_t layer = 0, head = 0, rows = 0, columns = 0, queries = 0;
-    Region region;
+    maps::Cells region;
     std::vector<std::string> query_tokens, key_tokens;     ///< of the whole text, as read; empty for other streams
     std::vector<std::int32_t> query_regions, key_regions;  ///< of a pair, of all of them; else empty
     std::vector<float> values;                             ///< [rows, columns]; NaN: not allowed
@@ -51,9 +51,9 @@ Table attention_table(const std::vector<AttentionMap>& maps);
 
 /// Which part of the texts is shown.
 std::string part_note(const std::vector<AttentionMap>& maps);
-/// What the colours of all maps of one kind mean, and cells of several pairs.
+/// Meaning of the colors of all maps of one kind, and of cells of several pairs.
 std::string scale_note(const std::vector<AttentionMap>& maps);
-/// What the colours of recurrent layers' maps mean.
+/// Meaning of the colors of recurrent layers' maps.
 std::string implicit_note(const AttentionMap& map);
 
 /// Tokens of the longer side.

@@ -7,7 +7,7 @@
 namespace headscope::figures {
 namespace {
 
-/// What cells of several pairs show.
+/// Note on cells of several pairs.
 std::string pooling_note(const AttentionMap& map) {
     if (map.pooling == Pooling::mean)
         return map.logits() ? " Each cell shows the mean score of the allowed pairs under it."
@@ -29,18 +29,18 @@ std::string score_scale(CellScale scale) {
 }  // namespace
 
 std::string part_note(const std::vector<AttentionMap>& maps) {
-    const Region& part = maps.front().region;
+    const maps::Cells& part = maps.front().region;
     const auto span = [](std::int64_t first, std::int64_t end, bool same) {
         return std::to_string(first) + (same ? " to " + std::to_string(end - 1) : " on");
     };
     // Texts of other lengths end elsewhere where no end was asked for.
-    const bool queries = std::all_of(maps.begin(), maps.end(),
-                                     [&](const AttentionMap& map) { return map.region.end_query == part.end_query; });
-    const bool keys = std::all_of(maps.begin(), maps.end(),
-                                  [&](const AttentionMap& map) { return map.region.end_key == part.end_key; });
+    const bool queries =
+        std::all_of(maps.begin(), maps.end(), [&](const AttentionMap& map) { return map.region.q_end == part.q_end; });
+    const bool keys =
+        std::all_of(maps.begin(), maps.end(), [&](const AttentionMap& map) { return map.region.k_end == part.k_end; });
     const std::string words = maps.front().words ? " (words)" : "";
-    return "Queries " + span(part.first_query, part.end_query, queries) + ", keys " +
-           span(part.first_key, part.end_key, keys) + words + ".";
+    return "Queries " + span(part.q_begin, part.q_end, queries) + ", keys " + span(part.k_begin, part.k_end, keys) +
+           words + ".";
 }
 
 std::string implicit_note(const AttentionMap& map) {

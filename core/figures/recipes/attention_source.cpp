@@ -6,11 +6,12 @@
 
 #include "core/base/error.h"
 #include "core/figures/head_weights.h"
+#include "core/maps/pooled_map.h"
 
 namespace headscope::figures {
 namespace {
 
-/// Of the whole map, as far as it is known: a part has the colors of the whole.
+/// Takes the largest value of the whole map, if known: a part has the colors of the whole.
 void take_largest(AttentionMap& map, const maps::PairMap& whole) {
     if (const float most = whole.most(); std::isfinite(most)) map.largest = static_cast<double>(most);
 }
@@ -84,9 +85,9 @@ void AttentionSource::fill_pieces(AttentionMap& map, const FigureOptions& option
 }
 
 void AttentionSource::fill_computed(AttentionMap& map, const maps::ValueMap& computed) {
-    const Region& part = map.region;
-    map.values = map.exact() ? computed.values({part.first_query, part.end_query, part.first_key, part.end_key})
-                             : pooled_values(computed, part, map.rows, map.columns, map.pooling);
+    const maps::Cells& part = map.region;
+    map.values = map.exact() ? computed.values(part)
+                             : maps::pooled_map(computed, part, map.rows, map.columns, map.pooling == Pooling::mean);
 }
 
 void AttentionSource::read_words() {
@@ -110,7 +111,8 @@ void AttentionSource::fill_words(AttentionMap& map, const FigureOptions& options
     }
     map.query_tokens = words_->queries.tokens.pieces;
     map.key_tokens = words_->keys.tokens.pieces;
-    map.values = pooled_values(*words, map.region, map.rows, map.columns, map.kind, map.pooling);
+    map.values =
+        maps::pooled_map(*words, map.region, map.rows, map.columns, map.pooling == Pooling::mean, map.logits());
     if (map.computed()) take_largest(map, *words);
 }
 
@@ -124,11 +126,12 @@ std::shared_ptr<const maps::PairMap> AttentionSource::words_of(std::int64_t head
 
 void AttentionSource::fill_mean(AttentionMap& map, const maps::MeanMap& mean, bool spread) {
     if (!map.exact()) {
-        map.values = pooled_values(mean, map.region, map.rows, map.columns, map.kind, map.pooling);
+        map.values =
+            maps::pooled_map(mean, map.region, map.rows, map.columns, map.pooling == Pooling::mean, map.logits());
         return;
     }
-    const Region& part = map.region;
-    for (const maps::PairReading& pair : mean.read({part.first_query, part.end_query, part.first_key, part.end_key})) {
+    const maps::Cells& part = map.region;
+    for (const maps::PairReading& pair : mean.read(part)) {
         map.values.push_back(map.logits() ? pair.logit : pair.weight);
         if (!spread) continue;
         map.deviation.push_back(static_cast<double>(map.logits() ? pair.logit_deviation : pair.weight_deviation));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Where the numbers of figure `attention` come from. For recipe_attention.cpp.
+// Source of the numbers of figure `attention`. For recipe_attention.cpp.
 
 #include <cstdint>
 #include <functional>
@@ -11,7 +11,7 @@
 #include "core/figures/recipes/attention_map.h"
 #include "core/figures/word_units.h"
 #include "core/maps/map_reader.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 
 namespace headscope::figures {
 
@@ -20,7 +20,7 @@ class AttentionSource {
 public:
     AttentionSource(const store::AnalysisFile& file, std::int64_t site, const FigureOptions& options);
 
-    /// The numbers of map.head and what they are about; `side`: cells for so many positions.
+    /// Fills in the numbers of map.head; `side`: cells for a number of positions.
     void fill(AttentionMap& map, const FigureOptions& options,
               const std::function<std::int64_t(std::int64_t)>& side) const;
 

@@ -7,8 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"
 

@@ -9,9 +9,10 @@
 #include <tuple>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/cost/mixer_cost.h"
 #include "core/figures/recipe.h"
+#include "core/mixers/types/type.h"
 
 namespace headscope::figures {
 namespace {
@@ -20,7 +21,7 @@ constexpr std::array<const char*, 11> kLayouts{"uniform", "even",  "odd",  "top"
                                                "quarter", "first", "last", "bilateral", "custom"};
 /// A figure's numbers stand in many columns; a file of millions of rows is no evaluation of ours.
 constexpr std::size_t kMostResults = 1'000'000;
-/// Nor is one of so many tasks with their metrics, lengths, models, or panels of them.
+/// Limits on tasks with their metrics, lengths, models, and panels.
 constexpr std::size_t kMostMeasured = 200, kMostLengths = 1000, kMostGroups = 2000, kMostPanels = 400;
 /// Each position of a long text may be a length.
 constexpr std::size_t kMostPositions = 200'000;
@@ -28,7 +29,7 @@ constexpr const char* kPositions = "position-perplexity";
 constexpr const char* kChance = "chance";
 constexpr const char* kMajority = "majority";
 constexpr std::string_view kChanceOf = "chance_";  ///< before a metric that is no accuracy
-/// What lm-eval's tasks are scored by.
+/// Metrics of lm-eval's tasks.
 constexpr std::array<const char*, 7> kTaskMetrics{
     "acc", "acc_norm", "contains", "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"};
 
@@ -56,22 +57,22 @@ std::size_t mixer_rank(const std::string& mixer) {
 }
 
 std::string group_label(const store::EvaluatedModel& model) {
-    if (model.mixer == "standard") return model.skipped.empty() ? "Standard" : "Standard, skipped";
-    return mixer_label(model.mixer) + " " + model.layout + (model.skipped.empty() ? "" : ", skipped");
+    const std::string layout = mixers::is_standard(model.mixer) ? "" : " " + model.layout;
+    return mixers::column_title_of(model.mixer) + layout + (model.skipped.empty() ? "" : ", skipped");
 }
 
-/// What models of one group have in common: everything but the seed. Where that is not known, or one seed stands for
-/// several weights (`apart`), they may be anybody's.
+/// Common properties of models of one group: everything but the seed. Models without a known seed, or with a seed that
+/// stands for several weights (`apart`), need equal weights, too.
 auto key_of(const store::EvaluatedModel& model, bool apart = false) {
     const std::string weights = model.seed >= 0 && !apart ? "" : model.sha256.empty() ? model.name : model.sha256;
-    return std::tuple(model.mixer == "standard" ? std::size_t{0} : mixer_rank(model.mixer) + 1, model.mixer,
+    return std::tuple(mixers::is_standard(model.mixer) ? std::size_t{0} : mixer_rank(model.mixer) + 1, model.mixer,
                       layout_rank(model.layout), model.layer_mixers, model.skipped, model.parameters,
                       model.training_length, model.job, weights);
 }
 using GroupKey = decltype(key_of({}));
 
-/// Names of texts as figures have them: two texts of one name are told apart by the begin of their digests. Where no
-/// digest is known, the name alone stands for the text.
+/// Names of texts in figures: two texts of one name differ by the begin of their digests. Without a digest, the name
+/// alone identifies the text.
 class TextNames {
 public:
     explicit TextNames(Evaluations evaluations) {
@@ -106,7 +107,7 @@ void add_value(EvaluationValue& value, const store::EvaluatedModel& model, const
     value.error = result.error;
 }
 
-/// Groups in which a seed comes with several weights: no job tells what else they differ by.
+/// Groups in which a seed comes with several weights: no job records how else they differ.
 std::set<GroupKey> mixed_groups(Evaluations evaluations) {
     std::map<std::pair<GroupKey, std::int64_t>, std::string> weights;
     std::set<GroupKey> mixed;
@@ -140,10 +141,6 @@ bool draws(const std::string& recipe, const store::EvaluationResult& result) {
 
 void check_panels(std::size_t count) {
     check_most("panels: choose a task", count, kMostPanels);
-}
-
-std::string mixer_label(const std::string& mixer) {
-    return cost::has_cost(mixer) ? cost::mixer_cost(mixer).label : mixer;
 }
 
 std::size_t layout_rank(const std::string& layout) {

@@ -18,17 +18,18 @@
 #include <utility>
 #include <vector>
 
-#include "core/figures/figure.h"
-#include "core/store/evaluation_file.h"
+#include "core/figures/figure_options.h"
+#include "core/mixers/types/type.h"
+#include "core/store/evaluation/evaluation_file.h"
 
 namespace headscope::figures {
 
 using Evaluations = std::span<const std::shared_ptr<const store::Evaluation>>;
 
-/// Whether a recipe draws a result. Some tasks have a figure of their own and are in no other.
+/// True if a recipe draws a result. Some tasks have a figure of their own and are in no other.
 bool draws(const std::string& recipe, const store::EvaluationResult& result);
 
-/// What a value is of.
+/// Subject of a value.
 struct Measured {
     std::string task, metric;
     std::int64_t shots = 0;
@@ -37,7 +38,7 @@ struct Measured {
     auto operator<=>(const Measured&) const = default;
 };
 
-/// What needs no model: who guesses, and who always gives the answer that is right most often.
+/// Baselines without a model: guesses, and the answer that is right most often.
 struct Baselines {
     std::optional<double> chance, majority;
 };
@@ -59,13 +60,13 @@ struct EvaluationGroup {
     std::string label;  ///< "Standard", "RndEmbQK uniform", "MLP even", "MLP even, skipped"
     std::map<Measured, std::map<std::int64_t, EvaluationValue>> values;  ///< by length
 
-    bool standard() const { return mixer == "standard"; }
+    bool standard() const { return mixers::is_standard(mixer); }
     const EvaluationValue* find(const Measured& what, std::int64_t length) const;
 };
 
 class EvaluationGroups {
 public:
-    /// Of the results that `recipe` draws.
+    /// Takes the results that `recipe` draws.
     explicit EvaluationGroups(Evaluations evaluations, const std::string& recipe = "");
 
     /// Standard first, then by mixer and layout in the paper's order.
@@ -79,7 +80,7 @@ public:
     std::string title(const Measured& what) const;
     /// ", kjv": the same words alone.
     std::string text_words(const Measured& what) const;
-    /// Of a task's accuracies, or of a perplexity.
+    /// Baselines of a task's accuracies, or of a perplexity.
     Baselines baselines(const Measured& what) const;
     /// Tasks with the metric to draw: those that the options ask for, or every task with its first metric. Throws Error
     /// usage that lists what there is.
@@ -100,8 +101,8 @@ private:
     bool some_have_one_ = false;
 };
 
-/// A name for each group that tells them apart: its label; its model's name where several have that label, or where a
-/// stack of no layout's is among them, whose label says nothing.
+/// A unique name for each group: its label; its model's name if several have that label, or if one of them is a stack
+/// without a layout, whose label is empty.
 std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups);
 
 /// Names of the models that were trained at each length.
@@ -115,20 +116,18 @@ double mark_training(Panel& panel, const TrainingLengths& trained, std::int64_t 
 /// Throws Error limit for more panels than anybody looks at: a file may name any number of tasks and layouts.
 void check_panels(std::size_t count);
 
-/// "RndEmbQK" for "rnd_emb_qk".
-std::string mixer_label(const std::string& mixer);
 /// Place of a layout in the paper's order.
 std::size_t layout_rank(const std::string& layout);
 /// "arc easy" for "arc_easy".
 std::string spaced(std::string name);
-/// "5 shots": so many examples in the prompt.
+/// "5 shots": examples in the prompt.
 std::string shots_text(std::int64_t shots);
 bool lower_is_better(const std::string& metric);
 /// A share of items that models got right, as lm-eval calls it.
 bool is_accuracy(const std::string& metric);
 
 /// Sizes of models from small to large: parameters that differ by a quarter or less are one size (some mixers have no
-/// biases), told by the largest.
+/// biases), named by the largest.
 std::vector<std::int64_t> model_sizes(const std::vector<EvaluationGroup>& groups);
 /// Which of them a model has.
 std::size_t size_index(const std::vector<std::int64_t>& sizes, std::int64_t parameters);

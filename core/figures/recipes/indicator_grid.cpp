@@ -2,74 +2,21 @@
 #include "core/figures/recipes/indicator_grid.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
+#include "kernels/indicators.h"
 
 namespace headscope::figures {
 namespace {
 
-/// How an indicator is called and scaled; those not listed show their own name and range.
-struct Known {
-    const char* name;
-    const char* title;
-    const char* unit;
-    bool from_zero;  ///< a share or a distance: the scale begins at 0
-};
-
-constexpr std::array kKnown{
-    Known{"entropy", "Entropy", "nats", false},
-    Known{"entropy_row_mean", "Entropy per query", "nats", false},
-    Known{"concentration", "Concentration", "", false},
-    Known{"head_diversity", "Head diversity (by layer)", "", true},
-    Known{"sink", "Sink", "", true},
-    Known{"local_focus", "Local focus", "", true},
-    Known{"density", "Density", "", false},
-    Known{"sparsity", "Sparsity", "", true},
-    Known{"zero_fraction", "Zero fraction", "", true},
-    Known{"mean_distance", "Mean distance", "tokens", true},
-    Known{"duplicate", "Duplicate tokens", "", true},
-    Known{"induction", "Induction", "", true},
-    Known{"virtual_sink", "Learned sink", "", true},
-    Known{"softmax_fraction", "Softmax fraction", "", true},
-    // What a run's probe keeps of parameters.
-    Known{"offset", "Offset", "", false},
-    Known{"bias_0", "Bias at distance 0", "", false},
-    Known{"bias_1", "Bias at distance 1", "", false},
-    Known{"bias_4", "Bias at distance 4", "", false},
-    Known{"bias_16", "Bias at distance 16", "", false},
-    Known{"bias_64", "Bias at distance 64", "", false},
-    Known{"bias_256", "Bias at distance 256", "", false},
-    Known{"bias_1024", "Bias at distance 1024", "", false},
-    // Of pairs of texts.
-    Known{"a_to_a", "A to A", "", true},
-    Known{"a_to_b", "A to B", "", true},
-    Known{"b_to_a", "B to A", "", true},
-    Known{"b_to_b", "B to B", "", true},
-    Known{"a_to_special", "A to inserted tokens", "", true},
-    Known{"b_to_special", "B to inserted tokens", "", true},
-    Known{"special_to_a", "Inserted tokens to A", "", true},
-    Known{"special_to_b", "Inserted tokens to B", "", true},
-    Known{"special_to_special", "Inserted to inserted tokens", "", true},
-    // Of the scores; drawn on request only.
-    Known{"score_minimum", "Smallest score", "", false},
-    Known{"score_maximum", "Largest score", "", false},
-    Known{"score_mean", "Mean score", "", false},
-    Known{"score_variance", "Score variance", "", true},
-    Known{"above_10", "Scores beyond 10", "", true},
-    Known{"above_100", "Scores beyond 100", "", true},
-    Known{"above_1000", "Scores beyond 1000", "", true},
-};
-
+using kernels::IndicatorKind;
 constexpr std::string_view kScore = "score_";
-constexpr std::array kScores{"score_minimum", "score_maximum", "score_mean", "score_variance"};
-constexpr std::array kAbove{"above_10", "above_100", "above_1000"};
 
-/// Where a name's values are in a file: all of a dataset, or one of the numbers that it has for each head.
+/// Values of a name in a file: all of a dataset, or one of the numbers that it has for each head.
 struct Stored {
     store::Values values;
     std::optional<std::int64_t> pick;
@@ -91,24 +38,33 @@ std::optional<std::pair<std::string, std::int64_t>> distance_of(const store::Ana
     return std::nullopt;
 }
 
-bool of_logits(const std::string& name) {
-    return std::find(kScores.begin(), kScores.end(), name) != kScores.end() ||
-           std::find(kAbove.begin(), kAbove.end(), name) != kAbove.end();
+/// Row of an indicator; null for names that the table lacks, and for those at one distance.
+const kernels::Indicator* known(const std::string& name) {
+    const kernels::Indicator* found = kernels::find_indicator(name);
+    return found != nullptr && found->kind != IndicatorKind::distance ? found : nullptr;
+}
+
+/// True for indicators of scores; drawn on request only.
+bool of_scores(const kernels::Indicator& one) {
+    return one.kind == IndicatorKind::score || one.kind == IndicatorKind::count;
+}
+
+bool of_scores(const std::string& name) {
+    const kernels::Indicator* found = known(name);
+    return found != nullptr && of_scores(*found);
 }
 
 Stored stored_values(const store::AnalysisFile& file, const std::string& name) {
-    if (name.starts_with(kScore) && of_logits(name))
+    const kernels::Indicator* about = known(name);
+    if (about != nullptr && about->kind == IndicatorKind::score)
         return {file.score_statistic(name.substr(kScore.size())), std::nullopt, {}};
-    if (const auto* above = std::find(kAbove.begin(), kAbove.end(), name); above != kAbove.end())
-        return {file.score_statistic("above"), above - kAbove.begin(), {}};
+    if (about != nullptr && about->kind == IndicatorKind::count) {
+        const auto counts = kernels::indicators_of(IndicatorKind::count);
+        return {file.score_statistic("above"), std::find(counts.begin(), counts.end(), about) - counts.begin(), {}};
+    }
     if (const auto distance = distance_of(file, name))
         return {file.indicator(distance->first), distance->second, distance->first};
     return {file.indicator(name), std::nullopt, {}};
-}
-
-const Known* known(const std::string& name) {
-    const auto* found = std::find_if(kKnown.begin(), kKnown.end(), [&](const auto& k) { return name == k.name; });
-    return found == kKnown.end() ? nullptr : &*found;
 }
 
 std::int64_t most_heads(const store::AnalysisFile& file, const std::vector<std::int64_t>& sites) {
@@ -127,7 +83,7 @@ void add_indicator_grids(std::vector<IndicatorGrid>& grids, const store::Analysi
     IndicatorGrid grid;
     grid.model = model;
     grid.indicator = name;
-    const Known* about = known(base.empty() ? name : base);
+    const kernels::Indicator* about = known(base.empty() ? name : base);
     grid.title = indicator_title(name);
     grid.unit = about != nullptr ? about->unit : "";
     grid.from_zero = about != nullptr && about->from_zero;
@@ -191,20 +147,19 @@ Extent indicator_extent(const std::vector<IndicatorGrid>& grids, const std::stri
 std::vector<std::string> chosen_indicators(const store::AnalysisFile& file, const FigureOptions& options) {
     const auto stored = file.indicators();
     std::vector<std::string> names;
-    for (const auto& about : kKnown) {
-        if (std::find(stored.begin(), stored.end(), about.name) != stored.end()) names.emplace_back(about.name);
-    }
+    for (const kernels::Indicator& one : kernels::indicators())
+        if (std::find(stored.begin(), stored.end(), one.name) != stored.end()) names.emplace_back(one.name);
     for (const auto& name : stored) {
         if (name != "column_mass" && known(name) == nullptr) names.push_back(name);
     }
     if (options.indicator.empty()) return names;
-    if (of_logits(options.indicator) || distance_of(file, options.indicator)) return {options.indicator};
+    if (of_scores(options.indicator) || distance_of(file, options.indicator)) return {options.indicator};
     const auto wanted = std::find(names.begin(), names.end(), options.indicator);
     if (wanted == names.end()) {
         std::string list;
         for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
-        for (const char* name : kScores) list += std::string(", ") + name;
-        for (const char* name : kAbove) list += std::string(", ") + name;
+        for (const kernels::Indicator& one : kernels::indicators())
+            if (of_scores(one)) list += std::string(", ") + one.name;
         throw Error(ErrorCode::usage, "--indicator", "expected one of " + list + " of " + file_name(file),
                     "found " + escaped(options.indicator));
     }

@@ -42,7 +42,7 @@ struct Extent {
     double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
 };
 
-/// Of the same indicator of all models.
+/// Extent of one indicator over all models.
 Extent indicator_extent(const std::vector<IndicatorGrid>& grids, const std::string& indicator);
 
 }  // namespace headscope::figures

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Curves of layers or heads: how many points they need, how they are told apart.
+// Curves of layers or heads: number of points, and distinct looks.
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@ namespace headscope::figures {
 namespace {
 
 constexpr std::size_t kCategorical = 7;     ///< colours that a theme has
-constexpr std::size_t kLegendEntries = 10;  ///< more would be read by nobody
+constexpr std::size_t kLegendEntries = 10;  ///< more would not be readable
 
 }  // namespace
 

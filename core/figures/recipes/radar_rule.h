@@ -36,7 +36,7 @@ inline void extend(RadarExtents& extents, const RadarValues& raw) {
     }
 }
 
-/// Where a value lies between the middle (0) and the rim (1).
+/// Place of a value between the middle (0) and the rim (1).
 inline double displayed(const RadarValues& raw, std::size_t spoke, const RadarExtents& extents) {
     if (spoke >= kRadarNormalised) return spoke + 1 < kRadarSpokes ? 2 * raw[spoke] : raw[spoke];
     const auto& [low, high] = extents[spoke];

@@ -8,13 +8,14 @@
 #include "core/base/error.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"
+#include "core/mixers/types/type.h"
 
 namespace headscope::figures {
 namespace {
 
-/// What has a colour: a mixer, apart where its blocks were skipped.
+/// Series with one color: a mixer, separate if its blocks were skipped.
 std::string series_of(const EvaluationGroup& group) {
-    return mixer_label(group.mixer) + (group.skipped ? ", skipped" : "");
+    return mixers::column_title_of(group.mixer) + (group.skipped ? ", skipped" : "");
 }
 
 class Maker {
@@ -109,11 +110,20 @@ private:
     std::vector<std::int64_t> sizes_;
 };
 
-}  // namespace
-
 FigureData ablation(const FigureInputs& inputs, const FigureOptions& options) {
     const EvaluationGroups evaluations(inputs.evaluations);
     return Maker(evaluations, options).make();
 }
+
+}  // namespace
+
+extern const Recipe kAblation{
+    .name = "ablation",
+    .description = "a metric by layout, with a line at Standard's value",
+    .needs = "evaluations of several layouts",
+    .of_others = ablation,
+    .others = RecipeInputs::evaluations,
+    .options = {"task", "metric", "length"},
+};
 
 }  // namespace headscope::figures

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/figures/recipes/attention_source.h"
+#include "core/maps/rank_source.h"
 
 namespace headscope::figures {
 namespace {
@@ -31,7 +32,7 @@ std::string head_text(std::int64_t head) {
     return head == kMeanOfHeads ? "mean of the heads" : "head " + std::to_string(head);
 }
 
-/// What each file is asked for: its own layer and head, where the options have one for each.
+/// Options for each file: its own layer and head, if the options have one for each.
 std::vector<FigureOptions> chosen_of_files(Files files, const FigureOptions& options) {
     const auto check = [&](const char* option, const std::vector<std::int64_t>& numbers) {
         if (numbers.empty() || numbers.size() == files.size()) return;
@@ -108,8 +109,6 @@ bool one_token(const std::vector<std::string>& tokens) {
                                             [&](const std::string& token) { return token == tokens[1]; });
 }
 
-}  // namespace
-
 FigureData attention(Files files, const FigureOptions& options) {
     const auto chosen = chosen_of_files(files, options);
     const auto names = file_labels(files, options);
@@ -131,7 +130,7 @@ FigureData attention(Files files, const FigureOptions& options) {
                 AttentionMap map;
                 map.model = names[f];
                 map.site = site_label(file, site);
-                map.cross = about.kind == "cross";
+                map.cross = about.is_cross();
                 map.layer = about.layer;
                 map.head = h;
                 map.kind = values_of_site(file, site, options.values, "attention");
@@ -151,7 +150,7 @@ FigureData attention(Files files, const FigureOptions& options) {
     const std::int64_t longest = longest_side(maps);
     for (AttentionMap& map : maps) {
         map.scale = scale_of(map, options.scale, grid.models.empty() ? longest_side({&map, 1}) : longest);
-        if (map.scale == CellScale::row_rank) map.ranks = row_ranks(map.values, map.rows, map.columns);
+        if (map.scale == CellScale::row_rank) map.ranks = maps::row_ranks(map.values, map.rows, map.columns);
     }
 
     FigureData figure;
@@ -210,5 +209,20 @@ FigureData attention(Files files, const FigureOptions& options) {
     figure.table = [maps = std::move(maps)] { return attention_table(maps); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kAttention{
+    .name = "attention",
+    .description =
+        "attention map of one head, of the mean of a layer's, or of "
+        "all heads of --layer; several models and texts in a grid, "
+        "each with its own layer and head",
+    .needs = "maps (analyze --record maps)",
+    .of_analyses = attention,
+    .options = {"layer", "head", "sequence", "names", "scale", "values", "pooling", "pixels", "units", "tower",
+                "from-query", "to-query", "from-key", "to-key"},
+    .heads = RecipeHeads::of_each_file,
+};
 
 }  // namespace headscope::figures

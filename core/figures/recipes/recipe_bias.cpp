@@ -21,7 +21,8 @@ constexpr double kPerEFold = 48;  ///< points on a logarithmic axis, beyond kEve
 /// One layer, or several that have the same biases.
 struct Biased {
     std::string model, title, stack;
-    std::vector<std::int64_t> layers;
+    std::vector<std::int64_t> layers, sites;
+    std::size_t analysis = 0;
     std::int64_t first_head = 0, first = 0;   ///< the first distance
     std::vector<std::vector<double>> biases;  ///< [heads, distances]
     bool slopes = false;                      ///< they are a slope times the distance alone
@@ -46,8 +47,10 @@ std::int64_t reach_of(Files files) {
 
 class BiasReader {
 public:
-    BiasReader(const store::AnalysisFile& file, std::string model, const FigureOptions& options, std::int64_t reach)
+    BiasReader(const store::AnalysisFile& file, std::size_t analysis, std::string model, const FigureOptions& options,
+               std::int64_t reach)
         : file_(file),
+          analysis_(analysis),
           model_(std::move(model)),
           options_(options),
           reach_(reach),
@@ -64,6 +67,7 @@ public:
             if (last != nullptr && one.slopes == last->slopes && one.first == last->first && one.stack == last->stack &&
                 equal(one.biases, last->biases)) {
                 last->layers.push_back(one.layers.front());
+                last->sites.insert(last->sites.end(), one.sites.begin(), one.sites.end());
                 continue;
             }
             all.push_back(std::move(one));
@@ -94,6 +98,8 @@ private:
         one.title = site_title(file_, site);
         one.stack = about.stack;
         one.layers = {about.layer};
+        one.analysis = analysis_;
+        one.sites = {site};
         const std::int64_t heads = about.heads, window = header.bias_window;
         const auto stored = [&](std::int64_t h, std::int64_t i) {
             return table_->data[static_cast<std::size_t>((site * table_->shape[1] + h) * window + i)];
@@ -133,13 +139,14 @@ private:
     }
 
     const store::AnalysisFile& file_;
+    std::size_t analysis_;
     std::string model_;
     const FigureOptions& options_;
     std::int64_t reach_;
     std::optional<store::Values> table_, slopes_;
 };
 
-/// On a logarithmic axis points as dense as can be told apart; else peaks stay.
+/// On a logarithmic axis keeps points as dense as can be distinguished; else keeps peaks.
 Curve drawn(Curve curve, bool logarithmic) {
     if (!logarithmic) return thinned(std::move(curve), kMostPoints);
     Curve fewer = curve;
@@ -169,6 +176,7 @@ Panel panel(const Biased& one, bool logarithmic, bool several_models, bool title
         Curve curve;
         const auto head = one.first_head + static_cast<std::int64_t>(h);
         curve.name = "head " + std::to_string(head);
+        curve.subject = of_head(head);
         for (std::size_t i = 0; i < one.biases[h].size(); ++i)
             curve.x.push_back(static_cast<double>(one.first + static_cast<std::int64_t>(i)));
         curve.y = one.biases[h];
@@ -176,6 +184,8 @@ Panel panel(const Biased& one, bool logarithmic, bool several_models, bool title
         colour_member(curve, h, one.biases.size());
         curves.curves.push_back(drawn(std::move(curve), logarithmic));
     }
+    panel.subject = of_analysis(one.analysis);
+    panel.subject.sites = one.sites;
     panel.x.label = "distance";
     panel.y.label = "bias";
     if (logarithmic) panel.x.scale = ScaleKind::symmetric_log;  // 0 has a place, and so has what comes after
@@ -229,13 +239,11 @@ Table bias_table(const std::vector<Biased>& all) {
              {"bias", std::move(bias)}}};
 }
 
-}  // namespace
-
 FigureData bias(Files files, const FigureOptions& options) {
     const auto names = file_labels(files, options);
     const std::int64_t reach = reach_of(files);
     std::vector<Biased> all;
-    for (std::size_t f = 0; f < files.size(); ++f) BiasReader(*files[f], names[f], options, reach).read(all);
+    for (std::size_t f = 0; f < files.size(); ++f) BiasReader(*files[f], f, names[f], options, reach).read(all);
     const bool logarithmic = options.distance == ScaleKind::logarithmic;
     FigureData figure;
     figure.title = "Bias by distance";
@@ -276,5 +284,17 @@ FigureData bias(Files files, const FigureOptions& options) {
     figure.table = [all = std::move(all)] { return bias_table(all); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kBias{
+    .name = "bias",
+    .description =
+        "what is added to a score by distance: Lazy Attention's learned "
+        "biases, ALiBi's slopes, T5's buckets; a curve a head, a panel a layer",
+    .needs = "a model whose scores have a bias by distance",
+    .of_analyses = bias,
+    .options = {"layer", "head", "sequence", "names", "distance"},
+};
 
 }  // namespace headscope::figures

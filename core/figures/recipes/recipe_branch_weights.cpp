@@ -18,6 +18,7 @@ constexpr std::array<const char*, 2> kBranches{"linear", "softmax"};  ///< as fi
 struct Series {
     std::string member;
     std::int64_t layer = 0, head = -1;             ///< -1: mean over heads
+    std::vector<std::int64_t> sites;               ///< both branches of the layer
     std::array<std::vector<double>, 2> of_branch;  ///< by position
 };
 
@@ -40,6 +41,10 @@ Model read(const store::AnalysisFile& file, const std::string& name, const Figur
         const Site& here = header.sites[static_cast<std::size_t>(site)];
         if (!header.weighed(here)) continue;
         check_head(file, site, options);
+        std::vector<std::int64_t> branches{site};
+        for (std::int64_t other = 0; other < std::ssize(header.sites); ++other)
+            if (other != site && header.sites[static_cast<std::size_t>(other)].layer == here.layer)
+                branches.push_back(other);
         const auto weights = file.branch_weights(s, site);
         const std::int64_t length = header.queries(s, here), stored = weights->shape.at(1);
         const auto mean = [&](std::int64_t first, std::int64_t end, std::size_t branch) {
@@ -59,6 +64,7 @@ Model read(const store::AnalysisFile& file, const std::string& name, const Figur
             model.series.push_back({options.layer ? "head " + std::to_string(h) : "layer " + std::to_string(here.layer),
                                     here.layer,
                                     heads ? h : -1,
+                                    branches,
                                     {mean(h, end, 0), mean(h, end, 1)}});
         }
     }
@@ -69,13 +75,16 @@ Model read(const store::AnalysisFile& file, const std::string& name, const Figur
     return model;
 }
 
-Panel panel(const Model& model, std::size_t branch, bool several) {
+Panel panel(const Model& model, std::size_t analysis, std::size_t branch, bool several) {
     Panel drawn;
+    drawn.subject = of_analysis(analysis);
     drawn.title = (several ? model.name + ": " : std::string()) + kBranches[branch];
     Curves curves;
     for (std::size_t m = 0; m < model.series.size(); ++m) {
         Curve curve;
         curve.name = model.series[m].member;
+        curve.subject.sites = model.series[m].sites;
+        if (model.series[m].head >= 0) curve.subject.head = model.series[m].head;
         curve.y = model.series[m].of_branch[branch];
         for (std::size_t i = 0; i < curve.y.size(); ++i) curve.x.push_back(static_cast<double>(i));
         colour_member(curve, m, model.series.size());
@@ -111,8 +120,6 @@ Table weights_table(const std::vector<Model>& models) {
              {"softmax", std::move(softmax)}}};
 }
 
-}  // namespace
-
 FigureData branch_weights(Files files, const FigureOptions& options) {
     const auto names = file_labels(files, options);
     std::vector<Model> models;
@@ -122,7 +129,8 @@ FigureData branch_weights(Files files, const FigureOptions& options) {
     if (options.layer) figure.title += ", layer " + std::to_string(*options.layer);
     if (options.head) figure.title += ", head " + std::to_string(*options.head);
     for (const std::size_t branch : {std::size_t{1}, std::size_t{0}})
-        for (const auto& model : models) figure.panels.push_back(panel(model, branch, models.size() > 1));
+        for (std::size_t m = 0; m < models.size(); ++m)
+            figure.panels.push_back(panel(models[m], m, branch, models.size() > 1));
     figure.columns = std::ssize(models);
     figure.panel_aspect = 0.4;
     std::vector<std::string> members;
@@ -134,5 +142,17 @@ FigureData branch_weights(Files files, const FigureOptions& options) {
     figure.table = [models = std::move(models)] { return weights_table(models); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kBranchWeights{
+    .name = "branch-weights",
+    .description =
+        "weights of NAtS-L's softmax and linear branches for each "
+        "token, by layer, or by head of --layer",
+    .needs = "weights of branches (analyze --record branch-weights)",
+    .of_analyses = branch_weights,
+    .options = {"layer", "head", "sequence", "names"},
+};
 
 }  // namespace headscope::figures

@@ -15,11 +15,12 @@
 #include "core/base/error.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"
+#include "core/mixers/types/type.h"
 
 namespace headscope::figures {
 namespace {
 
-/// What a panel is of: a layout, apart where blocks were skipped.
+/// Title of a panel: a layout, separate if blocks were skipped.
 std::string part_of(const EvaluationGroup& group) {
     return group.layout + (group.skipped ? ", skipped" : "");
 }
@@ -99,7 +100,7 @@ private:
                 member_of_.push_back(g);
                 continue;
             }
-            const std::string name = mixer_label(groups[g].mixer);
+            const std::string name = mixers::column_title_of(groups[g].mixer);
             const auto place = std::find(members_.begin(), members_.end(), name);
             member_of_.push_back(static_cast<std::size_t>(place - members_.begin()));
             if (place == members_.end()) members_.push_back(name);
@@ -147,7 +148,7 @@ private:
         return panel;
     }
 
-    /// Cuts a line at the last length that does not pass `trained` (0: nowhere); the rest, thin, begins there.
+    /// Cuts a line at the last length that does not pass `trained` (0: does not cut); the rest, thin, begins there.
     static std::optional<Curve> cut(Curve& line, std::int64_t trained) {
         const auto passed = std::upper_bound(line.x.begin(), line.x.end(), static_cast<double>(trained));
         if (trained <= 0 || passed == line.x.end()) return std::nullopt;
@@ -170,11 +171,20 @@ private:
     bool of_models_ = false, beyond_ = false;
 };
 
-}  // namespace
-
 FigureData context_perplexity(const FigureInputs& inputs, const FigureOptions& options) {
     const EvaluationGroups evaluations(inputs.evaluations);
     return Maker(evaluations, options).make();
 }
+
+}  // namespace
+
+extern const Recipe kContextPerplexity{
+    .name = "context-perplexity",
+    .description = "perplexity, or another metric, against the length of the context",
+    .needs = "evaluations at several lengths",
+    .of_others = context_perplexity,
+    .others = RecipeInputs::evaluations,
+    .options = {"task", "metric"},
+};
 
 }  // namespace headscope::figures

@@ -12,6 +12,7 @@
 #include "core/cost/cost_table.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"
+#include "core/mixers/types/type.h"
 
 namespace headscope::figures {
 namespace {
@@ -95,7 +96,7 @@ public:
         figure.narrowest_mm = 24;
         figure.panel_aspect = 0.7;
         for (std::size_t i = 0; i < mixers_.size(); ++i)
-            figure.legend.push_back({mixer_label(mixers_[i]), static_cast<int>(i), shade_of(i)});
+            figure.legend.push_back({mixers::column_title_of(mixers_[i]), static_cast<int>(i), shade_of(i)});
         figure.text_table = text_table();
         notes(figure);
         figure.table = [table = numbers()] { return table; };
@@ -134,7 +135,7 @@ private:
                 values.push_back(here);
             }
             for (Curve* curve : {&line, &dots}) {
-                curve->name = mixer_label(mixers_[m]);
+                curve->name = mixers::column_title_of(mixers_[m]);
                 colour_member(*curve, m, mixers_.size());
             }
             // Formulas of several mixers coincide: the later ones are drawn narrower, so that all are seen.
@@ -200,7 +201,7 @@ private:
         for (const auto& model : models_) {
             for (const auto& row : model.table->rows) {
                 if (row.length != length) continue;
-                std::vector<std::string> cells{mixer_label(row.mixer)};
+                std::vector<std::string> cells{mixers::column_title_of(row.mixer)};
                 if (several) cells.insert(cells.begin(), model.name);
                 for (const Quantity& quantity : kQuantities) {
                     cells.push_back(amount_text(row.paper.*quantity.paper, quantity.bytes));
@@ -223,7 +224,7 @@ private:
         return values;
     }
 
-    /// "Standard, StaticEmbQK; MLP, Non-approximate": mixers whose lines cannot be told apart.
+    /// "Standard, StaticEmbQK; MLP, Non-approximate": mixers whose lines coincide.
     std::string coinciding(const Quantity& quantity) const {
         const auto alike = [](const std::vector<double>& a, const std::vector<double>& b) {
             return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double one, double other) {
@@ -237,10 +238,10 @@ private:
             for (std::size_t j = i + 1; j < mixers_.size(); ++j) {
                 if (told[i] || told[j] || !alike(values_of(quantity, mixers_[i]), values_of(quantity, mixers_[j])))
                     continue;
-                group += ", " + mixer_label(mixers_[j]);
+                group += ", " + mixers::column_title_of(mixers_[j]);
                 told[j] = true;
             }
-            if (!group.empty()) text += (text.empty() ? "" : "; ") + mixer_label(mixers_[i]) + group;
+            if (!group.empty()) text += (text.empty() ? "" : "; ") + mixers::column_title_of(mixers_[i]) + group;
         }
         return text;
     }
@@ -314,11 +315,22 @@ private:
     bool measured_ = false;
 };
 
-}  // namespace
-
 FigureData cost(const FigureInputs& inputs, const FigureOptions& options) {
     if (options.cost_of != CostOf::mixers) return variant_costs(inputs, options);
     return Maker(inputs, options).make();
 }
+
+}  // namespace
+
+extern const Recipe kCost{
+    .name = "cost",
+    .description =
+        "operations and bytes of mixers against length by the "
+        "papers' formulas, with a table and measured values",
+    .needs = "a model's configuration: a checkpoint, an analysis or a run",
+    .of_others = cost,
+    .others = RecipeInputs::models,
+    .options = {"length", "measure", "of", "mixers", "batch", "tensor-parallel", "bytes"},
+};
 
 }  // namespace headscope::figures

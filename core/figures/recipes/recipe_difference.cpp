@@ -335,8 +335,6 @@ std::string title_of(Files files, const FigureOptions& options, const std::vecto
     return what + ": " + side(minuend_options(options), 1) + " minus " + side(options, 0);
 }
 
-}  // namespace
-
 FigureData difference(Files given, const FigureOptions& options) {
     std::vector<std::shared_ptr<store::AnalysisFile>> pair(given.begin(), given.end());
     if (given.size() == 1 && (of_other_head(options) || options.other_sequence)) pair.push_back(pair.front());
@@ -348,5 +346,19 @@ FigureData difference(Files given, const FigureOptions& options) {
     figure.title = title_of(files, options, file_labels(given, options));
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kDifference{
+    .name = "difference",
+    .description =
+        "difference of two analyses (the second minus the first, the "
+        "baseline), or of two sequences, layers or heads of one: indicators, "
+        "or the maps of --layer and --head, cells paired by their tokens",
+    .needs = "indicators: models alike; maps: analyze --record maps",
+    .of_analyses = difference,
+    .options = {"layer", "head", "sequence", "names", "indicator", "scale", "values", "pooling", "pixels",
+                "other-sequence", "other-layer", "other-head", "tower", "from-query", "to-query", "from-key", "to-key"},
+};
 
 }  // namespace headscope::figures

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-/// Of one layer, over all chosen sequences; a layer without experts has none of it.
+/// Load of one layer, over all chosen sequences; empty for a layer without experts.
 struct Load {
     std::int64_t layer = 0, tokens = 0;
     std::vector<std::int64_t> taken;  ///< [experts] tokens that go through each
@@ -187,8 +187,6 @@ Table experts_table(const std::vector<Model>& models) {
              {"weight", std::move(weight)}}};
 }
 
-}  // namespace
-
 FigureData experts(Files files, const FigureOptions& options) {
     const auto names = file_labels(files, options);
     std::vector<Model> models;
@@ -240,5 +238,17 @@ FigureData experts(Files files, const FigureOptions& options) {
     figure.table = [models = std::move(models)] { return experts_table(models); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kExperts{
+    .name = "experts",
+    .description =
+        "load of a mixture's experts by layer, with an even load "
+        "marked; --layer: shares of tokens and of weight",
+    .needs = "experts (analyze --record experts)",
+    .of_analyses = experts,
+    .options = {"layer", "sequence", "names"},
+};
 
 }  // namespace headscope::figures

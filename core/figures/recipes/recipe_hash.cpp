@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
 #include "core/tokenizer/hashed/split.h"
 #include "core/tokenizer/hashed/word_hash.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::figures {
 namespace {
@@ -47,7 +47,7 @@ struct HashedText {
     }
 };
 
-/// What the analysis's configuration says of its embedding; empty: nothing.
+/// The embedding in the analysis's configuration; empty without one.
 nlohmann::json embedding_of(const store::AnalysisFile& file) {
     const nlohmann::json config = parse_json(file.header().config_json, "/model/config");
     const auto embedding = JsonView(config, "/model/config").find("embedding");
@@ -104,7 +104,7 @@ std::int64_t differing(const HashedWord& a, const HashedWord& b) {
     return count;
 }
 
-/// Of the bits as -1 and 1.
+/// Cosine of the bits as -1 and 1.
 double cosine(const HashedWord& a, const HashedWord& b) {
     return 1 - 2 * static_cast<double>(differing(a, b)) / static_cast<double>(a.bits.size());
 }
@@ -225,8 +225,6 @@ FigureData draw_hashes(std::vector<HashedText> texts) {
     return figure;
 }
 
-}  // namespace
-
 FigureData hash(Files files, const FigureOptions& options) {
     if (!options.words.empty()) {
         throw Error(ErrorCode::usage, "--words", "expected md5, lsh or checkpoints that hash them",
@@ -254,5 +252,21 @@ FigureData hash_words(const FigureInputs& inputs, const FigureOptions& options) 
     }
     return draw_hashes(std::move(texts));
 }
+
+}  // namespace
+
+extern const Recipe kHash{
+    .name = "hash",
+    .description =
+        "bits of a text's words, or of those of --words, and how alike they "
+        "are, with n-grams and code words; MD5 and LSH side by side",
+    .needs =
+        "a model with a hash embedding; --words: md5, lsh or checkpoints "
+        "with one",
+    .of_analyses = hash,
+    .of_others = hash_words,
+    .others = RecipeInputs::hashes,
+    .options = {"layer", "sequence", "names", "words"},
+};
 
 }  // namespace headscope::figures

@@ -25,7 +25,7 @@ struct EmbeddedPart {
 
 struct EmbeddedSite {
     std::string label, title;
-    std::int64_t layer = 0, heads = 0;
+    std::int64_t site = 0, layer = 0, heads = 0;
     std::array<EmbeddedPart, kParts.size()> parts;
     double diversity = 0;  ///< mean over the chosen sequences; NaN: not measured
 };
@@ -69,7 +69,7 @@ EmbeddedModel read(const store::AnalysisFile& file, const std::string& name, con
         const std::int64_t most = stored->shape[2], size = stored->shape[3];
         const double* own = stored->data.data() + site * std::ssize(kParts) * most * size;
         if (std::isnan(*own)) continue;
-        EmbeddedSite one{site_label(file, site), site_title(file, site), about.layer, about.heads, {}, 0};
+        EmbeddedSite one{site_label(file, site), site_title(file, site), site, about.layer, about.heads, {}, 0};
         for (std::size_t p = 0; p < kParts.size(); ++p)
             one.parts[p] = part_of(own + static_cast<std::int64_t>(p) * most * size, about.heads, size,
                                    std::min<std::int64_t>(size, about.key_size));
@@ -89,14 +89,14 @@ EmbeddedModel read(const store::AnalysisFile& file, const std::string& name, con
 
 std::vector<Tick> head_ticks(std::int64_t heads) {
     std::vector<Tick> ticks;
-    for (std::int64_t h = 0; h < heads; ++h) ticks.push_back({static_cast<double>(h), std::to_string(h)});
+    for (std::int64_t h = 0; h < heads; ++h) ticks.push_back({static_cast<double>(h), std::to_string(h), of_head(h)});
     return ticks;
 }
 
 std::vector<Tick> site_ticks(const EmbeddedModel& model) {
     std::vector<Tick> ticks;
     for (std::size_t r = 0; r < model.sites.size(); ++r)
-        ticks.push_back({static_cast<double>(r), model.sites[r].label});
+        ticks.push_back({static_cast<double>(r), model.sites[r].label, of_site(model.sites[r].site)});
     return ticks;
 }
 
@@ -180,6 +180,8 @@ Panel cosine_panel(const EmbeddedSite& site, std::size_t part, const std::string
     map.pooling = Pooling::extreme;
     panel.x.label = panel.y.label = "head";
     panel.x.ticks = panel.y.ticks = head_ticks(site.heads);
+    for (Tick& tick : panel.x.ticks) tick.subject = {};  // a cell selects the head of its row
+    panel.subject = of_site(site.site);
     panel.content = std::move(map);
     return panel;
 }
@@ -240,8 +242,6 @@ Table pairs_table(const std::vector<EmbeddedModel>& models) {
              {"head_diversity", std::move(diversity)}}};
 }
 
-}  // namespace
-
 FigureData head_embeddings(Files files, const FigureOptions& options) {
     const auto names = file_labels(files, options);
     std::vector<EmbeddedModel> models;
@@ -259,15 +259,18 @@ FigureData head_embeddings(Files files, const FigureOptions& options) {
     figure.reflow = true;
     figure.narrowest_mm = options.layer ? 30 : 40;  // three squares side by side have no labels of layers
     figure.shared_colours = options.layer.has_value();
-    for (const auto& model : models) {
+    for (std::size_t m = 0; m < models.size(); ++m) {
+        const EmbeddedModel& model = models[m];
         const std::string suffix = models.size() > 1 ? " · " + model.name : "";
-        if (options.layer) {
-            for (const auto& site : model.sites)
-                for (std::size_t p = 0; p < kParts.size(); ++p) figure.panels.push_back(cosine_panel(site, p, suffix));
-            continue;
-        }
-        for (std::size_t p = 0; p < kParts.size(); ++p) figure.panels.push_back(norms_panel(model, p, highest, suffix));
-        figure.panels.push_back(cosines_panel(model, suffix));
+        const std::size_t first = figure.panels.size();
+        for (std::size_t p = 0; p < kParts.size() && !options.layer; ++p)
+            figure.panels.push_back(norms_panel(model, p, highest, suffix));
+        if (!options.layer) figure.panels.push_back(cosines_panel(model, suffix));
+        for (std::size_t s = 0; s < model.sites.size() && options.layer; ++s)
+            for (std::size_t p = 0; p < kParts.size(); ++p)
+                figure.panels.push_back(cosine_panel(model.sites[s], p, suffix));
+        for (std::size_t p = first; p < figure.panels.size(); ++p)
+            figure.panels[p].subject = figure.panels[p].subject.within(of_analysis(m));
     }
     figure.columns = options.layer ? std::ssize(kParts) : 2;
     if (!options.layer) figure.panel_height_mm = std::clamp(8.0 * static_cast<double>(rows), 30.0, 110.0);
@@ -279,5 +282,18 @@ FigureData head_embeddings(Files files, const FigureOptions& options) {
     figure.table = [models = std::move(models)] { return pairs_table(models); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kHeadEmbeddings{
+    .name = "head-embeddings",
+    .description =
+        "embeddings by which the heads of multiple-head-embedding attention "
+        "differ: norms, pairwise cosines, and beside them how far the heads' "
+        "weights differ; --layer: the cosines of one layer",
+    .needs = "a model with mhe_add or mhe_mul layers",
+    .of_analyses = head_embeddings,
+    .options = {"layer", "sequence", "names"},
+};
 
 }  // namespace headscope::figures

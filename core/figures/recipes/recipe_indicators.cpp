@@ -14,7 +14,7 @@ namespace {
 constexpr double kRounding = 1e-6;  ///< sparsity of a softmax is 0 but for this
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
-/// What a softmax never does: release mass, or give weights that vanish.
+/// True for indicators that are 0 with a softmax: released mass, vanishing weights.
 bool all_zero(const IndicatorGrid& grid) {
     return std::all_of(grid.values.begin(), grid.values.end(),
                        [](double v) { return std::isnan(v) || std::abs(v) < kRounding; });
@@ -150,8 +150,6 @@ std::string scale_note(Normalise normalise, bool several, bool several_models) {
                    : "Raw values, linear colour scale. Grey: none.";
 }
 
-}  // namespace
-
 FigureData indicators(Files files, const FigureOptions& options) {
     const auto labels = file_labels(files, options);
     std::vector<IndicatorGrid> grids;
@@ -164,7 +162,7 @@ FigureData indicators(Files files, const FigureOptions& options) {
     std::vector<IndicatorGrid> shown;
     std::vector<std::string> missing, zero;
     for (const auto& grid : grids) {
-        // What one model lacks is shown as none beside the others.
+        // A model that lacks an indicator has no values beside the others.
         const auto of_all = [&](bool (*property)(const IndicatorGrid&)) {
             return std::all_of(grids.begin(), grids.end(), [&](const IndicatorGrid& other) {
                 return other.indicator != grid.indicator || property(other);
@@ -220,5 +218,15 @@ FigureData indicators(Files files, const FigureOptions& options) {
     figure.table = [grids = std::move(grids), all = options.all_sequences] { return indicators_table(grids, all); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kIndicators{
+    .name = "indicators",
+    .description = "heat map layers x heads of --indicator, or of every indicator",
+    .needs = "indicators",
+    .of_analyses = indicators,
+    .options = {"layer", "head", "sequence", "names", "indicator", "normalise"},
+};
 
 }  // namespace headscope::figures

@@ -140,11 +140,19 @@ private:
     std::vector<std::string> names_;
 };
 
-}  // namespace
-
 FigureData latency(const FigureInputs& inputs, const FigureOptions&) {
     const EvaluationGroups evaluations(inputs.evaluations, "latency");
     return Maker(evaluations).make();
 }
+
+}  // namespace
+
+extern const Recipe kLatency{
+    .name = "latency",
+    .description = "time of prefill and of one decoded token, against the length",
+    .needs = "results of cost --latency",
+    .of_others = latency,
+    .others = RecipeInputs::evaluations,
+};
 
 }  // namespace headscope::figures

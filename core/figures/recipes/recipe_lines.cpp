@@ -12,6 +12,7 @@
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
 #include "core/figures/word_units.h"
+#include "core/maps/pooled_map.h"
 
 namespace headscope::figures {
 namespace {
@@ -31,10 +32,10 @@ struct HeadLines {
 struct Drawing {
     std::string title;
     bool cross = false, words = false;
-    Region region;
+    maps::Cells region;
     std::vector<std::string> queries, keys;  ///< visible, of the region
     std::vector<HeadLines> heads;
-    /// Of a recurrent layer: coefficients with signs, drawn as shares of the greatest magnitude; else 0.
+    /// For a recurrent layer: coefficients with signs, drawn as shares of the greatest magnitude; else 0.
     float largest = 0;
 };
 
@@ -55,20 +56,19 @@ std::vector<std::int64_t> chosen_heads(const store::AnalysisFile& file, std::int
     return heads;
 }
 
-void check_size(const Region& region) {
+void check_size(const maps::Cells& region) {
     if (region.queries() <= kMostTokens && region.keys() <= kMostTokens) return;
     const auto end = [](std::int64_t first, std::int64_t stop) { return std::min(stop, first + kMostTokens); };
     throw Error(ErrorCode::usage, "figure lines",
                 "expected at most " + std::to_string(kMostTokens) +
-                    " queries and keys: choose a part, as with --from-query " + std::to_string(region.first_query) +
-                    " --to-query " + std::to_string(end(region.first_query, region.end_query)) + " --from-key " +
-                    std::to_string(region.first_key) + " --to-key " +
-                    std::to_string(end(region.first_key, region.end_key)),
+                    " queries and keys: choose a part, as with --from-query " + std::to_string(region.q_begin) +
+                    " --to-query " + std::to_string(end(region.q_begin, region.q_end)) + " --from-key " +
+                    std::to_string(region.k_begin) + " --to-key " + std::to_string(end(region.k_begin, region.k_end)),
                 "found " + std::to_string(region.queries()) + " and " + std::to_string(region.keys()));
 }
 
 template <class Weights>
-std::vector<float> mean_of_heads(std::int64_t heads, const Region& region, const Weights& weights_of) {
+std::vector<float> mean_of_heads(std::int64_t heads, const maps::Cells& region, const Weights& weights_of) {
     std::vector<double> sum(static_cast<std::size_t>(region.queries() * region.keys()), 0.0);
     for (std::int64_t h = 0; h < heads; ++h) {
         const std::vector<float> weights = weights_of(h);
@@ -92,7 +92,7 @@ Drawing read(const store::AnalysisFile& file, const std::string& model, std::int
     const auto& about = file.header().sites[static_cast<std::size_t>(site)];
     const auto heads = chosen_heads(file, site, options);
     Drawing drawing;
-    drawing.cross = about.kind == "cross";
+    drawing.cross = about.is_cross();
     drawing.words = options.units == Units::words;
     std::optional<SiteWords> words;
     std::optional<store::AnalysisFile::Map> map;
@@ -112,17 +112,16 @@ Drawing read(const store::AnalysisFile& file, const std::string& model, std::int
         words      ? chosen_region(options, std::ssize(words->queries.tokens.ids), std::ssize(words->keys.tokens.ids))
         : implicit ? chosen_region(options, tokens, tokens)
                    : chosen_region(options, map->queries, map->keys);
-    const Region& part = drawing.region;
+    const maps::Cells& part = drawing.region;
     check_size(part);
     drawing.queries = labels(words ? words->queries.tokens.pieces : stream_pieces(file.header(), s, about.query_stream),
-                             part.first_query, part.end_query);
+                             part.q_begin, part.q_end);
     drawing.keys = labels(words ? words->keys.tokens.pieces : stream_pieces(file.header(), s, about.key_stream),
-                          part.first_key, part.end_key);
+                          part.k_begin, part.k_end);
     const auto weights_of = [&](std::int64_t head) {
-        const maps::Cells cells{part.first_query, part.end_query, part.first_key, part.end_key};
-        if (words) return words->map(head)->values(cells);
-        if (implicit) return computed_map(file, s, site, head, MapValues::implicit, "lines")->values(cells);
-        return exact_weights(*map, head, part);
+        if (words) return words->map(head)->values(part);
+        if (implicit) return computed_map(file, s, site, head, MapValues::implicit, "lines")->values(part);
+        return maps::exact_weights(*map, head, part);
     };
     HeadLines lines{model, site_label(file, site), "mean over heads", about.layer, -1, 0, {}};
     if (heads.empty()) {
@@ -150,8 +149,8 @@ Links links(const Drawing& drawing, double least) {
     const std::string word = drawing.words ? " word" : "";
     drawn.left_label = "query" + word + (drawing.cross ? " (target)" : "");
     drawn.right_label = "key" + word + (drawing.cross ? " (source)" : "");
-    drawn.first_left = drawing.region.first_query;
-    drawn.first_right = drawing.region.first_key;
+    drawn.first_left = drawing.region.q_begin;
+    drawn.first_right = drawing.region.k_begin;
     const auto keys = static_cast<std::size_t>(drawing.region.keys());
     for (const auto& head : drawing.heads) {
         for (std::size_t i = 0; i < head.weights.size(); ++i) {
@@ -163,7 +162,7 @@ Links links(const Drawing& drawing, double least) {
                 {static_cast<std::int32_t>(i / keys), static_cast<std::int32_t>(i % keys), weight, colour});
         }
     }
-    // What matters most is drawn over the rest.
+    // Draw the largest weights over the rest.
     std::stable_sort(drawn.links.begin(), drawn.links.end(),
                      [](const auto& a, const auto& b) { return a.weight < b.weight; });
     return drawn;
@@ -183,8 +182,8 @@ Table lines_table(const std::vector<Drawing>& drawings) {
                     layer.push_back(lines.layer);
                     site.push_back(lines.site);
                     head.push_back(lines.head);
-                    query.push_back(drawing.region.first_query + q);
-                    key.push_back(drawing.region.first_key + k);
+                    query.push_back(drawing.region.q_begin + q);
+                    key.push_back(drawing.region.k_begin + k);
                     query_token.push_back(drawing.queries[static_cast<std::size_t>(q)]);
                     key_token.push_back(drawing.keys[static_cast<std::size_t>(k)]);
                     weight.push_back(value);
@@ -205,8 +204,6 @@ Table lines_table(const std::vector<Drawing>& drawings) {
                                                                                                         : "weight",
           std::move(weight)}}};
 }
-
-}  // namespace
 
 FigureData lines(Files files, const FigureOptions& options) {
     FigureOptions chosen = options;
@@ -252,10 +249,10 @@ FigureData lines(Files files, const FigureOptions& options) {
     figure.panel_height_mm = static_cast<double>(most) * 3.6;
     figure.notes = source_notes(files, options);
     if (asks_for_part(options)) {
-        const Region& part = drawings.front().region;
-        figure.notes.push_back("Queries " + std::to_string(part.first_query) + " to " +
-                               std::to_string(part.end_query - 1) + ", keys " + std::to_string(part.first_key) +
-                               " to " + std::to_string(part.end_key - 1) + ".");
+        const maps::Cells& part = drawings.front().region;
+        figure.notes.push_back("Queries " + std::to_string(part.q_begin) + " to " + std::to_string(part.q_end - 1) +
+                               ", keys " + std::to_string(part.k_begin) + " to " + std::to_string(part.k_end - 1) +
+                               ".");
     }
     if (options.units == Units::words) figure.notes.push_back(kWordsNote);
     if (signs != drawings.end()) {
@@ -268,5 +265,19 @@ FigureData lines(Files files, const FigureOptions& options) {
     figure.table = [drawings = std::move(drawings)] { return lines_table(drawings); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kLines{
+    .name = "lines",
+    .description =
+        "tokens left and right with weighted lines between them, of "
+        "one head, several, or a layer's mean",
+    .needs = "maps (analyze --record maps)",
+    .of_analyses = lines,
+    .options = {"layer", "head", "heads", "sequence", "names", "least", "units", "tower", "from-query", "to-query",
+                "from-key", "to-key"},
+    .heads = RecipeHeads::several,
+};
 
 }  // namespace headscope::figures

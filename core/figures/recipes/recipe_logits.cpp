@@ -34,9 +34,16 @@ std::vector<double> finite_edges(const std::vector<double>& edges, const ScoreRo
     return finite;
 }
 
+Subject subject_of(const ScoreRow& row) {
+    Subject subject = of_site(row.site);
+    if (row.head >= 0) subject.head = row.head;
+    return subject;
+}
+
 Ridge ridge(const ScoreRow& row, const std::vector<double>& edges, int colour) {
     Ridge drawn{row.name, finite_edges(edges, row), {}, row.minimum, row.maximum, row.mean, {}, {}, colour};
     drawn.deviation = row.deviation;
+    drawn.subject = subject_of(row);
     const double least_width = std::log(10.0) / 16;  // of the bins beyond +-kLinear
     for (std::size_t b = 0; b < row.counts.size(); ++b) {
         // The height is of the whole bin, or an extreme just past an edge would make a tall spike of a few scores;
@@ -71,6 +78,7 @@ Ridge weight_ridge(const ScoreRow& row, int colour) {
     const WeightSpread& spread = *row.after;
     const bool some = spread.maximum >= spread.minimum;
     Ridge drawn{row.name, {}, {}, some ? spread.minimum : kNone, some ? spread.maximum : kNone, kNone, {}, {}, colour};
+    drawn.subject = subject_of(row);
     if (spread.pairs > 0 && some) drawn.mean = std::max(spread.sum / spread.pairs, WeightSpread::edge(0));
     for (std::size_t b = 0; b <= spread.counts.size(); ++b) drawn.edges.push_back(WeightSpread::edge(b));
     for (const double count : spread.counts)
@@ -148,7 +156,7 @@ Table scores_table(const std::vector<ScoreModel>& models, bool over_sequences) {
     return table;
 }
 
-/// Of scores, weights or both; then a column says which.
+/// Scores, weights or both; with both, a column names the stage.
 Table spread_table(const std::vector<ScoreModel>& models, const FigureOptions& options) {
     const Stage stage = options.stage;
     Table table = scores_table(stage == Stage::after ? std::vector<ScoreModel>() : models, options.all_sequences);
@@ -190,6 +198,7 @@ void add_weight_panels(FigureData& figure, const std::vector<ScoreModel>& models
     for (std::size_t m = 0; m < models.size(); ++m) {
         Panel panel;
         panel.title = scores[m].title;
+        panel.subject = scores[m].subject;
         panel.y.label = scores[m].y.label;
         panel.x.label = "weight";
         panel.x.scale = ScaleKind::logarithmic;
@@ -233,8 +242,6 @@ std::string weight_note(const std::vector<ScoreModel>& models) {
     return note;
 }
 
-}  // namespace
-
 FigureData scores(Files files, const FigureOptions& options) {
     const auto names = file_labels(files, options);
     std::vector<ScoreModel> models;
@@ -247,6 +254,7 @@ FigureData scores(Files files, const FigureOptions& options) {
     for (std::size_t m = 0; m < models.size(); ++m) {
         Panel panel;
         if (models.size() > 1) panel.title = models[m].name;
+        panel.subject = of_analysis(m);
         panel.x.label = "score";
         panel.x.scale = ScaleKind::symmetric_log;
         panel.x.linear_range = kLinear;
@@ -311,5 +319,18 @@ FigureData scores(Files files, const FigureOptions& options) {
     figure.table = [models = std::move(models), options] { return spread_table(models, options); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kScores{
+    .name = "scores",
+    .former_name = "logits",
+    .description =
+        "distribution of the scores per layer, or per head of "
+        "--layer, and of the weights; models side by side",
+    .needs = "score histograms; --stage after: maps (analyze --record maps)",
+    .of_analyses = scores,
+    .options = {"layer", "head", "sequence", "names", "stage"},
+};
 
 }  // namespace headscope::figures

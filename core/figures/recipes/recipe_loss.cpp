@@ -122,8 +122,6 @@ void add_curves(Panel& panel, const Losses& losses, int colour, bool several, bo
         curves.labels.push_back({static_cast<double>(at), losses.loss[at], token(losses, at)});
 }
 
-}  // namespace
-
 FigureData loss(Files files, const FigureOptions& options) {
     const auto names = file_labels(files, options);
     std::vector<Losses> all;
@@ -177,5 +175,20 @@ FigureData loss(Files files, const FigureOptions& options) {
     figure.table = [all = std::move(all), over = options.all_sequences] { return loss_table(all, over); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kLoss{
+    .name = "loss",
+    .description =
+        "of analyses: next-token loss by position, its running "
+        "mean, the most surprising tokens; of runs: training and "
+        "validation loss, raw and smoothed, several runs overlaid",
+    .needs = "loss; or runs",
+    .of_analyses = loss,
+    .of_others = run_loss,
+    .others = RecipeInputs::runs,
+    .options = {"layer", "sequence", "names", "smooth", "log-loss", "perplexity", "from", "to", "against"},
+};
 
 }  // namespace headscope::figures

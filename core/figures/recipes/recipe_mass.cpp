@@ -20,7 +20,7 @@ using Parts = std::array<double, kParts>;
 
 struct MassLayer {
     std::string label;
-    std::int64_t layer = 0;
+    std::int64_t site = 0, layer = 0;
     std::vector<Parts> heads;
 };
 
@@ -57,7 +57,7 @@ MassModel read(const store::AnalysisFile& file, const std::string& name, const F
     for (const auto site : chosen_sites(file, options)) {
         const Site& about = header.sites[static_cast<std::size_t>(site)];
         check_head(file, site, options);
-        MassLayer layer{site_label(file, site), about.layer, {}};
+        MassLayer layer{site_label(file, site), site, about.layer, {}};
         const std::int64_t stored_heads = values[0].shape[2];
         for (std::int64_t h = 0; h < about.heads; ++h) {
             Parts parts{};
@@ -68,7 +68,7 @@ MassModel read(const store::AnalysisFile& file, const std::string& name, const F
                         values[p].data[static_cast<std::size_t>((s * values[p].shape[1] + site) * stored_heads + h)]);
                 parts[p] = moments(each).mean;
             }
-            // What a learned sink takes is released from keys, and told apart.
+            // A learned sink's share is released from keys, and shown separately.
             if (!std::isnan(parts[kVirtual])) parts[kReleased] -= parts[kVirtual];
             layer.heads.push_back(parts);
         }
@@ -102,7 +102,7 @@ struct Bars {
                 const bool out = options.head && *options.head != static_cast<std::int64_t>(h);
                 if (out) continue;
                 ticks.push_back({static_cast<double>(places.size()), std::to_string(h)});
-                places.push_back({static_cast<double>(places.size()), 0.4, heads[h]});
+                places.push_back({static_cast<double>(places.size()), 0.4, heads[h], subject(model.layers.front(), h)});
             }
             label = "head";
             count = places.size();
@@ -115,7 +115,8 @@ struct Bars {
             for (std::size_t h = 0; h < layer.heads.size(); ++h) {
                 if (options.head && *options.head != static_cast<std::int64_t>(h)) continue;
                 const double at = options.head ? 0.5 : static_cast<double>(h) + 0.5;
-                places.push_back({static_cast<double>(l) - 0.42 + 0.84 * at / heads, 0.36 / heads, layer.heads[h]});
+                places.push_back({static_cast<double>(l) - 0.42 + 0.84 * at / heads, 0.36 / heads, layer.heads[h],
+                                  subject(layer, h)});
             }
         }
         label = "layer";
@@ -124,7 +125,11 @@ struct Bars {
     struct Place {
         double at, half;
         Parts parts;
+        Subject subject;
     };
+    static Subject subject(const MassLayer& layer, std::size_t head) {
+        return of_head(static_cast<std::int64_t>(head)).within(of_site(layer.site));
+    }
     std::vector<Place> places;
     std::vector<Tick> ticks;
     std::string label;
@@ -143,6 +148,7 @@ Panel bar_panel(const MassModel& model, const FigureOptions& options, const std:
         Curve curve;
         curve.name = kTitles[p];
         curve.filled = curve.thin = true;
+        curve.points_per_cell = 4;
         curve.colour = static_cast<int>(p);
         for (const auto& bar : bars.places) {
             double top = 0;
@@ -151,6 +157,7 @@ Panel bar_panel(const MassModel& model, const FigureOptions& options, const std:
             highest = std::max(highest, top);
             curve.x.insert(curve.x.end(), {bar.at - bar.half, bar.at - bar.half, bar.at + bar.half, bar.at + bar.half});
             curve.y.insert(curve.y.end(), {0.0, top, top, 0.0});
+            curve.cells.push_back(bar.subject);
         }
         curves.curves.push_back(std::move(curve));
     }
@@ -163,7 +170,7 @@ Panel bar_panel(const MassModel& model, const FigureOptions& options, const std:
     return panel;
 }
 
-/// Of each layer the mean over heads, with a dot a head.
+/// Mean over heads of each layer, with a dot for each head.
 Panel zero_panel(const MassModel& model, const FigureOptions& options, bool several) {
     Panel panel;
     panel.title = several ? "Zeros · " + model.name : "Weights that are exactly 0";
@@ -176,11 +183,13 @@ Panel zero_panel(const MassModel& model, const FigureOptions& options, bool seve
     for (const auto& bar : bars.places) {
         dots.x.push_back(bar.at);
         dots.y.push_back(bar.parts[kZero]);
+        dots.cells.push_back(bar.subject);
     }
     if (!(options.layer && model.layers.size() == 1) && !options.head) {
         for (std::size_t l = 0; l < model.layers.size(); ++l) {
             mean.x.push_back(static_cast<double>(l));
             mean.y.push_back(mean_parts(model.layers[l].heads)[kZero]);
+            mean.cells.push_back(of_site(model.layers[l].site));
         }
     }
     panel.x.range = std::pair(-0.5, static_cast<double>(bars.count) - 0.5);
@@ -244,8 +253,6 @@ Table mass_table(const std::vector<MassModel>& models) {
     return table;
 }
 
-}  // namespace
-
 FigureData mass(Files files, const FigureOptions& options) {
     const auto names = file_labels(files, options);
     std::vector<MassModel> models;
@@ -255,9 +262,11 @@ FigureData mass(Files files, const FigureOptions& options) {
     figure.title = "Mass of attention rows";
     if (options.layer) figure.title += ", layer " + std::to_string(*options.layer);
     if (options.head) figure.title += ", head " + std::to_string(*options.head);
-    for (const auto& model : models) {
-        figure.panels.push_back(bar_panel(model, options, shown, files.size() > 1));
-        figure.panels.push_back(zero_panel(model, options, files.size() > 1));
+    for (std::size_t m = 0; m < models.size(); ++m) {
+        figure.panels.push_back(bar_panel(models[m], options, shown, files.size() > 1));
+        figure.panels.back().subject = of_analysis(m);
+        figure.panels.push_back(zero_panel(models[m], options, files.size() > 1));
+        figure.panels.back().subject = of_analysis(m);
     }
     figure.columns = 2;
     figure.reflow = true;
@@ -277,5 +286,18 @@ FigureData mass(Files files, const FigureOptions& options) {
     figure.table = [models = std::move(models)] { return mass_table(models); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kMass{
+    .name = "mass",
+    .description =
+        "how a row's weight is divided, a stacked bar per head: "
+        "first key, other keys, learned sink, released; the share "
+        "of exact zeros; a table of loss, density and sink",
+    .needs = "indicators",
+    .of_analyses = mass,
+    .options = {"layer", "head", "sequence", "names"},
+};
 
 }  // namespace headscope::figures

@@ -18,7 +18,7 @@ constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
 struct OffsetLayer {
     std::string label;
-    std::int64_t layer = 0;
+    std::int64_t site = 0, layer = 0;
     std::vector<double> offsets;  ///< of its heads
 };
 
@@ -33,7 +33,7 @@ OffsetModel read(const store::AnalysisFile& file, const std::string& name, const
     for (const auto site : chosen_sites(file, options)) {
         if (!stored) break;
         const Site& about = file.header().sites[static_cast<std::size_t>(site)];
-        OffsetLayer layer{site_label(file, site), about.layer, {}};
+        OffsetLayer layer{site_label(file, site), site, about.layer, {}};
         for (std::int64_t h = 0; h < about.heads; ++h)
             layer.offsets.push_back(stored->data[static_cast<std::size_t>(site * stored->shape[1] + h)]);
         const bool measured =
@@ -92,6 +92,7 @@ Panel violin_panel(const OffsetModel& model, std::pair<double, double> range, bo
     for (const auto& layer : model.layers) {
         Ridge ridge;
         ridge.name = layer.label;
+        ridge.subject = of_site(layer.site);
         ridge.minimum = *std::min_element(layer.offsets.begin(), layer.offsets.end());
         ridge.maximum = *std::max_element(layer.offsets.begin(), layer.offsets.end());
         ridge.mean = moments(layer.offsets).mean;
@@ -123,12 +124,13 @@ Panel map_panel(const OffsetModel& model, std::pair<double, double> range, bool 
     }
     for (std::int64_t r = 0; r < map.rows; ++r) {
         const auto& layer = model.layers[static_cast<std::size_t>(r)];
-        panel.y.ticks.push_back({static_cast<double>(r), layer.label});
+        panel.y.ticks.push_back({static_cast<double>(r), layer.label, of_site(layer.site)});
         for (std::int64_t c = 0; c < map.columns; ++c)
             map.values.push_back(
                 c < std::ssize(layer.offsets) ? static_cast<float>(layer.offsets[static_cast<std::size_t>(c)]) : kNone);
     }
-    for (std::int64_t c = 0; c < map.columns; ++c) panel.x.ticks.push_back({static_cast<double>(c), std::to_string(c)});
+    for (std::int64_t c = 0; c < map.columns; ++c)
+        panel.x.ticks.push_back({static_cast<double>(c), std::to_string(c), of_head(c)});
     panel.x.label = "head";
     panel.y.label = "layer";
     panel.content = std::move(map);
@@ -157,8 +159,6 @@ Table offsets_table(const std::vector<OffsetModel>& models) {
              {"offset", std::move(offset)}}};
 }
 
-}  // namespace
-
 FigureData offsets(Files files, const FigureOptions& options) {
     const auto names = file_labels(files, options);
     std::vector<OffsetModel> models;
@@ -167,9 +167,12 @@ FigureData offsets(Files files, const FigureOptions& options) {
     figure.title = "Offsets of Elastic-Softmax";
     const auto range = offset_range(models);
     std::int64_t rows = 1, heads = 1;
-    for (const auto& model : models) {
-        figure.panels.push_back(violin_panel(model, range, files.size() > 1));
-        figure.panels.push_back(map_panel(model, range, files.size() > 1));
+    for (std::size_t m = 0; m < models.size(); ++m) {
+        const OffsetModel& model = models[m];
+        for (auto* panel : {violin_panel, map_panel}) {
+            figure.panels.push_back(panel(model, range, files.size() > 1));
+            figure.panels.back().subject = of_analysis(m);
+        }
         rows = std::max(rows, std::ssize(model.layers));
         for (const auto& layer : model.layers) heads = std::max(heads, std::ssize(layer.offsets));
     }
@@ -187,5 +190,17 @@ FigureData offsets(Files files, const FigureOptions& options) {
     figure.table = [models = std::move(models)] { return offsets_table(models); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kOffsets{
+    .name = "offsets",
+    .description =
+        "offsets of Elastic-Softmax: a violin a layer with its "
+        "mean, and a heat map layers x heads",
+    .needs = "a model with an elastic normaliser",
+    .of_analyses = offsets,
+    .options = {"layer", "sequence", "names"},
+};
 
 }  // namespace headscope::figures

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kRecipe = "position-perplexity";
 constexpr std::size_t kMostPoints = 1200;
-/// The running mean takes such a part of the buckets, if nothing is said.
+/// The running mean's default width is this part of the buckets.
 constexpr std::size_t kPart = 16;
 
 class Maker {
@@ -153,11 +153,20 @@ private:
     std::vector<double> perplexity_, errors_, running_;
 };
 
-}  // namespace
-
 FigureData position_perplexity(const FigureInputs& inputs, const FigureOptions& options) {
     const EvaluationGroups evaluations(inputs.evaluations, kRecipe);
     return Maker(evaluations, options).make();
 }
+
+}  // namespace
+
+extern const Recipe kPositionPerplexity{
+    .name = "position-perplexity",
+    .description = "perplexity by position in a long text, several models",
+    .needs = "evaluations with position_perplexity",
+    .of_others = position_perplexity,
+    .others = RecipeInputs::evaluations,
+    .options = {"smooth"},
+};
 
 }  // namespace headscope::figures

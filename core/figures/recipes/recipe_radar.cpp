@@ -107,7 +107,7 @@ std::string nothing_of(const store::AnalysisFile& file, const std::vector<std::i
     return done ? "" : "not computed";
 }
 
-/// What is drawn of one layer.
+/// Radar of one layer.
 Radar chart(const Model& model, std::size_t i, int colour, const RadarExtents& extents, bool over_sequences) {
     Radar plot;
     plot.spokes.assign(kRadarSymbols.begin(), kRadarSymbols.end());
@@ -155,8 +155,6 @@ Table radar_table(const std::vector<Model>& models, const RadarExtents& extents,
     return table;
 }
 
-}  // namespace
-
 FigureData radar(Files files, const FigureOptions& options) {
     const auto names = file_labels(files, options);
     std::vector<Model> models;
@@ -201,7 +199,10 @@ FigureData radar(Files files, const FigureOptions& options) {
             for (std::size_t m = 0; m < models.size(); ++m) {
                 if (i >= rows) break;
                 Panel panel;
-                if (i < models[m].raw.size()) panel.title = models[m].titles[i];
+                if (i < models[m].raw.size()) {
+                    panel.title = models[m].titles[i];
+                    panel.subject = of_site(models[m].sites[i]).within(of_analysis(m));
+                }
                 Radar plot = chart(models[m], i, static_cast<int>(m), extents, options.all_sequences);
                 for (const auto& drawn : plot.series)
                     clipped |= std::any_of(drawn.values.begin(), drawn.values.end(),
@@ -239,5 +240,15 @@ FigureData radar(Files files, const FigureOptions& options) {
     };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kRadar{
+    .name = "radar",
+    .description = "one polar plot per layer of the paper's indicators; models in columns",
+    .needs = "indicators",
+    .of_analyses = radar,
+    .options = {"layer", "head", "sequence", "names"},
+};
 
 }  // namespace headscope::figures

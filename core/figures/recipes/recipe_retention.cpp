@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/cost/thesis.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"
@@ -28,7 +28,7 @@ double finite(double value) {
     return std::isfinite(value) ? value : kNone;
 }
 
-/// Of a count that may not be known.
+/// The count; NaN if unknown.
 double known(std::int64_t count) {
     return count < 0 ? kNone : static_cast<double>(count);
 }
@@ -43,7 +43,7 @@ struct Row {
     std::size_t seeds = 1;
 
     bool is_rate() const { return what.metric.starts_with(kRate); }
-    /// What a panel draws of it.
+    /// The value that a panel draws.
     double drawn() const { return is_rate() ? score : 100 * prr; }
 };
 
@@ -145,7 +145,7 @@ private:
                 finite(embedding / all)};
     }
 
-    /// What has a panel.
+    /// Quantities with a panel.
     std::vector<Measured> drawn() const {
         std::vector<Measured> all;
         for (const Row& row : rows_)
@@ -284,11 +284,22 @@ private:
     std::vector<Row> rows_;
 };
 
-}  // namespace
-
 FigureData retention(const FigureInputs& inputs, const FigureOptions& options) {
     const EvaluationGroups evaluations(inputs.evaluations, "retention");
     return Maker(evaluations, options).make();
 }
+
+}  // namespace
+
+extern const Recipe kRetention{
+    .name = "retention",
+    .description =
+        "results relative to --baseline's, against the parameters; "
+        "a table with elasticity and compression",
+    .needs = "evaluations, and --baseline NAME",
+    .of_others = retention,
+    .others = RecipeInputs::evaluations,
+    .options = {"task", "metric", "length", "baseline", "smallest"},
+};
 
 }  // namespace headscope::figures

@@ -18,7 +18,7 @@ class Maker {
 public:
     Maker(const EvaluationGroups& evaluations, const FigureOptions& options)
         : evaluations_(evaluations), chosen_(evaluations.chosen(options)), names_(group_names(evaluations.groups())) {
-        // What is a mean of the others comes last.
+        // The mean of the others comes last.
         std::stable_partition(chosen_.begin(), chosen_.end(),
                               [](const Measured& what) { return what.task != "ruler_retrieval"; });
         check_panels(chosen_.size());
@@ -112,11 +112,22 @@ private:
     std::vector<std::string> names_;
 };
 
-}  // namespace
-
 FigureData ruler(const FigureInputs& inputs, const FigureOptions& options) {
     const EvaluationGroups evaluations(inputs.evaluations, "ruler");
     return Maker(evaluations, options).make();
 }
+
+}  // namespace
+
+extern const Recipe kRuler{
+    .name = "ruler",
+    .description =
+        "RULER's retrieval tasks: a panel per task, the share of "
+        "right answers against the length",
+    .needs = "evaluations of RULER's tasks",
+    .of_others = ruler,
+    .others = RecipeInputs::evaluations,
+    .options = {"task"},
+};
 
 }  // namespace headscope::figures

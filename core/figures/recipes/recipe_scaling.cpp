@@ -144,11 +144,20 @@ private:
     std::vector<std::int64_t> sizes_;
 };
 
-}  // namespace
-
 FigureData scaling(const FigureInputs& inputs, const FigureOptions& options) {
     const EvaluationGroups evaluations(inputs.evaluations);
     return Maker(evaluations, options).make();
 }
+
+}  // namespace
+
+extern const Recipe kScaling{
+    .name = "scaling",
+    .description = "a metric against the number of parameters, dots by size",
+    .needs = "evaluations of several sizes",
+    .of_others = scaling,
+    .others = RecipeInputs::evaluations,
+    .options = {"task", "metric", "length"},
+};
 
 }  // namespace headscope::figures

@@ -40,6 +40,7 @@ struct Series {
     std::size_t quantity = 0, measure = 0;
     std::int64_t layer = 0, head = -1;  ///< hidden: the layer that gave it; -1: what the first one reads
     std::size_t member = 0;             ///< its colour
+    Subject subject;
     std::vector<double> value, deviation;
 };
 
@@ -100,7 +101,7 @@ public:
         model_.name = name;
         for (const auto site : chosen_sites(file_, options_)) {
             check_head(file_, site, options_);
-            if (file_.header().sites[static_cast<std::size_t>(site)].kind == "self") sites_.push_back(site);
+            if (file_.header().sites[static_cast<std::size_t>(site)].is_self()) sites_.push_back(site);
         }
         if (sites_.empty()) sites_ = chosen_sites(file_, options_);
         for (std::size_t q = 0; q < kQuantities.size(); ++q) {
@@ -123,8 +124,8 @@ public:
 
 private:
     void add(std::size_t quantity, std::size_t measure, std::int64_t layer, std::int64_t head, std::size_t member,
-             const std::vector<std::vector<double>>& rows) {
-        Series series{quantity, measure, layer, head, member, {}, {}};
+             Subject subject, const std::vector<std::vector<double>>& rows) {
+        Series series{quantity, measure, layer, head, member, std::move(subject), {}, {}};
         set_values(series, rows);
         const bool there =
             std::any_of(series.value.begin(), series.value.end(), [](double value) { return !std::isnan(value); });
@@ -152,7 +153,8 @@ private:
             const bool input = boundaries[k] == 0;
             if (!options_.layer && !input && site == sites_.end()) continue;  // not measured
             const auto member = options_.layer ? k : (input ? 0 : static_cast<std::size_t>(site - sites_.begin()) + 1);
-            add(0, measure, boundaries[k] - 1, -1, member, rows);
+            const bool of_layer = !options_.layer && !input;
+            add(0, measure, boundaries[k] - 1, -1, member, of_layer ? of_site(*site) : Subject{}, rows);
         }
     }
 
@@ -171,14 +173,15 @@ private:
             const std::int64_t group = std::max<std::int64_t>(1, site.heads / std::max<std::int64_t>(1, heads));
             if (!options_.layer) {
                 const auto h = options_.head ? *options_.head / group : 0;
-                add(quantity, measure, site.layer, options_.head ? h : -1, k + 1,
+                add(quantity, measure, site.layer, options_.head ? h : -1, k + 1, of_site(sites_[k]),
                     options_.head ? rows(h, h + 1) : rows(0, heads));
                 continue;
             }
             // Heads that share a key have the colour of their first.
             for (std::int64_t h = 0; h < heads; ++h) {
                 if (options_.head && *options_.head / group != h) continue;
-                add(quantity, measure, site.layer, h, static_cast<std::size_t>(h * group), rows(h, h + 1));
+                add(quantity, measure, site.layer, h, static_cast<std::size_t>(h * group), of_head(h * group, group),
+                    rows(h, h + 1));
             }
         }
     }
@@ -267,7 +270,7 @@ Table states_table(const std::vector<Model>& models, bool over_sequences) {
     return table;
 }
 
-/// Of one layer: the mean over heads at a position; hidden states: what the layer gives.
+/// Value of one layer: the mean over heads at a position; hidden states: the layer's output.
 double layer_value(const Model& model, std::size_t quantity, std::size_t measure, std::int64_t layer, std::size_t i) {
     std::vector<double> heads;
     for (const auto& series : model.series) {
@@ -332,6 +335,7 @@ Panel panel(const Model& model, std::size_t quantity, std::size_t measure, bool 
         Curve curve;
         const bool boundary = quantity == 0 && model.members.front() != "input";
         curve.name = boundary ? (series.member == 0 ? "before" : "after") : model.members[series.member];
+        curve.subject = series.subject;
         for (std::size_t i = 0; i < series.value.size(); ++i) curve.x.push_back(static_cast<double>(i));
         curve.y = series.value;
         if (over_sequences) curve.error = series.deviation;
@@ -363,8 +367,6 @@ Panel panel(const Model& model, std::size_t quantity, std::size_t measure, bool 
     return drawn;
 }
 
-}  // namespace
-
 FigureData states(Files files, const FigureOptions& options) {
     const auto names = file_labels(files, options);
     std::vector<Model> models;
@@ -375,9 +377,11 @@ FigureData states(Files files, const FigureOptions& options) {
     if (options.head) figure.title += ", head " + std::to_string(*options.head);
     bool thin = false;
     for (std::size_t q = 0; q < kQuantities.size(); ++q) {
-        for (const auto& model : models) {
-            for (std::size_t m = 0; m < kMeasures.size(); ++m)
-                figure.panels.push_back(panel(model, q, m, models.size() > 1, options.all_sequences, thin));
+        for (std::size_t f = 0; f < models.size(); ++f) {
+            for (std::size_t m = 0; m < kMeasures.size(); ++m) {
+                figure.panels.push_back(panel(models[f], q, m, models.size() > 1, options.all_sequences, thin));
+                figure.panels.back().subject = of_analysis(f);
+            }
         }
     }
     figure.columns = static_cast<std::int64_t>(kMeasures.size() * models.size());
@@ -419,5 +423,17 @@ FigureData states(Files files, const FigureOptions& options) {
     figure.table = [models = std::move(models), over = options.all_sequences] { return states_table(models, over); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kStates{
+    .name = "states",
+    .description =
+        "norms and variances of queries, keys, values and hidden "
+        "states by position",
+    .needs = "states (analyze --record states)",
+    .of_analyses = states,
+    .options = {"layer", "head", "sequence", "names"},
+};
 
 }  // namespace headscope::figures

@@ -175,11 +175,22 @@ private:
     TaskTable tasks_;
 };
 
-}  // namespace
-
 FigureData tasks(const FigureInputs& inputs, const FigureOptions& options) {
     const EvaluationGroups evaluations(inputs.evaluations, "tasks");
     return Maker(evaluations, options).make();
 }
+
+}  // namespace
+
+extern const Recipe kTasks{
+    .name = "tasks",
+    .description =
+        "lm-eval's tasks: a panel per task, a dot per model with "
+        "its error, the level of guessing, the best marked",
+    .needs = "evaluations of lm-eval's tasks",
+    .of_others = tasks,
+    .others = RecipeInputs::evaluations,
+    .options = {"task", "metric", "average", "length"},
+};
 
 }  // namespace headscope::figures

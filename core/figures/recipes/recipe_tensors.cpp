@@ -102,12 +102,12 @@ public:
     }
 
 private:
-    /// What tells it from the others, so that it is not what a narrow column leaves out.
+    /// The distinguishing end of a name, which a narrow column must not cut.
     std::string short_name(const std::string& name) const { return shown(name.substr(begin_.size())); }
 
     bool several() const { return models_.size() > 1; }
 
-    /// What none has takes no room.
+    /// False for a count that is 0 in every tensor: it takes no room.
     bool told(const Number& number) const {
         return !number.is_count ||
                std::any_of(all_.begin(), all_.end(), [&](const auto& one) { return number.of(*one.numbers) > 0; });
@@ -224,10 +224,21 @@ private:
     std::string begin_;  ///< of all names, where there are several: "model.layers."
 };
 
-}  // namespace
-
 FigureData tensors(const FigureInputs& inputs, const FigureOptions&) {
     return Maker(inputs).make();
 }
+
+}  // namespace
+
+extern const Recipe kTensors{
+    .name = "tensors",
+    .description =
+        "histograms of the values of a checkpoint's tensors, with "
+        "their statistics",
+    .needs = "checkpoints, and --tensor NAME",
+    .of_others = tensors,
+    .others = RecipeInputs::tensors,
+    .options = {"tensor"},
+};
 
 }  // namespace headscope::figures

@@ -23,12 +23,12 @@ struct Tile {
     std::vector<float> values;  ///< [rows, columns]; NaN where the mask hides the whole block
     double highest = 0;         ///< of them; 0: there are none
     bool implicit = false;      ///< coefficients of both signs; else weights
-    bool zeros = false;         ///< told from small weights
+    bool zeros = false;         ///< set apart from small weights
 };
 
 /// Blocks of a causal map that lie wholly above the diagonal hold no allowed pair: drawn as none, not as zero.
 void hide_future(Tile& tile, const Site& site) {
-    if (!site.causal || site.kind != "self") return;
+    if (!site.causal || !site.is_self()) return;
     for (std::int64_t r = 0; r < tile.rows; ++r) {
         for (std::int64_t c = r + 1; c < tile.columns; ++c)
             tile.values[static_cast<std::size_t>(r * tile.columns + c)] = kNone;
@@ -212,8 +212,6 @@ ColourScale shared_scale(const std::vector<Tile>& tiles, const std::string& stat
     return scale;
 }
 
-}  // namespace
-
 FigureData thumbnails(Files files, const FigureOptions& options) {
     if (options.statistic != "mean" && options.statistic != "maximum") {
         throw Error(ErrorCode::usage, "--statistic", "expected mean or maximum", "found " + escaped(options.statistic));
@@ -326,5 +324,15 @@ FigureData thumbnails(Files files, const FigureOptions& options) {
     figure.table = [tiles, statistic = options.statistic] { return thumbnails_table(tiles, statistic); };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kThumbnails{
+    .name = "thumbnails",
+    .description = "small attention maps of every head of every layer",
+    .needs = "thumbnails",
+    .of_analyses = thumbnails,
+    .options = {"layer", "head", "sequence", "names", "statistic", "scale-per-head"},
+};
 
 }  // namespace headscope::figures

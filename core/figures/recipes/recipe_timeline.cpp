@@ -256,10 +256,21 @@ private:
     std::vector<double> value_;
 };
 
-}  // namespace
-
 FigureData timeline(const FigureInputs& inputs, const FigureOptions& options) {
     return Maker(inputs.runs, options).make();
 }
+
+}  // namespace
+
+extern const Recipe kTimeline{
+    .name = "timeline",
+    .description =
+        "indicators of each layer while a model learned; --step: "
+        "radar and thumbnails of the layers at that step",
+    .needs = "runs with a probe",
+    .of_others = timeline,
+    .others = RecipeInputs::runs,
+    .options = {"layer", "head", "names", "indicator", "step", "against"},
+};
 
 }  // namespace headscope::figures

@@ -25,6 +25,7 @@ struct TypedText {
     std::string title;
     std::string model;
     std::int64_t sequence = 0, chunk = 0;
+    std::size_t analysis = 0;
     std::shared_ptr<const store::AnalysisFile> file;
     struct Row {
         std::int64_t site = 0, layer = 0;
@@ -52,7 +53,7 @@ TypedText read(const std::shared_ptr<store::AnalysisFile>& file, const std::stri
         throw Error(ErrorCode::usage, "figure token-types of " + file_name(*file),
                     "expected a model with NAtS-L layers, whose chunks of tokens have types", "found none");
     }
-    TypedText text{"", model, s, header.type_chunk, file, {}};
+    TypedText text{"", model, s, header.type_chunk, 0, file, {}};
     const std::int64_t length = std::ssize(header.sequences.at(static_cast<std::size_t>(s)).ids);
     for (const auto site : chosen_sites(*file, options)) {
         const Site& here = header.sites[static_cast<std::size_t>(site)];
@@ -90,6 +91,7 @@ std::vector<TypedText> read_all(Files files, const FigureOptions& options) {
                             "found more");
             }
             texts.push_back(read(files[f], names[f], s, options));
+            texts.back().analysis = f;
             std::string& title = texts.back().title;
             if (files.size() > 1) title = names[f];
             if (options.all_sequences) title += (title.empty() ? "sequence " : ", sequence ") + std::to_string(s);
@@ -118,12 +120,13 @@ Panel fraction_panel(const TypedText& text, const FigureOptions& options) {
     map.colours = share_scale("softmax fraction");
     for (std::int64_t r = 0; r < map.rows; ++r) {
         const auto& row = text.rows[static_cast<std::size_t>(r)];
-        panel.y.ticks.push_back({static_cast<double>(r), row.label});
+        panel.y.ticks.push_back({static_cast<double>(r), row.label, of_site(row.site)});
         for (std::int64_t c = 0; c < map.columns; ++c)
             map.values.push_back(first + c < row.heads ? row.fraction(first + c) : kNone);
     }
     for (std::int64_t c = 0; c < map.columns; ++c)
-        panel.x.ticks.push_back({static_cast<double>(c), std::to_string(first + c)});
+        panel.x.ticks.push_back({static_cast<double>(c), std::to_string(first + c), of_head(first + c)});
+    panel.subject = of_analysis(text.analysis);
     panel.x.label = "head";
     panel.y.label = "layer";
     panel.content = std::move(map);
@@ -141,7 +144,9 @@ Panel chunk_panel(const TypedText& text) {
     map.values = row.softmax;
     map.pooling = Pooling::mean;
     map.colours = share_scale("0: linear, 1: softmax");
-    for (std::int64_t h = 0; h < row.heads; ++h) panel.y.ticks.push_back({static_cast<double>(h), std::to_string(h)});
+    for (std::int64_t h = 0; h < row.heads; ++h)
+        panel.y.ticks.push_back({static_cast<double>(h), std::to_string(h), of_head(h)});
+    panel.subject = of_site(row.site).within(of_analysis(text.analysis));
     panel.x.cells_per_value = 1.0 / static_cast<double>(text.chunk);
     panel.x.label = "token";
     panel.y.label = "head";
@@ -157,16 +162,16 @@ Panel text_panel(const TypedText& text, std::int64_t head, const FigureOptions& 
     const auto& row = text.rows.front();
     const auto& tokens = text.file->header().sequences[static_cast<std::size_t>(text.sequence)];
     const std::int64_t count = std::ssize(tokens.ids);
-    Region part = chosen_region(options, count, count);
+    maps::Cells part = chosen_region(options, count, count);
     if (part.keys() > kMostTokens) {
-        part.end_key = part.first_key + kMostTokens;
-        notes.push_back("Tokens " + std::to_string(part.first_key) + " to " + std::to_string(part.end_key - 1) +
-                        " of " + std::to_string(count) + "; --from-key and --to-key select others.");
+        part.k_end = part.k_begin + kMostTokens;
+        notes.push_back("Tokens " + std::to_string(part.k_begin) + " to " + std::to_string(part.k_end - 1) + " of " +
+                        std::to_string(count) + "; --from-key and --to-key select others.");
     }
     std::vector<float> shown(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i)
         shown[static_cast<std::size_t>(i)] = row.softmax[static_cast<std::size_t>(head * row.chunks + i / text.chunk)];
-    panel.content = text_block(tokens, part.first_key, part.end_key, shown, -1, share_scale("0: linear, 1: softmax"));
+    panel.content = text_block(tokens, part.k_begin, part.k_end, shown, -1, share_scale("0: linear, 1: softmax"));
     return panel;
 }
 
@@ -221,8 +226,6 @@ Table types_table(const std::vector<TypedText>& texts, const FigureOptions& opti
              {"first_token", std::move(first)},
              {"type", std::move(type)}}};
 }
-
-}  // namespace
 
 FigureData token_types(Files files, const FigureOptions& options) {
     auto texts = read_all(files, options);
@@ -281,5 +284,18 @@ FigureData token_types(Files files, const FigureOptions& options) {
     };
     return figure;
 }
+
+}  // namespace
+
+extern const Recipe kTokenTypes{
+    .name = "token-types",
+    .description =
+        "softmax fraction of NAtS-L's layers and heads, texts side "
+        "by side; --layer: the type of every chunk; with --head: "
+        "the text coloured by type",
+    .needs = "a model with NAtS-L layers",
+    .of_analyses = token_types,
+    .options = {"layer", "head", "sequence", "names", "from-key", "to-key"},
+};
 
 }  // namespace headscope::figures

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
-#include "core/store/half.h"
+#include "core/base/text/text.h"
+#include "core/store/hdf5/half.h"
 
 namespace headscope::figures {
 namespace {

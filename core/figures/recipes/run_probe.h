@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "core/figures/recipes/radar_rule.h"
-#include "core/store/run_record.h"
+#include "core/store/run/run_record.h"
 
 namespace headscope::figures {
 
-/// What the run's probes recorded, local focus by its distances: entropy, ..., local_focus_0, ... local_focus_3.
+/// Recorded indicators of the run's probes, local focus by its distances: entropy, ..., local_focus_0, ...
+/// local_focus_3.
 std::vector<std::string> probe_indicators(const store::RunRecord& run);
 
 /// One indicator of one site over the probes: the mean over its heads, or one head. What belongs to the layer is that.
@@ -24,7 +25,7 @@ std::vector<double> probe_values(const store::RunRecord& run, const std::string&
 RadarValues probe_radar(const store::RunRecord& run, std::int64_t probe, std::int64_t site,
                         std::optional<std::int64_t> head = {});
 
-/// Of all layers and all probes, so that a radar keeps its scale from step to step.
+/// Extents over all layers and all probes, so that a radar keeps its scale from step to step.
 RadarExtents probe_extents(const store::RunRecord& run, std::optional<std::int64_t> head = {});
 
 /// The last probe at or before a step; the first one where there is none before. -1 without probes.

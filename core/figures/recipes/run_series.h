@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What recipes of runs share.
+// Shared by recipes of runs.
 
 #include <cstdint>
 #include <memory>
@@ -9,15 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "core/figures/figure.h"
-#include "core/store/run_record.h"
+#include "core/figures/figure_options.h"
+#include "core/store/run/run_record.h"
 
 namespace headscope::figures {
 
 using Runs = std::span<const std::shared_ptr<const store::RunRecord>>;
 
-/// A name for each run that tells them apart: its job's, with the folder's where two are alike; the folder's alone
-/// where the job has none.
+/// A unique name for each run: its job's, with the folder's if two are alike; the folder's alone if the job has none.
 std::vector<std::string> run_labels(Runs runs, const FigureOptions& options);
 
 /// Steps as places on the axis that the options ask for: steps, tokens or minutes of training. `steps` rise; those

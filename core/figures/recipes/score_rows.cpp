@@ -9,7 +9,7 @@
 namespace headscope::figures {
 namespace {
 
-/// What scores of another sequence add to a row of the same heads.
+/// Adds scores of another sequence to a row of the same heads.
 void merge(ScoreRow& row, const ScoreRow& other) {
     for (std::size_t b = 0; b < row.counts.size(); ++b) row.counts[b] += other.counts[b];
     for (std::size_t k = 0; k < row.above.size(); ++k) row.above[k] += other.above[k];
@@ -52,6 +52,7 @@ public:
 private:
     ScoreRow of_sequence(std::int64_t s, std::int64_t site, std::int64_t first, std::int64_t last) const {
         ScoreRow row;
+        row.site = site;
         row.layer = file_.header().sites[static_cast<std::size_t>(site)].layer;
         const auto histogram = file_.histogram(s, site);
         const auto bins = histogram.shape[1];
@@ -77,7 +78,7 @@ private:
                 sum += mean_.data[at];
                 ++heads;
             } else if (measured) {
-                // Where the extremes say nothing (NaN scores leave the minimum above the maximum), the bins do.
+                // If the extremes are undefined (NaN scores leave the minimum above the maximum), use the bins.
                 row.undefined = true;
                 for (std::int64_t b = 1; b + 1 < bins; ++b) {
                     if (!(histogram.data[static_cast<std::size_t>(h * bins + b)] > 0)) continue;
@@ -123,7 +124,7 @@ ScoreModel read_scores(const store::AnalysisFile& file, const std::string& name,
             if (options.head && *options.head != h) continue;
             model.rows.push_back(reader.row(site, h, h + 1));
             model.rows.back().head = h;
-            // One layer: heads tell rows apart. One head of all layers: layers do.
+            // One layer: rows differ by head. One head of all layers: by layer.
             const bool by_head = options.layer.has_value() && sites.size() == 1;
             const bool by_layer = !options.layer.has_value();
             model.rows.back().name = by_head    ? std::to_string(h)

@@ -19,7 +19,7 @@ inline constexpr double kNoScore = std::numeric_limits<double>::quiet_NaN();
 
 /// One row of the figure: a layer (all heads together) or a head.
 struct ScoreRow {
-    std::int64_t layer = 0, head = -1;
+    std::int64_t site = 0, layer = 0, head = -1;
     std::string name;
     std::vector<double> counts;
     double minimum = kNoScore, maximum = kNoScore, mean = kNoScore;

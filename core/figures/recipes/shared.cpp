@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/figures/recipe.h"
 
 namespace headscope::figures {
@@ -69,9 +69,9 @@ bool belongs(const Site& site, Tower tower) {
         case Tower::encoder:
             return site.stack == "encoder";
         case Tower::decoder:
-            return site.stack == "decoder" && site.kind != "cross";
+            return site.stack == "decoder" && !site.is_cross();
         case Tower::cross:
-            return site.kind == "cross";
+            return site.is_cross();
         case Tower::softmax:  // of a layer that has no branches, whatever is in its place
             return site.branch.empty() ? site.has_matrix : site.branch == "softmax";
         case Tower::linear:
@@ -128,11 +128,11 @@ std::vector<std::int64_t> chosen_sites(const store::AnalysisFile& file, const Fi
 }
 
 Tower tower_of(std::span<const Site> sites, std::int64_t site) {
-    const bool several = std::any_of(sites.begin(), sites.end(), [](const Site& one) { return one.kind == "cross"; });
+    const bool several = std::any_of(sites.begin(), sites.end(), [](const Site& one) { return one.is_cross(); });
     const Site& here = sites[static_cast<std::size_t>(site)];
     if (!here.branch.empty()) return here.branch == "linear" ? Tower::linear : Tower::softmax;
     if (!several) return Tower::any;
-    if (here.kind == "cross") return Tower::cross;
+    if (here.is_cross()) return Tower::cross;
     return here.stack == "encoder" ? Tower::encoder : Tower::decoder;
 }
 
@@ -161,7 +161,7 @@ std::string chosen_title(const store::AnalysisFile& file, const FigureOptions& o
 
 OutputKind output_kind(const store::AnalysisHeader& header) {
     bool causal = std::any_of(header.sites.begin(), header.sites.end(), [](const Site& site) {
-        return site.stack != "encoder" && site.kind == "self" && site.causal;
+        return site.stack != "encoder" && site.is_self() && site.causal;
     });
     std::string head;
     try {

@@ -7,8 +7,9 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/mixers/mixer.h"
-#include "kernels/attention.h"
 #include "kernels/reference/dense.h"
+#include "kernels/score_rule.h"
+#include "kernels/statistics.h"
 
 namespace headscope::mixers {
 

@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::mixers {
 

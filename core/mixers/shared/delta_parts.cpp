@@ -15,7 +15,7 @@
 #include "core/base/error.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/types/state_sizes.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/tensor_plan.h"
 #include "core/model/training_ops.h"
 
 namespace headscope::mixers {

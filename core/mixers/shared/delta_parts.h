@@ -15,8 +15,8 @@
 #include "core/mixers/shared/recurrence.h"
 #include "core/model/blocks.h"
 #include "core/model/config.h"
-#include "core/model/recipe.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/recipe.h"
+#include "core/model/load/tensor_plan.h"
 
 namespace headscope::mixers {
 

@@ -5,7 +5,7 @@
 
 #include <ATen/core/ivalue.h>
 
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::mixers {
 

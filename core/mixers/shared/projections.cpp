@@ -6,7 +6,7 @@
 #include <ATen/ops/cat.h>
 
 #include "core/mixers/shared/key_value_cache.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/tensor_plan.h"
 
 namespace headscope::mixers {
 

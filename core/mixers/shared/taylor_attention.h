@@ -7,7 +7,7 @@
 
 #include "core/base/progress.h"
 #include "core/mixers/mixer.h"
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::mixers {
 

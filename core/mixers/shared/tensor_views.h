@@ -6,8 +6,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
-#include "kernels/attention.h"
 #include "kernels/attention_backward.h"
+#include "kernels/tensor_view.h"
 
 namespace headscope::mixers {
 

@@ -8,7 +8,7 @@
 
 #include "core/base/progress.h"
 #include "core/mixers/shared/attend.h"
-#include "kernels/attention.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::mixers {
 

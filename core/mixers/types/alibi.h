@@ -9,7 +9,9 @@ namespace headscope::mixers {
 /// the distance from a score.
 inline const MixerType kAlibi{
     .name = "alibi",
+    .title = "ALiBi",
+    .color = 2,
     .summary = "softmax attention whose scores fall with the distance, by a slope of each head",
-    .cost = {"ALiBi", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues}};
+    .cost = {kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues}};
 
 }  // namespace headscope::mixers

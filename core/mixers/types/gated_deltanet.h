@@ -6,22 +6,23 @@
 namespace headscope::mixers {
 
 // Sizes of a recurrent mixer's heads, which are its own; 0: as many heads, as large, as the model's attention.
-inline const MixerOption kOwnHeads{"num_heads", std::int64_t{0}, {}, 0, 65536};
-inline const MixerOption kOwnValueHeads{"num_value_heads", std::int64_t{0}, {}, 0, 65536};
-inline const MixerOption kOwnKeySize{"head_dim", std::int64_t{0}, {}, 0, 65536};
-inline const MixerOption kExpandValue{"expand_v", 2.0, {}, 1e-4, 1024};
-inline const MixerOption kTaps{"conv_size", std::int64_t{4}, {}, 0, 64};  ///< 0: no convolution
+inline const Option kOwnHeads{"num_heads", std::int64_t{0}, {}, 0, 65536};
+inline const Option kOwnValueHeads{"num_value_heads", std::int64_t{0}, {}, 0, 65536};
+inline const Option kOwnKeySize{"head_dim", std::int64_t{0}, {}, 0, 65536};
+inline const Option kExpandValue{"expand_v", 2.0, {}, 1e-4, 1024};
+inline const Option kTaps{"conv_size", std::int64_t{4}, {}, 0, 64};  ///< 0: no convolution
 /// beta reaches to 2, and an eigenvalue of what the state is multiplied by to -1 (Grazzi et al., arXiv 2411.12537).
-inline const MixerOption kNegativeEigenvalue{"allow_neg_eigval", false};
+inline const Option kNegativeEigenvalue{"allow_neg_eigval", false};
 
 /// Gated DeltaNet (Yang et al., arXiv 2412.06464), in the conventions of flash-linear-attention.
 inline const MixerType kGatedDeltaNet{
     .name = "gated_deltanet",
+    .title = "Gated DeltaNet",
+    .color = 2,
     .summary = "a state that every token decays and corrects by the delta rule",
     .has_matrix = false,
     .options = {kOwnHeads, kOwnValueHeads, kOwnKeySize, kExpandValue, kTaps, {"use_gate", true}, kNegativeEigenvalue},
-    .cost = {.label = "Gated DeltaNet",
-             .time = kState,
+    .cost = {.time = kState,
              .prefill = "2 B L d (2 g k + (1 + u) n v + 2 n) + 6 B L n k v",
              .decode = "2 B d (2 g k + (1 + u) n v + 2 n) + 6 B n k v",
              .cache = "2 B n k v + 2 B p (2 g k + n v)",
@@ -30,6 +31,8 @@ inline const MixerType kGatedDeltaNet{
 /// DeltaNet (Yang et al., arXiv 2406.06484): the same without decay. `qk_norm` sum: queries and keys over the sum of
 /// their numbers.
 inline const MixerType kDeltaNet{.name = "deltanet",
+                                 .title = "DeltaNet",
+                                 .color = 4,
                                  .summary = "a state that every token corrects by the delta rule",
                                  .has_matrix = false,
                                  .options = {kOwnHeads,
@@ -42,8 +45,7 @@ inline const MixerType kDeltaNet{.name = "deltanet",
                                              {"use_beta", true},
                                              {"qk_activation", "silu", {"silu", "relu", "elu", "identity"}},
                                              {"qk_norm", "l2", {"l2", "sum"}}},
-                                 .cost = {.label = "DeltaNet",
-                                          .time = kState,
+                                 .cost = {.time = kState,
                                           .prefill = "2 B L d (2 g k + (1 + u) n v + w n) + 6 B L n k v",
                                           .decode = "2 B d (2 g k + (1 + u) n v + w n) + 6 B n k v",
                                           .cache = "2 B n k v + 2 B p (2 g k + n v)",

@@ -6,9 +6,8 @@
 namespace headscope::mixers {
 
 /// Maps that depend on no text. The last entry is printed without B (Appendix F).
-constexpr MixerCostText fixed_maps_cost(const char* label) {
-    return {label,
-            kQuadratic,
+constexpr MixerCostText fixed_maps_cost() {
+    return {kQuadratic,
             "2 L^2 d + 2 B L^2 d + 6 B L d^2",
             "2 L d + 2 B L d + 6 B d^2",
             "(4 B L d + 8 L d + 2 L^2 h) / t",
@@ -19,13 +18,19 @@ constexpr MixerCostText fixed_maps_cost(const char* label) {
 
 inline const MixerType kRandomGuide{
     .name = "rnd_emb_qk",
+    .title = "RndEmbQK",
+    .color = 3,
     .summary = "query and key from noise that goes through the stack, the same for every text",
     .query_key_source = QueryKeySource::random_guide,
-    .cost = fixed_maps_cost("RndEmbQK")};
+    .in_deconstructing = true,
+    .cost = fixed_maps_cost()};
 
 inline const MixerType kFixedGuide{.name = "fixed_seq_qk",
+                                   .title = "FixedSeqQK",
+                                   .color = 4,
                                    .summary = "query and key from a fixed text that goes through the stack",
                                    .query_key_source = QueryKeySource::fixed_guide,
-                                   .cost = fixed_maps_cost("FixedSeqQK")};
+                                   .in_deconstructing = true,
+                                   .cost = fixed_maps_cost()};
 
 }  // namespace headscope::mixers

@@ -9,11 +9,12 @@ namespace headscope::mixers {
 /// decay and gate come through as few numbers as a key has.
 inline const MixerType kKimiDelta{
     .name = "kda",
+    .title = "Kimi delta attention",
+    .color = 4,
     .summary = "a state each of whose rows every token decays by a factor of its own, and corrects by the delta rule",
     .has_matrix = false,
     .options = {kOwnHeads, kOwnKeySize, {"expand_v", 1.0, {}, 1e-4, 1024}, kTaps, kNegativeEigenvalue},
-    .cost = {.label = "Kimi delta attention",
-             .time = kState,
+    .cost = {.time = kState,
              .prefill = "2 B L d (2 n k + n v + n + 2 k) + 2 B L k n (k + v) + 6 B L n k v",
              .decode = "2 B d (2 n k + n v + n + 2 k) + 2 B k n (k + v) + 6 B n k v",
              .cache = "2 B n k v + 2 B p n (2 k + v)",

@@ -10,14 +10,15 @@ namespace headscope::mixers {
 /// the rows of Table 2 are options.
 inline const MixerType kLazy{
     .name = "lazy",
+    .title = "Lazy Attention",
+    .color = 6,
     .summary = "softmax attention with a learned bias by distance; weights are cut off below an offset",
     .options = {{"window", std::int64_t{512}, {}, 1, 65536},
                 {"distance_bias", true},
                 {"normaliser", "elastic", {"elastic", "softmax", "sparsemax", "entmax"}},
                 {"offset", "per_length", {"per_length", "constant", "fixed"}},
                 {"offset_init", -1.0, {}, -1e3, 1e3}},
-    .cost = {.label = "Lazy Attention",
-             .time = kQuadratic,
+    .cost = {.time = kQuadratic,
              .prefill = kMatrices,
              .decode = kMatricesOfOne,
              .cache = kKeysValues,

@@ -65,6 +65,24 @@ const MixerType* find_type(std::string_view name) {
     return nullptr;
 }
 
+std::string title_of(std::string_view name) {
+    const MixerType* type = find_type(name);
+    return type == nullptr ? std::string(name) : type->title;
+}
+
+std::string column_title_of(std::string_view name) {
+    const MixerType* type = find_type(name);
+    return type == nullptr ? std::string(name) : type->column_title();
+}
+
+bool is_standard(std::string_view name) {
+    return name == kStandard.name;
+}
+
+std::vector<std::string> standard_layers(std::int64_t layers) {
+    return std::vector<std::string>(static_cast<std::size_t>(layers), kStandard.name);
+}
+
 std::vector<std::string> names_where(const std::function<bool(const MixerType&)>& may) {
     std::vector<std::string> names;
     for (const MixerType* type : known_types())

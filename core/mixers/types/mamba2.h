@@ -8,6 +8,8 @@ namespace headscope::mixers {
 /// Mamba2 (Dao and Gu, arXiv 2405.21060). `num_heads` 0: twice as many as the model's attention has, which makes twice
 /// the hidden size; `head_dim` 0: as large. A group of heads shares what it writes under and reads by.
 inline const MixerType kMamba2{.name = "mamba2",
+                               .title = "Mamba2",
+                               .color = 1,
                                .summary = "a state that every token decays by the step that it writes with",
                                .has_matrix = false,
                                .options = {kOwnHeads,
@@ -16,8 +18,7 @@ inline const MixerType kMamba2{.name = "mamba2",
                                            {"num_groups", std::int64_t{1}, {}, 1, 65536},
                                            kTaps},
                                // c less p is 1 where there is a convolution, which has a bias then.
-                               .cost = {.label = "Mamba2",
-                                        .time = kState,
+                               .cost = {.time = kState,
                                         .prefill = "2 B L d (2 n v + 2 g k + n) + 4 B L n k v",
                                         .decode = "2 B d (2 n v + 2 g k + n) + 4 B n k v",
                                         .cache = "2 B n k v + 2 B p (n v + 2 g k)",

@@ -9,6 +9,8 @@ namespace headscope::mixers {
 /// `inside_chunk`: which branch sees a query's own chunk; `rope_theta` is its own, whatever the model's. Of Table 4:
 /// `inside_chunk` softmax and linear, `decay_in_softmax_chunks` false, `norm` sum, `weights` none and input.
 inline const MixerType kNatsl{.name = "natsl",
+                              .title = "NAtS-L",
+                              .color = 3,
                               .summary = "softmax attention and Gated DeltaNet, chosen by each head chunk by chunk",
                               .options = {kOwnHeads,
                                           kOwnKeySize,
@@ -26,8 +28,7 @@ inline const MixerType kNatsl{.name = "natsl",
                                           {"choice", "argmax", {"argmax", "gumbel"}},
                                           kNegativeEigenvalue,
                                           {"score_gradient_all", false}},
-                              .cost = {.label = "NAtS-L",
-                                       .time = "B L d^2 + B L n k v + s B L^2 n (k + v)",
+                              .cost = {.time = "B L d^2 + B L n k v + s B L^2 n (k + v)",
                                        .prefill = "2 B L d (2 n k + 2 n v + 2 n) + 4 B L m x + 4 B L d n / C + "
                                                   "6 B L n k v + 2 B L n (k + v) (s L + (1 - s) C)",
                                        .decode = "2 B d (2 n k + 2 n v + 4 n) + 4 B m x + 6 B n k v + "

@@ -13,28 +13,28 @@ namespace headscope::mixers {
 class MixerOptions {
 public:
     void set(const MixerType& type, const std::string& key, OptionValue value) {
-        said_[type.name][key] = std::move(value);
+        given_[type.name][key] = std::move(value);
     }
 
-    /// The option's value, said or by default. `key` must be an option of the type, T its type.
+    /// The given value or the default. `key` must be an option of the type, T its type.
     template <class T>
     T get(const MixerType& type, std::string_view key) const {
-        for (const MixerOption& option : type.options) {
-            if (key == option.key) return std::get<T>(value(type, option));
+        for (const Option& option : type.options) {
+            if (key == option.name) return std::get<T>(value(type, option));
         }
         throw std::bad_variant_access();
     }
 
-    const OptionValue& value(const MixerType& type, const MixerOption& option) const {
-        const auto own = said_.find(type.name);
-        if (own == said_.end()) return option.standard;
-        const auto found = own->second.find(option.key);
+    const OptionValue& value(const MixerType& type, const Option& option) const {
+        const auto own = given_.find(type.name);
+        if (own == given_.end()) return option.standard;
+        const auto found = own->second.find(option.name);
         return found == own->second.end() ? option.standard : found->second;
     }
 
     /// True if every option has its default.
     bool are_standard(const MixerType& type) const {
-        for (const MixerOption& option : type.options) {
+        for (const Option& option : type.options) {
             if (value(type, option) != option.standard) return false;
         }
         return true;
@@ -43,7 +43,7 @@ public:
     bool operator==(const MixerOptions&) const = default;
 
 private:
-    std::map<std::string, std::map<std::string, OptionValue>> said_;
+    std::map<std::string, std::map<std::string, OptionValue>> given_;
 };
 
 }  // namespace headscope::mixers

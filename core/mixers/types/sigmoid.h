@@ -9,9 +9,11 @@ namespace headscope::mixers {
 /// configuration that does not say `bias` has -ln of max_position_embeddings, so that rows of a fresh model sum to
 /// about 1.
 inline const MixerType kSigmoid{.name = "sigmoid",
+                                .title = "Sigmoid",
+                                .color = 1,
                                 .summary = "the sigmoid of each score instead of the softmax: rows sum to anything",
                                 .in_encoders = true,
                                 .options = {{"bias", 0.0, {}, -1e4, 1e4}},
-                                .cost = {"Sigmoid", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues}};
+                                .cost = {kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues}};
 
 }  // namespace headscope::mixers

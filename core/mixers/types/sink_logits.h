@@ -9,8 +9,10 @@ namespace headscope::mixers {
 /// rows.
 inline const MixerType kSinkLogits{
     .name = "sink_logits",
+    .title = "Learned sink",
+    .color = 3,
     .summary = "softmax attention with a learned score of each head in the denominator (a learned sink)",
     .in_encoders = true,
-    .cost = {"Learned sink", kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues, "", "", "3 d^2 + h"}};
+    .cost = {kQuadratic, kMatrices, kMatricesOfOne, kKept, kKeysValues, "", "", "3 d^2 + h"}};
 
 }  // namespace headscope::mixers

@@ -14,26 +14,26 @@ namespace headscope::mixers {
 StateSizes state_sizes(const MixerType& type, const MixerOptions& options, std::int64_t heads, std::int64_t head_size) {
     const auto has = [&type](std::string_view key) {
         return std::any_of(type.options.begin(), type.options.end(),
-                           [key](const MixerOption& own) { return key == own.key; });
+                           [key](const Option& own) { return key == own.name; });
     };
     const auto whole = [&](std::string_view key, std::int64_t otherwise) {
         const auto said = has(key) ? options.get<std::int64_t>(type, key) : 0;
         return said > 0 ? said : otherwise;
     };
     StateSizes sizes;
-    sizes.taps = whole(kTaps.key, 0);
-    sizes.key_size = whole(kOwnKeySize.key, head_size);
+    sizes.taps = whole(kTaps.name, 0);
+    sizes.key_size = whole(kOwnKeySize.name, head_size);
     if (&type == &kMamba2) {
         sizes.value_size = static_cast<double>(sizes.key_size);
         sizes.key_size = whole("state_size", 0);
-        sizes.heads = whole(kOwnHeads.key, 2 * heads);
+        sizes.heads = whole(kOwnHeads.name, 2 * heads);
         sizes.query_heads = sizes.groups = whole("num_groups", 1);
         return sizes;
     }
-    sizes.query_heads = whole(kOwnHeads.key, heads);
-    sizes.heads = whole(kOwnValueHeads.key, sizes.query_heads);
-    sizes.groups = whole(kOwnKeyValueHeads.key, sizes.query_heads);
-    const double expanded = has(kExpandValue.key) ? options.get<double>(type, kExpandValue.key) : 1;
+    sizes.query_heads = whole(kOwnHeads.name, heads);
+    sizes.heads = whole(kOwnValueHeads.name, sizes.query_heads);
+    sizes.groups = whole(kOwnKeyValueHeads.name, sizes.query_heads);
+    const double expanded = has(kExpandValue.name) ? options.get<double>(type, kExpandValue.name) : 1;
     sizes.value_size = static_cast<double>(sizes.key_size) * expanded;
     return sizes;
 }

@@ -6,11 +6,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
+
+#include "core/base/option.h"
 
 namespace headscope::mixers {
 
@@ -22,38 +22,32 @@ enum class QueryKeySource : std::uint8_t {
     fixed_guide    ///< the same of fixed tokens
 };
 
-using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
-
-/// One option of "mixers" in a native configuration. The default's type is the option's.
-struct MixerOption {
-    const char* key;
-    OptionValue standard;                ///< default
-    std::vector<std::string> choices{};  ///< of a text option
-    double least = std::numeric_limits<double>::lowest(), most = std::numeric_limits<double>::max();  ///< of a number
-};
-
 /// Table 5-8 of "Deconstructing Attention", or what a later paper says in their letters (core/cost/mixer_cost.h);
 /// an empty `time`: the mixer has no such row; an empty `activation`: no paper says one; an empty `decode` or `cache`:
 /// encoders alone have the mixer.
 struct MixerCostText {
-    const char* label = "";  ///< as the paper calls it
     const char *time = "", *prefill = "", *decode = "", *activation = "", *cache = "";
     const char *precomputed_prefill = "", *precomputed_decode = "";
     const char* parameters = "3 d^2";  ///< without biases and W^O
 };
 
 struct MixerType {
-    const char* name;     ///< in files
-    const char* summary;  ///< a line for people
+    const char* name;              ///< in files
+    const char* title = "";        ///< on screen, as its paper writes it
+    const char* short_title = "";  ///< in tables and figures; empty: title
+    int color = -1;                ///< of the theme's categorical colors; mixers with a state repeat those of others
+    const char* summary = "";      ///< one line
     QueryKeySource query_key_source = QueryKeySource::own;
     bool has_matrix = true;        ///< there are weights of each query and key
     bool in_transformers = false;  ///< with its default options, transformers has a class for it
     // Which layers may have it: causal ones, those of an encoder, and decoder layers with cross-attention, which has it
     // too.
     bool in_decoders = true, in_encoders = false, in_cross = false;
-    std::vector<MixerOption> options{};
+    bool in_deconstructing = false;  ///< one of the seven of "Deconstructing Attention"
+    std::vector<Option> options{};
     MixerCostText cost{};
 
+    const char* column_title() const { return *short_title == '\0' ? title : short_title; }
     bool reads_guide() const {
         return query_key_source == QueryKeySource::random_guide || query_key_source == QueryKeySource::fixed_guide;
     }
@@ -63,7 +57,14 @@ struct MixerType {
 const std::vector<const MixerType*>& known_types();
 const MixerType* find_type(std::string_view name);
 std::vector<std::string> known_names();
-/// The names of those that `may` says yes to.
+/// Titles of a mixer; the name itself if it is not in the list.
+std::string title_of(std::string_view name);
+std::string column_title_of(std::string_view name);
+/// True for the mixer of layers that name none (kStandard), which the others are compared with.
+bool is_standard(std::string_view name);
+/// Names of `layers` standard layers.
+std::vector<std::string> standard_layers(std::int64_t layers);
+/// Names of the mixers for which `may` is true.
 std::vector<std::string> names_where(const std::function<bool(const MixerType&)>& may);
 
 // Shared by several cost rows.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/mixers/types/mamba2.h"
+#include "core/mixers/types/standard.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -20,7 +21,7 @@ ModelConfig read(const ConfigReader& reader) {
     const std::vector<double> softmax = reader.numbers("attn_layer_indices");
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
         const bool listed = std::find(softmax.begin(), softmax.end(), static_cast<double>(layer)) != softmax.end();
-        config.mixers.emplace_back(listed ? "standard" : mixers::kMamba2.name);
+        config.mixers.emplace_back(listed ? mixers::kStandard.name : mixers::kMamba2.name);
     }
     read_mamba2_layers(config, reader);
     return config;

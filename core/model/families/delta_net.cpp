@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // DeltaNet (Yang et al., arXiv 2406.06484) as flash-linear-attention saves it, with softmax attention in the layers
 // that `attn` names.
+#include <nlohmann/json.hpp>
+
 #include "core/mixers/types/gated_deltanet.h"
 #include "core/model/families/families.h"
 
@@ -10,15 +12,12 @@ namespace {
 using mixers::kDeltaNet;
 
 void read_choice(ModelConfig& config, const ConfigReader& reader, const std::string& key) {
-    for (const mixers::MixerOption& option : kDeltaNet.options) {
-        if (key != option.key) continue;
-        const std::string said = reader.text(key, std::get<std::string>(option.standard));
-        std::string list;
-        for (const std::string& choice : option.choices) {
-            if (choice == said) return config.mixer_options.set(kDeltaNet, key, said);
-            list += (list.empty() ? "" : " or ") + choice;
-        }
-        reader.unsupported(key, list);
+    const auto given = reader.view(key);
+    if (!given) return;
+    for (const Option& option : kDeltaNet.options) {
+        if (key != option.name) continue;
+        const auto value = checked_value(option, given->value(), reader.where(key), {.kind = ErrorCode::unsupported});
+        config.mixer_options.set(kDeltaNet, key, value.get<std::string>());
     }
 }
 

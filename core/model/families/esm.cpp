@@ -7,16 +7,16 @@ namespace headscope::model {
 namespace {
 
 void read_positions(ModelConfig& config, const ConfigReader& reader, const SizeKeys& keys) {
-    const std::string key = "position_embedding_type", kind = reader.text(key, "absolute");
+    const std::string key = "position_embedding_type", positions = reader.text(key, "absolute");
     config.max_positions = reader.size(keys.positions, 1026);
-    if (kind == "rotary") {
+    if (positions == "rotary") {
         config.positions = PositionKind::rotary;
         // This family has one kind of rotary positions, of whole heads, whatever a rope object says.
         config.rope.theta = reader.positive("rope_theta", 10000.0);
         if (config.head_size % 2 != 0) reader.refuse(keys.heads, "heads of an even size, for rotary positions");
         return;
     }
-    if (kind != "absolute" || reader.is_null(key)) reader.unsupported(key, "absolute or rotary");
+    if (positions != "absolute" || reader.is_null(key)) reader.unsupported(key, "absolute or rotary");
     const std::string padding = "pad_token_id";
     if (!reader.has(padding) || reader.count(padding, 0) >= config.vocabulary)
         reader.refuse(padding, "an id of the vocabulary, from which absolute positions count");

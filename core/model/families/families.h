@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/mixers/types/type.h"
-#include "core/model/recipe.h"
+#include "core/model/load/recipe.h"
 
 namespace headscope::model {
 

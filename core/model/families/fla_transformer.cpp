@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "core/mixers/types/standard.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -72,7 +73,7 @@ ModelConfig read(const ConfigReader& reader) {
     ModelConfig config = read_fla(reader, {.layers = 24, .heads = 32});
     enter_softmax(config, reader, read_softmax(reader, config, config.heads));
     config.rope.theta = read_base(reader);
-    config.mixers.assign(static_cast<std::size_t>(config.layers), "standard");
+    config.mixers = mixers::standard_layers(config.layers);
     if (read_fla_flag(reader, "qk_norm", false)) {
         config.query_key_norm = QueryKeyNorm::each_head;
         config.query_key_norm_epsilon = 1e-5;
@@ -152,15 +153,15 @@ void read_fla_layers(ModelConfig& config, const ConfigReader& reader, const mixe
         if (!base) base = own.theta;
         for (const std::int64_t layer : read_layer_numbers(entry, config.layers)) {
             std::string& mixer_of_layer = config.mixers.at(static_cast<std::size_t>(layer));
-            if (mixer_of_layer == "standard") entry.refuse("layers", "layers that no other entry has");
-            mixer_of_layer = "standard";
+            if (mixers::is_standard(mixer_of_layer)) entry.refuse("layers", "layers that no other entry has");
+            mixer_of_layer = mixers::kStandard.name;
             windows.at(static_cast<std::size_t>(layer)) = window;
             LayerHeads expected = *usual;
             expected.theta = *base;
             if (own != expected) heads[layer] = own;
         }
     }
-    if (std::count(config.mixers.begin(), config.mixers.end(), "standard") == 0) return;
+    if (std::none_of(config.mixers.begin(), config.mixers.end(), mixers::is_standard)) return;
     enter_softmax(config, reader, {usual->heads, usual->key_value_heads, usual->biases});
     config.layer_heads = std::move(heads);
     config.rope.theta = elsewhere ? *elsewhere : *in_windows;

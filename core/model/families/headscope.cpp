@@ -10,12 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/mixers/types/fourier.h"
 #include "core/mixers/types/sigmoid.h"
 #include "core/mixers/types/token_map.h"
 #include "core/model/families/families.h"
+#include "core/model/heads/native_head.h"
 
 namespace headscope::model {
 namespace {
@@ -31,7 +32,7 @@ std::string read_choice(const ConfigReader& reader, const std::string& key, cons
 }
 
 std::vector<std::string> read_layers(const ConfigReader& reader, std::int64_t layers) {
-    if (!reader.has("layers")) return std::vector<std::string>(static_cast<std::size_t>(layers), "standard");
+    if (!reader.has("layers")) return mixers::standard_layers(layers);
     std::vector<std::string> mixers = reader.texts("layers");
     if (static_cast<std::int64_t>(mixers.size()) != layers)
         reader.refuse("layers", "the mixers of " + std::to_string(layers) + " layers");
@@ -69,22 +70,18 @@ PositionKind read_positions(const ConfigReader& reader) {
 
 void read_head(const ConfigReader& reader, ModelConfig& config) {
     const auto head = reader.object("head");
-    const std::string kind =
-        head ? read_choice(*head, "kind", {"language", "masked_language", "token_classes", "sequence_classes", "none"})
-             : "language";
+    std::vector<std::string> names;
+    for (const NativeHead& one : kNativeHeads) names.emplace_back(one.name);
+    const NativeHead& kind = head ? *find_native_head(read_choice(*head, "kind", names)) : kNativeHeads[0];
     if (head) head->expect_keys({"kind", "classes"});
-    const bool classes = kind == "token_classes" || kind == "sequence_classes";
-    if (head && head->has("classes") && !classes) head->unsupported("classes", "none for a head of kind " + kind);
-    if (classes) {
-        config.head = kind == "token_classes" ? HeadKind::token_classes : HeadKind::sequence_classes;
-        config.classes = head->size("classes");
-    } else if (kind == "none") {
-        config.head = HeadKind::none;
-    }
-    config.head_transform = kind == "masked_language" || kind == "sequence_classes";
-    config.head_transform_norm = kind == "masked_language";
-    if (kind == "sequence_classes") config.head_activation = Activation::tanh;
-    config.head_bias = kind == "language" ? reader.boolean("head_bias", false) : kind != "none";
+    if (head && head->has("classes") && !kind.has_classes())
+        head->unsupported("classes", std::string("none for a head of kind ") + kind.name);
+    config.head = kind.head;
+    if (kind.has_classes()) config.classes = head->size("classes");
+    config.head_transform = kind.transform;
+    config.head_transform_norm = kind.transform_norm;
+    if (kind.activation) config.head_activation = kind.activation;
+    config.head_bias = kind.reads_bias ? reader.boolean("head_bias", false) : kind.bias;
     if (config.head != HeadKind::vocabulary) config.tied_head = false;
 }
 

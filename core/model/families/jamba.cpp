@@ -2,6 +2,7 @@
 // Jamba (AI21, arXiv 2403.19887): Mamba in most layers, grouped attention without positions in every eighth, a mixture
 // of experts in every second.
 #include "core/mixers/types/selective_scan.h"
+#include "core/mixers/types/standard.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -44,7 +45,7 @@ ModelConfig read(const ConfigReader& reader) {
     if (config.activation != Activation::silu)
         reader.unsupported("hidden_act", "silu, which is what the convolution's numbers go through");
     for (const std::int64_t attends : read_every(reader, config.layers, "attn_layer", 8, 4))
-        config.mixers.emplace_back(attends != 0 ? "standard" : mixers::kSelectiveScan.name);
+        config.mixers.emplace_back(attends != 0 ? mixers::kStandard.name : mixers::kSelectiveScan.name);
     read_scan(config, reader);
     // transformers prefers this one of the two.
     const std::string experts = present_key(reader, {"num_local_experts", "num_experts"});

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/mixers/types/kimi_delta.h"
+#include "core/mixers/types/standard.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -24,7 +25,7 @@ void read_listed_layers(ModelConfig& config, const ConfigReader& said) {
             kinds[static_cast<std::size_t>(layer - 1)] = kind;
         }
     };
-    enter("full_attn_layers", "standard");
+    enter("full_attn_layers", mixers::kStandard.name);
     enter("kda_layers", kKimiDelta.name);
     if (std::count(kinds.begin(), kinds.end(), "") != 0)
         said.refuse("kda_layers", "every layer that full_attn_layers has not");
@@ -82,11 +83,11 @@ void read_mixture(ModelConfig& config, const ConfigReader& reader) {
         reader.refuse("mlp_layer_types", "a list of " + std::to_string(config.layers) + ", one for each layer");
     const std::int64_t first = reader.count("first_k_dense_replace", 1);
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-        const std::string kind =
+        const std::string type =
             kinds.empty() ? (layer < first ? "dense" : "sparse") : kinds[static_cast<std::size_t>(layer)];
-        if (kind != "dense" && kind != "sparse")
+        if (type != "dense" && type != "sparse")
             reader.unsupported("mlp_layer_types", "dense or sparse for each layer");
-        config.expert_layers.push_back(kind == "sparse" ? 1 : 0);
+        config.expert_layers.push_back(type == "sparse" ? 1 : 0);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/mixers/types/short_convolution.h"
+#include "core/mixers/types/standard.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -23,7 +24,7 @@ void read_layers(ModelConfig& config, const ConfigReader& reader) {
         bool full = !reader.has("full_attn_idxs") ||
                     std::find(listed.begin(), listed.end(), static_cast<double>(layer)) != listed.end();
         if (!types.empty()) full = types[static_cast<std::size_t>(layer)] == "full_attention";
-        config.mixers.emplace_back(full ? "standard" : mixers::kShortConvolution.name);
+        config.mixers.emplace_back(full ? mixers::kStandard.name : mixers::kShortConvolution.name);
     }
 }
 

@@ -2,6 +2,7 @@
 // Nemotron-H (arXiv 2504.03624) and Nemotron 3: every layer is a norm and one thing, which is Mamba2, softmax attention
 // without positions, a feed-forward or a mixture of experts; these two without gates, with squared ReLU.
 #include "core/mixers/types/mamba2.h"
+#include "core/mixers/types/standard.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -41,7 +42,7 @@ std::vector<Kind> read_kinds(const ConfigReader& reader) {
 void read_layers(ModelConfig& config, const std::vector<Kind>& kinds) {
     for (const Kind kind : kinds) {
         config.mixers.emplace_back(kind == Kind::state       ? mixers::kMamba2.name
-                                   : kind == Kind::attention ? "standard"
+                                   : kind == Kind::attention ? mixers::kStandard.name
                                                              : kNoMixer);
         config.feed_forward_layers.push_back(kind == Kind::feed_forward || kind == Kind::experts ? 1 : 0);
         config.expert_layers.push_back(kind == Kind::experts ? 1 : 0);

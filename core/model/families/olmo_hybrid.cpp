@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/mixers/types/gated_deltanet.h"
+#include "core/mixers/types/standard.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -35,7 +36,7 @@ ModelConfig read(const ConfigReader& reader) {
     const std::int64_t last = config.layers < 4 ? config.layers - 1 : -1;
     read_linear_layers(config, reader, kGatedDeltaNet,
                        [last](std::int64_t layer) { return layer % 4 == 3 || layer == last; });
-    for (const char* kind : {"standard", kGatedDeltaNet.name}) {
+    for (const char* kind : {mixers::kStandard.name, kGatedDeltaNet.name}) {
         if (std::find(config.mixers.begin(), config.mixers.end(), kind) == config.mixers.end())
             reader.refuse("layer_types", "at least one layer of each kind");
     }

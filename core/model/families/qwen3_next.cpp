@@ -2,6 +2,7 @@
 // Qwen3-Next (Qwen team, 2025): Gated DeltaNet on three layers of four, softmax attention with a gate on the others, of
 // whose heads a part turns; gains of norms are 1 + w, and experts beside one that every token has.
 #include "core/mixers/types/gated_deltanet.h"
+#include "core/mixers/types/standard.h"
 #include "core/model/families/families.h"
 
 namespace headscope::model {
@@ -22,7 +23,7 @@ void read_linear_layers(ModelConfig& config, const ConfigReader& reader, const m
     }
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
         const bool full = types.empty() ? softmax(layer) : types[static_cast<std::size_t>(layer)] == "full_attention";
-        config.mixers.emplace_back(full ? "standard" : mixer.name);
+        config.mixers.emplace_back(full ? mixers::kStandard.name : mixer.name);
     }
 }
 

@@ -90,7 +90,7 @@ constexpr GenerationKey kKeys[] = {
     {"compile_config", without_effect, "", kMemory},
     {"disable_compile", without_effect, "", kMemory},
     {"continuous_batching_config", without_effect, "", kMemory},
-    // What comes back
+    // Output
     {"num_return_sequences", without_effect, "1", "one answer is written, the best"},
     {"output_attentions", without_effect, "", kReturned},
     {"output_hidden_states", without_effect, "", kReturned},
@@ -115,7 +115,7 @@ const GenerationKey* find_generation_key(std::string_view name) {
 
 bool is_active(const GenerationKey& key, const nlohmann::json& value) {
     if (value.is_null()) return false;
-    // Of all caches the quantized one alone changes numbers.
+    // The quantized cache is the only one that changes numbers.
     if (key.name == "cache_implementation") return value == "quantized";
     return key.neutral.empty() || value != nlohmann::json::parse(key.neutral);
 }

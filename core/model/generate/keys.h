@@ -29,7 +29,7 @@ std::span<const GenerationKey> generation_keys();
 /// Null for a name that is not transformers'.
 const GenerationKey* find_generation_key(std::string_view name);
 
-/// Whether the value differs from an absent key.
+/// True if the value differs from an absent key.
 bool is_active(const GenerationKey& key, const nlohmann::json& value);
 
 }  // namespace headscope::model

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a file's generation settings do to the scores of the next token, in the order of transformers'
+// Changes that a file's generation settings make to the scores of the next token, in the order of transformers'
 // GenerationMixin._get_logits_processor: greedy and sampled answers pass logits through it, beam search each beam's
 // log-probabilities. Errors: headscope::Error (mismatch for a token beyond the vocabulary). Threads: const members are
 // safe from several threads.

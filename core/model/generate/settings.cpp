@@ -2,9 +2,9 @@
 #include "core/model/generate/settings.h"
 
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/model/config_reader.h"
+#include "core/model/load/config_reader.h"
 
 namespace headscope::model {
 namespace {

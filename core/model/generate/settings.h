@@ -66,7 +66,7 @@ struct GenerationSettings {
     std::optional<std::int64_t> top_k;
     std::optional<double> top_p, min_p;
 
-    /// Whether the files say how beams are compared.
+    /// True if the files set how beams are compared.
     bool describes_beams() const { return beams.value_or(1) > 1 || length_penalty || early_stopping; }
     /// The most new tokens behind `begun` tokens of the prompt or the decoder's start; none: not limited by the files.
     /// Throws where max_length leaves room for none.
@@ -81,8 +81,8 @@ struct GenerationKeys {
     nlohmann::json keys = nlohmann::json::object();
 };
 GenerationKeys generation_keys_of(const checkpoint::Checkpoint& checkpoint);
-/// What transformers makes of a config.json without a generation_config.json: known keys that are not null; those that
-/// are missing at the top from `decoder`, `generator` or `text_config`, the first of them that is there.
+/// The generation settings that transformers takes from a config.json without a generation_config.json: known keys that
+/// are not null; missing ones from `decoder`, `generator` or `text_config`, whichever exists first.
 nlohmann::json generation_keys_of_config(const nlohmann::json& config);
 
 /// `sampled`: also refuses rules of sampling that are not built.

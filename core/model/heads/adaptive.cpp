@@ -8,7 +8,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
 
-#include "core/model/tensor_plan.h"
+#include "core/model/load/tensor_plan.h"
 
 namespace headscope::model {
 namespace {

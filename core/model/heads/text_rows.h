@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What a head for classes of texts reads and says (HeadKind::sequence_classes). Threads: the compute thread.
+// Input and output of a head for classes of texts (HeadKind::sequence_classes). Threads: the compute thread.
 
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/objectives/objective.h"
 
+#include <map>
 #include <utility>
 
 #include <ATen/TensorOperators.h>
@@ -168,11 +169,14 @@ std::unique_ptr<Objective> next_token() {
 }
 
 std::unique_ptr<Objective> make_objective(const std::string& kind, std::int64_t classes) {
-    if (kind == "next_token") return next_token();
-    if (kind == "masked") return std::make_unique<Masked>();
-    if (kind == "shuffle_random") return std::make_unique<ShuffleRandom>();
-    if (kind == "translation") return std::make_unique<Translation>();
-    if (kind == "classify") return std::make_unique<Classify>(classes);
+    using Made = std::unique_ptr<Objective>;
+    static const std::map<std::string, Made (*)(std::int64_t)> makers{
+        {"next_token", [](std::int64_t) -> Made { return next_token(); }},
+        {"masked", [](std::int64_t) -> Made { return std::make_unique<Masked>(); }},
+        {"shuffle_random", [](std::int64_t) -> Made { return std::make_unique<ShuffleRandom>(); }},
+        {"translation", [](std::int64_t) -> Made { return std::make_unique<Translation>(); }},
+        {"classify", [](std::int64_t count) -> Made { return std::make_unique<Classify>(count); }}};
+    if (const auto maker = makers.find(kind); maker != makers.end()) return maker->second(classes);
     throw Error(ErrorCode::usage, "objective", "expected next_token, masked, shuffle_random, translation or classify",
                 "found " + escaped(kind));
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/model/segments.h"
+#include "core/model/embedding/segments.h"
 #include "core/model/towers/cache.h"
 
 namespace headscope::model {

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/model/heads/head_logits.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/tensor_plan.h"
 #include "core/model/towers/cache.h"
 #include "core/model/towers/check_batch.h"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/model/blocks.h"
-#include "core/model/build.h"
+#include "core/model/load/build.h"
+#include "core/model/load/tensor_plan.h"
 #include "core/model/model.h"
-#include "core/model/tensor_plan.h"
 #include "core/model/towers/tower.h"
 
 namespace headscope::model {

@@ -5,8 +5,8 @@
 #include <ATen/ops/tensor.h>
 
 #include "core/mixers/shared/no_cache.h"
-#include "core/model/random_fill.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/fresh/random_fill.h"
+#include "core/model/load/tensor_plan.h"
 #include "core/model/towers/cache.h"
 #include "core/model/training_forward.h"
 
@@ -75,7 +75,7 @@ void Tower::add_sites(const mixers::Mixer& mixer, std::int64_t number, std::vect
         site.layer = static_cast<std::int32_t>(place_.first_layer + number);
         site.stack = place_.stack;
         site.query_stream = place_.stream;
-        site.key_stream = site.kind == "cross" ? place_.memory_stream : place_.stream;
+        site.key_stream = site.is_cross() ? place_.memory_stream : place_.stream;
         sites.push_back(site);
     }
 }

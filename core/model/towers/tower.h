@@ -12,8 +12,8 @@
 
 #include "core/mixers/mixer.h"
 #include "core/model/blocks.h"
+#include "core/model/embedding/rotary.h"
 #include "core/model/model.h"
-#include "core/model/rotary.h"
 
 namespace headscope::model {
 

@@ -7,7 +7,7 @@
 #include <ATen/ops/embedding.h>
 
 #include "core/base/error.h"
-#include "core/model/tensor_plan.h"
+#include "core/model/load/tensor_plan.h"
 #include "core/model/towers/tower.h"
 
 namespace headscope::model {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/tokenizer/decoders/decoder.h"
-#include "core/tokenizer/pattern_field.h"
 #include "core/tokenizer/pre_tokenizers/metaspace.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/regex/pattern_field.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

@@ -7,10 +7,10 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/io/input_file.h"
 #include "core/tokenizer/files/settings.h"
 #include "core/tokenizer/files/vocabulary_files.h"
-#include "core/tokenizer/text_ends.h"
+#include "core/tokenizer/unicode/text_ends.h"
 
 namespace headscope::tokenizer {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/text/text.h"
 #include "core/tokenizer/files/sentencepiece_model.h"
 #include "core/tokenizer/files/settings.h"
 #include "core/tokenizer/files/vocabulary_files.h"

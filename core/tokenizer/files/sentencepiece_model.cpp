@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/text.h"
-#include "core/tokenizer/utf8.h"
+#include "core/base/io/input_file.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/base/text/text.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

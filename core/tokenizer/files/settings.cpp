@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/io/input_file.h"
 
 namespace headscope::tokenizer {
 

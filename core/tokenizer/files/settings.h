@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 
 namespace headscope::tokenizer {
 

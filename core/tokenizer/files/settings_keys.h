@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What becomes of each key of tokenizer_config.json that transformers' tokenizers (5.23) read. Threads: any.
+// Use of each key of tokenizer_config.json that transformers' tokenizers (5.23) read. Threads: any.
 
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string_view>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 
 namespace headscope::tokenizer {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 
 namespace headscope::tokenizer {
 
@@ -28,7 +28,7 @@ private:
 /// types. Empty: the plain backend, which reads tokenizer.json alone, or a class that is not listed.
 std::string chosen_tokenizer_class(const JsonView& tokenizer_config, const JsonView& config);
 
-/// Whether a tokenizer gives token types to its model, as transformers' AutoTokenizer (5.23) decides: by
+/// True if a tokenizer gives token types to its model, as transformers' AutoTokenizer (5.23) decides: by
 /// model_input_names of tokenizer_config.json, else by the tokenizer's class, which follows from tokenizer_class there
 /// or in config.json and from model_type. PreTrainedTokenizerFast and unknown classes give none: the model then reads
 /// type 0 everywhere. Threads: any. Errors: Error(format) for a model_input_names that is no list of names.

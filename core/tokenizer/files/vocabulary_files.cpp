@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
-#include "core/base/text.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/base/io/input_file.h"
+#include "core/base/json/json.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/base/text/text.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/pytorch/python_objects.h"
 #include "core/tokenizer/files/settings.h"
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
+#include "core/base/io/input_file.h"
+#include "core/base/json/json.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "core/base/progress.h"
-#include "core/tokenizer/lower_case.h"
-#include "core/tokenizer/text_check.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/lower_case.h"
+#include "core/tokenizer/unicode/text_check.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 namespace {

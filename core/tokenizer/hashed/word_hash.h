@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/md5.h"
+#include "core/base/io/md5.h"
 #include "core/tokenizer/hashed/ngrams.h"
 #include "core/tokenizer/hashed/settings.h"
 

@@ -5,8 +5,8 @@
 
 #include "core/base/progress.h"
 #include "core/tokenizer/hashed/split.h"
-#include "core/tokenizer/text_check.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/text_check.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 namespace {

@@ -14,7 +14,7 @@
 #include "core/tokenizer/models/merges.h"
 #include "core/tokenizer/models/model.h"
 #include "core/tokenizer/models/word_cache.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

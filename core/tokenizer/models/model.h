@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/tokenizer/models/token_queue.h"
 #include "core/tokenizer/vocabulary.h"
 

@@ -13,7 +13,7 @@
 #include "core/tokenizer/models/model.h"
 #include "core/tokenizer/models/piece_trie.h"
 #include "core/tokenizer/models/word_cache.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

@@ -4,7 +4,7 @@
 
 #include "core/base/progress.h"
 #include "core/tokenizer/models/model.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

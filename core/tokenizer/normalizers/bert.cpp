@@ -4,8 +4,8 @@
 #include "core/tokenizer/normalizers/characters.h"
 #include "core/tokenizer/normalizers/normal_form.h"
 #include "core/tokenizer/normalizers/normalizer.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

@@ -6,8 +6,8 @@
 
 #include "core/tokenizer/byte_level.h"
 #include "core/tokenizer/normalizers/normalizer.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

@@ -2,11 +2,11 @@
 #include <optional>
 #include <utility>
 
-#include "core/tokenizer/matcher.h"
 #include "core/tokenizer/normalizers/normalizer.h"
-#include "core/tokenizer/pattern_field.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/regex/matcher.h"
+#include "core/tokenizer/regex/pattern_field.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/tokenizer/aligned_text.h"
 
 namespace headscope::tokenizer {

@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/tokenizer/normalizers/normalizer.h"
-#include "core/tokenizer/segments.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/segments.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

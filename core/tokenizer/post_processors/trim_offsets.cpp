@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "core/tokenizer/post_processors/post_processor.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

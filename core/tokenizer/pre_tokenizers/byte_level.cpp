@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/tokenizer/pre_tokenizers/pre_tokenizer.h"
-#include "core/tokenizer/scanner.h"
+#include "core/tokenizer/regex/scanner.h"
 
 namespace headscope::tokenizer {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "core/tokenizer/pattern_field.h"
 #include "core/tokenizer/pre_tokenizers/pre_tokenizer.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/regex/pattern_field.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/tokenizer/pieces.h"
 
 namespace headscope::tokenizer {

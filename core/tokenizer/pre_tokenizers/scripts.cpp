@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/tokenizer/pre_tokenizers/pre_tokenizer.h"
-#include "core/tokenizer/segments.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/segments.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer {
 

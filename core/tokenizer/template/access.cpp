@@ -5,7 +5,7 @@
 
 #include "core/tokenizer/template/operations.h"
 #include "core/tokenizer/template/python_text.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer::chat {
 namespace {

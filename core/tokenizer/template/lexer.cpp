@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "core/tokenizer/template/python_text.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer::chat {
 namespace {

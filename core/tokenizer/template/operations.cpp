@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/tokenizer/template/python_text.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer::chat {
 namespace {

@@ -58,7 +58,7 @@ std::int64_t length_of(const Value& value);
 Value filtered(const std::string& name, const Value& subject, Arguments arguments, Tools& tools);
 bool tested(const std::string& name, const Value& subject, Arguments arguments, Tools& tools);
 Value call_method(const Value& self, const std::string& name, Arguments arguments, Tools& tools);
-/// Whether values of this kind have a method, and whether it would change the value.
+/// Result of looking up a method of a kind of value; `changing` methods would change the value.
 enum class Method { none, known, changing };
 Method method_of(const Value& value, const std::string& name);
 

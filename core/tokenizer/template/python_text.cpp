@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 namespace headscope::tokenizer::chat {
 namespace {

@@ -10,8 +10,8 @@
 #include "core/base/error.h"
 #include "core/tokenizer/byte_level.h"
 #include "core/tokenizer/hashing.h"
-#include "core/tokenizer/matcher.h"
-#include "core/tokenizer/scanner.h"
+#include "core/tokenizer/regex/matcher.h"
+#include "core/tokenizer/regex/scanner.h"
 #include "core/tokenizer/training/merge_learner.h"
 
 namespace headscope::tokenizer {

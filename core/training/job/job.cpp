@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/nearest_word.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/nearest_word.h"
+#include "core/base/text/text.h"
 #include "core/training/job/job_keys.h"
+#include "core/training/job/schedule.h"
 
 namespace headscope::training {
 namespace {
@@ -84,7 +85,8 @@ json absolute(const JobKey& key, json value, const fs::path& base) {
             throw Error(ErrorCode::usage, key.full_name(), "expected a path in UTF-8",
                         "found " + escaped(text.get_ref<const std::string&>(), 4096));
     };
-    const bool paths = key.kind == KeyKind::path || key.kind == KeyKind::paths || key.kind == KeyKind::share_or_paths;
+    const bool paths =
+        key.kind == OptionKind::path || key.kind == OptionKind::paths || key.kind == OptionKind::share_or_paths;
     if (!paths || value.is_null()) return value;
     if (value.is_string()) change(value);
     if (value.is_array())
@@ -94,8 +96,7 @@ json absolute(const JobKey& key, json value, const fs::path& base) {
 
 /// Default of schedule.minimum_rate.
 double standard_minimum(const JobFile& job) {
-    const std::string& kind = job.schedule.kind;
-    if (kind == "linear" || kind == "cosine_restarts") return 0;
+    if (schedule_kind(job.schedule).to_zero) return 0;
     return std::min(ScheduleSettings().minimum_rate, job.optimizer.learning_rate / 10);
 }
 
@@ -159,7 +160,8 @@ private:
 
 /// The value of --set: TOML, or the text itself.
 json parse_value(const JobKey& key, const std::string& text, const std::string& place) {
-    const bool wants_text = key.kind == KeyKind::text || key.kind == KeyKind::choice || key.kind == KeyKind::path;
+    const bool wants_text =
+        key.kind == OptionKind::text || key.kind == OptionKind::choice || key.kind == OptionKind::path;
     try {
         const TomlDocument document = parse_toml("value = " + text, place);
         const json& value = document.values().at("value");
@@ -173,7 +175,7 @@ json parse_value(const JobKey& key, const std::string& text, const std::string& 
 const JobKey* table_key(const std::string& name, std::vector<std::string>& inside) {
     for (const JobKey& key : job_keys()) {
         const std::string prefix = key.full_name() + ".";
-        if (key.kind != KeyKind::table || !name.starts_with(prefix)) continue;
+        if (key.kind != OptionKind::table || !name.starts_with(prefix)) continue;
         std::string rest = name.substr(prefix.size());
         for (std::size_t dot = rest.find('.'); dot != std::string::npos; dot = rest.find('.')) {
             inside.push_back(rest.substr(0, dot));
@@ -188,20 +190,16 @@ const JobKey* table_key(const std::string& name, std::vector<std::string>& insid
 }  // namespace
 
 LossWords loss_words(const data::ObjectiveSettings& objective) {
-    if (objective.kind == "masked") return {"loss of masked tokens", "nats a token"};
-    if (objective.kind == "shuffle_random") return {"loss of shuffled and replaced tokens", "nats a token"};
-    if (objective.kind == "translation") return {"loss of translation", "nats a token"};
-    if (objective.kind != "classify") return {"loss", "nats a token"};
-    return objective.classes == 1 ? LossWords{"squared error", ""} : LossWords{"loss of classes", "nats a text"};
+    return kind_of(objective).loss(objective);
 }
 
 bool has_accuracy(const data::ObjectiveSettings& objective) {
-    return objective.kind != "next_token" && (objective.kind != "classify" || objective.classes > 1);
+    return kind_of(objective).has_accuracy(objective);
 }
 
 std::string standard_tokenizer(const JobFile& job) {
     // Generators have a tokenizer of their own, but for items, which are texts.
-    const bool items = job.data.objective.kind == "classify" || job.data.objective.kind == "translation";
+    const bool items = kind_of(job.data.objective).reads_items();
     if (job.model.from.empty() || (job.data.generator && !items)) return data::DataSettings().tokenizer;
     return is_made(job.model.from) ? "./" + job.model.from : job.model.from;
 }
@@ -287,7 +285,7 @@ std::string job_text(const JobFile& job, bool explained) {
         if (explained) text += "# " + key.help + "\n";
         if (value.is_null()) {
             if (explained) text += "# " + key.name + " =\n";
-        } else if (key.kind == KeyKind::table && key.name == "mixers") {
+        } else if (key.kind == OptionKind::table && key.name == "mixers") {
             for (const auto& [mixer, options] : value.items())
                 text += key.name + "." + toml_key(mixer) + " = " + toml_value(options) + "\n";
         } else {

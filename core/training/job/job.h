@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/data/settings.h"
+#include "core/data/objectives/list.h"
 #include "core/training/job/toml_document.h"
 
 namespace headscope::training {
@@ -109,11 +109,7 @@ struct JobFile {
     std::int64_t step_tokens() const { return sequences() * data.sequence_length; }
 };
 
-/// Name of a job's loss, and its unit ("nats a token"; empty: none).
-struct LossWords {
-    const char* name;
-    const char* unit;
-};
+using data::LossWords;
 LossWords loss_words(const data::ObjectiveSettings& objective);
 /// True if shares of right answers are measured with the loss.
 bool has_accuracy(const data::ObjectiveSettings& objective);

@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kMost = 1e15;  ///< of counts: still whole numbers of a double
+constexpr double kMost = 1e15;  ///< largest count: doubles hold it exactly
 
 /// Reads and writes a member of a section: key(&JobFile::training, &TrainingSettings::batch).
 template <class Section, class T>
@@ -17,7 +17,7 @@ void bind(JobKey& key, Section JobFile::*section, T Section::*member) {
     key.set = [=](JobFile& job, const json& value) { job.*section.*member = value.get<T>(); };
 }
 
-/// The same of a value that may be missing.
+/// As above, for an optional value.
 template <class Section, class T>
 void bind(JobKey& key, Section JobFile::*section, std::optional<T> Section::*member) {
     key.get = [=](const JobFile& job) { return (job.*section.*member) ? json(*(job.*section.*member)) : json(); };
@@ -35,7 +35,7 @@ void bind(JobKey& key, T JobFile::*member) {
     key.set = [=](JobFile& job, const json& value) { job.*member = value.get<T>(); };
 }
 
-/// A text that counts as not given while it is empty.
+/// An empty text counts as not given.
 template <class Section>
 void bind_optional_text(JobKey& key, Section JobFile::*section, std::string Section::*member) {
     key.get = [=](const JobFile& job) { return (job.*section.*member).empty() ? json() : json(job.*section.*member); };
@@ -68,7 +68,7 @@ public:
     }
 
 private:
-    JobKey& add(std::string section, std::string name, KeyKind kind, std::string help) {
+    JobKey& add(std::string section, std::string name, OptionKind kind, std::string help) {
         JobKey key;
         key.section = std::move(section);
         key.name = std::move(name);
@@ -78,7 +78,7 @@ private:
     }
 
     JobKey& count(std::string section, std::string name, double lowest, double highest, std::string help) {
-        JobKey& key = add(std::move(section), std::move(name), KeyKind::integer, std::move(help));
+        JobKey& key = add(std::move(section), std::move(name), OptionKind::whole, std::move(help));
         key.lowest = lowest;
         key.highest = highest;
         return key;
@@ -86,37 +86,37 @@ private:
 
     JobKey& number(std::string section, std::string name, double lowest, double highest, std::string help) {
         JobKey& key = count(std::move(section), std::move(name), lowest, highest, std::move(help));
-        key.kind = KeyKind::number;
+        key.kind = OptionKind::number;
         return key;
     }
 
     JobKey& choice(std::string section, std::string name, std::vector<std::string> choices, std::string help) {
-        JobKey& key = add(std::move(section), std::move(name), KeyKind::choice, std::move(help));
+        JobKey& key = add(std::move(section), std::move(name), OptionKind::choice, std::move(help));
         key.choices = std::move(choices);
         return key;
     }
 
     void top() {
-        auto& name = add("", "name", KeyKind::text, "What the run is called in lists and figures");
+        auto& name = add("", "name", OptionKind::text, "Name of the run in lists and figures");
         name.may_change = true;
         bind(name, &JobFile::name);
-        bind(count("", "seed", 0, kMost, "Of weights, order of data, dropout and samples"), &JobFile::seed);
+        bind(count("", "seed", 0, kMost, "Seed of weights, order of data, dropout and samples"), &JobFile::seed);
     }
 
     void model() {
-        const auto text = [&](const char* name, KeyKind kind, std::string ModelSettings::*member, const char* help) {
+        const auto text = [&](const char* name, OptionKind kind, std::string ModelSettings::*member, const char* help) {
             bind_optional_text(add("model", name, kind, help), &JobFile::model, member);
         };
-        text("preset", KeyKind::text, &ModelSettings::preset, "Sizes by name; see headscope list presets");
-        text("from", KeyKind::path, &ModelSettings::from,
-             "A checkpoint to train on, instead of a preset; with its tokenizer, if data.tokenizer names no other");
-        text("mixer", KeyKind::text, &ModelSettings::mixer, "What mixes tokens; see headscope list mixers");
-        text("layout", KeyKind::text, &ModelSettings::layout,
-             "Which layers are standard ones: uniform (none), even, odd, top, middle, bottom, quarter, first, last, "
+        text("preset", OptionKind::text, &ModelSettings::preset, "Sizes by name; see headscope list presets");
+        text("from", OptionKind::path, &ModelSettings::from,
+             "A checkpoint to train on, instead of a preset; data.tokenizer replaces its tokenizer");
+        text("mixer", OptionKind::text, &ModelSettings::mixer, "Token mixer; see headscope list mixers");
+        text("layout", OptionKind::text, &ModelSettings::layout,
+             "Layers with standard attention: uniform (none), even, odd, top, middle, bottom, quarter, first, last, "
              "bilateral; custom with layers");
-        bind_optional_texts(add("model", "layers", KeyKind::texts, "The mixer of each layer, instead of a layout"),
+        bind_optional_texts(add("model", "layers", OptionKind::texts, "The mixer of each layer, instead of a layout"),
                             &JobFile::model, &ModelSettings::layers);
-        auto& mixers = add("model", "mixers", KeyKind::table, "Options by mixer: approximate = { ... }");
+        auto& mixers = add("model", "mixers", OptionKind::table, "Options by mixer: approximate = { ... }");
         bind(mixers, &JobFile::model, &ModelSettings::mixers);
         config_keys();
     }
@@ -138,14 +138,14 @@ private:
         const auto size = [&](const char* name, double highest, const char* help) {
             config(count("model", name, 1, highest, help));
         };
-        size("vocab_size", 1 << 22, "Rows of the embedding; without it as many as the tokenizer has tokens");
+        size("vocab_size", 1 << 22, "Rows of the embedding; default: the tokenizer's tokens");
         size("hidden_size", 1 << 17, "Width of the residual stream");
         size("intermediate_size", 1 << 20, "Width of the feed-forward");
         size("num_hidden_layers", 4096, "Blocks");
         size("num_attention_heads", 4096, "Query heads of a layer");
         size("num_key_value_heads", 4096, "Key and value heads of a layer; fewer than query heads: grouped");
-        size("head_dim", 1 << 14, "Size of a head; without it hidden_size / num_attention_heads");
-        size("max_position_embeddings", 1 << 24, "The longest text that the model is for");
+        size("head_dim", 1 << 14, "Size of a head; default: hidden_size / num_attention_heads");
+        size("max_position_embeddings", 1 << 24, "Tokens of the longest text");
         auto& eps = number("model", "rms_norm_eps", 0, 1, "Added to the mean square in norms");
         eps.above = true;
         config(eps);
@@ -154,11 +154,11 @@ private:
         config(theta);
         config(number("model", "initializer_range", 0, 10, "Standard deviation of fresh weights"));
         const auto flag = [&](const char* name, const char* help) {
-            config(add("model", name, KeyKind::boolean, help));
+            config(add("model", name, OptionKind::flag, help));
         };
-        config(add("model", "rope_parameters", KeyKind::table,
-                   "Rotary positions of another kind, as Llama's: { rope_type = \"linear\", factor = 2 }"));
-        config(add("model", "embedding", KeyKind::table,
+        config(add("model", "rope_parameters", OptionKind::table,
+                   "Other rotary positions, as Llama's: { rope_type = \"linear\", factor = 2 }"));
+        config(add("model", "embedding", OptionKind::table,
                    "Hashes of words in place of a vocabulary: { kind = \"emb\", hash = \"md5\", rows = 1000 }"));
         flag("rotary", "Rotary positions; without them heads may be of any size");
         flag("attention_bias", "Biases of queries, keys and values");
@@ -167,7 +167,7 @@ private:
         flag("qk_norm", "RMS norms of each query and key head");
         config(choice("model", "hidden_act",
                       {"silu", "gelu", "gelu_pytorch_tanh", "quick_gelu", "relu", "relu2", "tanh"},
-                      "Between the feed-forward's maps; without it silu"));
+                      "Activation of the feed-forward; default: silu"));
         flag("tie_word_embeddings", "The head is the embedding");
     }
 
@@ -179,32 +179,32 @@ private:
             key.set = [=](JobFile& job, const json& value) { job.data.objective.*member = value.get<Value>(); };
         };
         section(choice("objective", "kind", {"next_token", "masked", "shuffle_random", "translation", "classify"},
-                       "What is learned: the next token (decoders); masked tokens, or which tokens were shuffled or "
+                       "Objective: the next token (decoders); masked tokens, or which tokens were shuffled or "
                        "replaced (encoders); a translation (encoder-decoders); classes of texts (encoders)"),
                 &S::kind);
         section(number("objective", "mask", 0, 1,
-                       "Of masked: share of the tokens to be guessed; 80 % of them are masked, 10 % replaced"),
+                       "masked: share of tokens to predict; 80 % of them are masked, 10 % replaced"),
                 &S::mask);
-        section(number("objective", "shuffle", 0, 1, "Of shuffle_random: share of the tokens that change places"),
+        section(number("objective", "shuffle", 0, 1, "shuffle_random: share of tokens that change places"),
                 &S::shuffle);
-        section(number("objective", "random", 0, 1,
-                       "Of shuffle_random: share of the other tokens that are replaced by a random one"),
-                &S::random);
-        section(count("objective", "classes", 1, 1 << 20, "Of classify: classes of a text; 1: a number"), &S::classes);
+        section(
+            number("objective", "random", 0, 1, "shuffle_random: share of the other tokens that a random one replaces"),
+            &S::random);
+        section(count("objective", "classes", 1, 1 << 20, "classify: classes of a text; 1: a number"), &S::classes);
     }
 
     void data() {
         using data::DataSettings;
         bind_optional_texts(
-            add("data", "text", KeyKind::paths,
-                "Files, folders, patterns (*, ?, [..], **); .jsonl files with a \"text\" field, of translation "
-                "with \"source\" and \"target\", of classify with \"label\" and perhaps \"pair\""),
+            add("data", "text", OptionKind::paths,
+                "Files, folders, patterns (*, ?, [..], **); .jsonl files with a \"text\" field; translation: "
+                "\"source\" and \"target\"; classify: \"label\", optional \"pair\""),
             &JobFile::data, &DataSettings::text);
         bind_optional_text(
-            add("data", "corpus", KeyKind::text, "A ready corpus, instead of text; see headscope list datasets"),
+            add("data", "corpus", OptionKind::text, "A ready corpus, instead of text; see headscope list datasets"),
             &JobFile::data, &DataSettings::corpus);
         auto& generator =
-            add("data", "generator", KeyKind::table,
+            add("data", "generator", OptionKind::table,
                 "A generator and its options, instead of text: { name = \"induction\" }; see headscope list datasets");
         generator.get = [](const JobFile& job) {
             if (!job.data.generator) return json();
@@ -224,15 +224,14 @@ private:
             }
             job.data.generator = std::move(settings);
         };
-        bind(add("data", "tokenizer", KeyKind::path,
-                 "\"bytes\", \"train:2048\" (a BPE of that many tokens), or a tokenizer's file or folder; without it "
-                 "bytes, "
-                 "or with model.from the checkpoint's own"),
+        bind(add("data", "tokenizer", OptionKind::path,
+                 "\"bytes\", \"train:2048\" (a BPE of that many tokens), or a tokenizer's file or folder; default: "
+                 "bytes; with model.from the checkpoint's"),
              &JobFile::data, &DataSettings::tokenizer);
         bind(count("data", "sequence_length", 2, 1 << 24, "Tokens of a sequence"), &JobFile::data,
              &DataSettings::sequence_length);
-        auto& validation = add("data", "validation", KeyKind::share_or_paths,
-                               "Share of the text that is held out, from its end; or a list of files");
+        auto& validation = add("data", "validation", OptionKind::share_or_paths,
+                               "Held-out share of the text, from its end; or a list of files");
         validation.lowest = 0;
         validation.highest = 0.9;
         validation.get = [](const JobFile& job) {
@@ -245,9 +244,10 @@ private:
             else
                 job.data.validation = value.get<double>();
         };
-        auto& fixed = add("data", "fixed_token", KeyKind::table,
-                          "A token in the place of every sequence's at one position, counted from 0: { position = 2 }, "
-                          "the tokenizer's mask or unk token, or { position = 2, id = 0 }");
+        auto& fixed =
+            add("data", "fixed_token", OptionKind::table,
+                "A token that replaces the one at a position of every sequence, counted from 0: { position = 2 }, "
+                "the tokenizer's mask or unk token, or { position = 2, id = 0 }");
         fixed.get = [](const JobFile& job) {
             if (!job.data.fixed_token) return json();
             json value = {{"position", job.data.fixed_token->position}};
@@ -262,7 +262,8 @@ private:
             if (value.contains("id")) token.id = value.at("id").get<std::int64_t>();
             job.data.fixed_token = token;
         };
-        auto& workers = count("data", "workers", 1, 64, "Threads that read ahead; the order of data is the same");
+        auto& workers =
+            count("data", "workers", 1, 64, "Threads that read ahead; they do not change the order of data");
         workers.may_change = true;
         bind(workers, &JobFile::data_workers);
     }
@@ -274,20 +275,20 @@ private:
             key.ends_run = true;
             section(key, member);
         };
-        end(count("training", "steps", 1, 1e12, "Updates; or say tokens or minutes"), &S::steps);
-        end(count("training", "tokens", 1, kMost, "Tokens to be seen, instead of steps"), &S::tokens);
-        auto& minutes = number("training", "minutes", 0, 1e6, "How long it may take, instead of steps");
+        end(count("training", "steps", 1, 1e12, "Updates; or give tokens or minutes"), &S::steps);
+        end(count("training", "tokens", 1, kMost, "Tokens to train on, instead of steps"), &S::tokens);
+        auto& minutes = number("training", "minutes", 0, 1e6, "Time limit, instead of steps");
         minutes.above = true;
         end(minutes, &S::minutes);
         section(count("training", "batch", 1, 1 << 20, "Sequences of one pass, of all processes together"), &S::batch);
         section(count("training", "accumulate", 1, 1 << 20, "Passes whose gradients make one update"), &S::accumulate);
         section(choice("training", "precision", {"float32", "bfloat16"},
-                       "Of weights and activations; with bfloat16 the optimiser keeps float32 weights"),
+                       "Type of weights and activations; with bfloat16 the optimizer keeps float32 weights"),
                 &S::precision);
         section(number("training", "clip", 0, 1e9, "Largest norm of the gradient; 0: not clipped"), &S::clip);
         section(number("training", "dropout", 0, 0.99, "Share of activations set to 0 while training"), &S::dropout);
-        section(number("training", "z_loss", 0, 1, "Weight of the squared log normaliser of the output"), &S::z_loss);
-        auto& threads = count("training", "threads", 0, 4096, "Of the computation; 0: all processors");
+        section(number("training", "z_loss", 0, 1, "Weight of the squared log normalizer of the output"), &S::z_loss);
+        auto& threads = count("training", "threads", 0, 4096, "Threads that compute; 0: all processors");
         threads.may_change = true;
         section(threads, &S::threads);
     }
@@ -298,31 +299,32 @@ private:
         section(choice("optimizer", "name", {"adamw"}, "AdamW: Adam with decoupled weight decay"), &S::name);
         auto& rate = number("optimizer", "learning_rate", 0, 100, "The schedule's peak");
         section(rate, &S::learning_rate);
-        auto& betas = add("optimizer", "betas", KeyKind::pair, "Decay of the running means of gradient and square");
+        auto& betas = add("optimizer", "betas", OptionKind::pair, "Decay of the running means of gradient and square");
         betas.lowest = 0;
         betas.highest = 0.9999999;
         section(betas, &S::betas);
         auto& eps = number("optimizer", "eps", 0, 1, "Added to the root of the mean square");
         eps.above = true;
         section(eps, &S::eps);
-        section(number("optimizer", "weight_decay", 0, 100, "Of matrices and embeddings; gains and biases take none"),
-                &S::weight_decay);
+        section(
+            number("optimizer", "weight_decay", 0, 100, "Decay of matrices and embeddings; gains and biases have none"),
+            &S::weight_decay);
     }
 
     void schedule() {
         const auto section = [&](JobKey& key, auto member) { bind(key, &JobFile::schedule, member); };
         using S = ScheduleSettings;
         section(choice("schedule", "kind", {"cosine", "cosine_restarts", "linear", "constant", "wsd"},
-                       "How the rate falls after warm-up; cosine_restarts: five times from the peak; wsd: constant, "
+                       "Course of the rate after warm-up; cosine_restarts: five times from the peak; wsd: constant, "
                        "then linear at the end"),
                 &S::kind);
         section(count("schedule", "warmup_steps", 0, 1e9, "Updates in which the rate rises to its peak"),
                 &S::warmup_steps);
-        section(number("schedule", "warmup_start", 0, 100, "The rate that warm-up begins above"), &S::warmup_start);
+        section(number("schedule", "warmup_start", 0, 100, "Rate before warm-up"), &S::warmup_start);
         section(number("schedule", "minimum_rate", 0, 100,
-                       "The rate of the last update; of linear and cosine_restarts 0, if it is not said"),
+                       "Rate of the last update; default for linear and cosine_restarts: 0"),
                 &S::minimum_rate);
-        auto& share = number("schedule", "decay_share", 0, 1, "Of wsd: the last part, in which the rate falls");
+        auto& share = number("schedule", "decay_share", 0, 1, "wsd: last share of the run, in which the rate falls");
         share.above = true;
         section(share, &S::decay_share);
     }
@@ -337,11 +339,11 @@ private:
         every(count("evaluation", "batches", 1, 1e6, "Batches of an evaluation, always the same ones"),
               &JobFile::evaluation, &EvaluationSettings::batches);
         bind(count("evaluation", "patience", 0, 1e9,
-                   "Evaluations in a row without a lower loss that end the run; 0: it goes on to its end"),
+                   "Evaluations in a row without a lower loss that end the run; 0: none"),
              &JobFile::evaluation, &EvaluationSettings::patience);
         every(count("snapshots", "every", 0, 1e9, "Updates between snapshots; 0: only at the end"), &JobFile::snapshots,
               &SnapshotSettings::every);
-        every(count("snapshots", "keep", 2, 1e6, "How many are kept, beside the best one"), &JobFile::snapshots,
+        every(count("snapshots", "keep", 2, 1e6, "Kept snapshots, the best one aside"), &JobFile::snapshots,
               &SnapshotSettings::keep);
     }
 
@@ -352,7 +354,8 @@ private:
         };
         probe(count("probe", "every", 0, 1e9, "Updates between measurements of all indicators; 0: none"),
               &ProbeSettings::every);
-        probe(count("probe", "sequences", 1, 4096, "Of the fixed batch that is measured"), &ProbeSettings::sequences);
+        probe(count("probe", "sequences", 1, 4096, "Sequences of the fixed batch that is measured"),
+              &ProbeSettings::sequences);
         probe(count("probe", "length", 2, 1 << 20, "Tokens of each, at most those of a training sequence"),
               &ProbeSettings::length);
         const auto sample = [&](JobKey& key, auto member) {
@@ -361,10 +364,11 @@ private:
         };
         sample(count("sample", "every", 0, 1e9, "Updates between texts that the model writes; 0: none"),
                &SampleSettings::every);
-        sample(count("sample", "tokens", 1, 1 << 16, "Of such a text"), &SampleSettings::tokens);
-        sample(add("sample", "prompt", KeyKind::text, "What it goes on from; empty: the held-out text's begin"),
+        sample(count("sample", "tokens", 1, 1 << 16, "Tokens of such a text"), &SampleSettings::tokens);
+        sample(add("sample", "prompt", OptionKind::text, "Beginning of the text; empty: that of the held-out text"),
                &SampleSettings::prompt);
-        sample(number("sample", "temperature", 0, 100, "0: always the likeliest token"), &SampleSettings::temperature);
+        sample(number("sample", "temperature", 0, 100, "Temperature of sampling; 0: always the most likely token"),
+               &SampleSettings::temperature);
     }
 
     std::vector<JobKey> keys_;

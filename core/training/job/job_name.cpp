@@ -2,7 +2,7 @@
 #include "core/training/job/job_name.h"
 
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/run/run_folder.h"
 #include "core/training/job/job.h"
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Checks of single values against the table of keys, and of keys against each other.
+// Checks of values against the table of keys, and of keys against each other.
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 
 #include "core/base/error.h"
-#include "core/base/nearest_word.h"
-#include "core/base/os_error.h"
-#include "core/base/text.h"
+#include "core/base/process/os_error.h"
 #include "core/training/job/job_keys.h"
+#include "core/training/job/schedule.h"
 
 namespace headscope::training {
 namespace {
@@ -18,152 +14,31 @@ using nlohmann::json;
 
 constexpr double kMostStepTokens = 1e12;
 
-std::string number_text(double value) {
-    std::array<char, 64> buffer{};
-    const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-    return {buffer.data(), result.ptr};
+[[noreturn]] void refuse(const json& value, const std::string& place, const std::string& expected) {
+    throw Error(ErrorCode::format, place, "expected " + expected, "found " + escaped(toml_value(value), 80));
 }
 
-/// "a number above 0 and up to 1".
-std::string range_text(const JobKey& key, const char* what) {
-    const bool low = std::isfinite(key.lowest), high = std::isfinite(key.highest);
-    std::string text = what;
-    if (low) text += (key.above ? " above " : " from ") + number_text(key.lowest);
-    if (high) text += (low ? (key.above ? " and up to " : " to ") : " up to ") + number_text(key.highest);
-    return text;
+void check_fixed_token(const json& value, const std::string& place) {
+    for (const auto& [name, number] : value.items()) {
+        if (name != "position" && name != "id") refuse(value, place, "nothing but position and id");
+        if (!number.is_number_integer() || number < 0)
+            refuse(number, place, "a whole number from 0 for the fixed token's " + name);
+    }
+    if (!value.contains("position")) refuse(value, place, "a table with the fixed token's position: { position = 2 }");
 }
 
-class Checker {
-public:
-    Checker(const JobKey& key, const std::string& place) : key_(key), place_(place) {}
+void check_generator(const json& value, const std::string& place) {
+    if (!value.contains("name") || !value["name"].is_string())
+        refuse(value, place, "a table with the generator's name: { name = \"induction\" }");
+    for (const auto& [name, option] : value.items())
+        if (name != "name" && !option.is_number() && !option.is_boolean())
+            refuse(option, place, "a number for the generator's option " + escaped(name));
+}
 
-    json check(const json& value) const {
-        switch (key_.kind) {
-            case KeyKind::boolean:
-                if (!value.is_boolean()) refuse(value, "true or false");
-                return value;
-            case KeyKind::integer:
-                return integer(value);
-            case KeyKind::number:
-                return number(value);
-            case KeyKind::text:
-                return text(value, "a text");
-            case KeyKind::path:
-                return text(value, "a path as a text");
-            case KeyKind::choice:
-                return choice(value);
-            case KeyKind::texts:
-                return list(value, [&](const json& item) { return text(item, "a list of texts"); });
-            case KeyKind::paths:
-                return list(value, [&](const json& item) { return text(item, "a list of paths"); });
-            case KeyKind::choices:
-                return list(value, [&](const json& item) { return choice(item); });
-            case KeyKind::pair:
-                return pair(value);
-            case KeyKind::share_or_paths:
-                if (value.is_number()) return number(value);
-                return list(value, [&](const json& item) { return text(item, "a share or a list of paths"); });
-            case KeyKind::table:
-                return table(value);
-        }
-        return value;
-    }
-
-private:
-    json integer(const json& value) const {
-        const std::string wanted = range_text(key_, "a whole number");
-        if (!value.is_number() || (value.is_number_float() && std::floor(value.get<double>()) != value.get<double>()))
-            refuse(value, wanted);
-        in_range(value, wanted);
-        return value.is_number_float() ? json(static_cast<std::int64_t>(value.get<double>())) : value;
-    }
-
-    json number(const json& value) const {
-        const std::string wanted = range_text(key_, "a number");
-        if (!value.is_number()) refuse(value, wanted);
-        in_range(value, wanted);
-        return value.get<double>();
-    }
-
-    void in_range(const json& value, const std::string& wanted) const {
-        const auto number = value.get<double>();
-        const bool inside = number <= key_.highest && (key_.above ? number > key_.lowest : number >= key_.lowest);
-        if (!inside) throw Error(ErrorCode::limit, place_, "expected " + wanted, "found " + toml_value(value));
-    }
-
-    json text(const json& value, const char* wanted) const {
-        if (!value.is_string()) refuse(value, wanted);
-        if (value.get_ref<const std::string&>().find('\0') != std::string::npos)
-            throw Error(ErrorCode::format, place_, std::string("expected ") + wanted, "found a NUL character in it");
-        // Jobs are kept as TOML, which is UTF-8: other text could not be resumed.
-        if (find_invalid_utf8(value.get_ref<const std::string&>()) != std::string_view::npos)
-            throw Error(ErrorCode::format, place_, std::string("expected ") + wanted + " in UTF-8",
-                        "found " + escaped(value.get_ref<const std::string&>()));
-        return value;
-    }
-
-    json choice(const json& value) const {
-        if (value.is_string()) {
-            const auto& word = value.get_ref<const std::string&>();
-            if (std::find(key_.choices.begin(), key_.choices.end(), word) != key_.choices.end()) return value;
-            const std::string near = nearest_word(word, key_.choices);
-            refuse(value, "one of " + list_text(key_.choices, 30) + (near.empty() ? "" : " (" + near + "?)"));
-        }
-        refuse(value, "one of " + list_text(key_.choices, 30));
-    }
-
-    template <class Item>
-    json list(const json& value, Item item) const {
-        json items = json::array();
-        if (!value.is_array()) {
-            items.push_back(item(value));
-            return items;
-        }
-        for (const json& entry : value) items.push_back(item(entry));
-        if (items.empty()) refuse(value, "at least one entry");
-        return items;
-    }
-
-    json pair(const json& value) const {
-        if (!value.is_array() || value.size() != 2) refuse(value, "a list of two numbers");
-        return json::array({number(value[0]), number(value[1])});
-    }
-
-    json table(const json& value) const {
-        if (!value.is_object()) refuse(value, "a table { ... }");
-        // The model's configuration says what these may hold.
-        if (key_.name == "rope_parameters" || key_.name == "embedding") return value;
-        if (key_.name == "fixed_token") return fixed_token(value);
-        if (key_.name == "generator") {
-            if (!value.contains("name") || !value["name"].is_string())
-                refuse(value, "a table with the generator's name: { name = \"induction\" }");
-            for (const auto& [name, option] : value.items())
-                if (name != "name" && !option.is_number() && !option.is_boolean())
-                    refuse(option, "a number for the generator's option " + escaped(name));
-        } else {
-            for (const auto& [name, options] : value.items())
-                if (!options.is_object()) refuse(options, "a table of options for the mixer " + escaped(name));
-        }
-        return value;
-    }
-
-    json fixed_token(const json& value) const {
-        for (const auto& [name, number] : value.items()) {
-            if (name != "position" && name != "id") refuse(value, "nothing but position and id");
-            if (!number.is_number_integer() || number < 0)
-                refuse(number, "a whole number from 0 for the fixed token's " + name);
-        }
-        if (!value.contains("position")) refuse(value, "a table with the fixed token's position: { position = 2 }");
-        return value;
-    }
-
-    [[noreturn]] void refuse(const json& value, const std::string& wanted) const {
-        throw Error(ErrorCode::format, place_, "expected " + wanted, "found " + escaped(toml_value(value), 80));
-    }
-
-    const JobKey& key_;
-    const std::string& place_;
-};
+void check_mixers(const json& value, const std::string& place) {
+    for (const auto& [name, options] : value.items())
+        if (!options.is_object()) refuse(options, place, "a table of options for the mixer " + escaped(name));
+}
 
 std::string pointer_of(const std::string& name) {
     std::string pointer = "/" + name;
@@ -185,7 +60,7 @@ std::string place_of_key(const JobFile& job, const std::string& name) {
     throw Error(ErrorCode::usage, place_of_key(job, key), "expected " + expected, "found " + found);
 }
 
-/// Keys of one objective beside another are a misunderstanding, as is an end by evaluations of which there are none.
+/// Refuses keys of another objective, and an end by evaluations without evaluations.
 void check_objective(const JobFile& job) {
     const data::ObjectiveSettings &objective = job.data.objective, standard;
     const auto of = [&](const char* key, const char* kind, bool said) {
@@ -197,7 +72,7 @@ void check_objective(const JobFile& job) {
     of("shuffle", "shuffle_random", objective.shuffle != standard.shuffle);
     of("random", "shuffle_random", objective.random != standard.random);
     of("classes", "classify", objective.classes != standard.classes);
-    if (objective.kind != "next_token" && job.data.fixed_token)
+    if (!kind_of(objective).reads_stream() && job.data.fixed_token)
         contradiction(job, "data.fixed_token", "objective.kind = \"next_token\" beside it", escaped(objective.kind));
     const bool held_out = job.data.validation > 0 || !job.data.validation_files.empty() || job.data.generator;
     if (job.evaluation.patience > 0 && (job.evaluation.every == 0 || !held_out))
@@ -208,18 +83,22 @@ void check_objective(const JobFile& job) {
 }  // namespace
 
 json checked_value(const JobKey& key, const json& value, const std::string& place) {
-    return Checker(key, place).check(value);
+    json checked = headscope::checked_value(static_cast<const Option&>(key), value, place);
+    if (key.name == "fixed_token") check_fixed_token(checked, place);
+    if (key.name == "generator") check_generator(checked, place);
+    if (key.name == "mixers") check_mixers(checked, place);
+    return checked;
 }
 
 void check_sizes(const JobFile& job) {
-    // As numbers: the product of the three may pass 64 bits.
+    // As doubles: the product may exceed 64 bits.
     const double tokens = static_cast<double>(job.training.batch) * static_cast<double>(job.training.accumulate) *
                           static_cast<double>(job.data.sequence_length);
     if (tokens <= kMostStepTokens) return;
     throw Error(ErrorCode::limit, place_of_key(job, "training.batch"),
-                "expected at most " + number_text(kMostStepTokens) +
+                "expected at most " + plain_number(kMostStepTokens) +
                     " tokens in an update (batch, times accumulate, times data.sequence_length)",
-                "found " + number_text(tokens));
+                "found " + plain_number(tokens));
 }
 
 void check_together(const JobFile& job) {
@@ -242,15 +121,15 @@ void check_together(const JobFile& job) {
                       data == 0 ? "none" : std::to_string(data) + " of them");
     }
     check_objective(job);
-    if (job.schedule.kind != "wsd" && job.schedule.decay_share != ScheduleSettings().decay_share)
+    if (!schedule_kind(job.schedule).falls_at_end && job.schedule.decay_share != ScheduleSettings().decay_share)
         contradiction(job, "schedule.decay_share", "schedule.kind = \"wsd\" beside it", escaped(job.schedule.kind));
     const double peak = job.optimizer.learning_rate;
     if (job.schedule.minimum_rate > peak)
-        contradiction(job, "schedule.minimum_rate", "a rate of at most the learning rate, " + number_text(peak),
-                      number_text(job.schedule.minimum_rate));
+        contradiction(job, "schedule.minimum_rate", "a rate of at most the learning rate, " + plain_number(peak),
+                      plain_number(job.schedule.minimum_rate));
     if (job.schedule.warmup_start > peak)
-        contradiction(job, "schedule.warmup_start", "a rate of at most the learning rate, " + number_text(peak),
-                      number_text(job.schedule.warmup_start));
+        contradiction(job, "schedule.warmup_start", "a rate of at most the learning rate, " + plain_number(peak),
+                      plain_number(job.schedule.warmup_start));
 }
 
 Error error_at_key(const JobFile& job, const std::string& key, const Error& error) {
@@ -263,8 +142,8 @@ Error error_in_data(const JobFile& job, const Error& error) {
     for (const JobKey& key : job_keys()) {
         const std::string name = key.full_name();
         if ((key.section != "data" && key.section != "objective") || !where.starts_with(name)) continue;
-        // "data.generator NAME, OPTION": an option stands at a place of its own.
-        const std::size_t comma = key.kind == KeyKind::table ? where.find(", ") : std::string::npos;
+        // "data.generator NAME, OPTION": an option has a place of its own.
+        const std::size_t comma = key.kind == OptionKind::table ? where.find(", ") : std::string::npos;
         const std::string option = comma == std::string::npos ? "" : name + "." + where.substr(comma + 2);
         if (!option.empty() && has_place(job, option))
             return {error.code(), place_of_key(job, option), error.expected(), error.found()};

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/base/os_error.h"
+#include "core/base/process/os_error.h"
 #include "core/training/job/job_keys.h"
 #include "core/training/job/schedule.h"
 
@@ -40,7 +40,7 @@ std::int64_t planned_updates(const JobFile& job) {
 }
 
 bool follows_plans(const JobFile& job) {
-    return job.training.minutes && job.schedule.kind != "constant";
+    return job.training.minutes && schedule_kind(job.schedule).rate != nullptr;
 }
 
 void check_end(const JobFile& job, const JobFile& was, std::int64_t done, std::int64_t planned,
@@ -51,7 +51,7 @@ void check_end(const JobFile& job, const JobFile& was, std::int64_t done, std::i
         throw Error(ErrorCode::mismatch, shown(run),
                     "expected an end after the " + std::to_string(done) + " updates that are done",
                     "found " + end_text(job) + (job.training.tokens ? ", " + std::to_string(wanted) + " updates" : ""));
-    if (job.schedule.kind == "constant") return;
+    if (schedule_kind(job.schedule).rate == nullptr) return;
     if (job.training.minutes || was.training.minutes)
         refuse(job, was, run, "the rates of minutes follow plans that were made (schedule.kind is not \"constant\")");
     if (depends_on_end(job.schedule, done, planned) || depends_on_end(job.schedule, done, wanted))

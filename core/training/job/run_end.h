@@ -26,8 +26,8 @@ bool follows_plans(const JobFile& job);
 void check_end(const JobFile& job, const JobFile& was, std::int64_t done, std::int64_t planned,
                const std::filesystem::path& run);
 
-/// What of a job a run from update `begin` to update `end` never reaches: a sentence for each key. A warm-up that takes
-/// more than half of the run is one of them. `held_out`: there is data to evaluate on.
+/// One sentence for each key of the job that a run from update `begin` to update `end` never reaches, and for a warm-up
+/// of more than half of the run. `held_out`: there is data to evaluate on.
 std::vector<std::string> unreached_intervals(const JobFile& job, std::int64_t begin, std::int64_t end, bool held_out);
 
 }  // namespace headscope::training

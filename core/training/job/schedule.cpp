@@ -6,6 +6,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/base/error.h"
+#include "core/base/text/text.h"
+
 namespace headscope::training {
 namespace {
 
@@ -18,6 +21,24 @@ constexpr double kFaster = 1.1;
 /// Falls of cosine_restarts, each from the peak.
 constexpr double kRestarts = 5;
 
+double cosine(double peak, double minimum, double progress) {
+    return minimum + (peak - minimum) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
+}
+
+double restarts(double peak, double minimum, double progress) {
+    return cosine(peak, minimum, progress < 1 ? std::fmod(kRestarts * progress, 1.0) : progress);
+}
+
+double line(double peak, double minimum, double progress) {
+    return peak + (minimum - peak) * progress;
+}
+
+constexpr ScheduleKind kKinds[] = {{.name = "constant", .rate = nullptr},
+                                   {.name = "linear", .rate = line, .to_zero = true},
+                                   {.name = "cosine", .rate = cosine},
+                                   {.name = "cosine_restarts", .rate = restarts, .to_zero = true},
+                                   {.name = "wsd", .rate = line, .falls_at_end = true}};
+
 /// wsd: progress of the fall at the end, from 0 to 1.
 double fallen(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates) {
     const double share = schedule.decay_share;
@@ -27,27 +48,33 @@ double fallen(const ScheduleSettings& schedule, std::int64_t update, std::int64_
 
 }  // namespace
 
+const ScheduleKind& schedule_kind(const ScheduleSettings& schedule) {
+    for (const ScheduleKind& kind : kKinds)
+        if (schedule.kind == kind.name) return kind;
+    throw Error(ErrorCode::usage, "schedule.kind", "expected constant, linear, cosine, cosine_restarts or wsd",
+                "found " + escaped(schedule.kind, 40));
+}
+
 double learning_rate(const ScheduleSettings& schedule, double peak, std::int64_t update, std::int64_t updates) {
     const std::int64_t warmup = schedule.warmup_steps;
     if (update < warmup) {
         const double start = std::min(schedule.warmup_start, peak);
         return start + (peak - start) * static_cast<double>(update) / static_cast<double>(warmup);
     }
-    if (schedule.kind == "constant") return peak;
+    const ScheduleKind& kind = schedule_kind(schedule);
+    if (kind.rate == nullptr) return peak;
     const double minimum = std::min(schedule.minimum_rate, peak);
     double progress =
         static_cast<double>(update - warmup) / static_cast<double>(std::max<std::int64_t>(1, updates - warmup));
     progress = std::clamp(progress, 0.0, 1.0);
-    if (schedule.kind == "cosine_restarts" && progress < 1) progress = std::fmod(kRestarts * progress, 1.0);
-    if (schedule.kind == "cosine" || schedule.kind == "cosine_restarts")
-        return minimum + (peak - minimum) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
-    if (schedule.kind == "wsd") progress = fallen(schedule, update, updates);
-    return peak + (minimum - peak) * progress;
+    if (kind.falls_at_end) progress = fallen(schedule, update, updates);
+    return kind.rate(peak, minimum, progress);
 }
 
 bool depends_on_end(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates) {
-    if (schedule.kind == "constant" || update < schedule.warmup_steps) return false;
-    if (schedule.kind == "wsd") return fallen(schedule, update, updates) > 0;
+    const ScheduleKind& kind = schedule_kind(schedule);
+    if (kind.rate == nullptr || update < schedule.warmup_steps) return false;
+    if (kind.falls_at_end) return fallen(schedule, update, updates) > 0;
     return update > schedule.warmup_steps;
 }
 

@@ -7,6 +7,17 @@
 
 namespace headscope::training {
 
+/// Course of the rate after warm-up.
+struct ScheduleKind {
+    const char* name;  ///< schedule.kind of a job
+    /// The rate at `progress` from 0 to 1; null: the peak.
+    double (*rate)(double peak, double minimum, double progress);
+    bool to_zero = false;       ///< the default of minimum_rate is 0
+    bool falls_at_end = false;  ///< in the last decay_share alone
+};
+/// Error usage for an unknown name.
+const ScheduleKind& schedule_kind(const ScheduleSettings& schedule);
+
 /// The learning rate of update number `update` (from 1) of `updates` (> 0), with `peak` in the place of the job's
 /// learning_rate. Warm-up rises in a line from warmup_start to the peak at update warmup_steps; the last update has
 /// minimum_rate (constant: the peak). cosine_restarts falls five times from the peak (Loshchilov and Hutter, arXiv

@@ -7,18 +7,19 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/free_memory.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
-#include "core/base/machine.h"
-#include "core/base/nearest_word.h"
-#include "core/base/sha256.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/io/sha256.h"
+#include "core/base/json/json.h"
+#include "core/base/option.h"
+#include "core/base/process/free_memory.h"
+#include "core/base/process/machine.h"
+#include "core/base/text/text.h"
 #include "core/data/tokenizer_choice.h"
 #include "core/mixers/types/type.h"
-#include "core/model/fresh_weights.h"
+#include "core/model/fresh/fresh_weights.h"
+#include "core/model/heads/native_head.h"
+#include "core/model/load/presets.h"
 #include "core/model/objectives/objective.h"
-#include "core/model/presets.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -35,26 +36,21 @@ constexpr std::uint64_t kLargestNgrams = 64'000'000;
 /// "head" of a native configuration that the job's objective is learned by, where a model has another one; else empty.
 std::string other_head(const JobFile& job, model::HeadKind head, std::int64_t classes, bool has_vocabulary) {
     const data::ObjectiveSettings& objective = job.data.objective;
-    const auto of_classes = [&](const char* kind, model::HeadKind wanted, std::int64_t count) {
-        if (head == wanted && classes == count) return std::string();
-        return json{{"kind", kind}, {"classes", count}}.dump();
-    };
-    if (objective.kind == "shuffle_random") return of_classes("token_classes", model::HeadKind::token_classes, 3);
-    if (objective.kind == "classify")
-        return of_classes("sequence_classes", model::HeadKind::sequence_classes, objective.classes);
-    const bool masked = objective.kind == "masked" && has_vocabulary && head != model::HeadKind::vocabulary;
-    return masked ? json{{"kind", "masked_language"}}.dump() : std::string();
+    const data::ObjectiveKind& kind = data::kind_of(objective);
+    const model::NativeHead* wanted = model::find_native_head(kind.head);
+    if (wanted == nullptr || (wanted->head == model::HeadKind::vocabulary && !has_vocabulary)) return {};
+    json keys{{"kind", kind.head}};
+    if (wanted->has_classes()) keys["classes"] = kind.head_classes(objective);
+    const bool same = head == wanted->head && (!wanted->has_classes() || classes == keys["classes"]);
+    return same ? std::string() : keys.dump();
 }
 
 /// The head that a preset with its changes has.
 std::string other_head(const JobFile& job, const json& config) {
     const json head = config.value("head", json::object());
-    const std::string kind = head.value("kind", "language");
-    const model::HeadKind now = kind == "token_classes"      ? model::HeadKind::token_classes
-                                : kind == "sequence_classes" ? model::HeadKind::sequence_classes
-                                : kind == "none"             ? model::HeadKind::none
-                                                             : model::HeadKind::vocabulary;
-    return other_head(job, now, head.value("classes", std::int64_t{0}), !config.contains("embedding"));
+    const model::NativeHead* named = model::find_native_head(head.value("kind", "language"));
+    return other_head(job, named == nullptr ? model::HeadKind::vocabulary : named->head,
+                      head.value("classes", std::int64_t{0}), !config.contains("embedding"));
 }
 
 void check_objective(const JobFile& job, const model::ModelConfig& config) {
@@ -64,11 +60,7 @@ void check_objective(const JobFile& job, const model::ModelConfig& config) {
 void check_mixer(const JobFile& job, const std::string& key, const std::string& name) {
     const std::vector<std::string> known = mixers::known_names();
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
-    const std::string near = nearest_word(name, known);
-    throw error_at_key(job, key,
-                       Error(ErrorCode::usage, "",
-                             "expected one of " + list_text(known, 40) + (near.empty() ? "" : " (" + near + "?)"),
-                             "found " + escaped(name)));
+    throw error_at_key(job, key, choice_error(known, name, ""));
 }
 
 void check_mixers(const JobFile& job) {
@@ -81,11 +73,7 @@ void check_mixers(const JobFile& job) {
             throw error_at_key(job, "model.layout",
                                Error(ErrorCode::usage, "", "expected the mixer of each layer in model.layers beside it",
                                      "found none"));
-        const std::string near = nearest_word(layout, layouts);
-        throw error_at_key(job, "model.layout",
-                           Error(ErrorCode::usage, "",
-                                 "expected one of " + list_text(layouts) + (near.empty() ? "" : " (" + near + "?)"),
-                                 "found " + escaped(layout)));
+        throw error_at_key(job, "model.layout", choice_error(layouts, layout, ""));
     }
     for (const std::string& layer : job.model.layers) check_mixer(job, "model.layers", layer);
     for (const auto& [name, options] : job.model.mixers.items()) check_mixer(job, "model.mixers." + name, name);
@@ -130,12 +118,7 @@ json preset_config(const JobFile& job) {
     try {
         config = model::preset_json(job.model.preset);
     } catch (const Error& error) {
-        std::vector<std::string> known;
-        for (const auto& preset : model::presets()) known.emplace_back(preset.name);
-        const std::string near = nearest_word(job.model.preset, known);
-        throw error_at_key(
-            job, "model.preset",
-            Error(error.code(), "", error.expected() + (near.empty() ? "" : " (" + near + "?)"), error.found()));
+        throw error_at_key(job, "model.preset", Error(error.code(), "", error.expected(), error.found()));
     }
     const json& changes = job.model.config;
     // Values derived from sizes follow the changed ones.

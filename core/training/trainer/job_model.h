@@ -52,10 +52,10 @@ at::ScalarType weight_type(const JobFile& job);
 
 /// Bytes of weights, gradients and AdamW's running means, with float32 masters of bfloat16 weights.
 double state_bytes(const JobFile& job, double parameters);
-/// Of a pass at the least.
+/// Lower bound of the bytes of one pass.
 double least_pass_bytes(const JobFile& job, const model::ModelConfig& config);
 /// Throws Error(memory) where this process may not take what training of the checkpoint needs at the least
-/// (core/base/free_memory.h): before its weights are read.
+/// (core/base/process/free_memory.h): before its weights are read.
 void expect_free_memory(const JobFile& job, const model::Inspection& inspection);
 /// Throws Error limit, with the place of the key, for a job that needs more memory than the machine has, by what it
 /// needs at the least: before any of it is taken.

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/scrambled.h"
+#include "core/base/splitmix64.h"
 #include "core/model/training_ops.h"
 #include "kernels/optimizer.h"
 
@@ -22,7 +22,7 @@ namespace {
 /// One number of three by SplitMix64, restarted with each.
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t step, std::uint64_t part) {
     std::uint64_t state = 0;
-    for (const std::uint64_t value : {seed, step, part}) state = scrambled((state ^ value) + 0x9E3779B97F4A7C15U);
+    for (const std::uint64_t value : {seed, step, part}) state = splitmix64((state ^ value) + 0x9E3779B97F4A7C15U);
     return state;
 }
 
@@ -57,7 +57,8 @@ model::Batch batch_of(const data::DataBatch& batch, const model::ModelConfig& co
     model::Batch made;
     made.ids = tensor_of(batch.ids, at::kLong, {all, length});
     made.lengths = batch.lengths;
-    if (!batch.types.empty() && config.reads_types()) made.token_types = tensor_of(batch.types, at::kLong, {all, length});
+    if (!batch.types.empty() && config.reads_types())
+        made.token_types = tensor_of(batch.types, at::kLong, {all, length});
     if (!batch.target_ids.empty()) {
         made.target = tensor_of(batch.target_ids, at::kLong, {all, batch.target_length});
         made.target_lengths = batch.target_lengths;

@@ -11,7 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/checkpoint/save.h"
-#include "core/data/batch_source.h"
+#include "core/data/batch/batch_source.h"
 #include "core/model/objectives/objective.h"
 #include "core/model/trainable.h"
 #include "core/training/job/job.h"
@@ -33,8 +33,8 @@ private:
     double share(double part) const { return counted > 0 ? part / static_cast<double>(counted) : 0; }
 };
 
-/// Input of a model with this configuration from a batch of data, with the objective's targets. Token types are left out
-/// where the model has no table of them.
+/// Input of a model with this configuration from a batch of data, with the objective's targets. Token types are left
+/// out where the model has no table of them.
 model::Batch batch_of(const data::DataBatch& batch, const model::ModelConfig& config);
 
 class Learner {

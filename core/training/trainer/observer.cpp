@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/model/generate.h"
+#include "core/model/generate/generate.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/training/job/number_text.h"
 #include "core/training/trainer/probe_run.h"

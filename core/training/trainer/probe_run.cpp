@@ -9,11 +9,12 @@
 #include <string>
 
 #include "core/model/branches.h"
-#include "core/store/schema.h"
-#include "kernels/attention.h"
+#include "core/store/hdf5/schema.h"
 #include "kernels/backend.h"
+#include "kernels/indicators.h"
 #include "kernels/recurrent.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
+#include "kernels/statistics.h"
 
 namespace headscope::training {
 namespace {
@@ -35,8 +36,8 @@ public:
         const auto add = [&](const char* name, std::size_t size) {
             result_.indicators.push_back({name, std::vector<double>(size, kAbsent)});
         };
-        for (const auto& indicator : store::simple_indicators()) add(indicator.name, all);
-        for (const auto& [name, values] : kScores) add(name, all);
+        for (const auto* one : kernels::indicators_of(kernels::IndicatorKind::weights)) add(one->name, all);
+        for (const auto* one : kernels::indicators_of(kernels::IndicatorKind::score)) add(one->name, all);
         add("local_focus", all * kDistances);
         add("head_diversity", sites_.size());
         typed_ = std::any_of(sites_.begin(), sites_.end(), [](const Site& site) { return site.type_chunk > 0; });
@@ -88,9 +89,10 @@ public:
         const kernels::Statistics& found = record.statistics;
         const auto site = static_cast<std::size_t>(record.site.value);
         std::size_t at = 0;
-        for (const auto& indicator : store::simple_indicators())
-            put(result_.indicators[at++].values, site, found, found.*indicator.values, 1);
-        for (const auto& [name, values] : kScores) put(result_.indicators[at++].values, site, found, found.*values, 1);
+        for (const auto* one : kernels::indicators_of(kernels::IndicatorKind::weights))
+            put(result_.indicators[at++].values, site, found, found.*one->values, 1);
+        for (const auto* one : kernels::indicators_of(kernels::IndicatorKind::score))
+            put(result_.indicators[at++].values, site, found, found.*one->values, 1);
         put(result_.indicators[at++].values, site, found, found.local_focus, kDistances);
         double diversity = 0;
         for (const double value : found.head_diversity) diversity += value;
@@ -103,13 +105,6 @@ public:
     ProbeResult take() { return std::move(result_); }
 
 private:
-    static constexpr std::pair<const char*, std::vector<double> kernels::Statistics::*> kScores[] = {
-        {"score_minimum", &kernels::Statistics::score_minimum},
-        {"score_maximum", &kernels::Statistics::score_maximum},
-        {"score_mean", &kernels::Statistics::score_mean},
-        {"score_variance", &kernels::Statistics::score_variance},
-    };
-
     static kernels::StatisticsRequest with_tokens(kernels::StatisticsRequest request, const at::Tensor& ids) {
         const at::Tensor plain = ids.contiguous();
         const auto* first = plain.const_data_ptr<std::int64_t>();

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/threads.h"
+#include "core/base/process/threads.h"
 #include "core/training/trainer/processes.h"
 
 namespace headscope::training {

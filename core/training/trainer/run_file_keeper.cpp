@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
-#include "core/base/threads.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/base/process/threads.h"
 #include "core/run/run_history.h"
 
 namespace headscope::training {

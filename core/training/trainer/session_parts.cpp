@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/base/os_error.h"
-#include "core/base/output_file.h"
+#include "core/base/io/output_file.h"
+#include "core/base/process/os_error.h"
 #include "core/data/token_file.h"
 #include "core/mixers/types/type.h"
 #include "core/model/generate/settings.h"
@@ -105,7 +105,7 @@ void begin_model(Session& session, Progress& progress, const Cancellation& cance
     OfData data = session.data->vocabulary();
     if (session.words)
         if (const auto* ngrams = session.words->tokenizer->word_hash()->ngrams()) data.ngrams = ngrams->size();
-    if (session.job.data.objective.kind == "translation")
+    if (data::kind_of(session.job.data.objective).translates)
         data.decoder_start = session.source->read(0, 1).target_ids.at(0);
     session.learner = std::make_unique<Learner>(make_model(session.job, data, progress, cancellation), session.job);
     if (!session.job.model.from.empty())

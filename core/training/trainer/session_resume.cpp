@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/base/machine.h"
-#include "core/base/os_error.h"
+#include "core/base/process/machine.h"
+#include "core/base/process/os_error.h"
 #include "core/run/control.h"
 #include "core/run/journal_reader.h"
 #include "core/training/job/run_end.h"

@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
-#include "core/base/os_error.h"
-#include "core/base/output_file.h"
-#include "core/base/sha256.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/io/output_file.h"
+#include "core/base/io/sha256.h"
+#include "core/base/json/json.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 
 namespace headscope::training {
 namespace {

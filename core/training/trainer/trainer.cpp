@@ -11,17 +11,17 @@
 #include <set>
 #include <thread>
 
-#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
-#include "core/base/json.h"
-#include "core/base/machine.h"
+#include "core/base/json/json.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/base/process/machine.h"
 #include "core/run/control.h"
 #include "core/run/run_history.h"
 #include "core/training/job/job_keys.h"
 #include "core/training/job/number_text.h"
 #include "core/training/job/run_end.h"
 #include "core/training/job/schedule.h"
-#include "core/training/trainer/crew.h"
+#include "core/training/trainer/coordinator.h"
 #include "core/training/trainer/generation_config.h"
 #include "core/training/trainer/observer.h"
 #include "core/training/trainer/run_file_keeper.h"
@@ -44,10 +44,10 @@ bool due(std::int64_t step, std::int64_t every) {
 /// The loop of one process over one run.
 class Run {
 public:
-    Run(const TrainRequest& request, Session& session, Leader& leader, const Cancellation& cancellation)
+    Run(const TrainRequest& request, Session& session, Coordinator& coordinator, const Cancellation& cancellation)
         : request_(request),
           s_(session),
-          leader_(leader),
+          coordinator_(coordinator),
           cancellation_(cancellation),
           observer_(
               session, [this](What what) { emit(std::move(what)); }, never_),
@@ -58,7 +58,7 @@ public:
 
     TrainOutcome run() {
         begin();
-        data::Prefetcher reader(*s_.source, read_plan(s_.job, s_.state.position, 0, leader_.size()),
+        data::Prefetcher reader(*s_.source, read_plan(s_.job, s_.state.position, 0, coordinator_.size()),
                                 static_cast<int>(s_.job.data_workers));
         while (true) {
             between_steps();
@@ -88,7 +88,7 @@ private:
         return s_.state.planned_steps > 0 && s_.state.step >= s_.state.planned_steps;
     }
     double elapsed() const { return before_ + seconds_since(start_) - paused_; }
-    /// Of this run alone: a fork's minutes count from its begin.
+    /// Seconds of this run alone: a fork's minutes count from its begin.
     double own_time() const { return elapsed() - s_.state.begin_seconds; }
     std::int64_t own_updates() const { return s_.state.step - s_.state.begin_step; }
 
@@ -101,7 +101,7 @@ private:
     void begin() {
         if (s_.rewound) emit(Rewound{state().step, "resumed from " + snapshot_name(state().step)});
         Started started = started_event(s_, request_.program_version);
-        started.processes = leader_.size();
+        started.processes = coordinator_.size();
         emit(std::move(started));
         emit(StateChanged{RunState::running, state().step, s_.resumed ? "resumed" : ""});
         for (const std::string& problem : s_.problems) log(LogLevel::warning, problem);
@@ -154,7 +154,7 @@ private:
         Step event;
         event.step = number;
         event.learning_rate = rate(number);
-        leader_.command(number, state().optimizer_step + 1, event.learning_rate);
+        coordinator_.command(number, state().optimizer_step + 1, event.learning_rate);
         compute(parts, number, event);
         s_.learner->update(event.learning_rate, event.gradient_norm, state().optimizer_step + 1);
         state().step = number;
@@ -259,7 +259,7 @@ private:
         while (!s_.replays.empty() && s_.replays.front().step <= state().step) {
             const Replay replay = s_.replays.front();
             s_.replays.erase(s_.replays.begin());
-            ControlWish wish;
+            ControlRequest wish;
             if (replay.action == "plan") {
                 std::int64_t steps = 0;
                 std::from_chars(replay.value.data(), replay.value.data() + replay.value.size(), steps);
@@ -289,7 +289,7 @@ private:
         }
     }
 
-    /// Of a run that has just been planned.
+    /// Logs intervals that a newly planned run never reaches.
     void warn_of_intervals() {
         if (state().planned_steps <= 0) return;
         for (const std::string& problem :
@@ -306,7 +306,7 @@ private:
 
     void wishes() {
         std::vector<std::string> refused;
-        for (const ControlWish& wish : read_control(s_.run, refused)) {
+        for (const ControlRequest& wish : read_control(s_.run, refused)) {
             if (!done_.insert(wish.id).second) continue;  // it could not be removed
             const std::string value =
                 wish.action == ControlAction::learning_rate ? nlohmann::json(wish.value).dump() : std::string();
@@ -321,7 +321,7 @@ private:
             if (done_.insert(text).second) log(LogLevel::warning, "a request that cannot be read: " + text);
     }
 
-    void apply(const ControlWish& wish, const std::string& value) {
+    void apply(const ControlRequest& wish, const std::string& value) {
         std::string outcome;
         switch (wish.action) {
             case ControlAction::pause:
@@ -398,7 +398,7 @@ private:
 
     const TrainRequest& request_;
     Session& s_;
-    Leader& leader_;
+    Coordinator& coordinator_;
     const Cancellation& cancellation_;
     Cancellation never_;  ///< what must not be left half done
     CancellationScope scope_{never_};
@@ -417,12 +417,12 @@ private:
 
 TrainOutcome train(const TrainRequest& request, Progress& progress, const Cancellation& cancellation) {
     try {
-        Leader leader(request.processes);
+        Coordinator coordinator(request.processes);
         check_together(request.job);  // with --set keys may have come together that contradict each other
-        leader.check(request.job);
+        coordinator.check(request.job);
         Session session = open_session(request, progress, cancellation);
-        leader.invite(session);
-        Run run(request, session, leader, cancellation);
+        coordinator.start_workers(session);
+        Run run(request, session, coordinator, cancellation);
         try {
             return run.run();
         } catch (...) {

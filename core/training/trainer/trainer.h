@@ -54,7 +54,7 @@ struct TrainOutcome {
 /// is not empty (fresh, fork) or holds no run (resume); mismatch for a changed job or data; limit for a loss or
 /// gradient that is not finite twice; io. A failed run can be resumed from its last snapshot. Stopped if nothing was
 /// done yet. Call on the compute thread, with threads set (kernels::set_threads, at::set_num_threads); with several
-/// processes on process 0, while the others follow() (crew.h).
+/// processes on process 0, while the others run run_worker() (coordinator.h).
 TrainOutcome train(const TrainRequest& request, Progress& progress, const Cancellation& cancellation);
 
 /// The job that a run folder or a snapshot's folder was made by.

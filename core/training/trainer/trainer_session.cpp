@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
-#include "core/base/machine.h"
-#include "core/base/os_error.h"
-#include "core/base/output_file.h"
-#include "core/base/output_folder.h"
+#include "core/base/io/output_file.h"
+#include "core/base/io/output_folder.h"
+#include "core/base/json/json.h"
+#include "core/base/process/machine.h"
+#include "core/base/process/os_error.h"
 #include "core/run/journal_reader.h"
 #include "core/training/trainer/job_model.h"
 #include "core/training/trainer/session_parts.h"

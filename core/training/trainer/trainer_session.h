@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/data/batch_source.h"
+#include "core/data/batch/batch_source.h"
 #include "core/data/data_set.h"
 #include "core/run/journal.h"
 #include "core/run/run_folder.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// A model of random projections: enough of one to be measured. It has rotary-free causal or full attention with grouped
-// heads, announces what real models announce, and can be told to stop or fail in the middle.
+// A model of random projections that can be measured. It has rotary-free causal or full attention with grouped
+// heads, announces what real models announce, and can be set to stop or fail in the middle.
 
 #include <functional>
 #include <limits>

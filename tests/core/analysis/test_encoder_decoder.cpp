@@ -11,7 +11,7 @@
 #include "core/analysis/summary.h"
 #include "core/analysis/targets.h"
 #include "core/base/error.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "core/tokenizer/tokenizer.h"
 #include "kernels/attention.h"
 #include "tests/core/base/error_matcher.h"

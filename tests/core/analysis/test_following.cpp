@@ -9,7 +9,7 @@
 
 #include "core/analysis/request.h"
 #include "core/base/error.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "tests/core/analysis/fake_model.h"
 #include "tests/core/base/temporary_folder.h"
 

@@ -15,16 +15,16 @@ using Offset = std::array<std::int64_t, 2>;
 
 namespace {
 
-/// Bytes as ids, between <s> (256) and </s> (257) when special tokens are added.
+/// Bytes as ids, between <s> (256) and </s> (257) when special tokens are added. `type` is that of a text's tokens.
 class Framed final : public tokenizer::Tokenizer {
 public:
-    explicit Framed(bool first = true) : first_(first) {}
+    explicit Framed(bool first = true, std::int32_t type = 0) : first_(first), type_(type) {}
     void encode_into(tokenizer::TokenSink& sink, std::string_view text, bool special,
                      const Cancellation*) const override {
         if (special && first_) sink.add({256, 0, 0, true, std::nullopt, 0, 0});
         for (std::uint32_t i = 0; i < text.size(); ++i) {
             if (text[i] == ' ') continue;  // dropped, as WordPiece does
-            sink.add({static_cast<unsigned char>(text[i]), i, i + 1, false, std::nullopt});
+            sink.add({static_cast<unsigned char>(text[i]), i, i + 1, false, std::nullopt, type_});
         }
         if (special) sink.add({257, 0, 0, true, std::nullopt, 0, 0});
     }
@@ -50,6 +50,7 @@ public:
 
 private:
     bool first_;
+    std::int32_t type_;
 };
 
 analysis::InputOptions text_options(const std::string& text) {
@@ -121,6 +122,21 @@ TEST_CASE("A pair is one sequence with types and regions", "[analysis]") {
         options.pairs = {"\xFF"};
         CHECK(refusal(options, &tokenizer) == ErrorCode::format);
     }
+}
+
+TEST_CASE("A single text keeps token types other than 0", "[analysis]") {
+    auto options = text_options("ab c");
+    const Framed plain, typed(true, 2);
+    CHECK(analysis::read_input(options, &plain).sequences.at(0).types.empty());
+    CHECK(analysis::read_input(options, &typed).sequences.at(0).types == Ids{0, 2, 2, 2, 0});
+    CHECK(analysis::read_input(options, &typed).sequences.at(0).regions.empty());
+    options.first_token = analysis::FirstToken::no;
+    options.length = 2;
+    options.windows = true;
+    const auto windows = analysis::read_input(options, &typed).sequences;
+    REQUIRE(windows.size() == 2);
+    CHECK(windows[0].types == Ids{2, 2});
+    CHECK(windows[1].types == Ids{2, 0});
 }
 
 TEST_CASE("The first token is left out or added as asked", "[analysis]") {

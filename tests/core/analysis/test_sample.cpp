@@ -8,7 +8,7 @@
 #include "core/analysis/request.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/model.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "core/tokenizer/tokenizer.h"
 #include "tests/core/base/temporary_folder.h"
 

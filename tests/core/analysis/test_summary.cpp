@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/analysis/summary.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 

@@ -10,7 +10,7 @@
 #include "core/analysis/switched_heads.h"
 #include "core/base/error.h"
 #include "core/model/model.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/tiny_checkpoint.h"

@@ -29,7 +29,7 @@ inline bool refuse_threads() {
     return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/// What `work` says, in a child process that gets no threads; true where the system has no way to refuse them. A crash
+/// Result of `work` in a child process that gets no threads; true if the system has no way to refuse them. A crash
 /// is false.
 template <class Work>
 bool holds_without_threads(const Work& work) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/free_memory.h"
+#include "core/base/process/free_memory.h"
 
 #include <catch2/catch.hpp>
 

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "core/base/cancellation_scope.h"
-#include "core/base/input_file.h"
-#include "core/base/json.h"
-#include "core/base/sha256.h"
-#include "core/base/text.h"
+#include "core/base/io/input_file.h"
+#include "core/base/io/sha256.h"
+#include "core/base/json/json.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/base/text/text.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <nlohmann/json.hpp>
 
-#include "core/base/json.h"
-#include "core/base/json_events.h"
+#include "core/base/json/json.h"
+#include "core/base/json/json_events.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/json_records.h"
+#include "core/base/json/json_records.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "core/base/cancellation_scope.h"
-#include "core/base/gzip.h"
-#include "core/base/sha256.h"
+#include "core/base/io/gzip.h"
+#include "core/base/io/sha256.h"
+#include "core/base/process/cancellation_scope.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
-#include "core/base/output_file.h"
-#include "core/base/output_folder.h"
+#include "core/base/io/output_file.h"
+#include "core/base/io/output_folder.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/file_size_limit.h"
 #include "tests/core/base/temporary_folder.h"

@@ -11,7 +11,7 @@
 #include <iterator>
 
 #include "core/base/error.h"
-#include "core/base/spawned.h"
+#include "core/base/process/spawned.h"
 #include "tests/core/base/temporary_folder.h"
 
 using headscope::Error;
@@ -65,7 +65,7 @@ TEST_CASE("A spawned program's priority, session and file of errors", "[spawned]
     // It begins before it is nice.
     SpawnOptions options = shell("for n in $(seq 100); do [ $(nice) = " + std::to_string(wanted) +
                                  " ] && break; sleep 0.1; done; nice; ps -o sid= -p $$ 2>/dev/null || echo $$; "
-                                 "echo $$; echo told >&2");
+                                 "echo $$; echo error >&2");
     options.nice = wanted;
     options.own_session = true;
     options.error_file = folder / "log";
@@ -79,7 +79,7 @@ TEST_CASE("A spawned program's priority, session and file of errors", "[spawned]
     CHECK(session == process);
     CHECK(process == spawned->process());
     std::ifstream log(options.error_file);
-    CHECK(std::string(std::istreambuf_iterator<char>(log), {}) == "told\n");
+    CHECK(std::string(std::istreambuf_iterator<char>(log), {}) == "error\n");
     CHECK(spawned->errors().empty());
 }
 

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/in_threads.h"
-#include "core/base/spawned.h"
-#include "core/base/threads.h"
-#include "core/base/worker.h"
+#include "core/base/process/in_threads.h"
+#include "core/base/process/spawned.h"
+#include "core/base/process/threads.h"
+#include "core/base/process/worker.h"
 #include "tests/core/base/no_threads.h"
 
 using namespace headscope;

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/worker.h"
+#include "core/base/process/worker.h"
 
 using headscope::Cancellation;
 using headscope::Worker;

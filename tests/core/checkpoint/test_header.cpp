@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/data_type.h"
 #include "core/checkpoint/safetensors_header.h"
 #include "tests/core/base/error_matcher.h"

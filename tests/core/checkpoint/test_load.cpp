@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "core/base/sha256.h"
+#include "core/base/io/sha256.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/data_type.h"
 #include "core/checkpoint/not_finite.h"

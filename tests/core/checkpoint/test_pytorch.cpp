@@ -6,7 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "core/base/sha256.h"
+#include "core/base/io/sha256.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/save.h"
 #include "tests/core/base/error_matcher.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cost/latency.h"
-#include "core/model/presets.h"
+#include "core/model/load/presets.h"
 #include "core/model/trainable.h"
 #include "tests/core/base/error_matcher.h"
 

@@ -9,7 +9,7 @@
 #include "core/cost/measure.h"
 #include "core/cost/parameters.h"
 #include "core/mixers/types/type.h"
-#include "core/model/presets.h"
+#include "core/model/load/presets.h"
 
 using namespace headscope;
 

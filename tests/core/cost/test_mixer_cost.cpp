@@ -163,7 +163,7 @@ TEST_CASE("A formula is computed as it reads", "[cost]") {
 }
 
 TEST_CASE("A mixer without an entry is named with those that have one", "[cost]") {
-    CHECK(cost::mixer_cost("approximate").label == "Approximate");
+    CHECK(cost::mixer_cost("approximate").title == "Approximate");
     CHECK(cost::has_cost("gated_deltanet"));
     CHECK_FALSE(cost::has_cost("cross"));
     CHECK_THROWS_WITH(cost::mixer_cost("standart"), Catch::Contains("non_approximate") && Catch::Contains("standart"));

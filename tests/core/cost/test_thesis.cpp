@@ -81,7 +81,7 @@ TEST_CASE("Hash embeddings have the parameters of chapter 2", "[cost]") {
 }
 
 TEST_CASE("Table 2.2's shares follow from its counts", "[cost]") {
-    // Parameters of models of two classes, of which so many are embeddings (in thousands), and what is printed: the
+    // Parameters and embeddings of models of two classes (in thousands), and the printed values: the
     // share of the baseline's that is saved of all and of the embeddings, and the share of embeddings, in per cent.
     struct Row {
         double all, embedding, pcr_all, pcr_emb, poep;

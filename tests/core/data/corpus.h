@@ -7,7 +7,7 @@
 
 #include "core/base/progress.h"
 #include "core/data/data_set.h"
-#include "core/data/text_parts.h"
+#include "core/data/source/text_parts.h"
 #include "tests/core/base/temporary_folder.h"
 
 namespace headscope::test {

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/data/catalog.h"
-#include "core/data/lzw.h"
-#include "core/data/text_data.h"
+#include "core/data/source/lzw.h"
+#include "core/data/source/text_data.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/data/corpus.h"
 

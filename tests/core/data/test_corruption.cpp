@@ -7,8 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/data/batch_source.h"
-#include "core/data/corruption.h"
+#include "core/data/batch/batch_source.h"
+#include "core/data/batch/corruption.h"
 #include "tests/core/base/error_matcher.h"
 
 using namespace headscope;

@@ -51,9 +51,9 @@ TEST_CASE("every data set has a name, a description and options within their bou
         CHECK_FALSE(set.description.empty());
         CHECK(set.is_generator == set.package.empty());
         for (const auto& option : set.options) {
-            CHECK(option.lowest <= option.standard);
-            CHECK(option.standard <= option.highest);
-            CHECK_FALSE(option.description.empty());
+            CHECK(option.lowest <= number_of(option.standard));
+            CHECK(number_of(option.standard) <= option.highest);
+            CHECK_FALSE(option.help.empty());
         }
         if (!set.is_generator) continue;
         CHECK(set.sequence_length > 0);
@@ -228,9 +228,9 @@ TEST_CASE("options of generators that cannot be are refused by name and bound", 
                             const std::string& what) {
         CHECK_THROWS_MATCHES(make_generator({name, options}, length), Error, IsError(ErrorCode::usage, what));
     };
-    refuses("inductoin", {}, 64, "did you mean induction?");
+    refuses("inductoin", {}, 64, "(induction?)");
     refuses("kjv", {}, 64, "which is for data.corpus");
-    refuses("copy", {{"symbol", 4}}, 64, "did you mean symbols?");
+    refuses("copy", {{"symbol", 4}}, 64, "(symbols?)");
     refuses("copy", {{"symbols", 1}}, 64, "expected a whole number from 2 to 65535; found 1");
     refuses("copy", {{"symbols", 2.5}}, 64, "expected a whole number");
     refuses("copy", {{"symbols", std::nan("")}}, 64, "expected a whole number");

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/data/batch/item_reader.h"
 #include "core/data/catalog.h"
-#include "core/data/item_reader.h"
 #include "core/data/token_file.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "tests/core/base/error_matcher.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <catch2/catch.hpp>
 
-#include "core/base/sha256.h"
+#include "core/base/io/sha256.h"
 #include "core/data/token_file.h"
 #include "core/data/token_writer.h"
 #include "tests/core/base/error_matcher.h"

@@ -4,10 +4,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/data/item_source.h"
-#include "core/data/objective_reader.h"
+#include "core/data/batch/item_source.h"
+#include "core/data/batch/objective_reader.h"
+#include "core/data/batch/truncation.h"
 #include "core/data/special_tokens.h"
-#include "core/data/truncation.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/data/corpus.h"

@@ -198,7 +198,7 @@ TEST_CASE("An answer ends at a stop's text, and each stop cuts what is left", "[
     auto model = spelling();
     const auto wish = request_of({items_of("fda", {question("1", {"3"})})});
     const auto answer = [&](const std::vector<std::string>& stops) {
-        return said_answer(model, wish.said, "The number is 1", 128, 0, {}, stops).text;
+        return generated_answer(model, wish.said, "The number is 1", 128, 0, {}, stops).text;
     };
     CHECK(answer({}) == "234567");
     const std::int64_t before = model.passes;
@@ -250,7 +250,7 @@ TEST_CASE("Tasks on data sets: options, sets, and what cannot be", "[evaluation]
 
     for (const TaskSet& set : task_sets()) {
         CHECK(expanded_tasks({set.name}) == set.tasks);
-        for (const std::string& name : set.tasks) CHECK(find_task(name).kind != TaskKind::set);
+        for (const std::string& name : set.tasks) CHECK_FALSE(find_task(name).kind->is_set());
     }
     CHECK(expanded_tasks({"copy", "arc_easy", "copy"}) == std::vector<std::string>{"copy", "arc_easy"});
     CHECK_THROWS_MATCHES(expanded_tasks({"zero_shots"}), Error, test::IsError(ErrorCode::usage, "zero_shot?"));

@@ -86,7 +86,7 @@ TEST_CASE("Spoilt texts are scored by seed and number, whatever the batches are"
         const auto score = [&](std::uint64_t seed, std::int64_t batch_tokens, std::int64_t most) {
             ScoreOptions options;
             options.batch_tokens = batch_tokens;
-            return evaluation::score_spoilt(model, task, *documents, work, 22, seed, most, options, {});
+            return evaluation::score_corrupted(model, task, *documents, work, 22, seed, most, options, {});
         };
         const auto one = score(1, 22, 0), again = score(1, 4096, 0);
         // 140 bytes are 7 sequences of 20 and two ends.
@@ -121,7 +121,7 @@ TEST_CASE("Texts and pairs get the class that the head says of their first token
         const auto special = data::special_ids(*work.tokenizer.tokenizer, work.tokenizer.files);
         std::vector<std::int64_t> ids{special.first};
         auto first = bytes(item.text), second = bytes(item.other);
-        // Of length 40 a pair leaves 36: the longer side gives way.
+        // Length 40 leaves 36 for a pair: the longer text is cut.
         if (item.has_other && first.size() + second.size() > 36) first.resize(36 - second.size());
         ids.insert(ids.end(), first.begin(), first.end());
         ids.push_back(special.last);

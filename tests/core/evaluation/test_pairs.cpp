@@ -12,12 +12,12 @@
 
 #include "core/analysis/input.h"
 #include "core/analysis/request.h"
-#include "core/data/item_source.h"
-#include "core/data/objective_reader.h"
+#include "core/data/batch/item_source.h"
+#include "core/data/batch/objective_reader.h"
 #include "core/evaluation/labelled.h"
 #include "core/model/objectives/objective.h"
 #include "core/model/trainable.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "core/training/trainer/learner.h"
 #include "tests/core/model/tiny_checkpoint.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/evaluation/harness/python_text.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 using namespace headscope;
 

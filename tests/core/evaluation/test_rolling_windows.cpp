@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
-#include "core/data/batch_source.h"
+#include "core/data/batch/batch_source.h"
 #include "core/evaluation/rolling_windows.h"
 
 using namespace headscope;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/figures/figure.h"
-#include "core/store/analysis_file.h"
+#include "core/figures/make_figure.h"
+#include "core/store/analysis/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 

@@ -3,7 +3,7 @@
 
 #include "core/run/journal.h"
 #include "core/run/run_history.h"
-#include "core/store/half.h"
+#include "core/store/hdf5/half.h"
 
 namespace headscope::test {
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "core/store/run_record.h"
+#include "core/store/run/run_record.h"
 
 namespace headscope::test {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/figures/figure.h"
-#include "core/store/evaluation_file.h"
-#include "core/store/run_record.h"
+#include "core/figures/figure_data.h"
+#include "core/store/evaluation/evaluation_file.h"
+#include "core/store/run/run_record.h"
 
 namespace headscope::test {
 

@@ -5,7 +5,8 @@
 #include <memory>
 
 #include "core/checkpoint/tensor_summary.h"
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
+#include "core/figures/figure_inputs.h"
 
 namespace headscope::test {
 

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/figures/analysis_labels.h"
+#include "core/figures/make_figure.h"
 #include "core/figures/recipe.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
@@ -35,7 +36,8 @@ using Words = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("A model's name is the name of its analysis, with the file's where two are of one model", "[figures][names]") {
+TEST_CASE("A model's name is the name of its analysis, with the file's where two are of one model",
+          "[figures][names]") {
     const auto a = header_of("gpt2", "one"), b = header_of("llama", "one");
     CHECK(labels({a, b}, {"x-20261128-093012.headscope.h5", "y.headscope.h5"}) == Words{"gpt2", "llama"});
     CHECK(labels({a, a, b}, {"x.headscope.h5", "y.headscope.h5", "z.headscope.h5"}) ==

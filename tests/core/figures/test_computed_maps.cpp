@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/figures/map_values.h"
+#include "core/maps/pooled_map.h"
 #include "tests/core/figures/figure_files.h"
 
 using namespace headscope;
@@ -37,7 +38,7 @@ const HeatMap& cells(const FigureData& figure, std::size_t panel = 0) {
 
 /// Weights of a head, 0 where the mask forbids them.
 std::vector<double> weights(const store::AnalysisFile& file, std::int64_t layer, std::int64_t head) {
-    const auto found = exact_weights(*file.map(0, layer), head, {0, kTokens, 0, kTokens});
+    const auto found = maps::exact_weights(*file.map(0, layer), head, {0, kTokens, 0, kTokens});
     std::vector<double> all;
     for (const float weight : found) all.push_back(std::isnan(weight) ? 0 : double{weight});
     return all;

@@ -5,10 +5,10 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/figures/figure.h"
+#include "core/figures/make_figure.h"
 #include "core/figures/recipe.h"
-#include "core/store/analysis_file.h"
-#include "core/store/analysis_writer.h"
+#include "core/store/analysis/analysis_file.h"
+#include "core/store/analysis/analysis_writer.h"
 #include "kernels/attention.h"
 #include "tests/core/base/temporary_folder.h"
 

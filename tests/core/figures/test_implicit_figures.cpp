@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/figures/figure.h"
+#include "core/figures/make_figure.h"
 #include "core/figures/recipe.h"
 #include "core/figures/word_units.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_recurrent.h"
 

@@ -9,10 +9,11 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/figures/figure.h"
-#include "core/store/analysis_file.h"
+#include "core/figures/make_figure.h"
+#include "core/figures/options/option_list.h"
+#include "core/store/analysis/analysis_file.h"
 #include "kernels/attention.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 
@@ -67,10 +68,14 @@ bool noted(const FigureData& figure, const std::string& words) {
 
 TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[figures]") {
     std::set<std::string> names;
-    for (const auto& info : recipes()) {
-        names.insert(info.name);
-        CHECK(!info.description.empty());
-        CHECK(!info.needs.empty());
+    for (const Recipe* recipe : recipes()) {
+        names.insert(recipe->name);
+        CHECK(!recipe->description.empty());
+        CHECK(!recipe->needs.empty());
+        for (const auto& option : recipe->options) {
+            INFO(recipe->name << " " << option);
+            CHECK(find_figure_option(option) != nullptr);
+        }
     }
     CHECK(names == std::set<std::string>{"ablation",
                                          "attention",

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/cost/cost_table.h"
+#include "core/figures/make_figure.h"
 #include "core/figures/recipes/evaluation_groups.h"
 #include "core/figures/recipes/run_series.h"
 #include "tests/core/base/error_matcher.h"

@@ -7,8 +7,9 @@
 
 #include "core/cost/cost_table.h"
 #include "core/cost/thesis.h"
+#include "core/figures/make_figure.h"
 #include "core/figures/recipe.h"
-#include "core/store/evaluation_file.h"
+#include "core/store/evaluation/evaluation_file.h"
 #include "tests/core/base/error_matcher.h"
 
 using namespace headscope;

@@ -7,8 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/base/site_name.h"
-#include "core/figures/figure.h"
-#include "core/store/analysis_file.h"
+#include "core/figures/make_figure.h"
+#include "core/store/analysis/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_recurrent.h"
 
@@ -46,8 +46,9 @@ TEST_CASE("Every figure of analyses names sites alike", "[figures][site]") {
     }
     REQUIRE(labels == Names{"0 softmax", "0 linear", "1", "2", "3"});
     Names tables, axes;
-    for (const auto& recipe : recipes()) {
-        if (!recipe.of_analyses) continue;
+    for (const Recipe* one : recipes()) {
+        const Recipe& recipe = *one;
+        if (recipe.of_analyses == nullptr) continue;
         INFO(recipe.name);
         FigureData figure;
         try {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/figures/figure.h"
+#include "core/figures/make_figure.h"
 #include "core/figures/table.h"
 
 using namespace headscope;

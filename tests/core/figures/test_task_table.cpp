@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/figures/figure.h"
+#include "core/figures/make_figure.h"
 #include "core/figures/task_table.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/figures/sample_records.h"

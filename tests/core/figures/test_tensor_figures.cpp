@@ -2,6 +2,7 @@
 // Histograms of tensors, on made-up counts.
 #include <catch2/catch.hpp>
 
+#include "core/figures/make_figure.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/figures/sample_tensors.h"
 

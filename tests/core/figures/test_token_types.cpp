@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/figures/figure.h"
-#include "core/store/analysis_file.h"
+#include "core/figures/make_figure.h"
+#include "core/store/analysis/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_recurrent.h"
 

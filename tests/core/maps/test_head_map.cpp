@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/maps/head_map.h"
-#include "kernels/score_rule.h"
+#include "kernels/score_pairs.h"
 
 using namespace headscope;
 using namespace headscope::maps;

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/model/config_reader.h"
-#include "core/model/recipe.h"
+#include "core/model/load/config_reader.h"
+#include "core/model/load/recipe.h"
 
 namespace headscope::test {
 

@@ -6,7 +6,7 @@
 
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/convert.h"
-#include "core/model/open_checkpoint.h"
+#include "core/model/load/open_checkpoint.h"
 #include "core/model/trainable.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/tiny_checkpoint.h"

@@ -12,8 +12,8 @@
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
-#include "core/model/beam_search.h"
-#include "core/model/generate.h"
+#include "core/model/generate/beam_search.h"
+#include "core/model/generate/generate.h"
 #include "core/model/model.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/tiny_checkpoint.h"

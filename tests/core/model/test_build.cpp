@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/model/presets.h"
+#include "core/model/load/presets.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/checkpoint/pytorch_builder.h"
 #include "tests/core/model/tiny_checkpoint.h"

@@ -111,7 +111,7 @@ TEST_CASE("A classifier is trained and written under its own names", "[model][cl
                                                        : -at::log_softmax(golden.text_logits, 1).select(1, 1).sum();
                 CHECK(losses.at(0).loss.cross_entropy == Approx(theirs.item<double>()).epsilon(1e-5));
             }
-            // Nothing that the file has is missing, but what nobody reads.
+            // Every tensor of the file is written again, except unused ones.
             std::vector<std::string> written;
             for (const auto& tensor : model->output_tensors()) written.push_back(tensor.plan.name);
             for (const auto& [tensor, shape] : golden.checkpoint.tensors) {
@@ -149,7 +149,7 @@ TEST_CASE("Labels and problem types that do not fit are refused by their key", "
                          IsError(ErrorCode::unsupported, "found regression"));
 }
 
-TEST_CASE("A head that no recipe reads is said to be one, not taken for the vocabulary's", "[model][classes]") {
+TEST_CASE("A head that no recipe reads is refused by name, not taken for the vocabulary's", "[model][classes]") {
     TinyCheckpoint reward = golden_model("llama-tied-bf16-sharded").checkpoint;
     reward.config["architectures"] = {"LlamaForSequenceClassification"};
     reward.tensors["score.weight"] = {1, 20};

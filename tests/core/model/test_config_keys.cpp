@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/checkpoint/adapter_config.h"
-#include "core/model/recipe.h"
+#include "core/model/load/recipe.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/family_config.h"
@@ -21,7 +21,7 @@ using test::IsError;
 
 namespace {
 
-/// What a key does where it is not its default.
+/// Effect of a key at a value that is not its default.
 struct Verdict {
     enum class Kind { read, refused, harmless } kind;
     json value;         ///< not the default
@@ -66,7 +66,7 @@ const std::string kFresh = "what fresh weights begin with";
 
 const json kAttention{{"attn", {{"layers", {1}}, {"num_heads", 16}}}};
 
-/// Of all models but Mamba2.
+/// Keys of all models but Mamba2.
 Verdicts common() {
     return {{"hidden_size", is_read(4096)},
             {"num_hidden_layers", is_read(3)},
@@ -208,7 +208,7 @@ TEST_CASE("Every key of an entry of attn is read", "[model][families]") {
     const Verdicts verdicts{{"layers", is_read({2, 3})}, {"num_heads", is_read(8)},      {"num_kv_heads", is_read(2)},
                             {"qkv_bias", is_read(true)}, {"rope_theta", is_read(100.0)}, {"window_size", is_read(7)}};
     check_complete(golden("fla_keys.json").at("attn"), verdicts);
-    // Of the first entry, and of one whose heads are its own.
+    // Keys of the first entry, and of one whose heads are its own.
     const json first{{"layers", {0}}, {"num_heads", 16}}, entry{{"layers", {1}}, {"num_heads", 16}};
     for (const auto& [key, verdict] : verdicts) {
         INFO(key);

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/model/recipe.h"
+#include "core/model/load/recipe.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/tiny_checkpoint.h"
 

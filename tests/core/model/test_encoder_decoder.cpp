@@ -12,8 +12,8 @@
 #include <ATen/ops/tensor.h>
 
 #include "core/mixers/shared/attend.h"
-#include "core/model/generate.h"
-#include "core/model/presets.h"
+#include "core/model/generate/generate.h"
+#include "core/model/load/presets.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/recording_probe.h"

@@ -9,7 +9,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
 
-#include "core/model/generate.h"
+#include "core/model/generate/generate.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"

@@ -21,7 +21,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "core/model/experts.h"
-#include "core/model/mxfp4.h"
+#include "core/model/load/mxfp4.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
 

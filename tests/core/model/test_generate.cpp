@@ -10,7 +10,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 
-#include "core/model/generate.h"
+#include "core/model/generate/generate.h"
 #include "core/model/towers/cache.h"
 #include "core/model/trainable.h"
 #include "tests/core/base/error_matcher.h"

@@ -10,13 +10,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/model/beam_search.h"
-#include "core/model/build.h"
-#include "core/model/generate.h"
+#include "core/model/generate/beam_search.h"
+#include "core/model/generate/generate.h"
 #include "core/model/generate/keys.h"
 #include "core/model/generate/processors.h"
+#include "core/model/generate/sampling.h"
+#include "core/model/load/build.h"
 #include "core/model/model.h"
-#include "core/model/sampling.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/tiny_checkpoint.h"
@@ -283,7 +283,7 @@ TEST_CASE("Generation settings of a wrong kind are refused by file and key", "[m
 TEST_CASE("Keys of a config.json are found as transformers finds them", "[model][generation]") {
     const auto keys = [](const json& config) { return model::generation_keys_of_config(config); };
     CHECK(keys({{"num_beams", 4}, {"hidden_size", 8}, {"eos_token_id", nullptr}}) == json{{"num_beams", 4}});
-    // What the top lacks is taken from one part.
+    // Keys that the top lacks come from one part.
     const json parts{{"eos_token_id", 3},
                      {"text_config", {{"eos_token_id", 5}, {"bos_token_id", 6}}},
                      {"generator", {{"top_k", 7}, {"hidden_size", 8}}}};

@@ -8,7 +8,7 @@
 #include <ATen/record_function.h>
 
 #include "core/base/error.h"
-#include "core/model/generate.h"
+#include "core/model/generate/generate.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"

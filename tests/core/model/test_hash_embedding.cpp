@@ -16,12 +16,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/model/build.h"
-#include "core/model/flat_weights.h"
-#include "core/model/hash_embedding.h"
-#include "core/model/hash_features.h"
-#include "core/model/native_config.h"
-#include "core/model/random_fill.h"
+#include "core/model/embedding/hash_embedding.h"
+#include "core/model/embedding/hash_features.h"
+#include "core/model/fresh/random_fill.h"
+#include "core/model/load/build.h"
+#include "core/model/load/flat_weights.h"
+#include "core/model/load/native_config.h"
 #include "core/model/towers/stack.h"
 
 using namespace headscope;

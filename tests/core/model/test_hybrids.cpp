@@ -13,7 +13,7 @@
 #include "core/mixers/types/gated_deltanet.h"
 #include "core/mixers/types/kimi_delta.h"
 #include "core/mixers/types/mamba2.h"
-#include "core/model/recipe.h"
+#include "core/model/load/recipe.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/family_config.h"

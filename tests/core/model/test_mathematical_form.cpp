@@ -8,7 +8,7 @@
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "core/base/machine.h"
+#include "core/base/process/machine.h"
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/block_attention.h"
 #include "core/mixers/shared/running_attention.h"

@@ -17,7 +17,7 @@
 
 #include "core/base/error.h"
 #include "core/mixers/types/type.h"
-#include "core/model/presets.h"
+#include "core/model/load/presets.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/golden_matrices.h"
@@ -43,8 +43,7 @@ std::vector<std::string> all_mixers() {
 /// Mixers with a state, whose heads are of sizes of their own.
 bool is_recurrent(const std::string& mixer) {
     const auto& options = mixers::find_type(mixer)->options;
-    return std::any_of(options.begin(), options.end(),
-                       [](const mixers::MixerOption& option) { return std::string(option.key) == "num_heads"; });
+    return std::any_of(options.begin(), options.end(), [](const Option& option) { return option.name == "num_heads"; });
 }
 
 /// Mixers whose state learns divide by the spread of the numbers that it makes of a key: of few numbers it may come
@@ -320,8 +319,8 @@ TEST_CASE("Mixers without a state have as many parameters as their maps, but for
     const std::int64_t standard = count("standard", {{"qk_norm", false}});
     for (const std::string& mixer : all_mixers()) {
         INFO(mixer);
-        // Of a layer, beside the output projection. The maps of `mlp` have neither biases nor norms;
-        // `lazy` has 512 distances and an offset for each of three heads.
+        // Per layer, beside the output projection: {weights, biases and norms}. The maps of `mlp` have neither biases
+        // nor norms; `lazy` has 512 distances and an offset for each of three heads.
         static const std::map<std::string, std::pair<std::int64_t, std::int64_t>> others{
             {"mlp", {432, 0}},      {"sink_logits", {435, 36}}, {"sha", {144, 12}},
             {"mqa", {240, 20}},     {"skv", {288, 24}},         {"el_att", {144, 12}},
@@ -513,7 +512,7 @@ TEST_CASE("Positions in the cache are refused where angles depend on the text's 
 
 namespace {
 
-/// What standard attention's map to query, key or value (`part`), its weight or bias (`kind`), must be to do what the
+/// Weight or bias (`kind`) that standard attention's map to query, key or value (`part`) needs to compute what the
 /// variant does.
 at::Tensor tied(const Trainable& variant, const std::string& mixer, const std::string& stem, const std::string& part,
                 const std::string& kind) {

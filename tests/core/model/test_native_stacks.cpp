@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/types/type.h"
-#include "core/model/presets.h"
+#include "core/model/load/presets.h"
 #include "core/model/towers/cache.h"
 #include "core/model/trainable.h"
 #include "tests/core/base/error_matcher.h"

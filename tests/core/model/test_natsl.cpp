@@ -12,7 +12,7 @@
 
 #include "core/mixers/mixer.h"
 #include "core/mixers/shared/recurrence.h"
-#include "core/model/presets.h"
+#include "core/model/load/presets.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/native_model.h"

@@ -15,8 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/model/load/presets.h"
 #include "core/model/objectives/objective.h"
-#include "core/model/presets.h"
 #include "core/model/trainable.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/model/presets.h"
+#include "core/model/load/presets.h"
 
 using namespace headscope;
 
@@ -77,8 +77,8 @@ TEST_CASE("The paper's presets have its sizes and, counted by hand, its paramete
         if (const auto found = counted.find(preset.name); found != counted.end())
             CHECK(made.parameters == found->second);
         // Names of our own say what they have, within a third.
-        const std::string size = std::string(preset.name).substr(5);
-        if (*preset.printed == '\0' && std::isdigit(static_cast<unsigned char>(size.front())) != 0) {
+        const std::string size = preset.name.substr(5);
+        if (preset.printed.empty() && std::isdigit(static_cast<unsigned char>(size.front())) != 0) {
             const double named = std::stod(size) * (size.back() == 'k' ? 1e3 : 1e6);
             CHECK(static_cast<double>(made.parameters) == Approx(named).epsilon(0.35));
         }

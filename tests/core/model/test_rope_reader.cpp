@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/model/config_reader.h"
+#include "core/model/load/config_reader.h"
 #include "tests/core/base/error_matcher.h"
 
 using namespace headscope;

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/model/sampling.h"
+#include "core/model/generate/sampling.h"
 
 using headscope::model::choose_token;
 using headscope::model::Random;

@@ -5,7 +5,7 @@
 #include <ATen/ops/equal.h>
 
 #include "core/base/error.h"
-#include "core/model/swap.h"
+#include "core/model/fresh/swap.h"
 #include "core/model/towers/stack.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"

@@ -8,7 +8,7 @@
 #include <ATen/ops/cat.h>
 #include <nlohmann/json.hpp>
 
-#include "core/model/recipe.h"
+#include "core/model/load/recipe.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/family_config.h"

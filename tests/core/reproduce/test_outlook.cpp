@@ -4,40 +4,22 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "core/reproduce/lazy/plan.h"
-#include "core/reproduce/natsl/plan.h"
 #include "core/reproduce/outlook.h"
-#include "core/reproduce/paper.h"
-#include "core/reproduce/papers.h"
-#include "core/reproduce/thesis/plan.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/reproduce/replayed.h"
 
 using namespace headscope;
 using namespace headscope::reproduce;
 
 namespace {
 
-/// Each step of each model takes so many seconds.
+/// Each step of each model takes `step` seconds.
 Pace pace_of(const std::string& paper, double step) {
-    Pace pace{paper == "deconattn" ? sizes().front().name : "nano", 1, 2, 30, 60, {}, {{"run", 4}}};
-    if (paper == "deconattn")
-        for (const auto& mixer : paper_mixers()) pace.step_seconds[std::string(mixer.name)] = step;
-    if (paper == "natsl")
-        for (const auto& model : natsl::models()) pace.step_seconds[std::string(model.name)] = step;
+    Pace pace = test::calibration_of(reproduce::paper(paper), step, 4, 30);
+    pace.workers = 2;
     if (paper == "lazy")  // the rivals were not timed: the minutes were few
-        for (const auto& model : lazy::models())
-            if (!model.baseline) pace.step_seconds[std::string(model.timed_as())] = step;
-    for (const auto chapter : {thesis::Chapter::heads, thesis::Chapter::hashes}) {
-        if (thesis::chapter_name(chapter) != paper) continue;
-        pace.overhead.clear();
-        for (const auto stage :
-             {thesis::Stage::pretrain, thesis::Stage::classify, thesis::Stage::decoder, thesis::Stage::translation}) {
-            pace.overhead[thesis::stage_name(stage)] = 4;
-            for (const auto& model : thesis::models(chapter))
-                pace.step_seconds[std::string(model.timed_as()) + "/" + thesis::stage_name(stage)] = step;
-        }
-    }
+        for (const char* rival : {"retnet", "gdn", "ttt", "titans"}) pace.step_seconds.erase(rival);
     return pace;
 }
 
@@ -51,7 +33,7 @@ TEST_CASE("Minutes that cannot decide a paper's claims are named, with those tha
         settings.minutes = 5;
         const Outlook few = outlook(paper.name, settings, pace);
         CHECK_FALSE(few.enough());
-        CHECK(few.needed == tokens_to_judge(paper.name));
+        CHECK(few.needed == paper.judge_tokens);
         CHECK(few.text().starts_with("5 minutes give each run "));
         CHECK(few.text().find("Give about ") != std::string::npos);
         // What is advised is enough, and a tenth less is not.
@@ -77,13 +59,9 @@ TEST_CASE("The outlook of a replay is that of its plan", "[reproduce][outlook]")
     settings.minutes = 40;
     settings.workers = 2;
     const Pace pace = pace_of("natsl", 0.1);
-    natsl::Calibration calibration;
-    calibration.step_seconds = pace.step_seconds;
-    calibration.run_overhead = 4;
-    calibration.end = 60;
-    const auto plan = natsl::make_plan(settings, "nano", calibration, 30);
-    CHECK(outlook("natsl", settings, pace).tokens == static_cast<double>(plan.tokens(natsl::Task::text)));
-    CHECK(outlook("natsl", settings, pace).enough() == (plan.tokens(natsl::Task::text) >= kTokensToJudge));
+    const auto plan = make_plan(reproduce::paper("natsl"), settings, pace);
+    CHECK(outlook("natsl", settings, pace).tokens == static_cast<double>(plan.tokens()));
+    CHECK(outlook("natsl", settings, pace).enough() == (plan.tokens() >= 1'000'000));
 }
 
 TEST_CASE("A pace is kept for its machine, paper and threads", "[reproduce][outlook]") {

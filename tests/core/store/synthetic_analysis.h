@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/store/analysis_writer.h"
+#include "core/store/analysis/analysis_writer.h"
 
 namespace headscope::tests {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/store/half.h"
-#include "core/store/utf8.h"
+#include "core/store/hdf5/half.h"
+#include "core/store/hdf5/utf8.h"
 
 using headscope::store::float_from_half;
 using headscope::store::half_from_float;

@@ -13,9 +13,9 @@
 #include <limits>
 #include <random>
 
-#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
-#include "core/store/analysis_file.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/store/analysis/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/core/store/synthetic_recurrent.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/store/analysis_file.h"
-#include "core/store/analysis_writer.h"
+#include "core/store/analysis/analysis_file.h"
+#include "core/store/analysis/analysis_writer.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/core/store/synthetic_recurrent.h"

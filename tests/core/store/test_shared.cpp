@@ -16,10 +16,10 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/cancellation_scope.h"
 #include "core/base/error.h"
-#include "core/store/analysis_file.h"
-#include "core/store/read_handle.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/store/analysis/analysis_file.h"
+#include "core/store/hdf5/read_handle.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"

@@ -49,7 +49,7 @@ TEST_CASE("Normalised tokens are found in normalised text, and normalising stops
         R"({"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "b"}, {"type": "Lowercase"}]})";
     parts.added_tokens = "[" + added_token("<S>", false, false, false, true, true) + "," + added_token("<RAW>") + "]";
     const auto tokenizer = parts.make();
-    // "<S>" stands for "b<s>": it begins a text, and nowhere else is it a token.
+    // "<S>" stands for "b<s>": it begins a text, and is no token elsewhere.
     const auto encoding = tokenizer->encode("<S>A<s>");
     REQUIRE(encoding.ids == Ids{3, 0});
     REQUIRE(encoding.offsets == Offsets{{0, 3}, {3, 4}});

@@ -5,7 +5,7 @@
 
 #include "core/tokenizer/decode_stream.h"
 #include "core/tokenizer/tokenizer.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 using namespace headscope::tokenizer;
 

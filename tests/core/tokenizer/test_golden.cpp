@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "core/tokenizer/tokenizer.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 using namespace headscope::tokenizer;
 using nlohmann::json;

@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "core/base/cancellation_scope.h"
+#include "core/base/process/cancellation_scope.h"
 #include "core/tokenizer/document.h"
 #include "core/tokenizer/models/merge_queue.h"
 #include "core/tokenizer/models/merges.h"
-#include "core/tokenizer/regex.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/regex/regex.h"
+#include "core/tokenizer/unicode/utf8.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/tokenizer/json_parts.h"
 

@@ -3,11 +3,11 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/tokenizer/regex.h"
-#include "core/tokenizer/scanner.h"
+#include "core/tokenizer/regex/regex.h"
+#include "core/tokenizer/regex/scanner.h"
 #include "core/tokenizer/token_set.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 using namespace headscope;
 using namespace headscope::tokenizer;

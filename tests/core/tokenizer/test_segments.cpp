@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/tokenizer/segments.h"
+#include "core/tokenizer/unicode/segments.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>

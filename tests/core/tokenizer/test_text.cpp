@@ -3,10 +3,10 @@
 
 #include "core/tokenizer/aligned_text.h"
 #include "core/tokenizer/byte_level.h"
-#include "core/tokenizer/matcher.h"
 #include "core/tokenizer/normalizers/normal_form.h"
-#include "core/tokenizer/unicode.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/regex/matcher.h"
+#include "core/tokenizer/unicode/unicode.h"
+#include "core/tokenizer/unicode/utf8.h"
 
 using namespace headscope::tokenizer;
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
-#include "core/base/md5.h"
+#include "core/base/io/md5.h"
+#include "core/base/json/json.h"
 #include "core/base/progress.h"
 #include "core/tokenizer/hashed/split.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"

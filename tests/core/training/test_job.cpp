@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "core/base/nearest_word.h"
+#include "core/base/text/nearest_word.h"
 #include "core/run/run_folder.h"
 #include "core/training/job/job.h"
 #include "core/training/job/job_keys.h"

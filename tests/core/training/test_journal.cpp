@@ -11,8 +11,8 @@
 #include <random>
 #include <thread>
 
-#include "core/base/cancellation_scope.h"
-#include "core/base/crc32c.h"
+#include "core/base/io/crc32c.h"
+#include "core/base/process/cancellation_scope.h"
 #include "core/run/journal.h"
 #include "core/run/journal_reader.h"
 #include "tests/core/base/error_matcher.h"

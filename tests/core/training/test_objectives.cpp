@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs for every objective: they learn, tell accuracies, go on to the bit, leave what others open, and begin from what
-// was trained before.
+// Runs for every objective: they learn, report accuracies, resume to the bit, write what others open, and start from
+// earlier training.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/data/tokenizer_choice.h"
-#include "core/model/fresh_weights.h"
+#include "core/model/fresh/fresh_weights.h"
 #include "core/model/trainable.h"
 #include "core/run/run_folder.h"
 #include "core/run/run_history.h"
@@ -153,8 +153,8 @@ TEST_CASE("A model learns what its objective asks for", "[training][objective]")
                           folder / "run"));
             const auto steps = told.all<Step>();
             INFO("from " << steps.front().loss << " to " << steps.back().loss);
-            // Of classes below what their frequencies say (1.04 nats of 1.1), of numbers below their variance (1.25 of
-            // 5).
+            // Classes: below the entropy of their frequencies (1.04 nats of 1.1). Numbers: below their variance (1.25
+            // of 5).
             CHECK(steps.back().loss < (one.accurate ? 0.5 : 0.15) * steps.front().loss);
             // One batch holds 16 items, of which a few decide: the last ten hold 160.
             if (one.accurate) {

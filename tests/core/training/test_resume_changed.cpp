@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/run/control.h"
 #include "core/run/journal.h"
 #include "core/run/journal_reader.h"

@@ -5,8 +5,8 @@
 
 #include "core/run/journal.h"
 #include "core/run/run_history.h"
-#include "core/store/half.h"
-#include "core/store/run_file.h"
+#include "core/store/hdf5/half.h"
+#include "core/store/run/run_file.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/training/sample_run.h"
@@ -82,10 +82,10 @@ TEST_CASE("What a resume from an earlier step supersedes is not shown", "[traini
             whats.emplace_back(SampleText{n, "", "old"});
         }
     }
-    SECTION("told by a rewind") {
+    SECTION("recorded by a rewind") {
         whats.emplace_back(Rewound{20, "resumed from step-000020"});
     }
-    SECTION("told by a new start") {
+    SECTION("recorded by a new start") {
         whats.emplace_back(sample_start(20));
     }
     whats.emplace_back(sample_step(21, 2));

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/model/generate.h"
+#include "core/model/generate/generate.h"
 #include "core/model/model.h"
 #include "core/run/journal_reader.h"
 #include "core/run/run_folder.h"

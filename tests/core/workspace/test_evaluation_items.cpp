@@ -30,7 +30,7 @@ const std::vector<store::EvaluatedItem> kItems{item(0, "copa", 0, 1, true),     
                                                item(1, "copa", 0, 1, true, 128),  item(1, "copa", 1, 1, true, 128),
                                                item(1, "copa", 3, 0, false, 128), item(1, "fda", 0, -1, false)};
 
-std::vector<std::int64_t> rows(const ItemsWish& wish) {
+std::vector<std::int64_t> rows(const ItemsRequest& wish) {
     std::vector<std::int64_t> all;
     for (const auto& one : shown_items(kItems, wish)) all.push_back(one.row);
     return all;

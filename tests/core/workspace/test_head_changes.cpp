@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "core/workspace/head_changes.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"

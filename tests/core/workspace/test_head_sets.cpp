@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/workspace/head_sets.h"
 #include "tests/core/base/error_matcher.h"
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/figures/table.h"
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "core/workspace/head_filter.h"
 #include "core/workspace/head_table.h"
 #include "core/workspace/measures.h"

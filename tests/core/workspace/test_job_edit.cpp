@@ -94,7 +94,7 @@ TEST_CASE("Every key's default can be written over and over", "[workspace][job]"
     for (const auto& key : training::job_keys()) {
         const auto value = key.get(training::read_job(kText, "job"));
         // Relative paths become absolute ones.
-        if (value.is_null() || key.kind == training::KeyKind::table || key.kind == training::KeyKind::paths) continue;
+        if (value.is_null() || key.kind == OptionKind::table || key.kind == OptionKind::paths) continue;
         INFO(key.full_name());
         const std::string text = edited_job(kText, key.full_name() + "=" + training::toml_value(value));
         CHECK(key.get(training::read_job(text, "job")) == value);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "core/store/analysis_file.h"
+#include "core/store/analysis/analysis_file.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/targets/hdf5_edits.h"

@@ -3,9 +3,9 @@
 #include <array>
 #include <ctime>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/tokenizer/chat_template.h"
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/targets/targets.h"
 

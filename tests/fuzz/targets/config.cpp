@@ -3,9 +3,9 @@
 // sizes are small, turned into tables of rotary positions. No tensor file is needed (checkpoint.cpp has one).
 #include <nlohmann/json.hpp>
 
-#include "core/base/json.h"
-#include "core/model/recipe.h"
-#include "core/model/rotary.h"
+#include "core/base/json/json.h"
+#include "core/model/embedding/rotary.h"
+#include "core/model/load/recipe.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/targets/targets.h"
 

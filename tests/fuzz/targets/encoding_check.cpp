@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/fuzz/targets/encoding_check.h"
 
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/other_json.h"
 

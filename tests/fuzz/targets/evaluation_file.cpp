@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A file of evaluations (*.evaluation.h5) of ours, changed through HDF5 itself by the input's edits (hdf5_edits.h),
 // then read whole, its items with their texts, and written as a table.
-#include "core/store/evaluation_file.h"
-#include "core/base/text.h"
+#include "core/store/evaluation/evaluation_file.h"
+#include "core/base/text/text.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/targets/hdf5_edits.h"
 #include "tests/fuzz/targets/targets.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Any text as JSON: accepted by us and by a second reader or by neither, with the same values; and the views that
 // every other reader looks through.
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

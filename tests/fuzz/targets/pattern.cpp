@@ -4,11 +4,11 @@
 // regular expressions find.
 #include <algorithm>
 
-#include "core/base/text.h"
-#include "core/tokenizer/matcher.h"
-#include "core/tokenizer/regex.h"
-#include "core/tokenizer/scanner.h"
-#include "core/tokenizer/utf8.h"
+#include "core/base/text/text.h"
+#include "core/tokenizer/regex/matcher.h"
+#include "core/tokenizer/regex/regex.h"
+#include "core/tokenizer/regex/scanner.h"
+#include "core/tokenizer/unicode/utf8.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/targets/targets.h"
 

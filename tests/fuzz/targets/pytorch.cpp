@@ -48,7 +48,7 @@ std::string archive_of(const Parts& parts) {
     return test::zip_parts(entries).bytes();
 }
 
-/// The pickle by itself: what it holds can be told, all of it.
+/// Reads the whole content of a pickle.
 void read_pickle(const Parts& parts) {
     refusal([&] {
         const auto size_of = [&](std::string_view key) -> std::optional<std::uint64_t> {

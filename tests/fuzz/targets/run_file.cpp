@@ -2,7 +2,7 @@
 // A run file (run.h5) of ours, changed through HDF5 itself by the input's edits (hdf5_edits.h), then read whole.
 #include <limits>
 
-#include "core/store/run_file.h"
+#include "core/store/run/run_file.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/targets/hdf5_edits.h"
 #include "tests/fuzz/targets/targets.h"
@@ -35,7 +35,7 @@ store::RunRecord sample() {
     return run;
 }
 
-/// What readers index without looking again.
+/// Checks sizes that readers index without another check.
 void check_record(const store::RunRecord& run) {
     const std::size_t steps = run.training.step.size(), sites = run.sites.size();
     for (const auto* column :

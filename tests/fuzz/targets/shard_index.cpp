@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // An index of shards (model.safetensors.index.json) beside two good shards: "one.safetensors" with the tensors a and b,
-// "two.safetensors" with c. Accepted exactly where weight_map says so; nothing outside the folder is ever opened.
+// "two.safetensors" with c. Accepted exactly if weight_map lists them so; nothing outside the folder is ever opened.
 #include <cstring>
 
 #include "core/checkpoint/shards.h"
@@ -36,7 +36,7 @@ bool follows_the_rules(std::string_view text) {
         const OtherJson* entry = map->find(tensor);
         return entry && entry->string() && *entry->string() == file;
     };
-    // What a shard has beyond the index is read, too.
+    // Tensors of a shard beyond the index are read, too.
     const std::size_t listed = (lies_in("a", "one.safetensors") ? 1U : 0U) +
                                (lies_in("b", "one.safetensors") ? 1U : 0U) +
                                (lies_in("c", "two.safetensors") ? 1U : 0U);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Bytes of any kind through what makes text of them: UTF-8 checks, escapes for messages, repairs for labels and files.
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 #include "core/base/error.h"
-#include "core/store/utf8.h"
-#include "core/tokenizer/utf8.h"
+#include "core/store/hdf5/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/other_json.h"
 #include "tests/fuzz/targets/targets.h"

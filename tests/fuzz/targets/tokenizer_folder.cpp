@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The tokenizer of a folder, of before tokenizer.json or with it: the input is files, a NUL byte between them, each
-// with its name in the first line (vocab.txt, vocab.json, merges.txt, tokenizer_config.json and their kin).
+// with its name in the first line (vocab.txt, vocab.json, merges.txt, tokenizer_config.json, ...).
 #include <algorithm>
 #include <array>
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/tokenizer/utf8.h"
+#include "core/tokenizer/unicode/utf8.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/targets/encoding_check.h"
 #include "tests/fuzz/targets/targets.h"
@@ -38,7 +38,7 @@ const std::vector<Loaded>& tokenizers() {
     return all;
 }
 
-/// What the package made of a text: ids and byte offsets, with special tokens.
+/// The package's encoding of a text: ids and byte offsets, with special tokens.
 struct Recorded {
     std::vector<std::int32_t> ids;
     std::vector<std::int64_t> offsets;  // begin, end, begin, end, ...

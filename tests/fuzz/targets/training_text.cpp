@@ -2,9 +2,9 @@
 // Text to train on, of each kind: the first line of the input chooses. Parts are valid UTF-8 and bounded; a text file's
 // parts are the file; lines that a second JSON reader takes give the documents, or items, that it finds; labels are
 // classes; LZW ends within its limit.
-#include "core/data/item_reader.h"
-#include "core/data/lzw.h"
-#include "core/data/text_parts.h"
+#include "core/data/batch/item_reader.h"
+#include "core/data/source/lzw.h"
+#include "core/data/source/text_parts.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/other_json.h"
@@ -36,7 +36,7 @@ std::string_view without_mark(std::string_view text) {
     return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
 }
 
-/// The documents, if every line is an object with one "text"; nothing where this reader cannot tell.
+/// The documents, if every line is an object with one "text"; nothing if this reader cannot decide.
 std::optional<std::vector<std::string>> other_documents(std::string_view text) {
     std::vector<std::string> documents;
     text = without_mark(text);
@@ -83,9 +83,10 @@ void read_items(std::string_view input, const std::string& objective) {
         expect(other_utf8(item.text) && other_utf8(item.other), "texts to be UTF-8");
         texts.insert(texts.end(), {item.text, item.other});
     };
-    const auto refused =
-        refusal([&] { data::read_items(InputFile(memory.path(), "text file"), data::SourceKind::json_lines, settings, take,
-                                                   [](std::uint64_t) {}); });
+    const auto refused = refusal([&] {
+        data::read_items(InputFile(memory.path(), "text file"), data::SourceKind::json_lines, settings, take,
+                         [](std::uint64_t) {});
+    });
     const auto items =
         labelled ? other_items(input, "text", "pair", true) : other_items(input, "source", "target", false);
     if (items) expect(!refused && texts == *items, "both readers of items to agree");

@@ -19,7 +19,7 @@
 #include "widgets/desk/run_shelf.h"
 #include "widgets/desk/style.h"
 #include "widgets/frame/view_area.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 
 namespace headscope::tests {
 

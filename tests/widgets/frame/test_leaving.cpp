@@ -23,7 +23,7 @@
 #include "widgets/panels/guide_window.h"
 #include "widgets/panels/reproduce_dialog.h"
 #include "widgets/panels/start_page.h"
-#include "widgets/plots/offscreen.h"
+#include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
 using namespace headscope::widgets;

@@ -25,7 +25,7 @@ using tests::Frame;
 
 namespace {
 
-/// Of a page of views in a window of 900 x 600 with its panels (MainWindow: 210 or 300 pixels), bars and log.
+/// Size of a page of views in a window of 900 x 600 with its panels (MainWindow: 210 or 300 pixels), bars and log.
 constexpr QSize kAnalysisPage(600, 480), kTrainingPage(690, 510);
 constexpr QSize kWindow(900, 600);
 

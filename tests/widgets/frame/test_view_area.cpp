@@ -47,7 +47,7 @@ void press(ViewArea& area, const char* name) {
 TEST_CASE("Tabs are of the views that an analysis fills", "[frame]") {
     Frame frame;
     ViewArea& area = frame.page(kAnalysis);
-    // Nothing is open: the first view alone says so.
+    // Nothing is open: the first view alone shows a notice.
     CHECK(area.on_tabs() == QStringList{"overview"});
     frame.open_plain();
     CHECK(area.on_tabs() == QStringList{"overview", "all_heads", "map", "lines", "on_text", "loss", "logits", "mass",

@@ -8,18 +8,14 @@
 #include <QSlider>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/error.h"
 #include "core/figures/recipe.h"
 #include "core/workspace/head_filter.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/desk/presence.h"
-#include "widgets/plots/colour_map.h"
-#include "widgets/plots/ticks.h"
 #include "widgets/views/all_heads/head_wall.h"
 #include "widgets/views/overview/overview_scale.h"
-#include "widgets/views/views.h"
 
 namespace headscope::widgets {
 namespace {
@@ -276,103 +272,12 @@ void AllHeads::show_filter() {
                 matching += matches ? 1 : 0;
             }
             filtered_ = tr("%1 of %2 heads match the filter “%3”").arg(matching).arg(table->rows.size()).arg(text);
-        } catch (const Error&) {  // a name that this analysis has not: the overview says so, and nothing is dimmed
+        } catch (const Error&) {  // a name that this analysis lacks: the overview reports it, and nothing is dimmed
             dimmed.clear();
             filtered_ = tr("the filter “%1” does not apply to this analysis").arg(text);
         }
     }
     wall_->set_dimmed(std::move(dimmed));
-}
-
-/// Of a recurrent site: with its implicit matrix its thumbnails were recorded.
-bool AllHeads::drawn(std::int64_t site) const {
-    const Site& place = study()->sites()[static_cast<std::size_t>(site)];
-    return place.has_matrix || (place.has_implicit && study()->has_maps(site));
-}
-
-ThumbnailWish AllHeads::wish_for(std::int64_t site) const {
-    ThumbnailWish wish;
-    wish.statistic = statistic();
-    wish.sequences = sequences_.at(static_cast<std::size_t>(site));
-    wish.site = site;
-    wish.pixels = static_cast<int>(std::lround(wall_->size() * wall_->devicePixelRatioF()));
-    const bool implicit = study()->sites()[static_cast<std::size_t>(site)].has_implicit;
-    wish.colours =
-        colour_table(implicit ? figures::ColourMap::diverging : figures::ColourMap::sequential, desk().theme());
-    wish.none = desk().theme().none.rgb();
-    wish.zero = desk().theme().zero.rgb();
-    return wish;
-}
-
-std::optional<double> AllHeads::shared_end() {
-    std::optional<double> most;
-    for (std::int64_t site = 0; site < std::ssize(study()->sites()); ++site) {
-        const ThumbnailWish wish = wish_for(site);
-        if (wish.sequences.empty() || !study()->sites()[static_cast<std::size_t>(site)].has_matrix) continue;
-        const std::string key = "thumbnail end " + wish.statistic + " " + std::to_string(site) + " " +
-                                std::to_string(selection().sequence.value_or(-1));
-        const auto end =
-            study()->ask<double>(key, selection().sequence.value_or(-1), site, [wish](const store::AnalysisFile& file) {
-                return std::make_shared<const double>(highest_of_thumbnails(file, wish));
-            });
-        if (!end.failure.isEmpty()) failure_ = end.failure;
-        if (end) most = std::max(most.value_or(0), *end);
-    }
-    if (most) most = round_up(*most);
-    return most;
-}
-
-void AllHeads::ask_for_strips() {
-    const std::optional<double> end = shared() ? shared_end() : std::nullopt;
-    show_scale(end);
-    const auto [first, last] = wall_->visible_rows();
-    const Theme& theme = desk().theme();
-    for (std::int64_t site = first; site <= last; ++site) {
-        ThumbnailWish wish = wish_for(site);
-        if (wish.sequences.empty() || !drawn(site)) continue;
-        // Coefficients have no end that weights share.
-        const bool implicit = study()->sites()[static_cast<std::size_t>(site)].has_implicit;
-        if (!implicit && shared() && !end) continue;
-        if (!implicit) wish.highest = end;
-        std::string key = "strip " + wish.statistic + " " + std::to_string(site) + " " + std::to_string(wish.pixels) +
-                          " " + (wish.highest ? std::to_string(*wish.highest) : "own") + " " +
-                          (implicit ? theme.diverging_map : theme.sequential_map) + (theme.dark ? " dark" : " light");
-        // A mean of more sequences is another one; of one, it matters which.
-        key += " " + std::to_string(selection().sequence.value_or(-1)) + " " + std::to_string(wish.sequences.size());
-        if (wall_->key(site) == key) continue;
-        const auto strip = study()->ask<ThumbnailStrip>(
-            key, selection().sequence.value_or(-1), site,
-            [wish = std::move(wish)](const store::AnalysisFile& file) { return draw_thumbnails(file, wish); });
-        if (!strip.failure.isEmpty()) failure_ = strip.failure;
-        if (strip) wall_->set_strip(site, key, strip.value);
-    }
-}
-
-/// Of some head so many weights that its thumbnail tells them from small ones.
-bool AllHeads::some_zeros() {
-    const auto heads = study()->heads(selection().sequence);
-    const auto column = heads ? heads->column("zero_fraction") : std::nullopt;
-    for (std::size_t row = 0; column && row < heads->rows.size(); ++row)
-        if (heads->value(row, *column) >= figures::kSparseHead) return true;
-    return false;
-}
-
-void AllHeads::show_scale(std::optional<double> highest) {
-    const bool maximum = statistic() == "maximum";
-    const QString what =
-        maximum ? tr("largest weight of a block, logarithmic") : tr("mean weight of a block, logarithmic");
-    const QString name =
-        shared() ? tr("Shared: %1").arg(what) : tr("Per head: %1, up to each head's highest").arg(what);
-    const QString zeros = some_zeros() ? tr(" · sand color: exactly 0") : QString();
-    std::vector<std::pair<double, QString>> ticks;
-    if (shared() && highest) {
-        const figures::ColourScale scale = thumbnail_scale(statistic(), *highest);
-        for (const double value : round_ticks(scale.scale, scale.minimum, scale.maximum, 5))
-            ticks.emplace_back(fraction(scale, value), number_label(value));
-    } else if (!shared()) {
-        ticks = {{0, maximum ? tr("a thousandth") : tr("a ten-thousandth")}, {1, tr("highest of the head")}};
-    }
-    bar_->set_ticks(name + zeros, figures::ColourMap::sequential, std::move(ticks));
 }
 
 void AllHeads::show_note() {
@@ -432,9 +337,9 @@ void AllHeads::restore(const QJsonObject& state) {
     refresh_later();
 }
 
-std::optional<FigureWish> AllHeads::figure() const {
+std::optional<FigureRequest> AllHeads::figure() const {
     if (!study() || study()->sites().empty()) return std::nullopt;
-    FigureWish wish;
+    FigureRequest wish;
     wish.recipe = "thumbnails";
     wish.options.statistic = statistic();
     wish.options.scale_per_head = !shared();

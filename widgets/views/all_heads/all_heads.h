@@ -9,7 +9,7 @@
 
 #include "core/workspace/head_table.h"
 #include "widgets/desk/view.h"
-#include "widgets/plots/head_thumbnails.h"
+#include "widgets/plots/map/head_thumbnails.h"
 
 class QComboBox;
 class QLabel;
@@ -29,7 +29,7 @@ public:
 
     QJsonObject state() const override;
     void restore(const QJsonObject& state) override;
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
     HeadWall* wall() const { return wall_; }
     void set_statistic(const QString& name);  ///< mean, maximum
@@ -58,7 +58,7 @@ private:
     std::string statistic() const;
     bool shared() const;
     bool drawn(std::int64_t site) const;
-    ThumbnailWish wish_for(std::int64_t site) const;
+    ThumbnailRequest wish_for(std::int64_t site) const;
     void changed_by_hand();
 
     QComboBox *statistic_, *scale_;

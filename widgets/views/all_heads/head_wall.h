@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "widgets/plots/head_ruler.h"
-#include "widgets/plots/head_thumbnails.h"
+#include "widgets/plots/map/head_thumbnails.h"
 #include "widgets/theme.h"
 
 namespace headscope::widgets {
@@ -33,7 +33,7 @@ public:
     void set_rows(std::vector<Row> rows);
     /// `key`: what it was made for. An older one is drawn, scaled, until it comes.
     void set_strip(std::int64_t row, const std::string& key, std::shared_ptr<const ThumbnailStrip> strip);
-    /// Of the strip that is there; empty: none is.
+    /// Key of the shown strip; empty: none is shown.
     const std::string& key(std::int64_t row) const;
     void forget_images();
     void set_theme(const Theme& theme);
@@ -44,7 +44,7 @@ public:
     void set_dimmed(std::vector<std::vector<bool>> dimmed);
 
     int size() const { return size_; }
-    /// Of kSizes, the nearest; the middle of the view stays where it is.
+    /// Takes the nearest of kSizes; the middle of the view stays in place.
     void set_size(int size);
     /// The largest at which all heads of a layer are seen.
     void fit();
@@ -52,7 +52,7 @@ public:
     std::pair<std::int64_t, std::int64_t> visible_rows() const;
     /// On the viewport.
     QRect tile(std::int64_t row, std::int64_t head) const;
-    /// What is there has the size that is asked for.
+    /// True if the shown strip has the requested size.
     bool exact(std::int64_t row) const;
 
 Q_SIGNALS:

@@ -9,10 +9,10 @@
 #include <QVBoxLayout>
 #include <array>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/figures/recipe.h"
 #include "widgets/desk/presence.h"
-#include "widgets/plots/map_plot.h"
+#include "widgets/plots/map/map_plot.h"
 #include "widgets/views/compare/heads_page.h"
 #include "widgets/views/compare/maps_page.h"
 #include "widgets/views/compare/text_page.h"
@@ -145,7 +145,7 @@ void CompareView::refresh() {
             break;
         }
     }
-    // What was chosen has gone.
+    // The chosen analysis is gone.
     if (choice_.study.value_or(0) != 0 && !desk().study(*choice_.study)) choice_.study.reset();
     const CompareSides now = *sides();
     show_content();
@@ -274,11 +274,11 @@ void CompareView::restore(const QJsonObject& state) {
 }
 
 /// No recipe colours two texts by their difference: both by their own column mass.
-std::optional<FigureWish> CompareView::text_figure(const CompareSides& now) const {
+std::optional<FigureRequest> CompareView::text_figure(const CompareSides& now) const {
     // It takes one sequence, layer and head of two files.
     if (!now.same_heads() || now.left.study == now.right.study || now.left.sequence != now.right.sequence)
         return std::nullopt;
-    FigureWish wish;
+    FigureRequest wish;
     wish.recipe = "text";
     wish.studies = {now.left.study->id(), now.right.study->id()};
     wish.options.sequence = now.left.one_sequence();
@@ -292,10 +292,10 @@ std::optional<FigureWish> CompareView::text_figure(const CompareSides& now) cons
     return wish;
 }
 
-std::optional<FigureWish> CompareView::heads_figure(const CompareSides& now) const {
+std::optional<FigureRequest> CompareView::heads_figure(const CompareSides& now) const {
     if (!same_shape(*now.left.study, *now.right.study, nullptr)) return std::nullopt;
     if (now.left.sequence.has_value() != now.right.sequence.has_value()) return std::nullopt;
-    FigureWish wish;
+    FigureRequest wish;
     wish.options.sequence = now.left.sequence;
     wish.options.all_sequences = !now.left.sequence;
     if (now.left.sequence != now.right.sequence) wish.options.other_sequence = now.right.sequence;
@@ -307,12 +307,12 @@ std::optional<FigureWish> CompareView::heads_figure(const CompareSides& now) con
     return wish;
 }
 
-std::optional<FigureWish> CompareView::maps_figure(const CompareSides& now) const {
+std::optional<FigureRequest> CompareView::maps_figure(const CompareSides& now) const {
     const auto tower = [](const CompareSide& side) { return figures::tower_of(side.study->sites(), side.site); };
     if (!now.left.study->has_maps(now.left.site) || !now.right.study->has_maps(now.right.site) ||
         tower(now.left) != tower(now.right) || now.left.place().kind != now.right.place().kind)
         return std::nullopt;
-    FigureWish wish;
+    FigureRequest wish;
     wish.options.sequence = now.left.one_sequence();
     if (now.left.one_sequence() != now.right.one_sequence()) wish.options.other_sequence = now.right.one_sequence();
     wish.options.layer = now.left.place().layer;
@@ -339,7 +339,7 @@ std::optional<FigureWish> CompareView::maps_figure(const CompareSides& now) cons
     return wish;
 }
 
-std::optional<FigureWish> CompareView::figure() const {
+std::optional<FigureRequest> CompareView::figure() const {
     const auto now = sides();
     if (!now || (now->same_text() && (mode_ != CompareMode::maps || now->same_heads()))) return std::nullopt;
     if (mode_ == CompareMode::text) {

@@ -22,7 +22,7 @@ public:
 
     QJsonObject state() const override;
     void restore(const QJsonObject& state) override;
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
     CompareMode mode() const { return mode_; }
     void set_mode(CompareMode mode);
@@ -39,12 +39,12 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    std::optional<FigureWish> text_figure(const CompareSides& now) const;
-    std::optional<FigureWish> heads_figure(const CompareSides& now) const;
-    std::optional<FigureWish> maps_figure(const CompareSides& now) const;
+    std::optional<FigureRequest> text_figure(const CompareSides& now) const;
+    std::optional<FigureRequest> heads_figure(const CompareSides& now) const;
+    std::optional<FigureRequest> maps_figure(const CompareSides& now) const;
     void make_commands();
     void make_note();
-    /// True: both sides are the same, which is said, with what can be done.
+    /// True if both sides are equal: shows a note with possible actions.
     bool note_for(const CompareSides& sides);
     std::optional<CompareSides> sides() const;
 

@@ -23,7 +23,7 @@ class CompareBar : public QWidget {
 public:
     explicit CompareBar(QWidget* parent);
 
-    /// Shows them without telling.
+    /// Shows the choices without emitting.
     void show_choice(const Desk& desk, const CompareSides& sides, const CompareChoice& choice);
     void set_mode(CompareMode mode);
 

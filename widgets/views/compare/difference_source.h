@@ -7,12 +7,12 @@
 #include <memory>
 
 #include "core/maps/pair_map.h"
-#include "widgets/plots/tile_service.h"
+#include "widgets/plots/map/tile_service.h"
 #include "widgets/views/compare/token_link.h"
 
 namespace headscope::widgets {
 
-/// What a difference is of.
+/// Operands of a difference.
 struct DifferenceOf {
     std::shared_ptr<const maps::PairMap> left, right;  ///< of weights, or implicit
     std::shared_ptr<const TokenLink> queries, keys;

@@ -199,7 +199,7 @@ bool CompareHeads::ask(const CompareSides& sides) {
         });
     if (!changes) {
         if (!changes.failure.isEmpty()) pending_ = changes.failure;
-        // What was compared before stays until then.
+        // Keep the earlier comparison until then.
         return shown_ && changes.pending && sides == sides_;
     }
     shown_ = {asked_.left, asked_.right, changes.value};

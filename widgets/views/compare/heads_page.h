@@ -31,7 +31,7 @@ public:
     HeadGrid* grid() const { return grid_; }
     QTableView* list() const { return list_; }
     const HeadComparison& comparison() const { return shown_; }
-    /// Of the measures; empty: all together.
+    /// Name of the chosen measure; empty: all together.
     QString measure() const;
     void set_measure(const QString& name);
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "widgets/plots/map_plot.h"
+#include "widgets/plots/map/map_plot.h"
 #include "widgets/views/compare/token_link.h"
 
 namespace headscope::widgets {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The maps of a comparison: what is shown, colours, what they tell each other. Widgets: maps_page_widgets.cpp.
+// The maps of a comparison: content, colors, links between the sides. Widgets: maps_page_widgets.cpp.
 #include "widgets/views/compare/maps_page.h"
 
 #include <QComboBox>
@@ -9,9 +9,9 @@
 #include <limits>
 #include <utility>
 
-#include "widgets/plots/map_plot.h"
+#include "widgets/plots/chart/upright_scale.h"
+#include "widgets/plots/map/map_plot.h"
 #include "widgets/plots/ticks.h"
-#include "widgets/plots/upright_scale.h"
 #include "widgets/text/banner.h"
 #include "widgets/views/compare/link_marks.h"
 #include "widgets/views/map/map_words.h"
@@ -151,7 +151,7 @@ MapContent CompareMaps::content(Which which) {
     if (content.thumbnail.empty()) return content;
     content.thumbnail_rows = thumbnail.rows;
     content.thumbnail_columns = thumbnail.columns;
-    if (side.place().causal && side.place().kind == "self")
+    if (side.place().causal && side.place().is_self())
         hide_future(content.thumbnail, content.thumbnail_rows, content.thumbnail_columns, content.queries,
                     content.keys);
     return content;
@@ -283,7 +283,7 @@ void CompareMaps::show_message() {
         banner_->set(lines.join(QLatin1Char('\n')),
                      without->place().has_implicit ? tr("Run again with implicit matrices") : tr("Run again with maps"),
                      [this, id = without->study->id(), implicit = without->place().has_implicit] {
-                         RunWish wish;
+                         RunRequest wish;
                          wish.study = id;
                          (implicit ? wish.implicit : wish.maps) = true;
                          Q_EMIT desk_->run_wanted(wish);
@@ -362,7 +362,7 @@ void CompareMaps::choose(Which which, qint64 query, qint64 key) {
 
 void CompareMaps::show_chosen() {
     const Selection& selected = desk_->selection_in_one();
-    // What was chosen on the other side stays as long as its partners are the selected tokens.
+    // Keep the other side's choice while its partners are the selected tokens.
     const Which own = selected_side();
     const auto other = chosen_.of(own == left ? right : left);
     const bool kept = (other.first || other.second) && chosen_.of(own) == std::pair(selected.query, selected.key);

@@ -6,7 +6,7 @@
 #include <array>
 #include <memory>
 
-#include "widgets/plots/map_plot.h"
+#include "widgets/plots/map/map_plot.h"
 #include "widgets/views/compare/difference_source.h"
 #include "widgets/views/compare/sides.h"
 #include "widgets/views/map/map_look.h"
@@ -36,7 +36,7 @@ public:
     void show_sides(const CompareSides& sides);
     MapPlot* plot(Which which) const { return plots_[which]; }
     LinkMarks* marks(Which which) const { return marks_[which]; }
-    /// What the colours of the difference reach to, both ways.
+    /// Largest magnitude of the difference's color scale.
     double reach() const { return reach_; }
 
     QJsonObject state() const;

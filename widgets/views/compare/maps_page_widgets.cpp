@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The widgets of a comparison's maps, what they tell it, and what of them a session keeps.
+// The widgets of a comparison's maps, their signals, and the state that a session keeps.
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QJsonArray>
@@ -7,8 +7,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "widgets/plots/map_plot.h"
-#include "widgets/plots/upright_scale.h"
+#include "widgets/plots/chart/upright_scale.h"
+#include "widgets/plots/map/map_plot.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/line_label.h"
 #include "widgets/views/compare/link_marks.h"
@@ -126,7 +126,7 @@ QComboBox* CompareMaps::make_choice(const char* name, const QString& title, cons
 
 void CompareMaps::show_titles() {
     if (!shown_.sides.left.study) return;
-    // Where there is no room for it all, the analysis's name gives way: the line above has it.
+    // If room is short, leave out the analysis's name: the line above has it.
     const auto title = [this](Which which, const QString& text, const CompareSide& side) {
         titles_[which]->setToolTip(text);
         const int room = std::max(0, titles_[which]->width() - kTitleGap);

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "widgets/training/mixer_look.h"
+#include "widgets/training/mixer_style.h"
 
 namespace headscope::widgets {
 namespace {

@@ -12,7 +12,7 @@
 
 namespace headscope::widgets {
 
-/// What one side of a comparison shows.
+/// Content of one side of a comparison.
 struct CompareSide {
     Study* study = nullptr;
     std::optional<std::int64_t> sequence = 0;  ///< empty: all
@@ -38,12 +38,12 @@ struct CompareSides {
     const CompareSide& other() const { return selected_right ? left : right; }
     bool same_heads() const { return left.site == right.site && left.head == right.head; }
     bool same_text() const { return left.study == right.study && left.sequence == right.sequence; }
-    /// Both studies are still among the desk's: it tells while one that goes is still alive.
+    /// True while both studies are among the desk's; the desk emits while a closing one still exists.
     bool open(const Desk& desk) const;
     bool operator==(const CompareSides&) const = default;
 };
 
-/// What the selection is compared with; what is empty is as in the selection.
+/// Target of the comparison; empty members equal the selection.
 struct CompareChoice {
     /// 0: the same analysis. Empty: not chosen yet, then the analysis opened first, or last if the first is selected.
     std::optional<int> study;
@@ -51,7 +51,7 @@ struct CompareChoice {
     /// The baseline is the analysis opened first, and of one analysis the selection; swapped: the other one.
     bool swapped = false;
 
-    /// What does not exist in the other side becomes the last that does. The desk must have a current study with heads.
+    /// Indices beyond the other side become its last. The desk must have a current study with heads.
     CompareSides sides(const Desk& desk) const;
     bool operator==(const CompareChoice&) const = default;
 };
@@ -59,7 +59,7 @@ struct CompareChoice {
 /// Which tokens of both sides are each other, worked out on the reader's thread.
 class TokenLinks {
 public:
-    /// Of the queries, of the keys. The reply is the left study's.
+    /// Links of the queries and of the keys. The reply is the left study's.
     Reply<TokenLink> queries(const CompareSides& sides) { return get(sides, true); }
     Reply<TokenLink> keys(const CompareSides& sides) { return get(sides, false); }
 

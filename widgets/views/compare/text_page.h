@@ -27,7 +27,7 @@ class PairedTextArea : public TokenTextArea {
     Q_OBJECT
 public:
     using TokenTextArea::TokenTextArea;
-    /// Of this text's tokens; -1: none.
+    /// Partner of each token of this text; -1: none.
     void set_partners(const std::vector<std::int64_t>& partners);
     std::int64_t unpaired() const { return std::ssize(alone_); }
 

@@ -18,7 +18,7 @@
 #include "widgets/text/flow_layout.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"
-#include "widgets/training/mixer_look.h"
+#include "widgets/training/mixer_style.h"
 #include "widgets/views/cost/cost_quantities.h"
 
 namespace headscope::widgets {
@@ -196,8 +196,8 @@ cost::CostSetting CostView::setting() const {
     return setting;
 }
 
-CostWish CostView::wish() const {
-    CostWish wish{sizes_->currentData().toString(), batch_->value(), kMeasuredLengths};
+CostRequest CostView::wish() const {
+    CostRequest wish{sizes_->currentData().toString(), batch_->value(), kMeasuredLengths};
     const std::int64_t length = setting().length;
     if (length <= kMeasuredLengths.back() * 2 &&
         std::find(wish.lengths.begin(), wish.lengths.end(), length) == wish.lengths.end())
@@ -303,8 +303,8 @@ void CostView::show_curves() {
             here.x.push_back(static_cast<double>(length));
             here.y.push_back(found);
         }
-        const QColor colour = mixer_colour(desk().theme(), one.mixer);
-        const QString name = QString::fromStdString(one.label);
+        const QColor colour = mixer_color(desk().theme(), one.mixer);
+        const QString name = QString::fromStdString(one.title);
         if (!paper.x.empty())
             lines.push_back(
                 {name, colour, CurvePlot::Look::line, std::make_shared<const CurvePlot::Points>(std::move(paper)), id});
@@ -344,8 +344,8 @@ void CostView::restore(const QJsonObject& state) {
     refresh_later();
 }
 
-std::optional<FigureWish> CostView::figure() const {
-    FigureWish wish{"cost", {}, {}};
+std::optional<FigureRequest> CostView::figure() const {
+    FigureRequest wish{"cost", {}, {}};
     const cost::CostSetting now = setting(), usual;
     wish.options.length = now.length;
     if (now.batch != usual.batch) wish.options.batch = now.batch;

@@ -17,7 +17,7 @@ namespace headscope::widgets {
 
 class CurvePlot;
 
-/// What mixers cost by the paper's formulas at any sizes, beside what was measured here: a table at one length, curves
+/// Costs of mixers by the paper's formulas at any sizes, beside costs measured here: a table at one length, curves
 /// against the length.
 class CostView : public View {
     Q_OBJECT
@@ -25,7 +25,7 @@ public:
     CostView(Desk* desk, QWidget* parent);
     QJsonObject state() const override;
     void restore(const QJsonObject& state) override;
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
 protected:
     void refresh() override;
@@ -35,8 +35,8 @@ private:
     QWidget* make_bar();
     void fill_sizes();
     cost::CostSetting setting() const;
-    CostWish wish() const;
-    /// Of the job, and of open analyses and runs.
+    CostRequest wish() const;
+    /// Mixers of the job, and of open analyses and runs.
     std::vector<std::string> open_mixers() const;
     /// Those that are shown: the paper's and those of open models, or all.
     std::vector<std::string> shown_mixers() const;
@@ -44,7 +44,7 @@ private:
     bool measured_somewhere() const;
     /// As paper and measurement count it: what depends on numbers of other sizes, or on several machines, does not.
     bool comparable(bool bytes, bool activation) const;
-    /// What the table shows.
+    /// Content of the table.
     struct Table {
         cost::CostSetting setting;
         bool formulas = false, dark = false;

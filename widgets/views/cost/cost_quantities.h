@@ -12,7 +12,7 @@ namespace headscope::widgets {
 
 inline constexpr int kCostColumns = 2;  ///< name and time; each quantity has two more
 
-/// What the view of costs shows of a mixer.
+/// A quantity that the view of costs shows for each mixer.
 struct CostQuantity {
     const char* name;
     const char* title;

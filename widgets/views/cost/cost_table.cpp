@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "widgets/training/mixer_look.h"
+#include "widgets/training/mixer_style.h"
 #include "widgets/views/cost/cost.h"
 #include "widgets/views/cost/cost_quantities.h"
 
@@ -20,7 +20,7 @@ void CostView::show_table() {
     int rows = static_cast<int>(table.mixers.size());
     for (const std::string& mixer : table.mixers) rows += cost::mixer_cost(mixer).precomputed_prefill ? 1 : 0;
     table_->setRowCount(rows);
-    // Columns that follow their contents would be measured anew for every cell.
+    // Columns that follow their contents would be measured again for every cell.
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     for (int column = 0; column < table_->columnCount(); ++column)
         table_->horizontalHeaderItem(column)->setTextAlignment(
@@ -49,9 +49,9 @@ void CostView::show_row(int row, const cost::MixerCost& one, bool precomputed) {
     const cost::CostRow* here = precomputed ? nullptr : measured(one.mixer, now.length);
     const auto place = std::find_if(cost::mixer_costs().begin(), cost::mixer_costs().end(),
                                     [&](const auto& other) { return other.mixer == one.mixer; });
-    const QString label = QString::fromStdString(one.label);
+    const QString label = QString::fromStdString(one.title);
     auto* name = precomputed ? new QTableWidgetItem(swatch(Qt::transparent), tr("maps computed before"))
-                             : new QTableWidgetItem(swatch(mixer_colour(desk().theme(), one.mixer)), label);
+                             : new QTableWidgetItem(swatch(mixer_color(desk().theme(), one.mixer)), label);
     name->setData(Qt::UserRole, static_cast<int>(place - cost::mixer_costs().begin()));
     if (precomputed)
         name->setToolTip(tr("%1 depends on no text: with its maps kept from before (Appendix F)").arg(label));

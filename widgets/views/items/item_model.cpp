@@ -121,7 +121,7 @@ ItemTable::ItemTable(QWidget* parent) : QTableView(parent) {
     setWordWrap(false);
     setVerticalScrollMode(ScrollPerItem);
     verticalHeader()->hide();
-    // Of one height: nothing is measured, however many rows there are.
+    // Rows of one height: nothing is measured, for any number of rows.
     verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
     horizontalHeader()->setHighlightSections(false);

@@ -38,7 +38,7 @@ private:
         shown_.text += words + QLatin1Char('\n');
     }
 
-    /// Of no token: nothing is known of its parts.
+    /// Appends bytes that belong to no token.
     void plain(std::string_view bytes) { append_shown(shown_.text, bytes); }
 
     void token(std::string_view bytes, float value, const QString& hint = {}) {
@@ -93,7 +93,7 @@ private:
         QString answer;
     };
 
-    /// Where answers stand, letter case aside; of those that overlap the first and longest.
+    /// Places of the answers, ignoring case; of overlapping ones the first and longest.
     std::vector<Place> places(const QString& text) const {
         std::vector<Place> all;
         for (const std::string& answer : texts_.answers) {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_data.h"
 #include "core/workspace/evaluation_items.h"
 #include "widgets/text/shown_text.h"
 

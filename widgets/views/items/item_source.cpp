@@ -169,7 +169,7 @@ void ItemSource::search_on() {
             try {
                 if (has_text(texts_of(path, row), text)) rows.push_back(row);
             } catch (...) {
-                continue;  // a row that cannot be read says so where it is shown
+                continue;  // an unreadable row shows its error when displayed
             }
         }
         send([this, searches, rows, count = part.size()] {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/base/worker.h"
+#include "core/base/process/worker.h"
 #include "core/workspace/evaluation_items.h"
 #include "widgets/mailbox.h"
 #include "widgets/views/items/item_page.h"
@@ -22,7 +22,7 @@ public:
     explicit ItemSource(Worker* reader, QObject* parent = nullptr);
     ~ItemSource() override;
 
-    /// Nothing happens where that is open; `record` tells a file from what it was before.
+    /// Does nothing if that file is open; `record` changes whenever the file does.
     void open(const QString& path, std::shared_ptr<const store::Evaluation> record);
     const QString& path() const { return path_; }
     const std::shared_ptr<const store::Evaluation>& record() const { return record_; }
@@ -39,7 +39,7 @@ public:
 
     /// All of one row's; a question before it is dropped.
     void ask_page(std::int64_t row);
-    /// Of page(); -1: none.
+    /// Row of page(); -1: none.
     std::int64_t page_row() const { return page_row_; }
     const ItemPage& page() const { return page_; }
     const workspace::ItemTexts& texts() const { return texts_; }

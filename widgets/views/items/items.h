@@ -46,7 +46,7 @@ private:
     void take_choices();
     void fill_boxes();
     bool judged(const workspace::ItemsKey& key) const;
-    workspace::ItemsWish wish() const;
+    workspace::ItemsRequest wish() const;
     void list_items();
     void take_found(const std::vector<std::int64_t>& rows);
     void choose_wanted();
@@ -72,14 +72,14 @@ private:
     ColourKey* key_ = nullptr;
     QPushButton* analyse_ = nullptr;
     QSplitter* splitter_ = nullptr;
-    // What is wanted, there or not.
+    // Wanted choices; they may not exist.
     QString wanted_file_;
     workspace::ItemsKey wanted_;
     std::optional<workspace::ItemsKey> wanted_other_;
     std::optional<std::int64_t> wanted_item_;
-    // What is listed.
+    // Listed items.
     std::shared_ptr<const ItemSource::Items> listed_items_;
-    workspace::ItemsWish listed_;
+    workspace::ItemsRequest listed_;
     QString listed_find_;
     std::vector<workspace::ShownItem> candidates_;  ///< that are searched
     QTimer find_soon_, words_soon_;

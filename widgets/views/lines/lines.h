@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <array>
 #include <map>
 #include <vector>
 
@@ -27,13 +28,17 @@ public:
 
     QJsonObject state() const override;
     void restore(const QJsonObject& state) override;
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
 protected:
     void refresh() override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
+    /// Weights that the slider stops at.
+    static constexpr std::array kThresholds{0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2,
+                                            0.25,  0.3,  0.4,  0.5,  0.6,  0.7,  0.8, 0.9};
+
     void build();
     bool notice_without_maps();
     void follow_head();

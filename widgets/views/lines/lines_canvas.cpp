@@ -211,7 +211,7 @@ void LinesCanvas::keyPressEvent(QKeyEvent* event) {
     }
 }
 
-/// Of the token pointed at, also weak ones, the strongest of them.
+/// The strongest lines of the token pointed at, also weak ones.
 std::vector<WeightLine> LinesCanvas::pointed_lines() const {
     std::vector<WeightLine> lines;
     if (!pointed_) return lines;

@@ -14,7 +14,7 @@
 namespace headscope::widgets {
 
 /// Queries at the left, keys at the right, a line for each weight: as wide and as strong as it is large, in its head's
-/// colour. Pointing at a token fades the other tokens' lines and tells its weights; a click chooses it. Lines are
+/// color. Pointing at a token fades the other tokens' lines and shows its weights; a click chooses it. Lines are
 /// drawn into an image a slice at a time, so that thousands of them hold nothing up.
 class LinesCanvas : public QAbstractScrollArea {
     Q_OBJECT
@@ -47,10 +47,10 @@ public:
     std::int64_t lines_found() const { return found_; }  ///< of at least the threshold
     std::int64_t lines_drawn() const { return std::ssize(lines_); }
     bool complete() const { return painted_ == lines_.size(); }
-    /// Where a token's label stands on the viewport; counted in the whole text.
+    /// Place of a token's label on the viewport; counted in the whole text.
     QRect label_rect(Side side, std::int64_t token) const;
     std::optional<std::pair<Side, std::int64_t>> token_at(const QPoint& place) const;
-    QString pointed_text() const;  ///< what is told of the token pointed at
+    QString pointed_text() const;  ///< description of the token pointed at
 
 Q_SIGNALS:
     void clicked(int side, qint64 token);

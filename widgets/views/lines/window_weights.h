@@ -25,7 +25,7 @@ struct WindowWeights {
 
 std::int64_t bytes_of(const WindowWeights& weights);
 
-/// Of words in place of pieces if asked for; then the window counts in them.
+/// With words in place of pieces, the window counts in words.
 /// Null value, nothing pending and no failure: the file has no maps of this site.
 Reply<WindowWeights> window_weights(Study& study, std::int64_t sequence, std::int64_t site, std::int64_t head,
                                     const TokenWindow& window, bool words = false);

@@ -29,7 +29,7 @@ public:
 
     QJsonObject state() const override;
     void restore(const QJsonObject& state) override;
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
 protected:
     void refresh() override;
@@ -37,6 +37,8 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
+    static constexpr double kFixedRange = 10;  ///< nats; one in 22 000
+
     void build();
     QWidget* build_lists();
     const store::SequenceTokens& tokens() const;
@@ -72,7 +74,7 @@ private:
     int shown_study_ = 0;
     std::vector<float> values_;   ///< of each token, the loss at the position before it
     bool has_loss_ = false;       ///< some token has one
-    std::vector<float> classes_;  ///< of each token, where its class is told instead
+    std::vector<float> classes_;  ///< of each token, where its class is shown instead
     std::optional<std::int64_t> own_token_;
     bool arranged_ = false;  ///< the splitters' sizes suit their directions
     std::shared_ptr<const KnownPieces> known_;

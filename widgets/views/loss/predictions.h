@@ -24,7 +24,7 @@ struct Predictions {
     double only = 0;  ///< the logit, where there is one alone: a regression's number
 };
 
-/// Pieces of the tokens that occur in an analysis: what it knows of the vocabulary; and what its logits are of.
+/// Pieces of the tokens that occur in an analysis: the part of the vocabulary that it has; and the kind of its logits.
 struct KnownPieces {
     std::unordered_map<std::int32_t, QString> labels;
     figures::OutputKind output;
@@ -49,15 +49,15 @@ struct MeanLoss {
 /// The stream of tokens that the model's output is about.
 std::string output_stream(const store::AnalysisHeader& header);
 
-/// Of the softmax of one row of logits.
+/// Softmax of one row of logits.
 Predictions predictions_of(const std::vector<double>& logits, std::int64_t actual, std::size_t most);
 
 /// For a token, from the logits before it or its own. Null value, nothing pending and no failure: the file has none.
 Reply<Predictions> predictions(Study& study, std::int64_t sequence, std::int64_t token, std::size_t most,
                                figures::OutputKind output);
-/// Of a head of token classes; a null value as above.
+/// Predictions of a head of token classes; a null value as above.
 Reply<TokenClasses> token_classes(Study& study, std::int64_t sequence);
-/// Of the text's classes, likewise.
+/// Predictions of the text's classes, likewise.
 Reply<Predictions> class_predictions(Study& study, std::int64_t sequence, std::size_t most);
 Reply<KnownPieces> known_pieces(Study& study);
 Reply<MeanLoss> mean_loss(Study& study);

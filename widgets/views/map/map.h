@@ -28,7 +28,7 @@ public:
 
     QJsonObject state() const override;
     void restore(const QJsonObject& state) override;
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
     MapPlot* plot() const { return plot_; }
     const MapLook& look() const { return look_; }
@@ -40,9 +40,9 @@ public:
     void copy_shown();
     void clear_region();
     void zoom_to_region();
-    /// The chosen pair goes so many tokens on; none yet: it is the middle of what is shown.
+    /// Moves the chosen pair by this number of tokens; without one, to the middle of the shown cells.
     void step_pair(int queries, int keys);
-    /// From the chosen pair to a corner that goes so many tokens on.
+    /// Moves the region's corner opposite the chosen pair by this number of tokens.
     void stretch_region(int queries, int keys);
 
 protected:
@@ -51,7 +51,7 @@ protected:
     void contextMenuEvent(QContextMenuEvent* event) override;
 
 private:
-    /// What is shown now: everything that hangs on it is made anew when it changes.
+    /// The shown content; everything derived from it is made again when it changes.
     struct Shown {
         int study = 0;
         std::optional<std::int64_t> sequence;  ///< empty: the mean over all
@@ -73,13 +73,13 @@ private:
     std::optional<Shown> ask();
     void ask_labels(Shown& next);
     void ask_types(Shown& next);
-    /// Of NAtS-L, one a key of what is shown: the type of its chunk. Empty: none.
+    /// Type of each shown key's chunk (NAtS-L); empty: none.
     std::vector<std::int32_t> key_types(const Shown& next) const;
     /// Norms or rollout, if that is wanted and there is such a map: else weights, and why. False: it is being read.
     bool ask_computed(Shown& next);
     QString sequences_words() const;
     QString replaced_;  ///< why weights are shown where something else was wanted
-    /// Of a pair of texts: the head's mean weights from one to the other.
+    /// For a pair of texts: the head's mean weights from one to the other.
     QString regions_words() const;
     /// A mean is as long as the longest sequence; so may be what is chosen in it.
     /// Counted in what is shown, as everything here is; the desk counts in pieces.

@@ -7,7 +7,7 @@
 #include <QSignalBlocker>
 #include <QToolButton>
 
-#include "widgets/plots/map_plot.h"
+#include "widgets/plots/map/map_plot.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/text/line_label.h"
 

@@ -19,7 +19,7 @@ class MapBar : public QWidget {
 public:
     explicit MapBar(QWidget* parent = nullptr);
 
-    /// Shows them without telling.
+    /// Shows the choices without emitting.
     void set_look(const MapLook& look);
     void set_profiles(bool shown);
     void set_region_mode(bool on);

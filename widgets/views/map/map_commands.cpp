@@ -4,7 +4,7 @@
 #include <QToolButton>
 #include <algorithm>
 
-#include "widgets/plots/map_plot.h"
+#include "widgets/plots/map/map_plot.h"
 #include "widgets/views/map/map.h"
 #include "widgets/views/map/map_bar.h"
 

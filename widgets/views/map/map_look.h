@@ -4,11 +4,11 @@
 #include <QJsonObject>
 #include <QString>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_options.h"
 
 namespace headscope::widgets {
 
-/// What of a head the map view shows, and how values become colours.
+/// Values that the map view shows of a head, and how they become colors.
 struct MapLook {
     using Values = figures::MapValues;
     Values values = Values::weights;
@@ -20,7 +20,7 @@ struct MapLook {
     bool operator==(const MapLook&) const = default;
 
     bool ranks() const { return scale == figures::CellScale::row_rank; }
-    /// What tiles are made of: ranks of weights and of logits are the same.
+    /// True if tiles are made of logits. Ranks of weights and of logits are equal.
     bool logits() const { return values == Values::logits && !ranks(); }
     /// Norms, rollout and implicit matrices: maps of their own.
     bool computed() const { return values != Values::weights && values != Values::logits; }
@@ -29,7 +29,7 @@ struct MapLook {
     /// `largest`: greatest magnitude of the logits, or what no norm is above. Weights: the scales of the `attention`
     /// figure.
     figures::ColourScale colours(std::int64_t length, double largest) const;
-    /// Of curves beside the map: of ranks, the weights.
+    /// Scale of the curves beside the map; with ranks, of the weights.
     figures::ColourScale curve_colours(std::int64_t length, double largest) const;
 
     QJsonObject state() const;

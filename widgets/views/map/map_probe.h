@@ -6,14 +6,14 @@
 #include <memory>
 #include <optional>
 
-#include "core/base/worker.h"
+#include "core/base/process/worker.h"
 #include "core/maps/pair_map.h"
 #include "widgets/desk/desk.h"
 #include "widgets/mailbox.h"
 
 namespace headscope::widgets {
 
-/// What is wanted of a map: a query's row, a key's column, the cell of both.
+/// Requested part of a map: a query's row, a key's column, the cell of both.
 struct MapTarget {
     std::shared_ptr<const maps::PairMap> map;  ///< null: nothing
     std::optional<std::int64_t> query, key;
@@ -21,7 +21,7 @@ struct MapTarget {
     bool operator==(const MapTarget&) const = default;
 };
 
-/// What was read there. NaN: not allowed, or not asked for.
+/// Values of a MapTarget. NaN: not allowed, or not requested.
 struct MapReading {
     MapTarget target;
     maps::PairReading pair;
@@ -29,7 +29,7 @@ struct MapReading {
     Profile row, column;
 };
 
-/// Values of a map, worked out on other threads. Window's thread; asking never waits, the latest wish wins.
+/// Values of a map, computed on other threads. Window's thread; requests never wait, the latest one wins.
 class MapProbe : public QObject {
     Q_OBJECT
 public:
@@ -63,7 +63,7 @@ private:
     MapTarget wanted_;
     MapReading reading_;
     std::optional<maps::RegionMass> mass_;
-    std::uint64_t region_ = 0;  ///< counts wishes
+    std::uint64_t region_ = 0;  ///< counts requests
     bool busy_ = false;
     Mailbox mailbox_{this};
     Worker worker_{Worker::Order::newest_first};  ///< for what takes longer than a frame

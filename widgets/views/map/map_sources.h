@@ -8,14 +8,14 @@
 
 #include "core/maps/pair_map.h"
 #include "widgets/desk/study.h"
-#include "widgets/plots/tile_service.h"
+#include "widgets/plots/map/tile_service.h"
 
 namespace headscope::widgets {
 
 enum class MapKind { weights, logits, ranks };
 
-/// The maps of a view that the tile service knows: a few of the last, so that stepping back finds its tiles. A head's
-/// map is told by its address; while it is kept here nothing else can have that.
+/// The last few maps of a view that the tile service has, so that stepping back finds its tiles. A head's map is
+/// identified by its address; while it is kept here nothing else can have that.
 class MapSources {
 public:
     explicit MapSources(TileService* service) : service_(service) {}
@@ -36,10 +36,10 @@ private:
     std::list<Known> known_;  ///< front: asked for last
 };
 
-/// What the tile service is to make of a map.
+/// Source of tiles for a map.
 std::shared_ptr<const maps::TileSource> source_of(const std::shared_ptr<const maps::PairMap>& map, MapKind kind);
 
-/// Whether a head's map tells exact zeros from small weights; false while the table of heads is read.
+/// True if a head's map sets exact zeros apart from small weights; false while the table of heads is read.
 bool has_zeros(Study& study, std::optional<std::int64_t> sequence, std::int64_t site, std::int64_t head);
 
 /// The greatest magnitude of a head's logits, in one sequence or (empty) in any: the end of their colours.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The map view's parts, what they tell each other, keys and menu.
+// The map view's widgets, their signals, keys and menu.
 #include <QClipboard>
 #include <QContextMenuEvent>
 #include <QGuiApplication>
@@ -11,10 +11,10 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "widgets/plots/map_plot.h"
-#include "widgets/plots/map_profiles.h"
+#include "widgets/plots/chart/upright_scale.h"
+#include "widgets/plots/map/map_plot.h"
+#include "widgets/plots/map/map_profiles.h"
 #include "widgets/plots/ticks.h"
-#include "widgets/plots/upright_scale.h"
 #include "widgets/text/line_label.h"
 #include "widgets/views/map/map.h"
 #include "widgets/views/map/map_bar.h"
@@ -102,7 +102,7 @@ void MapView::make_widgets() {
 
 void MapView::connect_widgets() {
     connect(strip_action_, &QPushButton::clicked, this, [this] {
-        RunWish wish;
+        RunRequest wish;
         wish.study = selection().study;
         wish.maps = true;
         wish.norms = figures::of_norms(look_.values);

@@ -44,7 +44,7 @@ QString cell_words(const MapReading& reading, const std::vector<QString>* querie
     if (!at.query || !at.key || !at.map) return text;
     const maps::PairReading& pair = reading.pair;
     if (pair.sequences == 0) return text + tr(": the mask does not allow this pair");
-    // What has no scores is of another kind.
+    // Maps without scores have descriptions of their own.
     if (dynamic_cast<const maps::Rollout*>(at.map.get())) {
         text += tr(": rollout %1").arg(number(pair.weight));
     } else if (dynamic_cast<const maps::NormMap*>(at.map.get())) {

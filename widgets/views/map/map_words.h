@@ -11,7 +11,7 @@
 
 namespace headscope::widgets {
 
-/// What a token is called in the readout: "40 “wind”"; its position alone where there is no label.
+/// Name of a token in the readout: "40 “wind”"; its position alone without a label.
 QString token_name(std::int64_t position, const std::vector<QString>* labels);
 
 /// "Query 40 “wind” → key 3 “of”: weight 0.012, score −3.2".
@@ -25,7 +25,8 @@ QString region_words(const maps::Cells& region, const std::optional<maps::Region
 std::optional<std::int64_t> find_token(const QString& text, std::int64_t after, const std::vector<std::string>& pieces,
                                        const std::vector<QString>* labels, std::int64_t size);
 
-/// Of [rows, columns] blocks of a self-attention map of `queries` x `keys`: NaN where all pairs lie in the future.
+/// Sets NaN in [rows, columns] blocks of a self-attention map of `queries` x `keys` if all their pairs are in the
+/// future.
 void hide_future(std::vector<float>& thumbnail, std::int64_t rows, std::int64_t columns, std::int64_t queries,
                  std::int64_t keys);
 

@@ -93,7 +93,7 @@ Overview::Overview(Desk* desk, QWidget* parent)
     connect(grid_, &HeadGrid::menu_wanted, this, [this](qint64, qint64, const QPoint& place) { popup(place); });
     connect(panel_, &TablePanel::menu_wanted, this, &Overview::popup);
     connect(panel_, &TablePanel::filtered, this, [this] {
-        // What is not understood (yet) picks what it picked before.
+        // A filter that cannot be parsed (yet) leaves the selection.
         if (panel_->filter()->error().isEmpty()) this->desk().set_head_filter(panel_->filter()->text().trimmed());
         show_grid();
     });
@@ -364,9 +364,9 @@ void Overview::restore(const QJsonObject& state) {
     refresh_later();
 }
 
-std::optional<FigureWish> Overview::figure() const {
+std::optional<FigureRequest> Overview::figure() const {
     if (!shown() || measure().isEmpty()) return std::nullopt;
-    FigureWish wish;
+    FigureRequest wish;
     wish.studies = {study_};
     wish.recipe = "indicators";
     wish.options.indicator = measure().toStdString();

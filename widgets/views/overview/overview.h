@@ -30,7 +30,7 @@ public:
 
     QJsonObject state() const override;
     void restore(const QJsonObject& state) override;
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
     HeadGrid* grid() const { return grid_; }
     HeadSetMenu* sets() const { return sets_; }
@@ -84,7 +84,7 @@ private:
     std::vector<bool> done_;
     std::vector<std::size_t> first_;  ///< row of the table of head 0, by site
     int study_ = 0;                   ///< of the table, and of the heads to be switched off
-    std::vector<RunWish::Switch> switched_;
+    std::vector<RunRequest::Switch> switched_;
     QString wanted_measure_;  ///< restored before there was a table
 };
 

@@ -61,7 +61,7 @@ void Overview::show_switched() {
 
 void Overview::run_again() {
     if (!shown() || switched_.empty()) return;
-    RunWish wish;
+    RunRequest wish;
     wish.study = study_;
     wish.switched_off = switched_;
     Q_EMIT desk().run_wanted(wish);

@@ -72,7 +72,7 @@ QString NumberFormat::text(double value) const {
     if (std::isnan(value)) return QStringLiteral("–");
     if (std::isinf(value)) return value < 0 ? QStringLiteral("−∞") : QStringLiteral("∞");
     const double size = std::abs(value);
-    // Beyond that many digits nobody reads a plain number; below one digit it would read as zero.
+    // Plain numbers with more digits are hard to read; below one digit they would read as zero.
     if (size >= 1e6 || (size > 0 && size < std::pow(10.0, -decimals) / 2)) return number_label(value);
     const QString text = QString::number(size, 'f', decimals);
     return value < 0 && text.toDouble() != 0 ? QStringLiteral("−") + text : text;

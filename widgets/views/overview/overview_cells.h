@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/figures/figure.h"
+#include "core/figures/figure_options.h"
 #include "core/workspace/head_table.h"
 
 namespace headscope::widgets {

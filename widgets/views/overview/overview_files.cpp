@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "core/base/error.h"
-#include "core/base/output_file.h"
+#include "core/base/io/output_file.h"
 #include "core/figures/table.h"
 #include "widgets/file_dialog.h"
 
@@ -43,7 +43,7 @@ std::string TableCut::text(TableFormat format) const {
 }
 
 void save_text(Desk* desk, Mailbox::Sender send, const std::filesystem::path& path, std::function<std::string()> make) {
-    // Of no owner: what was asked to be kept is written, though the view or the window may close.
+    // No owner: the file is written even if the view or the window closes.
     desk->writer().post(nullptr, [=, send = std::move(send), make = std::move(make)](const Cancellation&) {
         QString failure;
         try {

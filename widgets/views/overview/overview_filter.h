@@ -21,7 +21,7 @@ class FilterField : public QWidget {
 public:
     explicit FilterField(QWidget* parent = nullptr);
 
-    /// What names are of, and what is filtered.
+    /// Sets the table whose columns and heads the filter names.
     void set_table(std::shared_ptr<const workspace::HeadTable> table);
     QString text() const;
     void set_text(const QString& text);

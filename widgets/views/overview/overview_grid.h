@@ -11,7 +11,7 @@
 
 namespace headscope::widgets {
 
-/// What the overview's heat map shows.
+/// Content of the overview's heat map.
 struct GridContent {
     struct Row {
         QString label;

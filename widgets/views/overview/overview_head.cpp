@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is told of one head: the one under the pointer, the selected one.
+// Texts about one head: the one under the pointer, or the selected one.
 #include <QLabel>
 #include <cmath>
 
+#include "core/mixers/types/type.h"
 #include "core/workspace/measures.h"
 #include "widgets/desk/head_set_store.h"
-#include "widgets/training/mixer_look.h"
+#include "widgets/training/mixer_style.h"
 #include "widgets/views/overview/overview.h"
 #include "widgets/views/overview/overview_grid.h"
 #include "widgets/views/overview/overview_strip.h"
@@ -18,7 +19,7 @@ QString head_text(std::string_view text) {
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
-/// Why a measure is missing of a site without a matrix.
+/// Reason that a site without a matrix lacks a measure.
 QString missing_words(const Site& site) {
     return site.has_implicit ? Overview::tr("none: implicit weights have entropy and concentration alone")
                              : Overview::tr("none: this layer has no weights over tokens");
@@ -64,7 +65,7 @@ void Overview::show_head() {
     const Site& site = study()->sites()[static_cast<std::size_t>(selection().site)];
     QString title = head_name(selection().site, selection().head);
     const std::string mixer = study()->mixer(selection().site);
-    if (!mixer.empty() && mixer != "standard") title += QStringLiteral(" · ") + mixer_title(mixer);
+    if (!mixer.empty() && !mixers::is_standard(mixer)) title += QStringLiteral(" · ") + mixer_title(mixer);
     const std::int64_t group = group_of(site);
     if (group > 1) {
         const std::int64_t first = selection().head / group * group;

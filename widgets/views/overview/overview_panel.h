@@ -33,7 +33,7 @@ public:
     void set_current(std::optional<std::size_t> row);
     /// Scrolls to the column.
     void show_measure(const QString& name);
-    /// What `note` says stands beside the number of heads: "2 of 4 layers so far".
+    /// Shows `note` beside the number of heads: "2 of 4 layers so far".
     void set_note(const QString& note);
 
     FilterField* filter() const { return filter_; }
@@ -48,7 +48,7 @@ public:
     void copy(TableFormat format, bool selected_only);
     /// Those of the rows that are shown; the first of them becomes the current one.
     void select(const std::vector<std::size_t>& rows);
-    /// On the reader's thread; told() or failed() of the desk says how it went.
+    /// Saves on the reader's thread; the desk emits told() or failed() at the end.
     void save(const std::filesystem::path& path, TableFormat format);
     void ask_where_to_save(TableFormat format);
 

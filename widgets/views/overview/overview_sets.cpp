@@ -19,7 +19,7 @@ using workspace::HeadKey;
 using workspace::Heads;
 using workspace::HeadSets;
 
-/// What `change` has to say against it; empty: it was done.
+/// Error message of `change`; empty if it succeeded.
 template <class Change>
 QString trouble(const Change& change) {
     try {

@@ -40,7 +40,7 @@ Q_SIGNALS:
 
 private:
     workspace::HeadSets sets() const;
-    /// What tells the current study's model from others: its checksum and name.
+    /// Identity of the current study's model: its checksum and name.
     std::pair<std::string, std::string> model() const;
     void fill_sets(QMenu* menu, const workspace::Heads& heads);
 

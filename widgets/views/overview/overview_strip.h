@@ -19,12 +19,12 @@ public:
     explicit HeadStrip(QWidget* parent = nullptr);
 
     void show_head(const QString& title, const QStringList& words);
-    /// What the user wrote on it; empty: nothing.
+    /// Shows the user's note; empty: none.
     void show_note(const QString& note);
     InlineEdit* edit() const { return edit_; }
     /// Nothing to run again: that line is hidden.
     void show_switched(const QStringList& heads);
-    /// Shown by the buttons; whoever owns them fills them.
+    /// Menus of the buttons; their owner fills them.
     void set_menus(QMenu* mark, QMenu* switch_off);
 
 Q_SIGNALS:

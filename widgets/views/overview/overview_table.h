@@ -28,7 +28,7 @@ public:
     /// By row, for the vertical header.
     void set_marked(std::vector<bool> marked);
 
-    /// What filters and state call the column: "layer", "head", "sink", ...
+    /// Name of the column in filters and state: "layer", "head", "sink", ...
     QString name(int column) const;
     /// The whole title of it.
     QString title(int column) const;

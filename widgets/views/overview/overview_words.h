@@ -8,8 +8,8 @@
 
 namespace headscope::widgets {
 
-/// What is most telling of one head, in words: what it looks at by its shares of weight, then the measures in which it
-/// is furthest from the other heads, with its rank among them. Thresholds only choose words; no number depends on them.
+/// A description of one head: what it looks at by its shares of weight, then the measures in which it is furthest from
+/// the other heads, with its rank among them. Thresholds only choose words; no number depends on them.
 QStringList words_of_head(const workspace::HeadTable& table, std::size_t row);
 
 }  // namespace headscope::widgets

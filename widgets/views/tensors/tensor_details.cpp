@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "widgets/views/tensors/tensor_model.h"
 #include "widgets/views/tensors/value_histogram.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace headscope::widgets {
 namespace {
@@ -49,7 +49,7 @@ TensorModel::Node* TensorModel::node(const QModelIndex& index) const {
     return index.isValid() ? static_cast<Node*>(index.internalPointer()) : root_.get();
 }
 
-/// The first rows come with the branch itself, before anyone was told of another number.
+/// The first rows come with the branch itself, before views are notified of another number.
 void TensorModel::find_children(Node& node) const {
     if (node.found || !tree_) return;
     node.found = true;

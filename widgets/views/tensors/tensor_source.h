@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// The tensors of open checkpoints as the window sees them: values, made on other threads by whoever has the files.
+// The tensors of open checkpoints as the window shows them: values, made on other threads by the owner of the files.
 
 #include <QObject>
 #include <QString>
@@ -72,7 +72,7 @@ public:
     }
 
     virtual void want_table(int model) = 0;
-    /// An earlier wish that is not done yet is dropped.
+    /// Replaces an earlier request that is not done yet.
     virtual void want_numbers(int model, const QString& tensor) = 0;
     virtual void stop_numbers() = 0;
 

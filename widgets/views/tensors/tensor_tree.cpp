@@ -74,7 +74,7 @@ std::string_view TensorTree::path(const Branch& branch) const {
 std::vector<TensorTree::Branch> TensorTree::children(const Branch& branch) const {
     std::vector<Branch> children;
     if (branch.leaf) return children;
-    // What its rows have in common ends with a dot, or is nothing at the root.
+    // The common prefix of its rows ends with a dot, or is empty at the root.
     const std::size_t from = branch.root ? 0 : branch.name + 1;
     for (std::size_t at = branch.begin; at < branch.end;) {
         const std::string& name = row(at).name;

@@ -32,8 +32,7 @@ public:
         bool leaf = false, root = false;
     };
     Branch root() const { return {0, rows_.size(), 0, 0, false, true}; }
-    /// What is below a branch: branches and leaves, numbers by value. A branch with a single one below it is one with
-    /// it.
+    /// Children of a branch: branches and leaves, numbers by value. A branch with a single child is merged with it.
     std::vector<Branch> children(const Branch& branch) const;
 
     const TensorTable& table() const { return *table_; }
@@ -41,14 +40,14 @@ public:
     std::string_view label(const Branch& branch) const;
     std::string_view path(const Branch& branch) const;  ///< the whole name up to here
     std::size_t size() const { return rows_.size(); }
-    /// Of all rows of a branch.
+    /// Totals over all rows of a branch.
     std::int64_t bytes(const Branch& branch) const { return bytes_[branch.end] - bytes_[branch.begin]; }
     std::int64_t elements(const Branch& branch) const { return elements_[branch.end] - elements_[branch.begin]; }
     /// Rows of the whole table by status.
     const std::array<std::size_t, kTensorStatuses>& totals() const { return totals_; }
     /// Its rows as CSV: name, type, shape, elements, bytes, file, what the model makes of it. Any thread.
     std::string csv() const;
-    /// Where a tensor is; size(): nowhere.
+    /// Index of a tensor; size() if it does not exist.
     std::size_t find(std::string_view name) const;
 
 private:

@@ -314,13 +314,13 @@ void TensorsView::read() {
     source_->want_numbers(table_->model, QString::fromStdString(chosen_));
 }
 
-/// Of the chosen tensor; the list of them is a table.
-std::optional<FigureWish> TensorsView::figure() const {
+/// Figure of the chosen tensor; the list of them is a table.
+std::optional<FigureRequest> TensorsView::figure() const {
     const TensorRow* row = model_->tensor(tree_->currentIndex());
     if (!source_ || !table_ || !row || row->name.empty() || row->name != shown_ || !there(*row)) return std::nullopt;
     for (const auto& model : source_->models()) {
         if (model.id != table_->model || model.path.isEmpty()) continue;
-        FigureWish wish{"tensors", {}, {}};
+        FigureRequest wish{"tensors", {}, {}};
         wish.options.tensors = {row->name};
         wish.paths << model.path;
         return wish;

@@ -28,7 +28,7 @@ public:
 
     QJsonObject state() const override;
     void restore(const QJsonObject& state) override;
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
 protected:
     void refresh() override;

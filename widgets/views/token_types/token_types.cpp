@@ -25,17 +25,32 @@ const Site& typed_place(const Study& study, std::int64_t site) {
     return study.sites().at(static_cast<std::size_t>(site));
 }
 
+std::optional<MissingData> without_types(const Study& study) {
+    if (!typed_rows(study).empty()) return std::nullopt;
+    return MissingData{RecipeView::tr("No token types"),
+                       RecipeView::tr("NAtS-L layers choose softmax or linear attention for each chunk and head. This "
+                                      "analysis has no such layer.")};
+}
+
+const RecipePage kTypesPage{
+    "token-types",
+    {{"of",
+      "Content",
+      "Show the share of softmax chunks of every head, or the type of each chunk of the selected layer",
+      {{"heads", "Softmax fraction"}, {"chunks", "Chunks of the layer"}}}},
+    without_types,
+    RecipePage::Texts::chosen,
+    [](const Study&, const Selection&, const QString&) {
+        return RecipeView::tr("Click chooses a head or a token · ↑ ↓ layers · ← → heads");
+    }};
+
 }  // namespace
 
 TokenTypesView::TokenTypesView(Desk* desk, QWidget* parent)
-    : RecipeView(desk, "token-types", parent),
+    : RecipeView(desk, kTypesPage, parent),
       heading_(new QLabel(content())),
       strip_(new TypeStrip(content())),
       text_(new TokenTextArea(content())) {
-    of_ = add_choice(
-        "of", tr("Content"),
-        tr("Show the share of softmax chunks of every head, or the type of each chunk of the selected layer"),
-        {{"heads", tr("Softmax fraction")}, {"chunks", tr("Chunks of the layer")}});
     heading_->setObjectName(QStringLiteral("types_heading"));
     heading_->setTextFormat(Qt::PlainText);
     heading_->setWordWrap(true);
@@ -58,18 +73,11 @@ TokenTypesView::TokenTypesView(Desk* desk, QWidget* parent)
     });
 }
 
-bool TokenTypesView::missing() {
-    if (!typed_rows(*study()).empty()) return false;
-    show_notice(tr("No token types"), tr("NAtS-L layers choose softmax or linear attention for each chunk and head. "
-                                         "This analysis has no such layer."));
-    return true;
-}
-
 bool TokenTypesView::of_chunks() const {
-    return choice(of_) == QLatin1String("chunks");
+    return choice() == QLatin1String("chunks");
 }
 
-/// All texts of all analyses beside each other, as long as the figure takes so many; else the first of each.
+/// True if all texts of all analyses are shown, if the figure can take them; else the first of each.
 bool TokenTypesView::beside() const {
     if (selection().sequence) return false;
     std::int64_t texts = 0;
@@ -104,51 +112,9 @@ std::optional<figures::TypedHead> TokenTypesView::shown_head() const {
                               std::min<std::int64_t>(selection().head, typed_place(*study(), rows.front()).heads - 1)};
 }
 
-// Panels go analysis by analysis, of each one text or all.
-
-Study* TokenTypesView::study_of(int panel) const {
-    for (Study* one : shown_studies()) {
-        panel -= beside() ? static_cast<int>(one->sequences()) : 1;
-        if (panel < 0) return one;
-    }
-    return nullptr;
-}
-
-std::vector<FigureView::Mark> TokenTypesView::marks(const figures::FigureData& figure) const {
+std::pair<std::int64_t, std::int64_t> TokenTypesView::marked() const {
     const auto shown = shown_head();
-    if (!shown) return {};
-    const std::int32_t layer = typed_place(*study(), shown->site).layer;
-    std::vector<FigureView::Mark> marks;
-    if (of_chunks()) return marks;  // the strip below is the head's row
-    for (int p = 0; p < std::ssize(figure.panels); ++p) {
-        const Study* one = study_of(p);
-        const auto rows = one ? typed_rows(*one) : std::vector<std::int64_t>();
-        for (std::size_t r = 0; r < rows.size(); ++r)
-            if (typed_place(*one, rows[r]).layer == layer)
-                marks.push_back({p, static_cast<int>(r), static_cast<int>(shown->head)});
-    }
-    return marks;
-}
-
-/// The head of that layer here, whichever analysis was clicked: as in Radar the selection stays in this one.
-void TokenTypesView::clicked(int panel, int row, int column) {
-    const Study* one = study_of(panel);
-    if (of_chunks()) {
-        const auto shown = shown_head();
-        if (shown && row >= 0 && row < typed_place(*study(), shown->site).heads) desk().select_head(shown->site, row);
-        return;
-    }
-    const auto rows = one ? typed_rows(*one) : std::vector<std::int64_t>();
-    if (row < 0 || column < 0 || row >= std::ssize(rows)) return;
-    const std::int32_t layer = typed_place(*one, rows[static_cast<std::size_t>(row)]).layer;
-    for (const std::int64_t site : typed_rows(*study())) {
-        const Site& here = typed_place(*study(), site);
-        if (here.layer == layer && column < here.heads) return desk().select_head(site, column);
-    }
-}
-
-QString TokenTypesView::words(const figures::FigureData&) const {
-    return tr("Click chooses a head or a token · ↑ ↓ layers · ← → heads");
+    return shown ? std::pair(shown->site, shown->head) : RecipeView::marked();
 }
 
 void TokenTypesView::refresh() {
@@ -196,7 +162,7 @@ void TokenTypesView::refresh_types() {
     strip_->set_types(std::move(chunks), query && *query < tokens ? *query / chunk : -1);
 }
 
-std::optional<FigureWish> TokenTypesView::figure() const {
+std::optional<FigureRequest> TokenTypesView::figure() const {
     auto wish = RecipeView::figure();
     if (wish && shown_head())
         wish->note = tr("The figure leaves the text out. With --layer and --head it draws the text.");

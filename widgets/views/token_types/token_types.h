@@ -15,29 +15,23 @@ class TokenTypesView : public RecipeView {
     Q_OBJECT
 public:
     TokenTypesView(Desk* desk, QWidget* parent);
-    std::optional<FigureWish> figure() const override;
+    std::optional<FigureRequest> figure() const override;
 
 protected:
     void refresh() override;
-    bool missing() override;
     figures::FigureOptions options() const override;
     bool can_join(const Study& study) const override;
-    std::vector<FigureView::Mark> marks(const figures::FigureData& figure) const override;
-    void clicked(int panel, int row, int column) override;
-    QString words(const figures::FigureData& figure) const override;
+    std::pair<std::int64_t, std::int64_t> marked() const override;
 
 private:
     void refresh_types();
-    /// Whose types are shown: the selected head's, or of a layer without any the first that there are.
+    /// Head whose types are shown: the selected one, or in a layer without types the first that has some.
     std::optional<figures::TypedHead> shown_head() const;
-    /// The analysis whose heads a panel shows.
-    Study* study_of(int panel) const;
     QString describe(std::int64_t token) const;
 
     bool of_chunks() const;
     bool beside() const;  ///< each text of an analysis has a panel
 
-    QComboBox* of_;
     QLabel* heading_;
     TypeStrip* strip_;
     TokenTextArea* text_;

@@ -50,7 +50,7 @@ void TypeStrip::paintEvent(QPaintEvent*) {
         painter.setPen(readable_on(colour));
         painter.drawText(run, Qt::AlignCenter, type_letter(type));
     }
-    // Where chunks end, as long as something is left of them.
+    // Ends of chunks, unless they would cover the chunks.
     painter.setPen(theme_.background);
     if (left_of(1) > 4)
         for (std::size_t chunk = 1; chunk < types_.size(); ++chunk)

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/store/evaluation/evaluation_file.h"
+#include "core/store/run/run_record.h"
+
+namespace headscope::app {
+
+/// JSON of `info` about a training run: state, progress, losses, recorded values.
+nlohmann::json describe_run(const store::RunRecord& run);
+
+/// JSON of an evaluation file: models, tasks, metrics, lengths.
+nlohmann::json describe_evaluation(const store::Evaluation& evaluation, const std::string& name);
+
+}  // namespace headscope::app

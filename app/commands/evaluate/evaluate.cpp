@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/commands/analyze/layer_list.h"
+#include "app/commands/console.h"
+#include "app/commands/context.h"
+#include "app/commands/evaluate/evaluation_inputs.h"
+#include "app/commands/evaluate/evaluation_items.h"
+#include "app/commands/evaluate/evaluation_options.h"
+#include "app/commands/evaluate/evaluation_output.h"
+#include "app/commands/loading.h"
+#include "app/commands/option_use.h"
+#include "app/commands/options.h"
+#include "core/analysis/input.h"
+#include "core/base/error.h"
+#include "core/base/io/input_file.h"
+#include "core/base/io/output_file.h"
+#include "core/base/json/json.h"
+#include "core/base/process/cancellation_scope.h"
+#include "core/base/process/os_error.h"
+#include "core/checkpoint/adapter.h"
+#include "core/checkpoint/fingerprint.h"
+#include "core/data/batch/item_reader.h"
+#include "core/data/catalog.h"
+#include "core/data/objectives/list.h"
+#include "core/evaluation/describe.h"
+#include "core/evaluation/expected_memory.h"
+#include "core/evaluation/sources.h"
+#include "core/evaluation/tasks.h"
+#include "core/model/generate/generate.h"
+#include "core/model/load/build.h"
+#include "core/model/load/open_checkpoint.h"
+#include "core/model/model.h"
+#include "core/model/trainable.h"
+#include "core/store/evaluation/evaluation_file.h"
+#include "core/training/trainer/job_model.h"
+
+namespace headscope::app {
+namespace evaluate_command {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+using Options = EvaluationOptions;
+
+/// "mqar.pairs=4" for each option of a generator's task.
+void set_task_option(evaluation::Request& request, const std::string& text) {
+    const std::size_t dot = text.find('.'), equals = text.find('=');
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const bool shaped = dot != std::string::npos && equals != std::string::npos && dot > 0 && dot + 1 < equals;
+    if (!shaped || std::from_chars(text.data() + equals + 1, end, value).ptr != end || equals + 1 == text.size())
+        throw UsageError("--task-option: something like mqar.pairs=4 is expected; found " + escaped(text));
+    request.generator_options[text.substr(0, dot)][text.substr(dot + 1, equals - dot - 1)] = value;
+}
+
+std::optional<std::int64_t> prefix_of(const Options& options, const checkpoint::Checkpoint& checkpoint,
+                                      const tokenizer::Tokenizer* tokenizer) {
+    if (options.prefix == "none") return std::nullopt;
+    if (options.prefix != "auto") {
+        std::int64_t id = -1;
+        const char* const end = options.prefix.data() + options.prefix.size();
+        if (std::from_chars(options.prefix.data(), end, id).ptr != end || id < 0)
+            throw UsageError("--prefix: auto, none or a token's id is expected; found " + escaped(options.prefix));
+        return id;
+    }
+    if (tokenizer)
+        if (const auto first = analysis::beginning_token(checkpoint, *tokenizer)) return *first;
+    // As lm-eval has it: the tokenizer's own comes first.
+    if (tokenizer)
+        if (const auto last = analysis::ending_token(checkpoint, *tokenizer)) return *last;
+    const auto ends = model::end_tokens(checkpoint);
+    return ends.empty() ? std::nullopt : std::optional(ends.front());
+}
+
+/// Everything about one model that is known before its weights are read.
+struct Prepared {
+    std::shared_ptr<const checkpoint::Checkpoint> checkpoint;
+    evaluation::Request request;
+    std::vector<evaluation::NamedText> texts;
+    std::optional<training::JobFile> job;  ///< what trained it, where that is known
+};
+
+bool wants_text(const std::vector<std::string>& tasks) {
+    return std::any_of(tasks.begin(), tasks.end(),
+                       [](const std::string& task) { return evaluation::find_task(task).kind->on_text(); });
+}
+
+/// Data of the labelled tasks: files of --data, or what the generator makes that the model was trained on.
+void prepare_labelled(const Options& options, const checkpoint::Checkpoint& checkpoint,
+                      const model::ModelConfig& config, const std::shared_ptr<const tokenizer::Tokenizer>& tokenizer,
+                      const std::optional<training::JobFile>& job, const Cancellation& cancellation,
+                      evaluation::Request& request) {
+    request.labelled.tokenizer.tokenizer = tokenizer;
+    for (const char* name : {"tokenizer_config.json", "tokenizer.json"})
+        if (const auto path = checkpoint.side_file(name))
+            request.labelled.tokenizer.files.push_back({name, analysis::read_text_file(*path, &cancellation)});
+    if (asks_translations(options)) request.labelled.beams = search_for(options, checkpoint);
+    for (const std::string& name : request.tasks) {
+        auto* const list = evaluation::find_task(name).kind->items(request.labelled);
+        if (list == nullptr) continue;
+        evaluation::check_head(name, config);
+        request.said.tokenizer = tokenizer;
+        std::vector<evaluation::LabelledItems>& all = *list;
+        data::ObjectiveSettings objective;
+        objective.kind = name;
+        objective.classes = config.classes;
+        for (const std::string& entry : options.data) {
+            auto items = evaluation::labelled_file(entry, name);
+            if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == items.name; }))
+                throw Error(ErrorCode::usage, "--data", "expected a name of its own for each file (NAME=FILE)",
+                            "found " + escaped(items.name) + " twice");
+            all.push_back(std::move(items));
+            const InputFile file(all.back().file, "file of items");
+            const CancellationScope scope(cancellation);
+            all.back().sha256 = checkpoint::cached_sha256(file, cancellation);
+            // Lines, whatever the file's name, unless it is a .json file with an array.
+            const bool array = data::source_kind(all.back().file) == data::SourceKind::json_array;
+            data::read_items(
+                file, array ? data::SourceKind::json_array : data::SourceKind::json_lines, objective,
+                [&](const data::TextItem& item) { all.back().items.push_back(item); }, [](std::uint64_t) {});
+            if (all.back().items.empty())
+                throw Error(ErrorCode::usage, shown(all.back().file), "expected at least one item", "found none");
+        }
+        if (!all.empty() || !job || !job->data.generator) continue;
+        const auto generator = data::make_generator(*job->data.generator, job->data.sequence_length);
+        if (!generator.item || (generator.classes > 0) != data::kind_of(objective).labels()) continue;
+        all.push_back({name, {}, {}});
+        for (std::int64_t i = 0; i < request.sequences; ++i)
+            all.back().items.push_back(generator.item(data::Split::validation, request.seed, i));
+    }
+}
+
+checkpoint::LoadAs precision_of(const Options& options) {
+    return options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+}
+
+Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, const std::string& path,
+                 Progress& progress, const Cancellation& cancellation) {
+    Prepared prepared;
+    const fs::path place = evaluation::checkpoint_in(path);
+    prepared.checkpoint = model::open_checkpoint(place, options.adapter);
+    const auto inspection = model::inspect(*prepared.checkpoint);
+    evaluation::Request& request = prepared.request;
+    request.tasks = options.tasks;
+    if (!options.lengths.empty()) request.lengths = parse_lengths("--length", options.lengths);
+    request.stride = options.stride;
+    request.most_tokens = options.tokens;
+    if (options.sequences > 0) request.sequences = request.items = options.sequences;
+    request.seed = options.seed;
+    request.score.beyond_positions = options.beyond_positions;
+    request.score.batch_tokens = options.batch_tokens;
+    request.score.cancellation = &cancellation;
+    if (options.skip == "others") {
+        request.score.skip_layers = evaluation::other_layers(inspection.config.mixers);
+    } else {
+        request.score.skip_layers = parse_layers("--skip", options.skip);
+        check_layers("--skip", request.score.skip_layers, inspection.config.all_layers());
+    }
+    const auto tokenizer = tokenizer_of(*prepared.checkpoint);
+    request.prefix = prefix_of(options, *prepared.checkpoint, tokenizer.get());
+
+    const auto& job = prepared.job = evaluation::job_of(place);
+    if (job) {
+        request.training_length = evaluation::training_length(&*job, inspection.config.max_positions);
+        if (job->data.generator) {
+            const auto& generator = *job->data.generator;
+            request.trained_on = generator.name;
+            request.generator_options[generator.name] = generator.options;
+            request.generator_lengths[generator.name] = job->data.sequence_length;
+        }
+        if (job->data.fixed_token)
+            request.score.fixed_token =
+                evaluation::trained_token(*job->data.fixed_token, place, inspection.config.vocabulary);
+    }
+    for (const std::string& option : options.task_options) set_task_option(request, option);
+    prepare_answers(options, hay, sets, *prepared.checkpoint, inspection.config, tokenizer, request);
+    prepare_labelled(options, *prepared.checkpoint, inspection.config, tokenizer, job, cancellation, request);
+    request.speed.batch = options.batch;
+    request.speed.seed = options.seed;
+    request.speed.open = [checkpoint = prepared.checkpoint, &cancellation] {
+        return model::Trainable::open(*checkpoint, at::kFloat, {}, 0, nullptr, &cancellation);
+    };
+    if (wants_text(options.tasks)) {
+        if (!options.data.empty()) {
+            if (!tokenizer)
+                throw Error(ErrorCode::usage, "--data", "expected a checkpoint with a tokenizer", "found none");
+            prepared.texts = evaluation::texts_of(options.data, tokenizer, cancellation);
+        } else if (job) {
+            const auto words = tokenizer && tokenizer->word_hash()
+                                   ? training::hashed_words(*job, place, {job->base, path}, progress, cancellation)
+                                   : std::nullopt;
+            if (auto text = evaluation::held_out_part(*job, path, progress, cancellation, words ? &*words : nullptr))
+                prepared.texts.push_back(std::move(*text));
+        }
+    }
+    evaluation::check_request(request, inspection.config, !prepared.texts.empty());
+    evaluation::expect_memory(request, inspection, precision_of(options));
+    return prepared;
+}
+
+std::string significant(double value) {
+    if (!std::isfinite(value)) return "";
+    char text[40];
+    std::snprintf(text, sizeof text, "%.5g", value);
+    return text;
+}
+
+void print_table(const store::Evaluation& evaluation) {
+    const auto& results = evaluation.results;
+    const bool texts = std::any_of(results.begin(), results.end(), [](const auto& one) { return !one.text.empty(); });
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& result : results) {
+        const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
+        rows.push_back({escaped(model.name) + (model.skipped.empty() ? "" : " without " + model.skipped), result.task,
+                        result.metric, std::to_string(result.length), significant(result.value),
+                        significant(result.error), std::to_string(result.count), std::to_string(result.shots),
+                        std::to_string(result.cut)});
+        if (texts) rows.back().push_back(escaped(result.text));
+    }
+    std::vector<std::string> header{"model", "task", "metric", "length", "value", "error", "count", "shots", "cut"};
+    if (texts) header.emplace_back("text");
+    print(format_table(header, rows));
+}
+
+/// The settings that the results record.
+json settings_of(const Options& options, const std::vector<Prepared>& models, const Hay& hay, const DataSets& sets) {
+    const Prepared& first = models.front();
+    std::string data;
+    for (const evaluation::NamedText& text : first.texts) data += (data.empty() ? "" : ", ") + text.documents->name();
+    json settings = {{"tasks", options.tasks},
+                     {"data", data},
+                     {"lengths", options.lengths},
+                     {"stride", options.stride},
+                     {"prefix", options.prefix},
+                     {"tokens", options.tokens},
+                     {"sequences", first.request.sequences},
+                     {"seed", options.seed},
+                     {"task_options", options.task_options},
+                     {"skip", options.skip},
+                     {"dtype", options.dtype},
+                     {"beyond_positions", options.beyond_positions}};
+    if (!options.adapter.empty()) settings["adapter"] = options.adapter;
+    for (const Prepared& one : models)
+        if (const auto& token = one.request.score.fixed_token)
+            settings["fixed_tokens"].push_back(
+                {{"model", one.checkpoint->path().string()}, {"position", token->position}, {"id", token->id.value()}});
+    if (std::any_of(options.tasks.begin(), options.tasks.end(), evaluation::reads_labelled_items))
+        settings["data"] = options.data;
+    if (asks_translations(options)) {
+        std::vector<model::BeamOptions> searches;
+        for (const Prepared& one : models) searches.push_back(one.request.labelled.beams);
+        add_searches(searches, settings);
+    }
+    if (std::find(options.tasks.begin(), options.tasks.end(), "speed") != options.tasks.end()) {
+        settings["batch"] = options.batch;
+        settings["threads"] = compute_threads();
+    }
+    const auto ruler = evaluation::ruler_tasks_of(options.tasks);
+    if (!ruler.empty()) settings["items"] = first.request.items;
+    if (!options.data.empty() && !(ruler.empty() && sets.items.empty())) settings["data"] = options.data.front();
+    if (hay.essays) settings["haystack"] = hay.essays->name;
+    if (sets.items.empty()) return settings;
+    settings["shots"] = options.shots;
+    settings["shots_rule"] = options.shots_rule;
+    settings["shots_seed"] = sets.seed;
+    settings["limit"] = options.limit;
+    settings["bootstrap"] = options.bootstrap;
+    for (const auto& items : sets.items)
+        for (const auto& file : items->files)
+            settings["files"].push_back(
+                {{"task", items->task->name}, {"path", file.path.string()}, {"sha256", file.sha256}});
+    return settings;
+}
+
+/// Files that no output may replace.
+std::vector<fs::path> inputs_of(const Options& options, const std::vector<Prepared>& models, const Hay& hay,
+                                const DataSets& sets) {
+    std::vector<fs::path> inputs = hay.files;
+    for (const auto* task : evaluation::ruler_tasks_of(options.tasks))
+        if (is_ruler_read(options, *task))
+            inputs.push_back(evaluation::ruler_items_file(options.data.front(), task->name));
+    for (const auto& items : sets.items)
+        for (const auto& file : items->files) inputs.push_back(file.path);
+    for (const Prepared& one : models) {
+        for (const auto* all : {&one.request.labelled.classes, &one.request.labelled.translations})
+            for (const auto& items : *all)
+                if (!items.file.empty()) inputs.push_back(items.file);
+        const auto& files = one.checkpoint->files();
+        inputs.insert(inputs.end(), files.begin(), files.end());
+        if (const auto* adapter = one.checkpoint->adapter()) inputs.push_back(adapter->file().path());
+        for (const evaluation::NamedText& text : one.texts) {
+            const auto read = text.documents->files();
+            inputs.insert(inputs.end(), read.begin(), read.end());
+        }
+    }
+    return inputs;
+}
+
+void run(Options options, const Cancellation& cancellation) {
+    if (!options.output.empty()) check_evaluation_name(options.output);
+    if (!options.adapter.empty() && options.models.size() > 1)
+        throw UsageError("--adapter: one model is expected beside it; found " + std::to_string(options.models.size()));
+    options.tasks = evaluation::expanded_tasks(options.tasks);
+    check_evaluation_options(options);
+    const Hay hay = read_hay(options);
+    configure_compute(options.threads, options.kernels, "cpu");
+    ConsoleProgress progress;
+    evaluation::Request common;
+    common.score.cancellation = &cancellation;
+    for (const std::string& option : options.task_options) set_task_option(common, option);
+    const DataSets sets = read_data_sets(options, common);
+    std::vector<Prepared> models;
+    for (const auto& path : options.models) models.push_back(prepare(options, hay, sets, path, progress, cancellation));
+    const std::vector<fs::path> inputs = inputs_of(options, models, hay, sets);
+    if (!options.output.empty()) OutputFile::check_target(options.output, inputs);
+
+    store::Evaluation evaluation;
+    evaluation.settings_json = settings_of(options, models, hay, sets)
+                                   .dump(-1, ' ', false, json::error_handler_t::replace);  // paths are bytes
+    ItemLines lines(options.items, options.prompts, options.output, inputs);
+    const bool keep_items = options.output.ends_with(".h5");
+    std::optional<ItemDump> dump;
+    if (!options.dump.empty()) {
+        dump.emplace(options.dump, evaluation::ruler_tasks_of(options.tasks), inputs);
+        models.front().request.said.on_item = [&dump](const std::string& task, const data::RulerItem& item) {
+            dump->add(task, item);
+        };
+    }
+    for (Prepared& one : models) {
+        const auto model = model::Model::build(*one.checkpoint, precision_of(options), &progress, &cancellation);
+        const auto index = static_cast<std::int64_t>(evaluation.models.size());
+        evaluation.models.push_back(evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers,
+                                                         one.job ? &*one.job : nullptr, cancellation));
+        evaluation.models.back().name = evaluation::evaluated_name(*one.checkpoint);
+        one.request.on_answer = [&](const evaluation::AnsweredItem& answered) {
+            lines.add(answered, index);
+            if (keep_items)
+                evaluation.items.push_back(
+                    evaluation::evaluated_item(answered, index, one.request.said.tokenizer->of_target()));
+        };
+        const auto rows = evaluation::run_tasks(*model, one.request, one.texts, index, progress);
+        evaluation.results.insert(evaluation.results.end(), rows.begin(), rows.end());
+        one.request.harness = {};  // as many ids as the data sets have
+    }
+    finish_progress_line();
+    if (dump) dump->publish();
+    if (!options.output.empty()) write_evaluation_as(options.output, evaluation, inputs);
+    lines.publish();
+    if (options.json)
+        print_json(evaluation_json(evaluation));
+    else
+        print_table(evaluation);
+}
+
+}  // namespace
+}  // namespace evaluate_command
+
+void add_evaluate(CLI::App& app, Context& context) {
+    using namespace evaluate_command;
+    auto* command = app.add_subcommand("evaluate", "Perplexity, accuracy and recall tasks of trained models");
+    auto options = std::make_shared<Options>();
+    add_option(*command, "model", options->models, "Checkpoints, or folders of runs (their best snapshot)")->required();
+    add_option(*command, "--adapter", options->adapter, "A folder with a LoRA adapter (PEFT) to merge into the model");
+    add_option(*command, "--task", options->tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
+    add_option(
+        *command, "--data", options->data,
+        "Texts to evaluate: files, folders, patterns or corpora, a row for each, ENTRY or NAME=ENTRY (NAME defaults to "
+        "the file's stem); else what the run held out. Of lm-eval's tasks: the folder of their data sets, "
+        "TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of classify and translation: files "
+        "of JSON lines, FILE or NAME=FILE, whose results are called NAME");
+    add_option(
+        *command, "--length", options->lengths,
+        "Context lengths in tokens: 128,256,512; of lm-eval's tasks one, the most that the model may read at once");
+    add_option(*command, "--shots", options->shots, "Examples in the prompt of lm-eval's tasks")
+        ->check(in_range<std::int64_t>(0, 1 << 20));
+    add_option(*command, "--shots-rule", options->shots_rule,
+               "drawn: from train, as lm-eval draws them; first: the first of train")
+        ->check(one_of({"drawn", "first"}));
+    add_option(*command, "--limit", options->limit, "The first N items of lm-eval's tasks")
+        ->check(CLI::NonNegativeNumber);
+    add_option(*command, "--bootstrap", options->bootstrap,
+               "Resamples behind the error of lambada's perplexity (100000); 0: no error")
+        ->check(in_range<std::int64_t>(0, std::int64_t{1} << 40U));
+    add_flag(*command, "--baselines", options->baselines, "Rows of chance and of the most frequent answer, too");
+    add_option(*command, "--items", options->items, "A line of JSON for each item and model: FILE.jsonl");
+    add_option(*command, "--prompts", options->prompts, "The same with the texts that were asked: FILE.jsonl");
+    add_option(*command, "--stride", options->stride,
+               "Tokens that a window predicts after the first one; 0: disjoint windows")
+        ->check(CLI::NonNegativeNumber);
+    add_option(*command, "--prefix", options->prefix,
+               "The token before a text: auto (its beginning or end token), none, or an id");
+    add_option(*command, "--tokens", options->tokens, "Evaluate the first N tokens only")
+        ->check(CLI::NonNegativeNumber);
+    add_option(*command, "--sequences", options->sequences,
+               "Sequences of a generated task (256), items of one of RULER's at each length (500)")
+        ->check(in_range(1, 1 << 24));
+    auto* seed = add_option(*command, "--seed", options->seed,
+                            "Of generated tasks, corruptions and items (1), and of examples (1234)");
+    add_option(*command, "--task-option", options->task_options,
+               "Option of a task: mqar.pairs=4, position_perplexity.bucket=2048, squad_completion.tokens=48");
+    add_option(*command, "--haystack", options->haystack,
+               "Text that hides RULER's needles: a file, folder, pattern or corpus; default kjv");
+    add_option(*command, "--dump", options->dump, "A folder for RULER's items as they were asked, TASK/test.jsonl");
+    add_option(*command, "--beams", options->beams,
+               "Of translation: beams of the search, 1: greedy; else num_beams of the model's files, or 1")
+        ->check(in_range<std::int64_t>(1, 1024));
+    auto* penalty = add_option(
+        *command, "--length-penalty", options->length_penalty,
+        "Of translation: alpha of ((5 + length) / 6)^alpha, by which hypotheses' log-probabilities are divided; else "
+        "the search that the model's files describe, or 0.6");
+    add_option(*command, "--batch", options->batch, "Of speed: samples of a pass")
+        ->check(in_range<std::int64_t>(1, 1 << 20));
+    add_option(*command, "--skip", options->skip,
+               "Whole blocks left out: 0,2,5-8, or others: all that are not standard");
+    add_option(*command, "-o,--output", options->output, "Results: .evaluation.h5, .csv or .json");
+    add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
+    add_option(*command, "--batch-tokens", options->batch_tokens, "Tokens of one forward pass")
+        ->check(in_range(1, 1 << 24));
+    add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
+    add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
+    add_flag(*command, "--beyond-positions", options->beyond_positions, "Read past the trained positions");
+    add_flag(*command, "--json", options->json, "One JSON document");
+    command->callback([&context, options, command, seed, penalty] {
+        options->given = given_options(*command);
+        options->seed_given = seed->count() > 0;
+        options->length_penalty_given = penalty->count() > 0;
+        context.command = [&context, options] { run(*options, context.cancellation); };
+    });
+}
+
+}  // namespace headscope::app

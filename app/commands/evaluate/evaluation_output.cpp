@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/commands/evaluate/evaluation_output.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/commands/context.h"
+#include "core/base/error.h"
+#include "core/base/io/output_file.h"
+#include "core/base/json/json.h"
+
+namespace headscope::app {
+
+using nlohmann::json;
+
+namespace {
+
+std::string ending(const std::filesystem::path& path) {
+    return path.extension().string();
+}
+
+json number(double value) {
+    return std::isfinite(value) ? json(value) : json();
+}
+
+}  // namespace
+
+void check_evaluation_name(const std::string& output) {
+    const std::string end = ending(output);
+    if (end == ".h5" || end == ".csv" || end == ".json") return;
+    throw UsageError("-o: a name that ends in .evaluation.h5, .csv or .json is expected; found " + escaped(output));
+}
+
+json evaluation_json(const store::Evaluation& evaluation) {
+    json models = json::array(), results = json::array();
+    for (const auto& model : evaluation.models) {
+        models.push_back({{"name", model.name},
+                          {"path", model.path},
+                          {"sha256", model.sha256},
+                          {"mixer", model.mixer},
+                          {"layout", model.layout},
+                          {"layer_mixers", model.layer_mixers},
+                          {"skipped", model.skipped},
+                          {"parameters", model.parameters},
+                          {"layers", model.layers},
+                          {"training_length", model.training_length},
+                          {"seed", model.seed},
+                          {"job", model.job},
+                          {"attention_parameters", model.attention_parameters},
+                          {"embedding_parameters", model.embedding_parameters}});
+    }
+    for (const auto& result : evaluation.results) {
+        results.push_back({{"model", result.model},
+                           {"task", result.task},
+                           {"metric", result.metric},
+                           {"length", result.length},
+                           {"value", number(result.value)},
+                           {"error", number(result.error)},
+                           {"count", result.count},
+                           {"shots", result.shots},
+                           {"text", result.text},
+                           {"subset", result.subset},
+                           {"data_sha256", result.data_sha256},
+                           {"cut", result.cut}});
+    }
+    return {{"models", models}, {"results", results}, {"settings", json::parse(evaluation.settings_json)}};
+}
+
+void write_evaluation_as(const std::filesystem::path& path, const store::Evaluation& evaluation,
+                         const std::vector<std::filesystem::path>& inputs) {
+    if (ending(path) == ".h5") {
+        store::write_evaluation(path, evaluation, inputs);
+        return;
+    }
+    OutputFile file(path, inputs, "evaluation");
+    file.append(ending(path) == ".csv" ? store::evaluation_csv(evaluation) : json_text(evaluation_json(evaluation)));
+    file.publish();
+}
+
+}  // namespace headscope::app

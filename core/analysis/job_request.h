@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// From a job to tokens and an AnalysisRequest. Errors: headscope::Error. Threads: plain functions.
+
+#include "core/analysis/input.h"
+#include "core/analysis/job.h"
+#include "core/analysis/request.h"
+
+namespace headscope::analysis {
+
+/// An open checkpoint without weights.
+struct JobModel {
+    const checkpoint::Checkpoint& checkpoint;
+    const model::Inspection& inspection;
+    const tokenizer::Tokenizer* tokenizer;  ///< null: none
+};
+
+/// Without resources, chat template and check_length.
+InputOptions input_options(const AnalysisJob& job, const JobModel& model);
+
+/// Moves the sequences out of `input`. Without layers, skip_layers and names.
+AnalysisRequest make_request(const AnalysisJob& job, const JobModel& model, Input& input,
+                             const Cancellation& cancellation);
+
+}  // namespace headscope::analysis

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/mixers/linear/lightning.h"
+
+#include <cmath>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/sigmoid.h>
+
+#include "core/model/load/tensor_plan.h"
+
+namespace headscope::mixers {
+
+LightningMixer::LightningMixer(const model::ModelConfig& config, std::int64_t layer)
+    : parts_(DeltaSizes(kLightning, config), false, true, false, DeltaActivation::all, false),
+      layer_rate_(1 - static_cast<double>(layer) / (static_cast<double>(config.layers - 1) + 1e-5) + 1e-5) {}
+
+void LightningMixer::declare(model::TensorPlan& plan, const model::TensorNames& names) {
+    parts_.declare(plan, names);
+    const model::RecurrentNames& own = names.in_layer.recurrent;
+    norm_.declare_recurrent(plan, names.layer_stem + own.stem + own.norm,
+                            {parts_.sizes().value_rows(), own.keys.value_rows});
+}
+
+at::Tensor LightningMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
+    auto* held = cache ? &dynamic_cast<DeltaCache&>(*cache) : nullptr;
+    const auto heads = parts_.heads(normed, nullptr, context.cancellation);
+    context.announce("query", heads.query);
+    context.announce("key", heads.key);
+    context.announce("value", heads.value);
+    const std::int64_t count = parts_.sizes().heads;
+    const at::Tensor slopes =
+        at::pow(2.0, at::arange(1, count + 1, at::kDouble) * (-8.0 / static_cast<double>(count))) * -layer_rate_;
+    Recurrence what;
+    what.query = heads.query;
+    what.key = heads.key;
+    what.value = heads.value;
+    what.log_decay = slopes.to(at_least_float(normed).scalar_type())
+                         .view({1, count, 1})
+                         .expand({normed.size(0), -1, normed.size(1)});
+    what.rule.delta = false;
+    StackContext own = context;
+    own.output_projection = nullptr;  // the norm lies between
+    const at::Tensor output = recur(what, held ? &held->state : nullptr, context.site, own);
+    return norm_(output) * at::sigmoid(parts_.gate_logits(normed, context.cancellation));
+}
+
+}  // namespace headscope::mixers

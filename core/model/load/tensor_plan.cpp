@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/load/tensor_plan.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <ATen/ops/empty.h>
+
+#include "core/base/error.h"
+#include "core/base/text/text.h"
+#include "core/checkpoint/not_finite.h"
+#include "core/checkpoint/torch_types.h"
+#include "core/model/load/mxfp4.h"
+
+namespace headscope::model {
+namespace {
+
+using checkpoint::DataType;
+
+constexpr std::int64_t kGroup = 32;  ///< numbers that share a scale in MXFP4
+constexpr std::string_view kBlocks = "_blocks";
+
+bool is_weight_type(DataType type) {
+    return type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 || type == DataType::f64;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+    return text + "]";
+}
+
+std::string expected_text(const std::vector<Dimension>& shape) {
+    std::vector<std::int64_t> sizes;
+    std::string keys;
+    for (const Dimension& dimension : shape) {
+        sizes.push_back(dimension.size);
+        keys += (keys.empty() ? "" : "; ") + dimension.keys;
+    }
+    return "expected shape " + shape_text(sizes) + " (" + keys + ")";
+}
+
+/// The number that follows `begin` in `name`, or -1.
+std::int64_t layer_number(const std::string& name, const std::string& begin) {
+    if (begin.empty() || name.compare(0, begin.size(), begin) != 0) return -1;
+    std::int64_t number = -1;
+    for (std::size_t i = begin.size(); i < name.size() && std::isdigit(static_cast<unsigned char>(name[i])); ++i) {
+        number = std::max<std::int64_t>(number, 0) * 10 + (name[i] - '0');
+        if (number > (std::int64_t{1} << 40)) break;
+    }
+    return number;
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+    return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+}  // namespace
+
+std::string weights_problem(const LoadReport& report) {
+    if (report.not_finite.empty()) return "";
+    const NotFinite& first = report.not_finite.front();
+    const std::size_t others = report.not_finite.size() - 1;
+    return "weights: " + count_text(static_cast<std::uint64_t>(first.numbers)) + " of " +
+           count_text(static_cast<std::uint64_t>(first.elements)) + " numbers of " + escaped(first.tensor) +
+           " are NaN or infinite" +
+           (others == 0 ? ""
+                        : ", and some of " + std::to_string(others) + (others == 1 ? " tensor" : " tensors") + " more");
+}
+
+void TensorPlan::begin_tower(const ModelConfig& config, const TensorNames& names) {
+    config_ = &config;
+    keys_ = names.keys;
+    transposed_ = names.transposed;
+    if (const std::size_t number = names.layer.find("{}"); number != std::string::npos)
+        towers_.push_back(
+            {names.prefix + names.layer.substr(0, number), config.layers, names.keys.layers, config.further_layers});
+    for (const TensorNames::Numbered& parts : names.numbered)
+        towers_.push_back({names.prefix + parts.begin, parts.count, parts.key});
+    buffers_.insert(buffers_.end(), names.buffers.begin(), names.buffers.end());
+}
+
+std::vector<std::int64_t> TensorPlan::Want::sizes() const {
+    std::vector<std::int64_t> sizes;
+    for (const Dimension& dimension : shape) sizes.push_back(dimension.size);
+    return sizes;
+}
+
+std::string TensorPlan::Want::unpacked_name() const {
+    return packed ? tensor.substr(0, tensor.size() - kBlocks.size()) : tensor;
+}
+
+std::vector<std::int64_t> TensorPlan::Want::unpacked_sizes() const {
+    const std::vector<std::int64_t> all = sizes();
+    return packed ? std::vector<std::int64_t>{all.at(0), all.at(2) * kGroup, all.at(1)} : all;
+}
+
+bool TensorPlan::has(const std::string& tensor) const {
+    return !file_ || renewed(tensor) || file_->tensors().count(tensor) != 0 || file_->unreadable().count(tensor) != 0;
+}
+
+bool TensorPlan::renewed(const std::string& tensor) const {
+    return std::any_of(renewed_.begin(), renewed_.end(),
+                       [&tensor](const std::string& begin) { return tensor.starts_with(begin); });
+}
+
+std::int64_t TensorPlan::rows_in_file(const std::string& tensor) const {
+    if (!file_) return 0;
+    const auto found = file_->tensors().find(tensor);
+    return found == file_->tensors().end() || found->second.shape.empty() ? 0 : found->second.shape.front();
+}
+
+void TensorPlan::want(at::Tensor* into, const std::vector<std::string>& names, std::vector<Dimension> shape,
+                      Initial initial) {
+    const auto there = std::find_if(names.begin(), names.end(), [this](const std::string& name) { return has(name); });
+    std::string name = there == names.end() ? names.front() : *there;
+    if (const auto shared = shared_.find(name); shared != shared_.end()) name = shared->second;
+    Want want{into, std::move(name), std::move(shape)};
+    want.initial = initial;
+    want.exact = initial == Initial::rate_log || initial == Initial::rate_log_from_1 || initial == Initial::step_bias;
+    wants_.push_back(std::move(want));
+}
+
+void TensorPlan::want_number(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, double fresh,
+                             Initial initial) {
+    want(into, {tensor}, std::move(shape), initial);
+    wants_.back().number = fresh;
+}
+
+void TensorPlan::want_exact(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape) {
+    want_number(into, tensor, std::move(shape), 0, Initial::fixed);
+    wants_.back().exact = true;
+}
+
+void TensorPlan::keep_exact() {
+    wants_.back().exact = true;
+}
+
+void TensorPlan::want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in) {
+    std::vector<Dimension> shape{std::move(out), std::move(in)};
+    if (transposed_) std::swap(shape[0], shape[1]);
+    wants_.push_back({into, stem + ".weight", std::move(shape), transposed_});
+}
+
+void TensorPlan::want_rows(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, std::int64_t row,
+                           std::int64_t rows, Initial initial) {
+    wants_.push_back({into, tensor, std::move(shape), false, row, rows});
+    wants_.back().initial = initial;
+}
+
+void TensorPlan::want_by_head(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape,
+                              std::int64_t heads, std::int64_t parts) {
+    wants_.push_back({into, tensor, std::move(shape), false, -1, 0, heads, parts});
+}
+
+void TensorPlan::want_experts(at::Tensor* into, const std::string& tensor, const Dimension& experts,
+                              const Dimension& in, const Dimension& out) {
+    const std::string blocks = tensor + std::string(kBlocks), scales = tensor + "_scales";
+    if (has(tensor) || !has(blocks)) {
+        wants_.push_back({into, tensor, {experts, in, out}});
+        return;
+    }
+    if (in.size % kGroup != 0) {
+        throw Error(ErrorCode::mismatch, escaped(blocks),
+                    "expected " + in.keys + " to be a multiple of 32, as packed numbers are",
+                    "found " + std::to_string(in.size));
+    }
+    const Dimension groups{in.size / kGroup, in.keys + " / 32"};
+    Want numbers{into, blocks, {experts, out, groups, {kGroup / 2, "32 numbers of 4 bits"}}};
+    numbers.scales = scales;
+    numbers.packed = true;
+    wants_.push_back(std::move(numbers));
+    Want factors{nullptr, scales, {experts, out, groups}};
+    factors.packed = true;
+    wants_.push_back(std::move(factors));
+}
+
+bool TensorPlan::fresh(const Want& want) const {
+    if (!file_ || renewed(want.tensor)) return true;
+    if (!may_be_fresh_ || !may_be_fresh_(want.tensor)) return false;
+    if (file_->unreadable().count(want.tensor) != 0) return false;
+    const auto found = file_->tensors().find(want.tensor);
+    return found == file_->tensors().end() || found->second.shape != want.sizes();
+}
+
+void TensorPlan::check_one(const Want& want) const {
+    const auto found = file_->tensors().find(want.tensor);
+    const std::string where = escaped(want.tensor);
+    if (found == file_->tensors().end()) {
+        throw Error(ErrorCode::mismatch, where, expected_text(want.shape),
+                    "found no such tensor in " + escaped(file_->display_name()));
+    }
+    const checkpoint::TensorInfo& info = found->second;
+    if (info.shape != want.sizes()) {
+        const std::string file = file_->files().at(info.file).filename().string();
+        throw Error(ErrorCode::mismatch, where, expected_text(want.shape),
+                    "found " + shape_text(info.shape) + " in " + escaped(file));
+    }
+    if (want.packed && info.type != DataType::u8) {
+        throw Error(ErrorCode::unsupported, where, "expected packed weights of type U8",
+                    "found " + std::string(checkpoint::name(info.type)));
+    }
+    if (want.initial == Initial::ids && info.type != DataType::i64) {
+        throw Error(ErrorCode::unsupported, where, "expected token ids of type I64",
+                    "found " + std::string(checkpoint::name(info.type)));
+    }
+    if (!want.packed && want.initial != Initial::ids && !is_weight_type(info.type)) {
+        throw Error(ErrorCode::unsupported, where, "expected weights of type F16, BF16, F32 or F64",
+                    "found " + std::string(checkpoint::name(info.type)) + " (quantised models are not read)");
+    }
+}
+
+void TensorPlan::check_left_overs() {
+    std::set<std::string> wanted;
+    for (const Want& want : wants_) wanted.insert(want.tensor);
+    std::size_t buffers = 0;
+    for (const auto& [name, info] : file_->tensors()) {
+        if (wanted.count(name) != 0) continue;
+        for (const TowerLayers& tower : towers_) {
+            if (layer_number(name, tower.begin) < tower.layers + tower.further) continue;
+            throw Error(ErrorCode::mismatch, "config.json: " + tower.key, "expected as many layers as the file has",
+                        "found " + std::to_string(tower.layers) + ", and the tensor " + escaped(name));
+        }
+        report_.left_over.push_back(name);
+        const auto is_end = [&name = name](const std::string& end) { return ends_with(name, end); };
+        if (std::any_of(buffers_.begin(), buffers_.end(), is_end)) ++buffers;
+    }
+    if (buffers > 0) note(std::to_string(buffers) + " left-over buffers of an older file: not needed");
+}
+
+LoadReport TensorPlan::check() {
+    std::set<std::string> absent, fresh, matched;
+    for (Want& want : wants_) {
+        want.fresh = this->fresh(want);
+        (want.fresh ? fresh : matched).insert(want.tensor);
+        if (!want.fresh && !has(want.tensor)) absent.insert(want.tensor);
+    }
+    if (!file_) return report_;
+    for (const std::string& name : matched)
+        if (file_->unreadable().count(name) != 0) file_->tensor(name);  // throws, with what it is
+    if (absent.size() > 1) {
+        throw Error(
+            ErrorCode::mismatch, escaped(file_->display_name()), "expected every tensor that config.json asks for",
+            "found none of these " + std::to_string(absent.size()) + ": " + list_text({absent.begin(), absent.end()}));
+    }
+    bool packed = false;
+    for (const Want& want : wants_) {
+        if (!want.fresh) check_one(want);
+        packed = packed || want.packed;
+    }
+    if (packed) note("experts packed in MXFP4 are unpacked on reading");
+    if (!fresh.empty()) note("fresh, not from the file: " + list_text({fresh.begin(), fresh.end()}, 20));
+    check_left_overs();
+    report_.matched = matched.size();
+    return report_;
+}
+
+at::Tensor TensorPlan::unpack(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const {
+    const auto read = [&](const std::string& name) {
+        return cancellation ? file_->load(name, checkpoint::LoadAs::stored, *cancellation) : file_->load(name);
+    };
+    const auto type = checkpoint::torch_type(checkpoint::loaded_type(DataType::bf16, precision)).value();
+    return unpack_mxfp4(read(want.tensor), read(want.scales), type, cancellation).transpose(1, 2);
+}
+
+std::int64_t TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision,
+                                  const Cancellation* cancellation) const {
+    if (want.into == nullptr) return 0;
+    if (want.packed) {
+        *want.into = unpack(want, precision, cancellation);
+        return checkpoint::count_not_finite(want.into->transpose(1, 2));  // as it lies in memory
+    }
+    const checkpoint::LoadAs as = want.precision(precision);
+    std::int64_t not_finite = 0;
+    const Cancellation never;
+    at::Tensor tensor = file_->load(want.tensor, as, cancellation ? *cancellation : never, &not_finite);
+    if (want.heads > 0) {
+        const at::Tensor grouped = tensor.unflatten(0, {want.heads, want.parts, -1}).transpose(0, 1);
+        *want.into = grouped.reshape(tensor.sizes());
+        return not_finite;
+    }
+    if (want.row < 0) {
+        *want.into = want.transposed ? tensor.t() : tensor;
+        return not_finite;
+    }
+    if (!want.into->defined()) {
+        std::vector<std::int64_t> shape = tensor.sizes().vec();
+        shape[0] = want.rows;
+        *want.into = at::empty(shape, tensor.options());
+    }
+    want.into->narrow(0, want.row, tensor.size(0)).copy_(tensor);
+    return not_finite;
+}
+
+std::int64_t TensorPlan::elements(const Want& want) {
+    std::int64_t stored = 1;
+    for (const Dimension& dimension : want.shape) stored *= dimension.size;
+    if (!want.packed) return stored;
+    return want.scales.empty() ? 0 : 2 * stored;
+}
+
+std::int64_t TensorPlan::elements() const {
+    std::set<std::string> counted;
+    std::int64_t elements = 0;
+    for (const Want& want : wants_) {
+        if (!want.given() && counted.insert(want.tensor).second) elements += this->elements(want);
+    }
+    return elements;
+}
+
+void TensorPlan::count_as(Part part, std::size_t first) {
+    for (std::size_t i = first; i < wants_.size(); ++i) wants_[i].part = part;
+}
+
+std::int64_t TensorPlan::weights(Part part) const {
+    std::set<std::string> counted;
+    std::int64_t elements = 0;
+    for (const Want& want : wants_) {
+        if (want.part == part && want.shape.size() > 1 && !want.given() && counted.insert(want.tensor).second)
+            elements += this->elements(want);
+    }
+    return elements;
+}
+
+void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation) {
+    std::int64_t done = 0, all = 0;
+    std::map<std::string, const Want*> read;
+    for (const Want& want : wants_) all += file_->tensors().at(want.tensor).elements;
+    for (const Want& want : wants_) {
+        if (cancellation) cancellation->check();
+        if (progress)
+            progress->advance(static_cast<double>(done), static_cast<double>(all), "load " + escaped(want.tensor));
+        // Shared tensors of two towers are read once and stored once.
+        const bool whole = want.row < 0 && want.heads == 0;
+        const auto [first, is_new] = read.emplace(want.tensor, &want);
+        if (!is_new && whole && first->second->row < 0 && first->second->heads == 0 &&
+            first->second->transposed == want.transposed) {
+            *want.into = *first->second->into;
+        } else {
+            const std::int64_t not_finite = load_one(want, precision, cancellation);
+            if (is_new && not_finite > 0) report_.not_finite.push_back({want.tensor, not_finite, elements(want)});
+        }
+        done += file_->tensors().at(want.tensor).elements;
+    }
+}
+
+}  // namespace headscope::model

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/reproduce/files.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/io/input_file.h"
+#include "core/base/io/output_file.h"
+#include "core/data/source/text_data.h"
+#include "core/data/source/text_parts.h"
+#include "core/run/journal.h"
+#include "core/run/journal_reader.h"
+
+namespace headscope::reproduce {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kWords = 24, kEachTested = 5, kFewest = 10;
+constexpr const char* kSpace = " \t\n\v\f\r";
+
+}  // namespace
+
+void write_file(const fs::path& path, const std::string& text) {
+    OutputFile file(path, {}, "file");
+    file.append(text);
+    file.publish();
+}
+
+std::vector<double> step_seconds(const fs::path& run) {
+    std::vector<double> seconds;
+    for (const auto& event : training::read_journal(run / training::kJournalName)) {
+        const auto* step = std::get_if<training::Step>(&event.what);
+        if (step == nullptr || step->tokens_per_second <= 0 || step->step < 3) continue;
+        const double tokens = static_cast<double>(step->tokens) / static_cast<double>(step->step);
+        seconds.push_back(tokens / step->tokens_per_second);
+    }
+    std::sort(seconds.begin(), seconds.end());
+    return seconds;
+}
+
+std::string last_words(const std::string& text, std::size_t most) {
+    if (text.size() <= most) return text;
+    const std::size_t begin = text.size() - most, space = text.find(' ', begin);
+    return text.substr(space == std::string::npos ? begin : space + 1);
+}
+
+namespace {
+
+class LastText final : public data::PartSink {
+public:
+    void begin_document() override { text_.clear(); }
+    void part(std::string_view text) override {
+        text_ += text;
+        if (text_.size() > 2 * kBytes) text_.erase(0, text_.size() - kBytes);
+    }
+    void end_document() override {
+        if (!text_.empty()) last_ = text_;
+    }
+    std::string passage() const { return last_words(last_, kBytes); }
+
+private:
+    static constexpr std::size_t kBytes = 6000;
+    std::string text_, last_;
+};
+
+class AllText final : public data::PartSink {
+public:
+    explicit AllText(std::size_t most) : most_(most) {}
+    void begin_document() override {}
+    void part(std::string_view text) override {
+        text_ += text;
+        if (text_.size() > 2 * most_) cut();
+    }
+    void end_document() override { text_ += '\n'; }
+    std::string take() {
+        if (text_.size() > most_) cut();
+        return std::move(text_);
+    }
+
+private:
+    void cut() { text_ = last_words(text_, most_); }
+
+    std::size_t most_;
+    std::string text_;
+};
+
+void read(const std::vector<std::string>& data, data::PartSink& sink) {
+    const auto files = data.empty() ? data::corpus_files("kjv") : data::find_sources(data, {}, "--data");
+    for (const auto& file : files)
+        data::read_parts(InputFile(file.path, "text"), file.kind, sink, [](std::uint64_t) {});
+}
+
+}  // namespace
+
+std::string held_out_passage(const std::vector<std::string>& data) {
+    LastText last;
+    read(data, last);
+    return last.passage();
+}
+
+std::string whole_text(const std::vector<std::string>& data, std::size_t most) {
+    AllText all(most);
+    read(data, all);
+    return all.take();
+}
+
+Passages passages_of(std::string_view text, std::int64_t classes, std::int64_t most) {
+    std::vector<std::string> all;
+    std::int64_t words = 0;
+    for (std::size_t begin = text.find_first_not_of(kSpace); begin != std::string_view::npos;) {
+        const std::size_t end = std::min(text.find_first_of(kSpace, begin), text.size());
+        if (words++ % kWords == 0)
+            all.emplace_back();
+        else
+            all.back() += ' ';
+        all.back() += text.substr(begin, end - begin);
+        begin = text.find_first_not_of(kSpace, end);
+    }
+    if (words % kWords != 0) all.pop_back();
+    const auto count = static_cast<std::int64_t>(all.size());
+    if (count < kFewest * classes)
+        throw Error(ErrorCode::usage, "--data",
+                    "expected a text of at least " + std::to_string(kFewest * classes * kWords) + " words",
+                    "found " + std::to_string(words));
+    const std::int64_t chosen = std::min(count, most);
+    Passages passages;
+    for (std::int64_t i = 0; i < chosen; ++i) {
+        const std::int64_t place = i * count / chosen;
+        const nlohmann::json line{{"text", all[static_cast<std::size_t>(place)]}, {"label", classes * place / count}};
+        (i % kEachTested == kEachTested - 1 ? passages.test : passages.train) +=
+            line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    }
+    return passages;
+}
+
+}  // namespace headscope::reproduce

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What was measured becomes figures and the report.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/base/io/input_file.h"
+#include "core/base/machine/processors.h"
+#include "core/base/process/machine.h"
+#include "core/reproduce/files.h"
+#include "core/reproduce/runner.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace headscope::reproduce {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t kMostPassageBytes = 32 << 20;
+
+std::string at_length(const std::string& name, std::int64_t length, const Paper& paper) {
+    char text[40];
+    std::snprintf(text, sizeof text, "@%g", static_cast<double>(length) / static_cast<double>(paper.sequence_length));
+    return name + text;
+}
+
+void append(store::Evaluation& all, store::Evaluation one) {
+    const auto shift = static_cast<std::int64_t>(all.models.size());
+    std::move(one.models.begin(), one.models.end(), std::back_inserter(all.models));
+    for (auto& result : one.results) {
+        result.model += shift;
+        all.results.push_back(std::move(result));
+    }
+}
+
+/// Mean tokens of a passage for a model: words are fewer than pieces, characters more.
+std::int64_t passage_tokens(const fs::path& checkpoint, const fs::path& passages) {
+    const auto tokenizer = tokenizer::Tokenizer::from_folder(checkpoint);
+    std::istringstream lines(read_small_file(passages, kMostPassageBytes, "passages"));
+    std::int64_t tokens = 0, count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+        const auto document = parse_json(line, "passages");
+        tokens += std::ssize(tokenizer->encode(JsonView(document, "passages").at("text").string(), true).ids);
+    }
+    return count == 0 ? 1 : (tokens + count / 2) / count;
+}
+
+std::vector<std::string> cells_of(const std::string& text) {
+    std::vector<std::string> cells;
+    std::istringstream row(text);
+    for (std::string one; std::getline(row, one, ',');) cells.push_back(one);
+    return cells;
+}
+
+}  // namespace
+
+/// Training steps and forward passes, nothing else running.
+void Runner::time_models() {
+    if (!paper_.view().has("timing")) return;
+    report_progress("timing");
+    const auto attempt = [this](const std::string& what, const std::function<void()>& work) {
+        try {
+            work();
+        } catch (const Error& error) {
+            missing_.push_back(what + " could not be timed: " + error.what() + ".");
+        }
+    };
+    const Strings names = paper_.view().at("timing").at("models").strings();
+    const fs::path file = options_.folder / "timing.json";
+    if (!fs::exists(file)) {
+        nlohmann::json times;
+        for (const std::string& name : names)
+            attempt(name, [&] {
+                const training::JobFile job = timing_job(plan_, paper_.model(name));
+                const double step = time_training(job, "timing-" + name).step;
+                times[name] = 1000 * step / static_cast<double>(job.training.batch);
+            });
+        std::error_code ignored;
+        fs::remove_all(options_.folder / "calibration", ignored);
+        write_file(file, json_text(times));
+    }
+    const auto document = read_json_file(file, kLargestPlan, "times");
+    const JsonView times(document, file.string());
+    for (const std::string& name : names)
+        if (times.has(name)) measured_.set(name, "training", times.at(name).number(0));
+    for (const Trial& trial : plan_.trials) {
+        if (trial.seed != 1 || !is_done(trial) || fs::exists(speed_file(trial))) continue;
+        attempt(trial.name, [&] {
+            const Stage& stage = *plan_.stages_of(trial).back();
+            const fs::path model = run_folder(trial, stage) / "snapshots" / "last";
+            const auto tokens = passage_tokens(model, options_.folder / "passages" / "test.jsonl");
+            own({"evaluate", model.string(), "--task", "speed", "--length",
+                 std::to_string(std::min(tokens, paper_.sequence_length * trial.model->tokens_a_word)), "--threads",
+                 std::to_string(plan_.threads), "-o", speed_file(trial).string()});
+        });
+    }
+}
+
+/// Runs of the program after training: latency, costs.
+void Runner::do_endings() {
+    for (const JsonView& ending : rows("ending")) {
+        const fs::path output = options_.folder / ending.at("output").string();
+        if (fs::exists(output)) continue;
+        report_progress(ending.at("doing").string());
+        Strings words = filled_words(ending.at("words"));
+        if (ending.has("links")) {
+            Strings links;
+            for (const Trial& trial : plan_.trials)
+                if (selected(trial, ending.at("links")) && is_done(trial)) links.push_back(model_link(trial).string());
+            if (links.empty()) continue;
+            words.insert(words.begin() + 1, links.begin(), links.end());
+        }
+        words.insert(words.end(), {"-o", output.string()});
+        try {
+            own(words);
+        } catch (const Error& error) {
+            missing_.push_back(ending.at("missing").string() + ": " + error.what() + ".");
+        }
+    }
+}
+
+void Runner::gather() {
+    report_progress("gathering");
+    for (const Trial& trial : plan_.trials)
+        if (is_done(trial)) gather_trial(trial);
+    if (measured_.values.empty())
+        throw Error(ErrorCode::usage, "reproduce", "expected time for at least one model",
+                    "found none trained" + (missing_.empty() ? "" : ": " + missing_.front()));
+    for (const JsonView& ending : rows("ending"))
+        if (fs::exists(options_.folder / ending.at("output").string())) gather_ending(ending);
+    for (const JsonView& one : rows("merged")) merge(one);
+}
+
+void Runner::gather_trial(const Trial& trial) {
+    const PaperCode code = paper_code(paper_);
+    for (const Stage* stage : plan_.stages_of(trial))
+        for (const bool skip : {false, true}) {
+            const fs::path file = run_folder(trial, *stage) / (skip ? "skip.evaluation.h5" : "scores.evaluation.h5");
+            if (!fs::exists(file)) continue;
+            const store::Evaluation scores = store::read_evaluation(file);
+            if (scores.models.empty()) continue;
+            const std::string subject = skip ? trial.model->name + " skip" : trial.subject();
+            for (const auto& one : scores.results) {
+                if (!stage->scores.contains(one.metric)) continue;
+                const std::string name = stage->scores.at(one.metric).get<std::string>();
+                measured_.add(subject, stage->by_length ? at_length(name, one.length, paper_) : name, one.value,
+                              one.error);
+            }
+            const auto& model = scores.models.front();
+            for (const auto& [counted, name] : stage->counts.items()) {
+                const std::int64_t count = counted == "parameters"  ? model.parameters
+                                           : counted == "attention" ? model.attention_parameters
+                                                                    : model.embedding_parameters;
+                if (count >= 0) measured_.set(subject, name.get<std::string>(), static_cast<double>(count));
+            }
+        }
+    if (fs::exists(speed_file(trial)))
+        for (const auto& one : store::read_evaluation(speed_file(trial)).results)
+            if (one.metric == "forward_ms") measured_.set(trial.subject(), "forward", one.value);
+    for (const JsonView& one : analyses_of(trial))
+        if (code.read_analysis != nullptr)
+            code.read_analysis(analysis_file(trial, one), trial.subject(), one.string_or("text", ""), measured_);
+    const Stage& first = *plan_.stages_of(trial).front();
+    const bool probed = std::find(first.probed.begin(), first.probed.end(), trial.model->name) != first.probed.end();
+    if (code.read_run != nullptr && probed) code.read_run(run_folder(trial, first), trial.subject(), measured_);
+}
+
+/// Results by model and length, or a table of numbers by mixer.
+void Runner::gather_ending(const JsonView& ending) {
+    const fs::path file = options_.folder / ending.at("output").string();
+    if (file.extension() == ".h5") {
+        const store::Evaluation timed = store::read_evaluation(file);
+        for (const auto& one : timed.results)
+            for (const Model& model : paper_.models)
+                if (timed.models.at(static_cast<std::size_t>(one.model)).name == model.label)
+                    measured_.set(model.name,
+                                  at_length(one.metric == "seconds" ? one.task : one.metric, one.length, paper_),
+                                  one.value);
+        return;
+    }
+    const Strings columns = ending.at("columns").strings();
+    std::istringstream lines(read_small_file(file, kLargestPlan, "table"));
+    std::string line;
+    std::getline(lines, line);
+    const Strings header = cells_of(line);
+    while (std::getline(lines, line)) {
+        const Strings cells = cells_of(line);
+        std::vector<double> row;
+        for (const std::string& column : columns) {
+            const auto at = static_cast<std::size_t>(std::find(header.begin(), header.end(), column) - header.begin());
+            row.push_back(at < cells.size() && !cells[at].empty() ? std::strtod(cells[at].c_str(), nullptr)
+                                                                  : std::nan(""));
+        }
+        auto& table = measured_.matrices[{cells.front(), "cost"}];
+        table.resize(1);
+        table.front().push_back(std::move(row));
+    }
+}
+
+/// An evaluation file for figures: models named by their label, seeds of one alike.
+void Runner::merge(const JsonView& view) const {
+    const bool one_model = view.boolean_or("one_model", false), skipped = view.boolean_or("skipped", false);
+    store::Evaluation all;
+    for (const Trial& trial : plan_.trials) {
+        if (!selected(trial, view) || !is_done(trial)) continue;
+        const std::string label = trial_of(*trial.model, *trial.stack).label();
+        store::Evaluation merged;
+        for (const Stage* stage : plan_.stages_of(trial)) {
+            store::Evaluation own = store::read_evaluation(run_folder(trial, *stage) / "scores.evaluation.h5");
+            if (one_model) {  // the last stage's: before it was tuned it had another head
+                std::erase_if(own.results, [&](const auto& one) { return !stage->scores.contains(one.metric); });
+                merged.models.clear();
+            }
+            append(merged, std::move(own));
+            if (const fs::path skip = run_folder(trial, *stage) / "skip.evaluation.h5"; skipped && fs::exists(skip))
+                append(merged, store::read_evaluation(skip));
+        }
+        if (one_model && !merged.models.empty()) {
+            if (fs::exists(speed_file(trial))) {
+                const auto timed = store::read_evaluation(speed_file(trial)).results;
+                merged.results.insert(merged.results.end(), timed.begin(), timed.end());
+            }
+            merged.models.front().job = label;
+            merged.models.front().training_length = paper_.sequence_length;
+            for (auto& one : merged.results) {  // models of characters have as much text in longer sequences
+                one.model = 0;
+                one.length = paper_.sequence_length;
+            }
+        }
+        for (auto& model : merged.models) {
+            model.name = label + (model.skipped.empty() ? "" : " skip");
+            // Figures group models by mixer, and several of these have the same.
+            if (view.boolean_or("by_label", false)) model.mixer = label;
+        }
+        append(all, std::move(merged));
+    }
+    if (all.models.empty()) return;
+    all.settings_json = nlohmann::json{{"reproduction", paper_.name}}.dump();
+    store::write_evaluation(options_.folder / (view.at("file").string() + ".evaluation.h5"), all);
+    if (view.boolean_or("csv", false))
+        write_file(options_.folder / (view.at("file").string() + ".csv"), store::evaluation_csv(all));
+}
+
+/// As PDF, PNG and CSV; the report names one that cannot be drawn, with the reason.
+void Runner::draw_figure(const std::string& name, const std::string& caption, Strings arguments) {
+    const fs::path base = options_.folder / "figures" / name;
+    try {
+        for (const char* ending : {".pdf", ".png", ".csv"}) {
+            Strings words{"export"};
+            words.insert(words.end(), arguments.begin(), arguments.end());
+            words.insert(words.end(), {"-o", base.string() + ending});
+            own(words);
+        }
+    } catch (const Error& error) {
+        const std::lock_guard lock(mutex_);
+        missing_.push_back("Figure " + name + " could not be drawn: " + error.what() + ".");
+        return;
+    }
+    const std::lock_guard lock(mutex_);
+    drawn_.push_back({name, caption});
+}
+
+void Runner::draw() {
+    report_progress("drawing");
+    std::vector<std::function<void()>> work;
+    Strings order;
+    for (const JsonView& figure : rows("figure")) {
+        Strings files;
+        if (figure.has("files"))
+            for (const std::string& one : filled_words(figure.at("files")))
+                if (fs::exists(one)) files.push_back(one);
+        for (const Trial& trial : plan_.trials) {
+            if (!is_done(trial)) continue;
+            if (figure.has("runs") && selected(trial, figure.at("runs")))
+                files.push_back(run_folder(trial, *plan_.stages_of(trial).front()).string());
+            if (figure.has("analyses") && selected(trial, figure.at("analyses")))
+                for (const JsonView& one : analyses_of(trial)) files.push_back(analysis_file(trial, one).string());
+        }
+        if (figure.has("preset")) files.push_back(figure.at("preset").string());
+        if (std::ssize(files) < figure.integer_or("least", 1)) continue;
+        files.emplace_back("--figure");
+        const Strings recipe = figure.at("recipe").strings();
+        files.insert(files.end(), recipe.begin(), recipe.end());
+        order.push_back(figure.at("name").string());
+        work.emplace_back([this, files, name = order.back(), caption = figure.at("caption").string()] {
+            draw_figure(name, caption, files);
+        });
+    }
+    side_by_side(work, plan_.workers);
+    const auto place = [&](const ReportFigure& one) { return std::find(order.begin(), order.end(), one.name); };
+    std::sort(drawn_.begin(), drawn_.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+}
+
+fs::path Runner::write_report() {
+    report_progress("writing the report");
+    ReportInput input;
+    input.plan = plan_;
+    input.measured = measured_;
+    input.figures = drawn_;
+    input.missing = missing_;
+    const std::string processor = processor_name();
+    input.machine = std::to_string(usable_processors()) + " cores of " +
+                    (processor.empty() ? "an unnamed processor" : escaped(processor));
+    input.program_version = "headscope " + host_.version;
+    for (const std::string& word : options_.launch) input.launch += (input.launch.empty() ? "" : " ") + word;
+    input.seconds = spent();
+    const Trial& first = plan_.trials.front();
+    const std::vector<double> seconds =
+        is_done(first) ? step_seconds(run_folder(first, *plan_.stages_of(first).front())) : std::vector<double>();
+    if (!seconds.empty())
+        input.tokens_per_second =
+            static_cast<double>(paper_.batch * paper_.sequence_length) / seconds[seconds.size() / 2];
+    const fs::path report = options_.folder / "report.md";
+    write_file(report, report_markdown(input));
+    return report;
+}
+
+}  // namespace headscope::reproduce

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/reproduce/runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/base/io/input_file.h"
+#include "core/base/machine/memory_room.h"
+#include "core/base/process/in_threads.h"
+#include "core/base/process/os_error.h"
+#include "core/reproduce/files.h"
+#include "core/run/journal.h"
+#include "core/run/journal_reader.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace headscope::reproduce {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool finished(const fs::path& run) {
+    if (!fs::exists(run / training::kJournalName)) return false;
+    for (const auto& event : training::read_journal(run / training::kJournalName)) {
+        const auto* changed = std::get_if<training::StateChanged>(&event.what);
+        if (changed != nullptr && changed->state == training::RunState::finished) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Runner::Runner(const Paper& paper, ReplayOptions options, Host host, Progress& progress)
+    : paper_(paper), options_(std::move(options)), host_(std::move(host)), progress_(progress), start_(now()) {}
+
+fs::path Runner::run() {
+    if (enter_folder())
+        plan_ = plan_from_json(paper_, read_small_file(plan_file(), kLargestPlan, "plan"), plan_file().string());
+    else
+        make_plan();
+    do_trials();
+    time_models();
+    do_endings();
+    gather();
+    draw();
+    const fs::path report = write_report();
+    keep_time();
+    return report;
+}
+
+double Runner::spent() const {
+    return before_ + now() - start_;
+}
+
+void Runner::keep_time() const {
+    write_file(options_.folder / "time.json", json_text({{"seconds", spent()}}));
+}
+
+void Runner::report_progress(const std::string& what) {
+    const double planned = plan_.planned_seconds > 0 ? plan_.planned_seconds : 60 * options_.settings.minutes;
+    progress_.advance(spent(), std::max(planned, spent() + 1), what);
+}
+
+void Runner::note(const std::string& line) const {
+    std::ofstream(options_.folder / "log.txt", std::ios::app) << "\n" + line + "\n";
+}
+
+void Runner::own(Strings arguments, const Strings& before) {
+    const Host::Ran ran = host_.run(arguments, before, options_.folder / "log.txt");
+    {
+        const std::lock_guard lock(mutex_);
+        largest_ = std::max(largest_, ran.peak_bytes);
+    }
+    if (ran.status != 0)
+        throw Error(ErrorCode::internal, "headscope " + arguments.front(), "expected it to succeed",
+                    "found exit status " + std::to_string(ran.status) + ": " + ran.last_line);
+}
+
+bool Runner::enter_folder() {
+    fs::create_directories(options_.folder);
+    const bool planned = fs::exists(plan_file());
+    if (planned && !options_.resume)
+        throw Error(ErrorCode::usage, shown(options_.folder), "expected a new folder, or --resume",
+                    "found a plan in it");
+    if (!planned && !options_.resume && !fs::is_empty(options_.folder))
+        throw Error(ErrorCode::usage, shown(options_.folder), "expected a new or empty folder", "found files in it");
+    for (const char* name : {"jobs", "runs", "models", "analyses", "figures", "passages"})
+        fs::create_directories(options_.folder / name);
+    if (options_.resume && fs::exists(options_.folder / "time.json"))
+        before_ = JsonView(read_json_file(options_.folder / "time.json", kLargestPlan, "time"), "time.json")
+                      .at("seconds")
+                      .number(0);
+    return planned;
+}
+
+std::int64_t Runner::workers_now(std::int64_t wanted) const {
+    return reproduce::side_by_side(wanted, std::max(largest_, plan_.run_bytes), memory_room());
+}
+
+void Runner::side_by_side(const std::vector<std::function<void()>>& work, std::int64_t workers) {
+    std::atomic<std::size_t> next{0};
+    in_threads(workers_now(workers), [&](const std::atomic<bool>& failed) {
+        for (std::size_t one = next++; one < work.size() && !failed; one = next++) work[one]();
+    });
+}
+
+void Runner::do_trials() {
+    const std::int64_t workers = workers_now(plan_.workers);
+    if (workers < plan_.workers) {
+        missing_.push_back(std::to_string(workers) + " of the planned " + std::to_string(plan_.workers) +
+                           " runs went side by side, for want of free memory.");
+        note(missing_.back());
+    }
+    in_threads(workers, [&](const std::atomic<bool>& failed) { work(failed); });
+    plan_.planned_seconds = std::min(plan_.planned_seconds, spent() + plan_.end_seconds);
+    if (left_out_.empty() && others_left_out_ == 0) return;
+    std::string names;
+    for (const std::string& name : left_out_) names += (names.empty() ? "" : ", ") + name;
+    if (others_left_out_ > 0)
+        names += (names.empty() ? "" : ", and ") + std::to_string(others_left_out_) + " of " +
+                 paper_.view().at("plan").at("extras").string();
+    missing_.push_back("Left out, for the minutes were over: " + names + ".");
+}
+
+/// One of the workers: takes trials until there is none, or no time for one.
+void Runner::work(const std::atomic<bool>& failed) {
+    for (;;) {
+        std::size_t index = 0;
+        {
+            const std::lock_guard lock(mutex_);
+            while (next_ < plan_.trials.size() && is_done(plan_.trials[next_])) ++next_;
+            if (next_ >= plan_.trials.size() || failed) return;
+            index = next_++;
+            // As slow as the slowest of the last ones: a machine may have become busy.
+            const auto last = std::min(std::ssize(pace_), plan_.workers);
+            const double slowest = last > 0 ? *std::max_element(pace_.end() - last, pace_.end()) : 0;
+            // Trials that nothing was planned for must leave the end its time, even on a machine that slows down.
+            const bool extra = static_cast<std::int64_t>(index) >= plan_.planned;
+            const double margin = extra ? 1.3 : 1;
+            late_ = late_ || 60 * plan_.minutes - margin * plan_.end_seconds - spent() <
+                                 1.1 * margin * slowest * plan_.trial_seconds[index];
+            if (late_) {
+                if (extra)
+                    ++others_left_out_;
+                else
+                    left_out_.push_back(plan_.trials[index].name);
+                continue;
+            }
+            report_progress("training " + plan_.trials[index].name + " (" + std::to_string(next_) + " of " +
+                            std::to_string(plan_.trials.size()) + ")");
+        }
+        const double begin = spent();
+        std::string problem;
+        try {
+            do_trial(plan_.trials[index]);
+        } catch (const Error& error) {
+            problem = error.what();
+        }
+        const std::lock_guard lock(mutex_);
+        pace_.push_back((spent() - begin) / plan_.trial_seconds[index]);
+        if (!problem.empty()) missing_.push_back("Failed: " + plan_.trials[index].name + ": " + problem + ".");
+        keep_time();
+    }
+}
+
+bool Runner::selected(const Trial& trial, const JsonView& view) const {
+    const auto among = [&](const char* key, const std::string& name) {
+        if (!view.has(key)) return true;
+        const Strings names = paper_.names(view, key);
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    return among("models", trial.model->name) && among("stacks", trial.stack->name) &&
+           (trial.seed == 1 || view.boolean_or("seeds", false)) && (!trial.extra || view.boolean_or("extras", false));
+}
+
+std::vector<JsonView> Runner::rows(const char* key) const {
+    std::vector<JsonView> list;
+    const JsonView view = paper_.view();
+    for (std::size_t i = 0; view.has(key) && i < view.at(key).size(); ++i) list.push_back(view.at(key).at(i));
+    return list;
+}
+
+std::vector<JsonView> Runner::analyses_of(const Trial& trial) const {
+    std::vector<JsonView> list = rows("analysis");
+    std::erase_if(list, [&](const JsonView& one) { return !selected(trial, one); });
+    return list;
+}
+
+fs::path Runner::analysis_file(const Trial& trial, const JsonView& analysis) const {
+    const std::string text = analysis.string_or("text", "");
+    return options_.folder / "analyses" / (trial.label() + (text.empty() ? "" : ", " + text) + ".headscope.h5");
+}
+
+Runner::Strings Runner::filled_words(const JsonView& words, const Trial* trial) const {
+    Strings list = words.strings();
+    for (std::string& one : list)
+        one = filled(one, [&](const std::string& word) -> std::optional<std::string> {
+            if (word == "folder") return options_.folder.string();
+            if (word == "texts") return host_.texts.string();
+            if (word == "first")
+                return plan_.run_name(plan_.trials.front(), *plan_.stages_of(plan_.trials.front()).front());
+            if (trial != nullptr)
+                if (auto own = trial->word(word)) return own;
+            return plan_.word(word);
+        });
+    return list;
+}
+
+bool Runner::is_done(const Trial& trial) const {
+    for (const Stage* stage : plan_.stages_of(trial)) {
+        const fs::path run = run_folder(trial, *stage);
+        if (!fs::exists(run / "scores.evaluation.h5") ||
+            (!trial.stack->skip.empty() && !fs::exists(run / "skip.evaluation.h5")))
+            return false;
+    }
+    const auto analyses = analyses_of(trial);
+    return std::all_of(analyses.begin(), analyses.end(),
+                       [&](const JsonView& one) { return fs::exists(analysis_file(trial, one)); });
+}
+
+void Runner::do_trial(const Trial& trial) {
+    for (const Stage* stage : plan_.stages_of(trial)) {
+        const fs::path run = run_folder(trial, *stage);
+        train(job_of(plan_, trial, *stage), run.filename().string(), run);
+        for (const bool skip : {false, true}) {
+            const fs::path output = run / (skip ? "skip.evaluation.h5" : "scores.evaluation.h5");
+            if ((!skip || !trial.stack->skip.empty()) && !fs::exists(output))
+                evaluate(trial, *stage, run, output, skip);
+        }
+    }
+    const auto analyses = analyses_of(trial);
+    const auto endings = rows("ending");
+    const bool timed = std::any_of(endings.begin(), endings.end(), [&](const JsonView& one) {
+        return one.has("links") && selected(trial, one.at("links"));
+    });
+    // Its name is what files and figures show.
+    if (const fs::path link = model_link(trial); (timed || !analyses.empty()) && !fs::is_symlink(link))
+        fs::create_directory_symlink(fs::path("..") / "runs" /
+                                         run_folder(trial, *plan_.stages_of(trial).front()).filename() / "snapshots" /
+                                         "last",
+                                     link);
+    for (const JsonView& one : analyses)
+        if (!fs::exists(analysis_file(trial, one))) analyse(trial, one, model_link(trial), analysis_file(trial, one));
+}
+
+/// Trains, or resumes a run that was begun; nothing if it has finished.
+void Runner::train(const training::JobFile& job, const std::string& name, const fs::path& run) {
+    if (!fs::exists(run / "job.toml")) {
+        const fs::path file = options_.folder / "jobs" / (name + ".toml");
+        write_file(file, training::job_text(job));
+        own({"train", file.string(), "-o", run.string()}, options_.launch);
+    } else if (!finished(run)) {
+        own({"train", "-o", run.string(), "--resume"}, options_.launch);
+    }
+}
+
+void Runner::evaluate(const Trial& trial, const Stage& stage, const fs::path& run, const fs::path& output, bool skip) {
+    Strings words{"evaluate", (run / "snapshots" / "last").string()};
+    const nlohmann::json evaluate = stage.evaluate;
+    const Strings own_words = filled_words({evaluate, stage.name}, &trial);
+    words.insert(words.end(), own_words.begin(), own_words.end());
+    words.insert(words.end(), {"--threads", std::to_string(plan_.threads), "-o", output.string()});
+    if (skip) words.insert(words.end(), trial.stack->skip.begin(), trial.stack->skip.end());
+    own(words);
+}
+
+void Runner::analyse(const Trial& trial, const JsonView& analysis, const fs::path& checkpoint, const fs::path& output) {
+    if (trial.model->mask >= 0) write_masked_text(trial, checkpoint);
+    Strings words{"analyze", checkpoint.string()};
+    const Strings own_words = filled_words(analysis.at("words"), &trial);
+    words.insert(words.end(), own_words.begin(), own_words.end());
+    words.insert(words.end(), {"--threads", std::to_string(plan_.threads), "-o", output.string()});
+    own(words);
+}
+
+/// The same windows of the text as the other models read, each with the fixed token at its place.
+void Runner::write_masked_text(const Trial& trial, const fs::path& checkpoint) const {
+    const std::string text = read_small_file(options_.folder / "text.txt", kLargestPlan, "text");
+    const auto ids = tokenizer::Tokenizer::from_folder(checkpoint)->encode(text, false).ids;
+    const auto length = paper_.sequence_length;
+    nlohmann::json windows = nlohmann::json::array();
+    for (std::int64_t begin = 0; begin < std::ssize(ids); begin += length) {
+        std::vector<std::int64_t> window(ids.begin() + begin, ids.begin() + std::min(std::ssize(ids), begin + length));
+        if (std::ssize(window) <= trial.model->mask) break;
+        window[static_cast<std::size_t>(trial.model->mask)] = plan_.mask_id;
+        windows.push_back(std::move(window));
+    }
+    write_file(options_.folder / (trial.model->name + ".json"), json_text(windows));
+}
+
+}  // namespace headscope::reproduce

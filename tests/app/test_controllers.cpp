@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The controllers of the window without the window: any widget is the parent of their dialogs.
+#include <QElapsedTimer>
+#include <QSignalSpy>
+#include <QTest>
+#include <QWidget>
+
+#include "app/window/analysis/analysis_controller.h"
+#include "app/window/files/files_controller.h"
+#include "app/window/pages/figures_controller.h"
+#include "app/window/pages/help_controller.h"
+#include "app/window/pages/pages_controller.h"
+#include "app/window/pages/tasks_controller.h"
+#include "app/window/session/session_controller.h"
+#include "app/window/training/evaluations_controller.h"
+#include "app/window/training/runs_controller.h"
+#include "core/run/journal.h"
+#include "tests/catch_with_torch.h"
+#include "tests/core/base/temporary_folder.h"
+#include "tests/core/store/synthetic_analysis.h"
+#include "tests/core/training/sample_run.h"
+#include "widgets/plots/figure/offscreen.h"
+
+using namespace headscope;
+using namespace headscope::app;
+using Page = PagesController::Page;
+using test::TemporaryFolder;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr qint64 kPatience = 60'000;  // ms
+
+template <class Condition>
+bool comes(const Condition& condition) {
+    QElapsedTimer clock;
+    clock.start();
+    while (!condition() && clock.elapsed() < kPatience) QTest::qWait(10);
+    return condition();
+}
+
+QString name(const fs::path& path) {
+    return QString::fromStdString(path.string());
+}
+
+/// All controllers around a plain widget. /bin/true is the process that looks at files first.
+struct Controllers {
+    bool application = (widgets::ensure_application(), true);
+    QWidget parent;
+    Context context{&parent, "/bin/true", 1};
+    PagesController pages{context};
+    FiguresController figures{context, pages};
+    TasksController tasks{context};
+    HelpController help{context, pages};
+    AnalysisController analysis{context, pages};
+    FilesController files{context, pages, analysis};
+    RunsController runs{context, pages, files, analysis};
+    EvaluationsController evaluations{context, pages, files};
+    SessionController session{context,
+                              {pages, analysis, files, runs, evaluations},
+                              {[] {
+                                   return QJsonObject{{"kept", true}};
+                               },
+                               [this](const QJsonObject& layout) { restored_layout = layout; }}};
+    QJsonObject restored_layout;
+    QSignalSpy problems{&context, &Context::problem_found};
+
+    Controllers() { Q_EMIT context.updated(); }
+    bool enabled(const char* action) const { return context.actions.at(action)->isEnabled(); }
+    void trigger(const char* action) const { context.actions.at(action)->trigger(); }
+    bool has_study() {
+        return comes([this] { return !context.desk.studies().empty(); });
+    }
+};
+
+}  // namespace
+
+TEST_CASE("A file opens to the front, is listed as recent and closes", "[app][controllers]") {
+    const TemporaryFolder folder;
+    const QString path = name(folder / "a.headscope.h5");
+    tests::write_synthetic_analysis(folder / "a.headscope.h5");
+    Controllers window;
+    CHECK(window.pages.page() == Page::start);
+    CHECK_FALSE(window.enabled("close_analysis"));
+    window.files.open(path);
+    REQUIRE(window.has_study());
+    CHECK(comes([&] { return window.pages.page() == Page::analysis; }));
+    CHECK(window.enabled("close_analysis"));
+    CHECK(window.enabled("export"));
+    REQUIRE(window.files.recent().contain(path));
+    CHECK(window.files.recent().all().front().kind == "analysis");
+    CHECK(window.problems.count() == 0);
+    window.trigger("close_analysis");
+    CHECK(comes([&] { return window.pages.page() == Page::start; }));
+    CHECK_FALSE(window.enabled("close_analysis"));
+}
+
+TEST_CASE("A path goes to the controller that reads it, or becomes a problem", "[app][controllers]") {
+    const TemporaryFolder folder;
+    test::write_file(folder / "text.txt", "In the beginning");
+    test::write_file(folder / "job.toml", "name = \"sample\"\n");
+    test::write_file(folder / "no.headscope.h5", "no HDF5");
+    Controllers window;
+    QSignalSpy texts(&window.files, &FilesController::text_found), jobs(&window.files, &FilesController::job_found);
+    window.files.open(name(folder / "text.txt"));
+    window.files.open(name(folder / "job.toml"));
+    window.files.open(name(folder / "no.headscope.h5"));
+    CHECK(comes([&] { return texts.count() == 1 && jobs.count() == 1 && window.problems.count() > 0; }));
+    CHECK(window.context.desk.studies().empty());
+}
+
+TEST_CASE("A checkpoint opens into the text panel and the page of analyses", "[app][controllers]") {
+    Controllers window;
+    window.trigger("open_sample");
+    REQUIRE(comes([&] { return !window.context.engine.models().empty(); }));
+    CHECK(comes([&] { return window.pages.page() == Page::analysis; }));
+    CHECK(window.context.text->choice().model == window.context.engine.models().front().id);
+    CHECK(comes([&] { return window.enabled("run"); }));
+    CHECK(window.files.recent().all().front().kind == "model");
+}
+
+TEST_CASE("Pages switch by view, by action and by what is open", "[app][controllers]") {
+    Controllers window;
+    PagesController& pages = window.pages;
+    QSignalSpy training(&pages, &PagesController::training_comes);
+    pages.show_view(QStringLiteral("map"));
+    CHECK(pages.page() == Page::start);
+    CHECK(pages.front_view() == nullptr);
+    window.trigger("view_map");
+    CHECK(pages.page() == Page::analysis);
+    CHECK(pages.front_name() == "map");
+    CHECK(training.count() == 0);
+    window.trigger("train_new");
+    CHECK(pages.page() == Page::training);
+    CHECK(pages.front_name() == "train");
+    CHECK(training.count() == 1);
+    window.trigger("start_page");
+    CHECK(pages.page() == Page::start);
+    CHECK(pages.front_name().isEmpty());
+    CHECK_FALSE(window.enabled("side_by_side"));
+    CHECK(training.count() == 2);
+    pages.set_theme(QStringLiteral("dark"));
+    CHECK(window.context.desk.theme().dark);
+    CHECK(window.context.actions.at("theme_dark")->isChecked());
+    pages.set_theme(QStringLiteral("light"));
+    CHECK_FALSE(window.context.desk.theme().dark);
+}
+
+TEST_CASE("Undo brings back the views' states", "[app][controllers]") {
+    const TemporaryFolder folder;
+    tests::write_synthetic_analysis(folder / "a.headscope.h5");
+    Controllers window;
+    window.files.open(name(folder / "a.headscope.h5"));
+    REQUIRE(window.has_study());
+    window.pages.history().begin();
+    CHECK_FALSE(window.enabled("undo"));
+    window.trigger("next_layer");
+    REQUIRE(comes([&] { return window.enabled("undo"); }));
+    CHECK(window.context.desk.selection().site == 1);
+    window.trigger("undo");
+    CHECK(window.context.desk.selection().site == 0);
+    CHECK(window.enabled("redo"));
+}
+
+TEST_CASE("A run's folder opens, is listed and closes", "[app][controllers]") {
+    const TemporaryFolder folder;
+    fs::create_directory(folder / "run");
+    {
+        training::JournalWriter writer(folder / "run" / training::kJournalName);
+        writer.append(test::sample_start());
+        for (int n = 1; n <= 5; ++n) writer.append(test::sample_step(n));
+        writer.append(training::StateChanged{training::RunState::finished, 5, ""});
+    }
+    Controllers window;
+    CHECK_FALSE(window.enabled("train_close"));
+    window.files.open(name(folder / "run"));
+    widgets::RunShelf& shelf = window.context.desk.runs();
+    REQUIRE(comes([&] { return shelf.runs().size() == 1; }));
+    CHECK(comes([&] { return window.pages.front_name() == "run"; }));
+    CHECK(shelf.runs().front().record->last_step() == 5);
+    CHECK(window.files.recent().all().front().kind == "run");
+    CHECK(window.runs.at_work().isEmpty());
+    CHECK(window.runs.status().isEmpty());
+    CHECK(comes([&] { return window.enabled("train_close"); }));
+    window.trigger("train_close");
+    CHECK(comes([&] { return shelf.runs().empty(); }));
+}
+
+TEST_CASE("A session is saved and brought back", "[app][controllers]") {
+    const TemporaryFolder folder;
+    qputenv("XDG_DATA_HOME", QByteArray::fromStdString((folder / "data").string()));
+    const QString path = name(folder / "a.headscope.h5");
+    tests::write_synthetic_analysis(folder / "a.headscope.h5");
+    {
+        Controllers window;
+        window.session.begin(true, {path});
+        REQUIRE(window.has_study());
+        window.context.desk.rename_study(window.context.desk.studies().front()->id(), QStringLiteral("kept name"));
+        window.trigger("view_map");
+        window.trigger("next_head");
+        window.pages.set_theme(QStringLiteral("dark"));
+        window.session.close();
+        window.session.let_go();
+    }
+    Controllers window;
+    window.session.begin(true, {});
+    REQUIRE(window.has_study());
+    CHECK(comes([&] { return window.pages.front_name() == "map"; }));
+    const widgets::Study* study = window.context.desk.studies().front();
+    CHECK(name(study->path()) == path);
+    CHECK(study->name() == "kept name");
+    CHECK(comes([&] { return !window.context.restoration.active(); }));
+    CHECK(window.context.desk.selection().head == 1);
+    CHECK(window.pages.theme() == "dark");
+    CHECK(window.restored_layout["kept"].toBool());
+    CHECK(window.problems.count() == 0);
+    window.pages.set_theme(QStringLiteral("light"));
+    SECTION("another window keeps none while this one does") {
+        Controllers other;
+        QSignalSpy reports(&other.context, &Context::reported);
+        other.session.begin(true, {});
+        CHECK(comes([&] { return reports.count() > 0; }));
+        CHECK(other.context.desk.studies().empty());
+    }
+    SECTION("a session without what was closed") {
+        window.trigger("close_analysis");
+        CHECK(window.session.session(true).analyses.isEmpty());
+    }
+}
