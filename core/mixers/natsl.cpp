@@ -30,7 +30,7 @@ namespace headscope::mixers {
 namespace {
 
 template <class T>
-T natsl_option(const model::ModelConfig& config, const char* key) {
+T natsl_option(const model::ModelConfig& config, const std::string& key) {
     return config.mixer_options.get<T>(kNatsl, key);
 }
 

@@ -13,7 +13,6 @@
 namespace headscope::app {
 namespace {
 
-constexpr std::size_t kMostRecent = 24;
 constexpr int kMostInMenu = 12;
 constexpr std::chrono::milliseconds kRecentPatience{200};
 

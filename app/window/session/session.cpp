@@ -21,7 +21,6 @@ namespace {
 
 constexpr int kSessionVersion = 1;
 constexpr qint64 kMostBytes = 64 << 20;
-constexpr std::size_t kMostRecent = 24;
 
 std::optional<QJsonObject> read_object(const std::filesystem::path& path) {
     QFile file(QString::fromStdString(path.string()));

@@ -80,6 +80,9 @@ void put_aside(const std::filesystem::path& folder, const FoundSession& found);
 /// After what it offered is in a saved session, or was declined.
 void drop_lost_session(const std::filesystem::path& folder);
 
+/// Items that the list of recent ones keeps.
+inline constexpr std::size_t kMostRecent = 24;
+
 std::vector<Recent> load_recent(const std::filesystem::path& folder);
 void save_recent(const std::filesystem::path& folder, const std::vector<Recent>& items);
 

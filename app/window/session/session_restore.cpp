@@ -13,6 +13,7 @@
 #include "app/window/training/runs_controller.h"
 #include "core/base/error.h"
 #include "core/base/json/json.h"
+#include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/head_set_store.h"
 
 namespace headscope::app {

@@ -16,6 +16,7 @@
 #include "widgets/desk/presence.h"
 #include "widgets/views/all_heads/head_wall.h"
 #include "widgets/views/overview/overview_scale.h"
+#include "widgets/views/views.h"
 
 namespace headscope::widgets {
 namespace {

@@ -16,6 +16,7 @@
 #include "widgets/plots/map/map_profiles.h"
 #include "widgets/views/map/map_bar.h"
 #include "widgets/views/map/map_words.h"
+#include "widgets/views/views.h"
 
 namespace headscope::widgets {
 MapView::MapView(Desk* desk, QWidget* parent) : View(desk, parent), sources_(&desk->tiles()), probe_(desk) {
