@@ -3,17 +3,17 @@
 
 #include <QMainWindow>
 
-#include "app/window/analysis/analysis_controller.h"
+#include "app/window/analysis_controller.h"
 #include "app/window/context.h"
-#include "app/window/files/files_controller.h"
-#include "app/window/pages/figures_controller.h"
-#include "app/window/pages/help_controller.h"
-#include "app/window/pages/pages_controller.h"
-#include "app/window/pages/tasks_controller.h"
-#include "app/window/session/session_controller.h"
+#include "app/window/files_controller.h"
+#include "app/window/figures_controller.h"
+#include "app/window/help_controller.h"
+#include "app/window/pages_controller.h"
+#include "app/window/tasks_controller.h"
+#include "app/window/session_controller.h"
 #include "app/window/status_line.h"
-#include "app/window/training/evaluations_controller.h"
-#include "app/window/training/runs_controller.h"
+#include "app/window/evaluations_controller.h"
+#include "app/window/runs_controller.h"
 #include "app/window/watchdog.h"
 
 class QDockWidget;

@@ -8,7 +8,7 @@
 #include "core/mixers/types/type.h"
 #include "core/model/load/memory.h"
 #include "core/model/model.h"
-#include "core/store/hdf5/file_size.h"
+#include "core/store/analysis/file_size.h"
 
 namespace headscope::analysis {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/base/json/json.h"
 #include "core/base/text/text.h"
 #include "core/data/generators/generators.h"
-#include "core/data/source/text_data.h"
+#include "core/data/text_data.h"
 
 namespace headscope::data {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/data/batch/objective_reader.h"
 #include "core/data/fixed_token.h"
 #include "core/data/generator_data.h"
-#include "core/data/source/text_data.h"
+#include "core/data/text_data.h"
 
 namespace headscope::data {
 namespace {

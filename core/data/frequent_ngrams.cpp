@@ -2,7 +2,7 @@
 #include "core/base/process/cancellation_scope.h"
 #include "core/data/catalog.h"
 #include "core/data/data_set.h"
-#include "core/data/source/text_data.h"
+#include "core/data/text_data.h"
 #include "core/tokenizer/hashed/ngrams.h"
 #include "core/tokenizer/tokenizer.h"
 

@@ -12,7 +12,7 @@
 #include "core/base/json/json.h"
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/process/os_error.h"
-#include "core/data/source/text_data.h"
+#include "core/data/text_data.h"
 #include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/training/bpe_trainer.h"

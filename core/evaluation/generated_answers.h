@@ -15,7 +15,7 @@
 
 #include "core/data/ruler/ruler.h"
 #include "core/evaluation/score.h"
-#include "core/model/generate/settings.h"
+#include "core/model/load/generation_settings.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::evaluation {

@@ -12,7 +12,7 @@
 #include "core/data/catalog.h"
 #include "core/data/fixed_token.h"
 #include "core/data/objectives/list.h"
-#include "core/data/source/text_data.h"
+#include "core/data/text_data.h"
 #include "core/data/token_file.h"
 #include "core/store/evaluation/evaluation_texts.h"
 #include "core/store/hdf5/utf8.h"

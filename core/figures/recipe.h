@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What recipes share. A recipe is a file recipes/recipe_<name>.cpp that ends in one `extern const Recipe`, and a line
+// Functions that recipes share. A recipe is a file recipes/recipe_<name>.cpp that ends in one `extern const Recipe`, and a line
 // of recipes/list.inc.
 
 #include <cstdint>

@@ -47,7 +47,7 @@ inline Subject of_head(std::int64_t head, std::int64_t heads = 1) {
     return {{}, {}, head, heads};
 }
 
-/// Of a panel.
+/// The subject of a panel.
 inline Subject of_analysis(std::size_t analysis) {
     return {static_cast<std::int64_t>(analysis), {}, {}, 1};
 }

@@ -20,8 +20,8 @@ std::vector<float> exact_scores(const store::AnalysisFile::Map& map, std::int64_
 std::vector<float> pooled_weights(const store::AnalysisFile::Map& map, std::int64_t head, const Cells& part,
                                   std::int64_t rows, std::int64_t columns, bool mean);
 
-/// Of the numbers that `read` returns for a band of queries (NaN: none): the one farthest from zero, or the mean of
-/// those that exist, or with the others as 0.
+/// Pools the numbers that `read` returns for a band of queries (NaN: none) to the one farthest from zero, or to the mean
+/// of those that exist, or with the others as 0.
 std::vector<float> pooled_bands(const Cells& part, std::int64_t rows, std::int64_t columns, bool mean,
                                 const std::function<std::vector<float>(const Cells& band)>& read,
                                 bool absent_as_zero = false);

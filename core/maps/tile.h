@@ -33,7 +33,7 @@ struct Cells {
     std::int64_t q_begin = 0, q_end = 0, k_begin = 0, k_end = 0;
     std::int64_t queries() const { return q_end - q_begin; }
     std::int64_t keys() const { return k_end - k_begin; }
-    /// Of `rows` pixels along the queries, the first query of pixel r; likewise of `columns` along the keys.
+    /// The first query of pixel r where `rows` pixels lie along the queries; likewise `columns` along the keys.
     std::int64_t query_of(std::int64_t r, std::int64_t rows) const {
         return q_begin + (r * queries() + rows - 1) / rows;
     }

@@ -5,6 +5,7 @@
 
 #include "app/commands/context.h"
 #include "app/commands/figures/figure_flags.h"
+#include "core/figures/make_figure.h"
 #include "core/figures/options/figure_arguments.h"
 
 using namespace headscope;

@@ -4,7 +4,7 @@
 #include <future>
 #include <memory>
 
-#include "app/window/files/path_states.h"
+#include "app/window/session/path_states.h"
 #include "app/window/session/session_keeper.h"
 #include "core/base/error.h"
 #include "core/base/process/ask_async.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "widgets/plots/figure/figure_layout.h"
+#include "widgets/plots/placed.h"
 
 namespace headscope::widgets {
 

@@ -7,7 +7,7 @@
 
 #include "widgets/fonts.h"
 #include "widgets/plots/colour_map.h"
-#include "widgets/plots/figure/draw_text.h"
+#include "widgets/plots/draw_text.h"
 #include "widgets/plots/ticks.h"
 
 namespace headscope::widgets {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/model/generate/settings.h"
+#include "core/model/load/generation_settings.h"
 
 namespace headscope::app {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/window/context.h"
-#include "app/window/files/path_states.h"
+#include "app/window/session/path_states.h"
 #include "app/window/session/session.h"
 
 class QMenu;

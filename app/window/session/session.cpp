@@ -10,7 +10,7 @@
 #include <chrono>
 #include <utility>
 
-#include "app/window/files/path_states.h"
+#include "app/window/session/path_states.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
 #include "widgets/desk/job_draft.h"

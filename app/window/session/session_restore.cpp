@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/window/files/files_controller.h"
-#include "app/window/pages/pages_controller.h"
-#include "app/window/session/session_controller.h"
-#include "app/window/training/evaluations_controller.h"
-#include "app/window/training/runs_controller.h"
+#include "app/window/files_controller.h"
+#include "app/window/pages_controller.h"
+#include "app/window/session_controller.h"
+#include "app/window/evaluations_controller.h"
+#include "app/window/runs_controller.h"
 #include "core/base/error.h"
 #include "core/base/json/json.h"
 #include "widgets/desk/evaluation_shelf.h"

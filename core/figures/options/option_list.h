@@ -28,7 +28,7 @@ struct FigureRequest {
 struct FigureOption : Option {
     using Set = std::function<void(FigureRequest&, const std::vector<std::string>& values)>;
     using Get = std::function<std::vector<std::string>(const FigureRequest&)>;
-    /// Of kind flag without `value`, choice with `choices`, else text.
+    /// The kind is flag without `value`, choice with `choices`, else text.
     FigureOption(std::string name, std::string value, std::string help, std::vector<std::string> choices, bool repeats,
                  Set set, Get get);
 

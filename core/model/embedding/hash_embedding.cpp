@@ -12,7 +12,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 
-#include "core/model/fresh/random_fill.h"
+#include "core/model/random_fill.h"
 #include "core/model/training_ops.h"
 #include "core/tokenizer/hashed/word_hash.h"
 

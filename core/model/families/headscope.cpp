@@ -16,7 +16,7 @@
 #include "core/mixers/types/sigmoid.h"
 #include "core/mixers/types/token_map.h"
 #include "core/model/families/families.h"
-#include "core/model/heads/native_head.h"
+#include "core/model/load/native_head.h"
 
 namespace headscope::model {
 namespace {

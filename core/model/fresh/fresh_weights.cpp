@@ -7,7 +7,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/expm1.h>
 
-#include "core/model/fresh/random_fill.h"
+#include "core/model/random_fill.h"
 
 namespace headscope::model {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/model/generate/settings.h"
+#include "core/model/load/generation_settings.h"
 
 namespace headscope::model {
 

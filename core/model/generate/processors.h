@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "core/model/generate/settings.h"
+#include "core/model/load/generation_settings.h"
 
 namespace headscope::model {
 

@@ -2,7 +2,6 @@
 #include "core/model/load/build.h"
 
 #include <algorithm>
-#include <memory>
 
 #include <nlohmann/json.hpp>
 
@@ -11,11 +10,9 @@
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/special_weights.h"
 #include "core/mixers/types/type.h"
-#include "core/model/generate/settings.h"
+#include "core/model/load/generation_settings.h"
 #include "core/model/load/native_config.h"
 #include "core/model/load/presets.h"
-#include "core/model/model.h"
-#include "core/model/towers/stack.h"
 
 namespace headscope::model {
 namespace {
@@ -271,15 +268,10 @@ void expect_config(const checkpoint::Checkpoint& file) {
                 "found none");
 }
 
-std::shared_ptr<Model> make_model(const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
-                                  Progress* progress, const Cancellation* cancellation) {
-    expect_config(file);
-    return std::make_shared<Stack>(make_blueprint(file), file, precision, progress, cancellation);
-}
-
 }  // namespace
 
 Blueprint make_blueprint(const checkpoint::Checkpoint& file) {
+    expect_config(file);
     return make_blueprint(file.config(), &file);
 }
 
@@ -348,36 +340,6 @@ checkpoint::LoadAs choose_precision(const checkpoint::Checkpoint& file, checkpoi
     };
     if (all(checkpoint::DataType::bf16)) return checkpoint::LoadAs::bfloat16;
     return all(checkpoint::DataType::f64) ? checkpoint::LoadAs::float64 : checkpoint::LoadAs::float32;
-}
-
-Inspection inspect(const checkpoint::Checkpoint& checkpoint) {
-    try {
-        const auto model = make_model(checkpoint, std::nullopt, nullptr, nullptr);
-        return {model->config(),     model->sites(),    model->report(),
-                model->parameters(), model->has_head(), model->has_classes()};
-    } catch (...) {
-        throw current_error("model");
-    }
-}
-
-Inspection inspect_config(const std::string& config_json) {
-    try {
-        Blueprint blueprint = make_blueprint(parse_json(config_json, "config.json"), nullptr);
-        const Stack model(std::move(blueprint), TensorPlan(), [](TensorPlan&) {});
-        return {model.config(),     model.sites(),    model.report(),
-                model.parameters(), model.has_head(), model.has_classes()};
-    } catch (...) {
-        throw current_error("model");
-    }
-}
-
-std::shared_ptr<Model> Model::build(const checkpoint::Checkpoint& checkpoint, checkpoint::LoadAs precision,
-                                    Progress* progress, const Cancellation* cancellation) {
-    try {
-        return make_model(checkpoint, precision, progress, cancellation);
-    } catch (...) {
-        throw current_error("model");
-    }
 }
 
 }  // namespace headscope::model

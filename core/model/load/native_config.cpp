@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/model/heads/native_head.h"
+#include "core/model/load/native_head.h"
 #include "core/model/load/config_reader.h"
 
 namespace headscope::model {

@@ -5,7 +5,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "core/mixers/shared/no_cache.h"
-#include "core/model/fresh/random_fill.h"
+#include "core/model/random_fill.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/towers/cache.h"
 #include "core/model/training_forward.h"

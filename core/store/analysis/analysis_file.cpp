@@ -11,7 +11,7 @@
 #include "core/store/analysis/analysis_header_read.h"
 #include "core/store/hdf5/hdf5.h"
 #include "core/store/hdf5/hdf5_lock.h"
-#include "core/store/hdf5/schema.h"
+#include "core/store/analysis/schema.h"
 #include "core/store/hdf5/utf8.h"
 
 namespace headscope::store {

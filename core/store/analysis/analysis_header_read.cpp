@@ -7,7 +7,7 @@
 
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/text/text.h"
-#include "core/store/hdf5/schema.h"
+#include "core/store/analysis/schema.h"
 #include "core/store/hdf5/utf8.h"
 
 namespace headscope::store {

@@ -16,8 +16,8 @@
 #include "core/store/hdf5/hdf5_lock.h"
 #include "core/store/hdf5/read_handle.h"
 #include "core/store/hdf5/rounded_map.h"
-#include "core/store/hdf5/scale_storage.h"
-#include "core/store/hdf5/schema.h"
+#include "core/store/analysis/scale_storage.h"
+#include "core/store/analysis/schema.h"
 #include "core/store/hdf5/utf8.h"
 #include "kernels/recurrent.h"
 

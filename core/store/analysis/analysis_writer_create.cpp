@@ -13,7 +13,7 @@
 #include "core/base/io/free_space.h"
 #include "core/base/process/os_error.h"
 #include "core/store/analysis/rule_storage.h"
-#include "core/store/hdf5/scale_storage.h"
+#include "core/store/analysis/scale_storage.h"
 #include "core/store/hdf5/utf8.h"
 
 namespace headscope::store {

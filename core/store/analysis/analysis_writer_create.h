@@ -6,7 +6,7 @@
 
 #include "core/store/analysis/analysis_header.h"
 #include "core/store/hdf5/hdf5.h"
-#include "core/store/hdf5/schema.h"
+#include "core/store/analysis/schema.h"
 
 namespace headscope::store {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/store/hdf5/scale_storage.h"
+#include "core/store/analysis/scale_storage.h"
 #include "kernels/normaliser.h"
 
 namespace headscope::store {

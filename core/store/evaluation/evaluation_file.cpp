@@ -16,7 +16,7 @@
 #include "core/store/evaluation/evaluation_texts.h"
 #include "core/store/hdf5/hdf5.h"
 #include "core/store/hdf5/hdf5_lock.h"
-#include "core/store/hdf5/scale_storage.h"
+#include "core/store/analysis/scale_storage.h"
 #include "core/store/hdf5/utf8.h"
 
 namespace headscope::store {

@@ -12,7 +12,7 @@
 #include "core/store/hdf5/half.h"
 #include "core/store/hdf5/hdf5.h"
 #include "core/store/hdf5/hdf5_lock.h"
-#include "core/store/hdf5/scale_storage.h"
+#include "core/store/analysis/scale_storage.h"
 #include "core/store/hdf5/utf8.h"
 #include "core/store/run/run_file.h"
 #include "core/store/run/run_layout.h"

@@ -17,7 +17,7 @@
 #include "core/data/tokenizer_choice.h"
 #include "core/mixers/types/type.h"
 #include "core/model/fresh/fresh_weights.h"
-#include "core/model/heads/native_head.h"
+#include "core/model/load/native_head.h"
 #include "core/model/load/presets.h"
 #include "core/model/objectives/objective.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/model/branches.h"
-#include "core/store/hdf5/schema.h"
+#include "core/store/analysis/schema.h"
 #include "kernels/backend.h"
 #include "kernels/indicators.h"
 #include "kernels/recurrent.h"

@@ -12,7 +12,7 @@
 #include "core/base/process/os_error.h"
 #include "core/data/token_file.h"
 #include "core/mixers/types/type.h"
-#include "core/model/generate/settings.h"
+#include "core/model/load/generation_settings.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/training/job/run_end.h"
 #include "core/training/trainer/job_model.h"

@@ -52,7 +52,7 @@ struct BackwardTask {
     float* scratch = nullptr;
 };
 std::int64_t backward_scratch(const Sequence& s, std::int64_t keys);
-/// Defined for each normalizer that trains() (normaliser_backward-inl.h).
+/// Defined for each normalizer that trains() (normaliser/backward-inl.h).
 template <Normaliser>
 void backward_pass(const BackwardTask& task);
 template <>

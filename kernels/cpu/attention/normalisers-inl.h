@@ -7,12 +7,12 @@
 #define HEADSCOPE_KERNELS_CPU_NORMALISERS_INL_H
 #endif
 
-#include "kernels/cpu/attention/normaliser_elastic-inl.h"
-#include "kernels/cpu/attention/normaliser_entmax-inl.h"
-#include "kernels/cpu/attention/normaliser_sigmoid-inl.h"
-#include "kernels/cpu/attention/normaliser_softmax-inl.h"
-#include "kernels/cpu/attention/normaliser_sparsemax-inl.h"
-#include "kernels/cpu/attention/normaliser_taylor-inl.h"
+#include "kernels/cpu/attention/normaliser/elastic-inl.h"
+#include "kernels/cpu/attention/normaliser/entmax-inl.h"
+#include "kernels/cpu/attention/normaliser/sigmoid-inl.h"
+#include "kernels/cpu/attention/normaliser/softmax-inl.h"
+#include "kernels/cpu/attention/normaliser/sparsemax-inl.h"
+#include "kernels/cpu/attention/normaliser/taylor-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {

@@ -9,7 +9,7 @@
 
 #include "hwy/contrib/math/math-inl.h"
 #include "kernels/cpu/attention/visibility.h"
-#include "kernels/cpu/dense/micro_kernel-inl.h"
+#include "kernels/cpu/micro_kernel-inl.h"
 #include "kernels/flop_counter.h"
 
 HWY_BEFORE_NAMESPACE();

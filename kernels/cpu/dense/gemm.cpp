@@ -12,8 +12,8 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/dense/gemm.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/dense/micro_kernel-inl.h"
-#include "kernels/cpu/dense/transpose-inl.h"
+#include "kernels/cpu/micro_kernel-inl.h"
+#include "kernels/cpu/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "kernels/cpu/attention/backward_pass-inl.h"
-#include "kernels/cpu/dense/transpose-inl.h"
+#include "kernels/cpu/transpose-inl.h"
 #include "kernels/flop_counter.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -3,7 +3,7 @@
 
 #include "core/data/catalog.h"
 #include "core/data/source/lzw.h"
-#include "core/data/source/text_data.h"
+#include "core/data/text_data.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/data/corpus.h"
 

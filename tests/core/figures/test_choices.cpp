@@ -5,19 +5,13 @@
 #include <cmath>
 
 #include "tests/core/figures/figure_files.h"
+#include "tests/core/figures/head_options.h"
 
 using namespace headscope;
 using namespace headscope::figures;
 using namespace headscope::tests;
 
 namespace {
-
-FigureOptions of_head(std::int64_t layer, std::int64_t head) {
-    FigureOptions options;
-    options.layer = layer;
-    options.head = head;
-    return options;
-}
 
 const HeatMap& cells(const FigureData& figure) {
     return std::get<HeatMap>(figure.panels.at(0).content);
@@ -32,7 +26,7 @@ TEST_CASE("A part of a map is that part, with its own positions and tokens", "[f
     wish.max_positions = 30;
     wish.record.maps = true;
     const auto file = folder.analysis("a", wish);
-    auto options = of_head(1, 2);
+    auto options = options_for(1, 2);
     const auto whole = make_figure("attention", std::vector{file}, options);
     options.from_query = 20;
     options.to_query = 41;
@@ -82,7 +76,7 @@ TEST_CASE("Parts that a map does not have are refused with its size", "[figures]
     SyntheticAnalysis wish;
     wish.record.maps = true;
     const auto file = folder.analysis("a", wish);
-    auto options = of_head(0, 0);
+    auto options = options_for(0, 0);
     options.from_query = 24;
     CHECK(refusal("attention", {file}, options).find("[--from-query] expected 0 to 23") != std::string::npos);
     options.from_query = 5;
@@ -98,7 +92,7 @@ TEST_CASE("Scales of the attention map are as asked for and named", "[figures][a
     SyntheticAnalysis wish;
     wish.record.maps = true;
     const auto file = folder.analysis("a", wish);
-    auto options = of_head(1, 3);
+    auto options = options_for(1, 3);
     options.scale = CellScale::linear;
     const auto linear = make_figure("attention", std::vector{file}, options);
     CHECK(cells(linear).colours.scale == ScaleKind::linear);

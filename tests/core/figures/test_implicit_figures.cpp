@@ -11,6 +11,7 @@
 #include "core/figures/word_units.h"
 #include "core/store/analysis/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/figures/head_options.h"
 #include "tests/core/store/synthetic_recurrent.h"
 
 using namespace headscope;
@@ -47,13 +48,6 @@ struct Sample {
     std::vector<float> matrix = tests::synthetic_implicit(4, kLength, 1 + tests::kRecurrentSite);  ///< of layer 1
 };
 
-FigureOptions of_head(std::int64_t layer, std::int64_t head) {
-    FigureOptions options;
-    options.layer = layer;
-    options.head = head;
-    return options;
-}
-
 bool noted(const FigureData& figure, const std::string& words) {
     return std::any_of(figure.notes.begin(), figure.notes.end(),
                        [&](const std::string& note) { return note.find(words) != std::string::npos; });
@@ -63,7 +57,7 @@ bool noted(const FigureData& figure, const std::string& words) {
 
 TEST_CASE("The map of a recurrent layer has its coefficients, in colours from minus to plus", "[figures][implicit]") {
     const Sample sample;
-    const auto figure = sample.make("attention", of_head(1, 2));
+    const auto figure = sample.make("attention", options_for(1, 2));
     const auto& map = std::get<HeatMap>(figure.panels.at(0).content);
     REQUIRE(map.rows == kLength);
     float most = 0;
@@ -85,7 +79,7 @@ TEST_CASE("The map of a recurrent layer has its coefficients, in colours from mi
     CHECK(noted(figure, "Implicit attention"));
     CHECK(figure_csv(figure).find(",coefficient\r\n") != std::string::npos);
 
-    auto pooled = of_head(1, 2);
+    auto pooled = options_for(1, 2);
     pooled.pixels = 16;
     const auto small = sample.make("attention", pooled);
     const auto& cells = std::get<HeatMap>(small.panels.at(0).content);
@@ -101,7 +95,7 @@ TEST_CASE("The map of a recurrent layer has its coefficients, in colours from mi
 
 TEST_CASE("Of a layer with two branches either is drawn, or both", "[figures][implicit]") {
     const Sample sample;
-    const auto both = sample.make("attention", of_head(0, 1));
+    const auto both = sample.make("attention", options_for(0, 1));
     REQUIRE(both.panels.size() == 2);
     CHECK(both.panels[0].title == "layer 0, softmax branch");
     CHECK(both.panels[1].title == "layer 0, linear branch");
@@ -109,7 +103,7 @@ TEST_CASE("Of a layer with two branches either is drawn, or both", "[figures][im
     CHECK(std::get<HeatMap>(both.panels[1].content).colours.map == ColourMap::diverging);
     CHECK_FALSE(both.shared_colours);
     CHECK(figure_csv(both).find(",value\r\n") != std::string::npos);
-    auto linear = of_head(0, 3);
+    auto linear = options_for(0, 3);
     CHECK(!sample.refusal("attention", linear).empty());  // the softmax branch has two heads
     linear.tower = Tower::linear;
     CHECK(sample.make("attention", linear).panels.size() == 1);
@@ -121,7 +115,7 @@ TEST_CASE("Of a layer with two branches either is drawn, or both", "[figures][im
 
 TEST_CASE("What an implicit matrix has not, and what was not recorded, is refused", "[figures][implicit]") {
     const Sample sample;
-    auto options = of_head(1, 0);
+    auto options = options_for(1, 0);
     options.values = MapValues::logits;
     CHECK(sample.refusal("attention", options).find("recurrent") != std::string::npos);
     options.values = MapValues::weights;
@@ -133,8 +127,8 @@ TEST_CASE("What an implicit matrix has not, and what was not recorded, is refuse
     bare.record = {};
     const Sample without(bare);
     for (const char* recipe : {"attention", "lines"})
-        CHECK(without.refusal(recipe, of_head(1, 0)).find("--record implicit") != std::string::npos);
-    auto row = of_head(1, 0);
+        CHECK(without.refusal(recipe, options_for(1, 0)).find("--record implicit") != std::string::npos);
+    auto row = options_for(1, 0);
     row.query = 5;
     CHECK(without.refusal("text", row).find("--record implicit") != std::string::npos);
     FigureOptions layer;
@@ -144,7 +138,7 @@ TEST_CASE("What an implicit matrix has not, and what was not recorded, is refuse
 
 TEST_CASE("A recurrent layer has a mean over sequences and words", "[figures][implicit]") {
     const Sample sample;
-    auto options = of_head(1, 2);
+    auto options = options_for(1, 2);
     options.all_sequences = true;
     const auto mean = sample.make("attention", options);
     const std::vector<float> second = tests::synthetic_implicit(4, 19, 1 + 17 + tests::kRecurrentSite);
@@ -168,7 +162,7 @@ TEST_CASE("A recurrent layer has a mean over sequences and words", "[figures][im
     options.pixels = 16;
     CHECK(std::get<HeatMap>(sample.make("attention", options).panels.at(0).content).rows == 16);
 
-    auto words = of_head(1, 2);
+    auto words = options_for(1, 2);
     words.units = Units::words;
     const WordUnits units = word_units(sample.file->header().sequences[0]);
     const auto count = std::ssize(units.tokens.ids);
@@ -211,7 +205,7 @@ TEST_CASE("Implicit matrices are subtracted, from each other and from weights", 
     other.seed = 6;
     const Sample second(other);
     const std::vector<float> theirs = tests::synthetic_implicit(4, kLength, 6 + tests::kRecurrentSite);
-    const auto figure = make_figure("difference", std::vector{sample.file, second.file}, of_head(1, 2));
+    const auto figure = make_figure("difference", std::vector{sample.file, second.file}, options_for(1, 2));
     const auto& map = std::get<HeatMap>(figure.panels.at(0).content);
     REQUIRE(map.rows == kLength);
     float most = 0;
@@ -231,10 +225,10 @@ TEST_CASE("Implicit matrices are subtracted, from each other and from weights", 
     CHECK(noted(figure, "Implicit attention"));
 
     // Softmax attention of layer 2 minus a recurrent layer, and the other way round.
-    auto mixed = of_head(1, 2);
+    auto mixed = options_for(1, 2);
     mixed.other_layer = 2;
     mixed.other_head = 1;
-    const auto weights = std::get<HeatMap>(sample.make("attention", of_head(2, 1)).panels.at(0).content).values;
+    const auto weights = std::get<HeatMap>(sample.make("attention", options_for(2, 1)).panels.at(0).content).values;
     const auto apart = sample.make("difference", mixed);
     const auto& cells = std::get<HeatMap>(apart.panels.at(0).content);
     for (std::int64_t i = 0; i < kLength; ++i)
@@ -244,24 +238,24 @@ TEST_CASE("Implicit matrices are subtracted, from each other and from weights", 
         }
     CHECK(cells.colours.label == "weight minus coefficient");
     CHECK(noted(apart, "Weights of the second minus coefficients of the first"));
-    auto back = of_head(2, 1);
+    auto back = options_for(2, 1);
     back.other_layer = 1;
     back.other_head = 2;
     const auto reverse = sample.make("difference", back);
     CHECK(std::get<HeatMap>(reverse.panels.at(0).content).values[5 * kLength + 2] == -cells.values[5 * kLength + 2]);
 
     // Both branches of a layer, each with its own kind.
-    const auto branches = make_figure("difference", std::vector{sample.file, second.file}, of_head(0, 1));
+    const auto branches = make_figure("difference", std::vector{sample.file, second.file}, options_for(0, 1));
     REQUIRE(branches.panels.size() == 2);
     CHECK(noted(branches, "weights, and coefficients of recurrent layers"));
 
     // Two texts of one analysis.
-    auto texts = of_head(1, 2);
+    auto texts = options_for(1, 2);
     texts.sequence = 0;
     texts.other_sequence = 1;
     CHECK(sample.make("difference", texts).panels.size() == 1);
 
-    auto logits = of_head(1, 2);
+    auto logits = options_for(1, 2);
     logits.other_head = 0;
     logits.values = MapValues::logits;
     CHECK(sample.refusal("difference", logits).find("recurrent") != std::string::npos);
@@ -275,7 +269,7 @@ TEST_CASE("Implicit matrices are subtracted, from each other and from weights", 
 TEST_CASE("Lines of a recurrent layer: magnitudes as shares of the greatest, a colour for each sign",
           "[figures][implicit]") {
     const Sample sample;
-    const auto figure = sample.make("lines", of_head(1, 1));
+    const auto figure = sample.make("lines", options_for(1, 1));
     const auto& links = std::get<Links>(figure.panels.at(0).content);
     float most = 0;
     for (std::int64_t i = 0; i < kLength; ++i)
@@ -295,7 +289,7 @@ TEST_CASE("Lines of a recurrent layer: magnitudes as shares of the greatest, a c
 
 TEST_CASE("On the text: a query's coefficients, and who reads a key", "[figures][implicit]") {
     const Sample sample;
-    auto options = of_head(1, 2);
+    auto options = options_for(1, 2);
     options.query = 20;
     const auto figure = sample.make("text", options);
     const auto& block = std::get<TextBlock>(figure.panels.at(0).content);

@@ -8,6 +8,7 @@
 
 #include "core/figures/map_values.h"
 #include "tests/core/figures/figure_files.h"
+#include "tests/core/figures/head_options.h"
 
 using namespace headscope;
 using namespace headscope::figures;
@@ -17,13 +18,6 @@ namespace {
 
 const HeatMap& cells(const FigureData& figure) {
     return std::get<HeatMap>(figure.panels.at(0).content);
-}
-
-FigureOptions of_head(std::int64_t layer, std::int64_t head) {
-    FigureOptions options;
-    options.layer = layer;
-    options.head = head;
-    return options;
 }
 
 SyntheticAnalysis with_maps(std::int64_t length = 24, std::uint64_t seed = 1) {
@@ -59,7 +53,7 @@ constexpr double kScoreMargin = 8 * 64 * 1.2e-7;
 TEST_CASE("Logits of a map are the scores before the normaliser", "[figures][attention]") {
     const FigureFiles folder;
     const auto file = folder.analysis("a", with_maps());
-    auto options = of_head(1, 3);
+    auto options = options_for(1, 3);
     options.values = MapValues::logits;
     const auto figure = make_figure("attention", std::vector{file}, options);
     const auto map = file->map(0, 1);
@@ -99,7 +93,7 @@ TEST_CASE("Pooled cells are a mean where that is asked for, by hand", "[figures]
     const FigureFiles folder;
     const auto file = folder.analysis("a", with_maps(45));
     for (const bool logits : {false, true}) {
-        auto options = of_head(2, 1);
+        auto options = options_for(2, 1);
         if (logits) options.values = MapValues::logits;
         const auto exact = make_figure("attention", std::vector{file}, options);
         options.pixels = 16;
@@ -138,7 +132,7 @@ TEST_CASE("Pooled cells are a mean where that is asked for, by hand", "[figures]
 TEST_CASE("Differences of scores and mean differences, by hand", "[figures][difference]") {
     const FigureFiles folder;
     const auto a = folder.analysis("a", with_maps()), b = folder.analysis("b", with_maps(24, 2));
-    auto options = of_head(0, 2);
+    auto options = options_for(0, 2);
     options.values = MapValues::logits;
     const auto first = make_figure("attention", std::vector{a}, options);
     const auto second = make_figure("attention", std::vector{b}, options);
@@ -172,7 +166,7 @@ TEST_CASE("All sequences are drawn as their mean, position by position", "[figur
     SyntheticAnalysis wish = with_maps();
     wish.lengths = {24, 30, 24};
     const auto file = folder.analysis("a", wish);
-    FigureOptions options = of_head(1, 2);
+    FigureOptions options = options_for(1, 2);
     const auto one = [&](std::int64_t s, MapValues values) {
         const auto map = file->map(s, 1);
         REQUIRE(map);

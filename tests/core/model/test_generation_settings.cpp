@@ -12,7 +12,7 @@
 
 #include "core/model/generate/beam_search.h"
 #include "core/model/generate/generate.h"
-#include "core/model/generate/keys.h"
+#include "core/model/load/generation_keys.h"
 #include "core/model/generate/processors.h"
 #include "core/model/generate/sampling.h"
 #include "core/model/load/build.h"

@@ -18,9 +18,9 @@
 #include "core/base/error.h"
 #include "core/model/embedding/hash_embedding.h"
 #include "core/model/embedding/hash_features.h"
-#include "core/model/fresh/random_fill.h"
+#include "core/model/random_fill.h"
 #include "core/model/load/build.h"
-#include "core/model/load/flat_weights.h"
+#include "core/model/fresh/flat_weights.h"
 #include "core/model/load/native_config.h"
 #include "core/model/towers/stack.h"
 

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "widgets/fonts.h"
-#include "widgets/plots/figure/draw_text.h"
+#include "widgets/plots/draw_text.h"
 
 namespace headscope::widgets {
 

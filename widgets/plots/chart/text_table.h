@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "widgets/plots/figure/figure_layout.h"
+#include "widgets/plots/placed.h"
 
 namespace headscope::widgets {
 

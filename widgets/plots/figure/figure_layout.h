@@ -4,7 +4,6 @@
 // Layout of a figure, in units (fonts.h), computed before anything is drawn. Text is measured here, so that
 // nothing overlaps or is cut off: labels that do not fit are thinned, tokens give way to positions.
 
-#include <QFont>
 #include <QRectF>
 #include <QString>
 #include <QStringList>
@@ -14,31 +13,9 @@
 #include "core/figures/figure_data.h"
 #include "widgets/plots/chart/text_chips.h"
 #include "widgets/plots/figure/figure_painter.h"
+#include "widgets/plots/placed.h"
 
 namespace headscope::widgets {
-
-enum class Ink { text, muted, accent };
-
-/// One line of text. Turned: reads upwards, `rect` is the place that it fills on the page.
-struct PlacedText {
-    QRectF rect;
-    QString text;
-    QFont font;
-    Qt::Alignment alignment = Qt::AlignLeft | Qt::AlignVCenter;
-    Ink ink = Ink::text;
-    bool turned = false;
-};
-
-/// One axis as drawn: everything in scaled() coordinates.
-struct PlacedAxis {
-    double low = 0, high = 1;  ///< at the left or bottom end, at the right or top end
-    std::vector<std::pair<double, QString>> ticks;
-    bool tokens = false;  ///< ticks are cell labels: turned on x, no tick marks
-    double token_points = 0;
-    bool labels = true;
-    double place(const figures::Axis& axis, double value) const;
-    bool cells = false;  ///< positions count cells
-};
 
 struct PlacedPanel {
     const figures::Panel* panel = nullptr;

@@ -9,7 +9,7 @@
 #include "widgets/plots/chart/text_chips.h"
 #include "widgets/plots/colour_bar.h"
 #include "widgets/plots/colour_map.h"
-#include "widgets/plots/figure/draw_text.h"
+#include "widgets/plots/draw_text.h"
 #include "widgets/plots/map/cells_plottable.h"
 
 namespace headscope::widgets {

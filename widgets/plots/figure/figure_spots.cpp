@@ -210,14 +210,14 @@ double unscaled(ScaleKind scale, double place, double linear_range) {
 
 namespace {
 
-/// Of the tick of a cell.
+/// The subject of a cell's tick.
 Subject cell_subject(const Axis& axis, int cell) {
     const auto tick = std::find_if(axis.ticks.begin(), axis.ticks.end(),
                                    [&](const Tick& one) { return one.position == static_cast<double>(cell); });
     return tick == axis.ticks.end() ? Subject{} : tick->subject;
 }
 
-/// Of a row and, where columns show different things, of one of them. Row -1: of a panel that has no rows.
+/// The subject of a row and, where columns show different things, of one of them. Row -1: a panel without rows.
 Subject subject_at(const Panel& panel, int row, int column) {
     if (row < 0) return std::holds_alternative<Radar>(panel.content) ? panel.subject : Subject{};
     const auto at = static_cast<std::size_t>(row);

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "widgets/fonts.h"
-#include "widgets/plots/figure/draw_text.h"
+#include "widgets/plots/draw_text.h"
 #include "widgets/plots/map/cell_image.h"
 
 namespace headscope::widgets {

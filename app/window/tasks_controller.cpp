@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/tasks_controller.h"
+
+#include <QDir>
+#include <QFile>
+
+#include "app/window/files/model_place.h"
+#include "core/base/error.h"
+#include "core/reproduce/outlook.h"
+#include "widgets/panels/convert_dialog.h"
+#include "widgets/panels/guide_window.h"
+#include "widgets/panels/reproduce_dialog.h"
+
+namespace headscope::app {
+
+TasksController::TasksController(Context& context) : context_(context), service_(context.program) {
+    build_actions();
+    connect(&service_, &TaskService::changed, &context_, &Context::updated);
+    connect(&context_, &Context::updated, this, &TasksController::update);
+    connect(&service_, &TaskService::stopped, this, [this] {
+        if (running_) running_->set_failure(tr("Stopped"));
+        context_.report(tr("%1: stopped").arg(title()));
+    });
+    connect(&service_, &TaskService::ended, this, &TasksController::ended);
+    connect(&context_.engine, &Engine::models_changed, this, &TasksController::offer_models);
+}
+
+void TasksController::build_actions() {
+    const auto add = [this](const char* name, const QString& text, const QString& tip, std::function<void()> act) {
+        context_.actions.add(name, text, {}, tip, std::move(act));
+    };
+    add("reproduce", tr("&Reproduce a paper…"), tr("Trains, evaluates and reports, small, in a process of its own"),
+        [this] { show_reproduce(); });
+    add("convert", tr("&Convert a checkpoint…"), tr("To safetensors, in another number type"),
+        [this] { show_convert(convert_, false); });
+    add("swap_mixers", tr("&Swap mixers…"), tr("A checkpoint with other mixers in some layers"),
+        [this] { show_convert(swap_, true); });
+    add("stop_task", tr("Stop the command"), tr("That one of these dialogs started"), [this] { service_.stop(); });
+}
+
+void TasksController::show_reproduce() {
+    if (!reproduce_) {
+        std::vector<widgets::ReproduceDialog::Paper> papers;
+        for (const reproduce::Paper& paper : reproduce::papers())
+            papers.push_back({QString::fromStdString(paper.name), QString::fromStdString(paper.title),
+                              QString::fromStdString(paper.summary), paper.has_seeds()});
+        reproduce_ = new widgets::ReproduceDialog(papers, reproduce::Settings().minutes, context_.window);
+        connect_dialog(reproduce_);
+        connect(reproduce_, &widgets::ReproduceDialog::outlook_wanted, this, &TasksController::look_ahead);
+    }
+    show(reproduce_);
+    reproduce_->ask_outlook();
+}
+
+void TasksController::show_convert(widgets::ConvertDialog*& dialog, bool mixers) {
+    if (!dialog) {
+        using What = widgets::ConvertDialog::What;
+        dialog = new widgets::ConvertDialog(mixers ? What::mixers : What::type, context_.window);
+        connect_dialog(dialog);
+    }
+    show(dialog);
+}
+
+void TasksController::connect_dialog(widgets::TaskDialog* dialog) {
+    connect(dialog, &widgets::TaskDialog::start_wanted, this, [this, dialog](const QStringList& words) {
+        if (running()) return;
+        running_ = dialog;
+        service_.start(dialog->windowTitle(), words);
+    });
+    connect(dialog, &widgets::TaskDialog::stop_wanted, &service_, &TaskService::stop);
+    connect(dialog, &widgets::TaskDialog::open_wanted, this, [this, dialog](const QString& output) {
+        if (dialog == reproduce_)
+            show_report(output);
+        else
+            Q_EMIT open_wanted(output);
+    });
+}
+
+void TasksController::show(widgets::TaskDialog* dialog) {
+    offer_models();
+    dialog->set_running(running(), running_ == dialog);
+    dialog->show();
+    dialog->raise();
+    dialog->activateWindow();
+}
+
+/// Warns when these minutes cannot decide the paper's claims, by its last calibration on this machine.
+void TasksController::look_ahead(const QString& paper, double minutes, int seeds, int threads) {
+    static const char outlooks = 0;  // owner of these tasks: the latest choice replaces the others
+    reproduce::Settings settings;
+    settings.minutes = minutes;
+    settings.seeds = seeds;
+    settings.threads = threads;
+    context_.disk.cancel(&outlooks);
+    context_.disk.post(&outlooks, [this, paper, settings, send = mailbox_.sender()](const Cancellation&) {
+        QString warning;
+        try {
+            warning = QString::fromStdString(reproduce::minutes_warning(paper.toStdString(), settings));
+        } catch (const Error&) {  // no calibration yet
+        }
+        send([this, paper, minutes = settings.minutes, warning] {
+            if (reproduce_) reproduce_->set_outlook(paper, minutes, warning);
+        });
+    });
+}
+
+void TasksController::offer_models() {
+    std::vector<widgets::ConvertDialog::Source> sources;
+    QString chosen;
+    for (const auto& card : context_.engine.models()) {
+        const ModelPlace place = ModelPlace::of(card.path);
+        sources.push_back({place.path, place.adapter, card.name, card.layers});
+        if (card.id == context_.text->choice().model) chosen = place.path;
+    }
+    for (widgets::ConvertDialog* dialog : {convert_, swap_})
+        if (dialog) dialog->set_sources(sources, chosen);
+}
+
+void TasksController::update() {
+    context_.actions.enable("stop_task", running());
+    for (widgets::TaskDialog* dialog : std::initializer_list<widgets::TaskDialog*>{reproduce_, convert_, swap_})
+        if (dialog) dialog->set_running(running(), running_ == dialog);
+    if (running_ && running()) running_->set_progress(service_.progress());
+}
+
+QString TasksController::status() const {
+    return running() ? tr("%1: %2").arg(title(), service_.progress()) : QString();
+}
+
+void TasksController::ended(const QString& failure) {
+    if (!failure.isEmpty()) {
+        if (running_) running_->set_failure(failure);
+        return context_.problem(failure);
+    }
+    if (running_) running_->set_result(tr("Done: %1").arg(running_->output()));
+    context_.report(tr("%1: done").arg(title()));
+}
+
+/// Shows the report as text. Its files open from the folder like any other.
+void TasksController::show_report(const QString& folder) {
+    const auto read = [folder](const QString& page) {
+        QFile file(QDir(folder).filePath(page));
+        return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
+    };
+    auto* window = new widgets::GuideWindow(read, context_.window);
+    window->setObjectName(QStringLiteral("report_window"));
+    window->setWindowTitle(tr("Report: %1").arg(folder));
+    window->setAttribute(Qt::WA_DeleteOnClose);
+    window->show();
+    if (!window->show_topic(QStringLiteral("report.md"), {}))
+        context_.problem(tr("[%1] expected the report of a replay, report.md; found none").arg(folder));
+}
+
+}  // namespace headscope::app
