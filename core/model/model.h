@@ -18,6 +18,7 @@
 #include "core/model/batch.h"
 #include "core/model/config.h"
 #include "core/model/embedding/segments.h"
+#include "core/model/load/residence.h"
 #include "core/model/probe.h"
 #include "core/model/switched_off.h"
 
@@ -63,7 +64,8 @@ public:
     /// Recognises the family by model_type, checks every tensor's name and shape before one is read, then loads.
     static std::shared_ptr<Model> build(const checkpoint::Checkpoint& checkpoint,
                                         checkpoint::LoadAs precision = checkpoint::LoadAs::float32,
-                                        Progress* progress = nullptr, const Cancellation* cancellation = nullptr);
+                                        Progress* progress = nullptr, const Cancellation* cancellation = nullptr,
+                                        Residence residence = Residence::float32);
     virtual ~Model() = default;
 
     virtual const ModelConfig& config() const = 0;  ///< of an encoder-decoder the decoder's, with the encoder's in it

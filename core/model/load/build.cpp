@@ -272,9 +272,9 @@ void expect_config(const checkpoint::Checkpoint& file) {
 }
 
 std::shared_ptr<Model> make_model(const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
-                                  Progress* progress, const Cancellation* cancellation) {
+                                  Residence residence, Progress* progress, const Cancellation* cancellation) {
     expect_config(file);
-    return std::make_shared<Stack>(make_blueprint(file), file, precision, progress, cancellation);
+    return std::make_shared<Stack>(make_blueprint(file), file, precision, residence, progress, cancellation);
 }
 
 }  // namespace
@@ -352,7 +352,7 @@ checkpoint::LoadAs choose_precision(const checkpoint::Checkpoint& file, checkpoi
 
 Inspection inspect(const checkpoint::Checkpoint& checkpoint) {
     try {
-        const auto model = make_model(checkpoint, std::nullopt, nullptr, nullptr);
+        const auto model = make_model(checkpoint, std::nullopt, Residence::float32, nullptr, nullptr);
         return {model->config(),     model->sites(),    model->report(),
                 model->parameters(), model->has_head(), model->has_classes()};
     } catch (...) {
@@ -372,9 +372,9 @@ Inspection inspect_config(const std::string& config_json) {
 }
 
 std::shared_ptr<Model> Model::build(const checkpoint::Checkpoint& checkpoint, checkpoint::LoadAs precision,
-                                    Progress* progress, const Cancellation* cancellation) {
+                                    Progress* progress, const Cancellation* cancellation, Residence residence) {
     try {
-        return make_model(checkpoint, precision, progress, cancellation);
+        return make_model(checkpoint, precision, residence, progress, cancellation);
     } catch (...) {
         throw current_error("model");
     }

@@ -13,9 +13,15 @@
 namespace headscope::model {
 
 Stack::Stack(Blueprint blueprint, const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
-             Progress* progress, const Cancellation* cancellation)
+             Residence residence, Progress* progress, const Cancellation* cancellation)
     : Stack(std::move(blueprint), TensorPlan(file), [&](TensorPlan& plan) {
-          if (precision) plan.load(choose_precision(file, *precision), progress, cancellation);
+          if (!precision) return;
+          const checkpoint::LoadAs as = choose_precision(file, *precision);
+          if (residence == Residence::float32) return plan.load(as, progress, cancellation);
+          weights_ =
+              std::make_unique<LayerWeights>(plan, file.shared_from_this(), as, residence, progress, cancellation);
+          last_.set_weights(weights_.get());
+          if (encoder_) encoder_->set_weights(weights_.get());
       }) {}
 
 Stack::Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(TensorPlan&)>& fill)
@@ -38,8 +44,11 @@ Stack::Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(Tens
     if (!config_.hashed.is_table() && config_.hashed.kind != tokenizer::EmbeddingKind::emb)
         embedding_parameters_ -= tokenizer::kSpecialTokens * config_.hidden;
     fill(plan);
-    report_.not_finite = plan.report().not_finite;
-    if (head_.there && !head_.vocabulary.weight.defined()) head_.vocabulary.weight = last_.embedding().tokens;
+    report_.not_finite = weights_ ? weights_->not_finite() : plan.report().not_finite;
+    if (head_.there && !head_.vocabulary.weight.defined() && !head_.stored) {
+        head_.vocabulary.weight = last_.embedding().tokens;
+        head_.stored = last_.embedding().stored;
+    }
 }
 
 std::vector<std::string> Stack::mixers() const {
@@ -65,7 +74,12 @@ at::Tensor Stack::forward(const Batch& batch, const ForwardOptions& options) {
         check_switched_off(options.switched_off, sites_, options.cache != nullptr);
         check_segments(options.segments, config_);
         CachePass pass(options.cache);
+        if (weights_) weights_->release_tables();
         at::Tensor hidden = run(batch, options);
+        if (weights_) {
+            weights_->rest(true);
+            report_.not_finite = weights_->not_finite();
+        }
         const at::Tensor& read = encoder_ ? batch.target : batch.ids;
         pass.done(read.size(0), read.size(1));
         return hidden;

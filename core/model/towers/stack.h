@@ -9,6 +9,7 @@
 
 #include "core/model/blocks.h"
 #include "core/model/load/build.h"
+#include "core/model/load/layer_weights.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/model.h"
 #include "core/model/towers/tower.h"
@@ -25,7 +26,7 @@ public:
     /// Checks the whole file against the blueprint, then reads it; without a precision it reads no weight, and only the
     /// description can be asked for.
     Stack(Blueprint blueprint, const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
-          Progress* progress, const Cancellation* cancellation);
+          Residence residence, Progress* progress, const Cancellation* cancellation);
     /// `fill` gives every tensor of the plan, which has been checked, its value.
     Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(TensorPlan&)>& fill);
 
@@ -62,6 +63,7 @@ private:
     std::optional<Tower> encoder_;
     Tower last_;
     Head head_;
+    std::unique_ptr<LayerWeights> weights_;  ///< null: Residence::float32
     std::vector<Site> sites_;
     LoadReport report_;
     std::int64_t parameters_ = 0, attention_parameters_ = 0, embedding_parameters_ = 0;

@@ -6,6 +6,7 @@
 
 #include "core/mixers/shared/no_cache.h"
 #include "core/model/fresh/random_fill.h"
+#include "core/model/load/layer_weights.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/towers/cache.h"
 #include "core/model/training_forward.h"
@@ -56,7 +57,9 @@ void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::
             own.in_layer = other;
             break;
         }
+        const std::size_t first = plan.wants().size();
         declare_layer(plan, own, static_cast<std::int64_t>(number));
+        plan.assign_to_layer(place_.first_layer + static_cast<std::int64_t>(number), first);
     }
     for (std::int64_t number = 0; number < config_->layers; ++number) {
         const auto index = static_cast<std::size_t>(number);
@@ -132,6 +135,10 @@ std::vector<const Layer*> Tower::layers() const {
     return list;
 }
 
+void Tower::enter(std::size_t number, const Cancellation* cancellation) const {
+    if (weights_) weights_->enter(place_.first_layer + static_cast<std::int64_t>(order_[number]), cancellation);
+}
+
 void Tower::Rotation::enter(mixers::StackContext& context) const {
     context.rotary = rotary;
     context.rotation = rotary ? &here : nullptr;
@@ -142,7 +149,7 @@ Tower::Rotation Tower::rotation(const std::optional<Rotary>& rotary, std::int64_
                                 bool cached) const {
     Rotation rotation;
     if (!rotary) return rotation;
-    const at::ScalarType type = embedding_.table().scalar_type();
+    const at::ScalarType type = embedding_.type();
     rotation.rotary = &*rotary;
     rotation.here = rotary->table(held, length, type);
     if (cached && rotary->depends_on_length()) rotation.history = rotary->table(0, held + length, type);
@@ -209,6 +216,8 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
         else
             (!turns ? nowhere : in_window ? in_windows : anywhere).enter(context);
         const auto counted = static_cast<int>(context.layer.value);
+        const bool skipped = options.skip_layers.count(counted) != 0;
+        if (!skipped) enter(number, options.cancellation);
         const Layer& layer = layers_[order_[number]];
         LayerCaches caches{take_cache(), nullptr};
         if (layer.cross) caches.cross = take_cache();
@@ -216,7 +225,7 @@ at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers:
         if (layer.bucket_bias.defined()) enter_bias(layer.bucket_bias, bias, context, trains);
         context.input_embedding = embedding_for(layer, embedding);
         context.output_projection = layer.output.weight.defined() ? &layer.output.weight : nullptr;
-        if (options.skip_layers.count(counted) == 0) {
+        if (!skipped) {
             hidden = run_layer(layer, hidden, context, caches);
             announce(options.probe, "hidden", context.layer, hidden);
         }

@@ -17,6 +17,8 @@
 
 namespace headscope::model {
 
+class LayerWeights;  // core/model/load/layer_weights.h
+
 /// One block: a mixer with its output projection, and a feed-forward; each with its norm before it (pre-norm) or after
 /// the residual sum (post-norm), and perhaps one of its update before that is added.
 struct Layer {
@@ -67,6 +69,9 @@ public:
     /// So long a text is about to grow token by token: its guide streams are run once, for all of it. 0: not known.
     void expect(std::int64_t tokens) { expected_ = tokens; }
 
+    /// Layers are run with weights that are there only then; null: they are always there.
+    void set_weights(LayerWeights* weights) { weights_ = weights; }
+
     const Embedding& embedding() const { return embedding_; }
     /// In the order in which they are run; one that is shared comes again (ModelConfig::shared_layers).
     std::vector<const Layer*> layers() const;
@@ -80,6 +85,7 @@ private:
     };
     Rotation rotation(const std::optional<Rotary>& rotary, std::int64_t held, std::int64_t length, bool cached) const;
     void declare_layer(TensorPlan& plan, const TensorNames& names, std::int64_t number);
+    void enter(std::size_t number, const Cancellation* cancellation) const;
     struct LayerCaches {
         mixers::MixerCache* own = nullptr;
         mixers::MixerCache* cross = nullptr;
@@ -116,6 +122,7 @@ private:
     /// [ModelConfig::bucket_rows, heads] where all layers share one, or undefined
     at::Tensor bucket_bias_;
     TowerPlace place_;
+    LayerWeights* weights_ = nullptr;
 
     bool reads_guides_ = false;
     at::Tensor guide_noise_;  ///< [1, max positions, d] or undefined
