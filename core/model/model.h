@@ -109,6 +109,7 @@ struct Inspection {
     LoadReport report;
     std::int64_t parameters = 0;
     bool has_head = false, has_classes = false;
+    WeightSizes sizes;  ///< of a file
 };
 Inspection inspect(const checkpoint::Checkpoint& checkpoint);
 

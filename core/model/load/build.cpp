@@ -271,7 +271,7 @@ void expect_config(const checkpoint::Checkpoint& file) {
                 "found none");
 }
 
-std::shared_ptr<Model> make_model(const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
+std::shared_ptr<Stack> make_model(const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
                                   Residence residence, Progress* progress, const Cancellation* cancellation) {
     expect_config(file);
     return std::make_shared<Stack>(make_blueprint(file), file, precision, residence, progress, cancellation);
@@ -352,9 +352,7 @@ checkpoint::LoadAs choose_precision(const checkpoint::Checkpoint& file, checkpoi
 
 Inspection inspect(const checkpoint::Checkpoint& checkpoint) {
     try {
-        const auto model = make_model(checkpoint, std::nullopt, Residence::float32, nullptr, nullptr);
-        return {model->config(),     model->sites(),    model->report(),
-                model->parameters(), model->has_head(), model->has_classes()};
+        return make_model(checkpoint, std::nullopt, Residence::float32, nullptr, nullptr)->inspection();
     } catch (...) {
         throw current_error("model");
     }
@@ -363,9 +361,7 @@ Inspection inspect(const checkpoint::Checkpoint& checkpoint) {
 Inspection inspect_config(const std::string& config_json) {
     try {
         Blueprint blueprint = make_blueprint(parse_json(config_json, "config.json"), nullptr);
-        const Stack model(std::move(blueprint), TensorPlan(), [](TensorPlan&) {});
-        return {model.config(),     model.sites(),    model.report(),
-                model.parameters(), model.has_head(), model.has_classes()};
+        return Stack(std::move(blueprint), TensorPlan(), [](TensorPlan&) {}).inspection();
     } catch (...) {
         throw current_error("model");
     }

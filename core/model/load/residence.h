@@ -15,6 +15,15 @@ enum class Residence {
     stream,   ///< on the disk; a layer's are read when the layer runs, the next one's meanwhile
 };
 
+/// Of the tensors that a model uses, each counted once.
+struct WeightSizes {
+    double stored = 0;        ///< bytes in the file
+    double layer_stored = 0;  ///< the same of the largest layer
+    double layer = 0;         ///< its numbers
+    double table_stored = 0;  ///< bytes in the file of the largest table that is read by rows (words)
+    double rest = 0;          ///< numbers of what belongs to neither
+};
+
 std::string_view name(Residence residence);
 /// "auto" and the names, for options.
 std::vector<std::string> residence_choices();

@@ -320,6 +320,33 @@ void TensorPlan::assign_to_layer(std::int64_t layer, std::size_t first) {
     for (std::size_t i = first; i < wants_.size(); ++i) wants_[i].layer = layer;
 }
 
+WeightSizes TensorPlan::sizes() const {
+    WeightSizes sizes;
+    if (!file_) return sizes;
+    std::map<std::int64_t, std::pair<double, double>> layers;  // bytes, numbers
+    std::set<std::string> counted;
+    for (const Want& want : wants_) {
+        const auto found = file_->tensors().find(want.tensor);
+        if (want.fresh || found == file_->tensors().end() || !counted.insert(want.tensor).second) continue;
+        const auto bytes = static_cast<double>(found->second.bytes), numbers = static_cast<double>(elements(want));
+        sizes.stored += bytes;
+        if (want.layer >= 0) {
+            auto& [layer_bytes, layer_numbers] = layers[want.layer];
+            layer_bytes += bytes;
+            layer_numbers += numbers;
+        } else if (want.table) {
+            sizes.table_stored = std::max(sizes.table_stored, bytes);
+        } else {
+            sizes.rest += numbers;
+        }
+    }
+    for (const auto& [layer, size] : layers) {
+        sizes.layer_stored = std::max(sizes.layer_stored, size.first);
+        sizes.layer = std::max(sizes.layer, size.second);
+    }
+    return sizes;
+}
+
 std::int64_t TensorPlan::weights(Part part) const {
     std::set<std::string> counted;
     std::int64_t elements = 0;

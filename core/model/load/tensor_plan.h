@@ -20,6 +20,7 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/load/recipe.h"
+#include "core/model/load/residence.h"
 #include "core/model/model.h"
 
 namespace headscope::model {
@@ -153,6 +154,8 @@ public:
     LoadReport check();
     /// Elements of all tensors that are wanted and not given (guides), each counted once: the model's parameters.
     std::int64_t elements() const;
+    /// Of a file, once it is checked.
+    WeightSizes sizes() const;
     /// Assigns wants() from number `first` on to this part.
     void count_as(Part part, std::size_t first);
     /// The same for Want::layer.

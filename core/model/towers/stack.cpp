@@ -38,6 +38,7 @@ Stack::Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(Tens
     head_.declare(plan, blueprint.names);
     report_ = plan.check();
     parameters_ = plan.elements();
+    sizes_ = plan.sizes();
     attention_parameters_ = plan.weights(TensorPlan::Part::attention);
     embedding_parameters_ = plan.weights(TensorPlan::Part::embedding);
     // Per-word tables count, special tokens' own rows do not.

@@ -54,6 +54,9 @@ public:
     LossSum squared_error(const at::Tensor& hidden_rows, const at::Tensor& values) const {
         return head_.squared_error(hidden_rows, values);
     }
+    Inspection inspection() const {
+        return {config_, sites_, report_, parameters_, has_head(), has_classes(), sizes_};
+    }
     const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
 
 private:
@@ -66,6 +69,7 @@ private:
     std::unique_ptr<LayerWeights> weights_;  ///< null: Residence::float32
     std::vector<Site> sites_;
     LoadReport report_;
+    WeightSizes sizes_;
     std::int64_t parameters_ = 0, attention_parameters_ = 0, embedding_parameters_ = 0;
 };
 
