@@ -17,8 +17,8 @@ namespace {
 using checkpoint::StoredTensor;
 using Want = TensorPlan::Want;
 
-constexpr std::int64_t kSmall = 1 << 16;  ///< numbers of a tensor that stays: norms, biases, routers of few experts
-constexpr std::int64_t kAligned = 64;     ///< bytes, as LibTorch's own tensors begin
+constexpr std::int64_t kSmall = 256;   ///< numbers of a matrix that stays; vectors do, too
+constexpr std::int64_t kAligned = 64;  ///< bytes, as LibTorch's own tensors begin
 
 std::int64_t elements(const std::vector<std::int64_t>& shape) {
     std::int64_t product = 1;
@@ -77,7 +77,8 @@ void LayerWeights::choose() {
     }
     for (const auto& [into, group] : groups) {
         const Want& first = wants_[group.front()];
-        if (elements(memory_shape(first)) <= kSmall) continue;
+        const std::vector<std::int64_t> shape = memory_shape(first);
+        if (shape.size() < 2 || elements(shape) <= kSmall) continue;
         const bool as_stored = std::all_of(group.begin(), group.end(), [this](std::size_t i) {
             const Want& want = wants_[i];
             return !want.packed && checkpoint::torch_type(file_->tensor(want.tensor).type) == type_of(want);
