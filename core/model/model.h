@@ -73,6 +73,7 @@ public:
     virtual std::vector<std::string> mixers() const = 0;  ///< the mixer's name, per layer
     virtual const LoadReport& report() const = 0;
     virtual std::int64_t parameters() const = 0;
+    virtual Residence residence() const { return Residence::float32; }
     /// Weights, without biases and gains, of all attention sublayers (token mixers of any kind, with their output
     /// projections), and of word inputs: tables of tokens, of hash embeddings without the rows of special tokens except
     /// for emb, whose table counts as a whole. -1: unknown.
@@ -85,6 +86,14 @@ public:
     /// Final hidden states [B, L, d], after the final norm; of an encoder-decoder its decoder's, for Batch::target.
     /// Checks ids and lengths first.
     virtual at::Tensor forward(const Batch& batch, const ForwardOptions& options = {}) = 0;
+
+    struct Pass {
+        const Batch* batch;
+        ForwardOptions options;
+    };
+    /// The same for several batches, all of which pass a layer before the next one: for weights that are read when a
+    /// layer runs.
+    virtual std::vector<at::Tensor> forward_all(const std::vector<Pass>& passes);
 
     /// Vocabulary rows for hidden rows [N, d] -> [N, V] float32, or those of classes (ModelConfig::head_columns; a head
     /// of the text's classes reads the rows of first tokens); call it in chunks of rows (16 384 x 50 304 logits would

@@ -34,6 +34,7 @@ public:
     LayerWeights(const LayerWeights&) = delete;
     LayerWeights& operator=(const LayerWeights&) = delete;
 
+    Residence residence() const { return residence_; }
     /// Fills the tensors of a layer (TensorPlan::Want::layer); another layer's are undefined from then on.
     void enter(std::int64_t layer, const Cancellation* cancellation);
     /// No layer runs now. `for_long`: memory that only layers need is given back, unless the weights are in memory.

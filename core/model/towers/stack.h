@@ -35,12 +35,14 @@ public:
     std::vector<std::string> mixers() const override;
     const LoadReport& report() const override { return report_; }
     std::int64_t parameters() const override { return parameters_; }
+    Residence residence() const override { return weights_ ? weights_->residence() : Residence::float32; }
     std::int64_t attention_parameters() const override { return attention_parameters_; }
     std::int64_t embedding_parameters() const override { return embedding_parameters_; }
     bool causal() const override { return config_.causal || encoder_; }
     bool has_head() const override { return head_.there && config_.head == HeadKind::vocabulary; }
     bool has_classes() const override { return head_.there && config_.has_classes(); }
     at::Tensor forward(const Batch& batch, const ForwardOptions& options) override;
+    std::vector<at::Tensor> forward_all(const std::vector<Pass>& passes) override;
     at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe) override;
     std::unique_ptr<Cache> new_cache() const override;
     /// Drops values computed from the weights.
@@ -54,13 +56,11 @@ public:
     LossSum squared_error(const at::Tensor& hidden_rows, const at::Tensor& values) const {
         return head_.squared_error(hidden_rows, values);
     }
-    Inspection inspection() const {
-        return {config_, sites_, report_, parameters_, has_head(), has_classes(), sizes_};
-    }
+    Inspection inspection() const { return {config_, sites_, report_, parameters_, has_head(), has_classes(), sizes_}; }
     const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
 
 private:
-    at::Tensor run(const Batch& batch, const ForwardOptions& options);
+    std::vector<at::Tensor> run(const std::vector<Pass>& passes);
 
     ModelConfig config_;
     std::optional<Tower> encoder_;

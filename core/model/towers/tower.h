@@ -56,9 +56,15 @@ public:
     /// Declares every tensor; the tower's sites join `sites`.
     void declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::vector<Site>& sites);
 
-    /// Final hidden states [B, L, d]. `context` comes with what surrounds the tower (sites, lengths, memory, probe,
+    /// What one pass begins with. `context` comes with what surrounds the tower (sites, lengths, memory, probe,
     /// cancellation); the tower fills in the rest.
-    at::Tensor run(const Batch& batch, const ForwardOptions& options, mixers::StackContext context) const;
+    struct Start {
+        const Batch* batch;
+        const ForwardOptions* options;
+        mixers::StackContext context;
+    };
+    /// Final hidden states [B, L, d] of each; all pass a layer before the next.
+    std::vector<at::Tensor> run(const std::vector<Start>& starts) const;
 
     /// Adds the caches of every layer, in the order in which run() takes them from ForwardOptions::cache.
     void add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const;
@@ -86,6 +92,11 @@ private:
     Rotation rotation(const std::optional<Rotary>& rotary, std::int64_t held, std::int64_t length, bool cached) const;
     void declare_layer(TensorPlan& plan, const TensorNames& names, std::int64_t number);
     void enter(std::size_t number, const Cancellation* cancellation) const;
+    struct Pass;
+    void begin(Pass& pass, const Batch& batch) const;
+    void step(Pass& pass, std::size_t number) const;
+    at::Tensor end(Pass& pass) const;
+    std::string end_prefix() const;
     struct LayerCaches {
         mixers::MixerCache* own = nullptr;
         mixers::MixerCache* cross = nullptr;
