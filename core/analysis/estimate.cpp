@@ -114,6 +114,8 @@ Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& re
     found.weight_bytes = model::resident_bytes(inspection, precision, options.residence);
     // Ids, offsets and pieces are held by the request, the header and the probe.
     found.work_bytes = most + tokens * 150;
+    if (options.residence != model::Residence::float32)
+        found.work_bytes += std::min(kTogetherBytes, 8 * tokens * static_cast<double>(inspection.config.hidden));
     found.memory_bytes = program_bytes + found.weight_bytes + found.work_bytes;
     if (!request.sequences.empty()) found.file_bytes = store::expected_file_bytes(header);
     const double rate = options.rate.multiplications_per_second;

@@ -318,7 +318,6 @@ private:
 /// How many of the next batches run side by side: one, unless a layer's weights come for all of them at once. Their
 /// hidden states wait in memory meanwhile.
 std::size_t together(const model::Model& model, std::span<const WorkBatch> next) {
-    constexpr double most_bytes = 256e6;
     if (model.residence() == model::Residence::float32) return 1;
     double bytes = 0;
     std::size_t count = 0;
@@ -326,7 +325,7 @@ std::size_t together(const model::Model& model, std::span<const WorkBatch> next)
         const double tokens =
             static_cast<double>(work.sequences.size()) * static_cast<double>(work.length + work.target_length);
         bytes += 2 * tokens * static_cast<double>(model.config().hidden) * sizeof(float);
-        if (count > 0 && bytes > most_bytes) break;
+        if (count > 0 && bytes > kTogetherBytes) break;
         ++count;
     }
     return count;
