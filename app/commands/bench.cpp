@@ -66,11 +66,11 @@ void run(const Options& options, const Cancellation& cancellation) {
     const auto checkpoint = checkpoint::Checkpoint::open(options.model);
     const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     const model::Inspection inspection = model::inspect(*checkpoint);
-    model::expect_memory_for(
-        [&](checkpoint::LoadAs as) {
-            return model::reading_bytes(inspection, static_cast<double>(options.length), 0, as);
+    model::choose_residence(
+        [&](model::Residence one) {
+            return model::reading_bytes(inspection, static_cast<double>(options.length), 0, precision, one);
         },
-        precision, {.option = "--dtype bfloat16", .otherwise = "shorten --length"});
+        {precision, model::Residence::float32, false, "shorten --length"});
     const auto model = model::Model::build(*checkpoint, precision, nullptr, &cancellation);
     analysis::AnalysisRequest request;
     request.sequences.push_back(sequence(options.length, model->config().source_vocabulary()));

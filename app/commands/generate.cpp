@@ -30,7 +30,7 @@ namespace generate_command {
 namespace {
 
 struct Options {
-    std::string model, adapter, prompt, first_token, dtype = "float32", kernels = "auto";
+    std::string model, adapter, prompt, first_token, dtype = "float32", weights = "auto", kernels = "auto";
     model::GenerateOptions choice;
     std::int64_t beams = 0;          ///< 0: as the model's files say
     std::vector<std::string> given;  ///< the options of this call
@@ -128,9 +128,10 @@ void run(const Options& options, const Cancellation& cancellation) {
     const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     const auto rows = static_cast<double>(prompt.size());
     const double cached = static_cast<double>(beams) * (rows + static_cast<double>(choice.tokens));
-    model::expect_memory_for([&](checkpoint::LoadAs as) { return model::reading_bytes(inspection, rows, cached, as); },
-                             precision, {.option = "--dtype bfloat16", .otherwise = "shorten --prompt or --tokens"});
-    const auto model = model::Model::build(*checkpoint, precision, nullptr, &cancellation);
+    const auto residence = model::choose_residence(
+        [&](model::Residence one) { return model::reading_bytes(inspection, rows, cached, precision, one); },
+        {precision, model::residence(options.weights), true, "shorten --prompt or --tokens"});
+    const auto model = model::Model::build(*checkpoint, precision, nullptr, &cancellation, residence);
     choice.cancellation = &cancellation;
     std::vector<std::string> problems;
     choice.problems = &problems;
@@ -189,6 +190,10 @@ void add_generate(CLI::App& app, Context& context) {
         ->check(in_range(1e-9, 1.0));
     add_option(*command, "--seed", options->choice.seed, "Of the sampling");
     add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
+    add_option(*command, "--weights", options->weights,
+               "Where weights stay: float32 (in memory), file (in memory as the file has them), stream (on the disk); "
+               "auto: the first that fits")
+        ->check(one_of(model::residence_choices()));
     add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->choice.beyond_positions, "Go on past the trained positions");

@@ -24,6 +24,7 @@
 #include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/special_weights.h"
+#include "core/checkpoint/weights_format.h"
 #include "core/checkpoint/weights_in.h"
 #include "core/model/load/memory.h"
 #include "core/model/load/open_checkpoint.h"
@@ -70,16 +71,19 @@ json describe_chat_template(const checkpoint::Checkpoint& checkpoint, json& note
 }
 
 /// Bytes of the weights in memory by type, and whether they fit into what is free now.
-json weights_json(const model::Inspection& inspection) {
+json weights_json(const checkpoint::Checkpoint& checkpoint, const model::Inspection& inspection) {
+    using model::Residence;
     const double room = own_memory_room();
-    json types = json::object();
-    for (const auto& [name, precision] :
-         {std::pair("float32", checkpoint::LoadAs::float32), std::pair("bfloat16", checkpoint::LoadAs::bfloat16)}) {
-        const double bytes = model::weight_bytes(inspection, precision);
-        types[name] = {{"bytes", static_cast<std::uint64_t>(bytes)}, {"fits", room <= 0 || bytes <= room}};
+    json residences = json::object();
+    for (const Residence one : {Residence::float32, Residence::file, Residence::stream}) {
+        const double bytes = model::listed_bytes(inspection, one);
+        residences[std::string(name(one))] = {
+            {"bytes", static_cast<std::uint64_t>(bytes)},
+            {"fits", room <= 0 || model::resident_bytes(inspection, checkpoint::LoadAs::float32, one) <= room}};
     }
-    return {{"residences", types}};
+    return {{"format", checkpoint::weights_format(checkpoint)}, {"residences", residences}};
 }
+
 /// Describes a checkpoint without reading a weight. A reason why it is no model is listed as a problem: its tensors can
 /// still be listed.
 json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
@@ -132,7 +136,7 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
                 document["decoder_start"] = inspection.config.decoder_start;
             }
             document["parameters"] = inspection.parameters;
-            document["weights"] = weights_json(inspection);
+            document["weights"] = weights_json(checkpoint, inspection);
             document["matched"] = inspection.report.matched;
             document["missing"] = inspection.report.missing;
             document["left_over"] = inspection.report.left_over;

@@ -239,18 +239,19 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             analysis::check_request(model->inspection, request);
             Reporter reporter(this, send);
             make_room(model, send);
-            analysis::expect_memory(
-                model->inspection, request,
-                {.option = "headscope analyze --dtype bfloat16", .weights_there = model->weights != nullptr});
+            const auto residence =
+                analysis::expect_memory(model->inspection, request, {.weights_there = model->weights != nullptr});
             if (!model->weights) {
+                model->residence = residence;
                 model->weights =
-                    model::Model::build(*model->file, checkpoint::LoadAs::float32, &reporter, &cancellation);
+                    model::Model::build(*model->file, checkpoint::LoadAs::float32, &reporter, &cancellation, residence);
                 send([this, id = model->card.id] {
                     for (auto& card : cards_)
                         if (card.id == id) card.loaded = true;
                     Q_EMIT models_changed();
                 });
             }
+            request.settings_json = analysis::with_residence(request.settings_json, model->residence);
             loaded_.push_back(model);
             request.model_sha256 = model->file->fingerprint(cancellation);
             request.config_json = model->weights->config().to_json();

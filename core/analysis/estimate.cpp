@@ -111,9 +111,11 @@ Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& re
         most = std::max(most, batch_bytes(inspection, header, batch, bytes));
     }
     for (const auto& sequence : request.sequences) tokens += static_cast<double>(sequence.ids.size());
-    found.weight_bytes = model::weight_bytes(inspection, precision);
+    found.weight_bytes = model::resident_bytes(inspection, precision, options.residence);
     // Ids, offsets and pieces are held by the request, the header and the probe.
     found.work_bytes = most + tokens * 150;
+    if (options.residence != model::Residence::float32)
+        found.work_bytes += std::min(kTogetherBytes, 8 * tokens * static_cast<double>(inspection.config.hidden));
     found.memory_bytes = program_bytes + found.weight_bytes + found.work_bytes;
     if (!request.sequences.empty()) found.file_bytes = store::expected_file_bytes(header);
     const double rate = options.rate.multiplications_per_second;
@@ -122,16 +124,18 @@ Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& re
     return found;
 }
 
-void expect_memory(const model::Inspection& inspection, const AnalysisRequest& request, const MemoryOptions& options) {
-    const auto bytes = [&](checkpoint::LoadAs precision) {
+model::Residence expect_memory(const model::Inspection& inspection, const AnalysisRequest& request,
+                               const MemoryOptions& options) {
+    const auto bytes = [&](model::Residence residence) {
         EstimateOptions of;
-        of.bfloat16 = model::number_bytes(precision) == 2;
+        of.bfloat16 = model::number_bytes(options.precision) == 2;
+        of.residence = residence;
         const Estimate found = estimate(inspection, request, of);
         return (options.weights_there ? 0 : found.weight_bytes) + found.work_bytes;
     };
-    const bool other = !options.weights_there;  // those that are there stay as they are
-    model::expect_memory_for(bytes, options.precision,
-                             {other ? options.option : "", "shorten --length or record less"});
+    // Weights that are there stay as they are.
+    return model::choose_residence(
+        bytes, {options.precision, options.residence, !options.weights_there, "shorten --length or record less"});
 }
 
 }  // namespace headscope::analysis

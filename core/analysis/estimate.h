@@ -14,10 +14,12 @@
 //     8192     370 / 405          403 / 430
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/analysis/request.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/model/load/residence.h"
 
 namespace headscope::analysis {
 
@@ -43,7 +45,8 @@ struct Estimate {
 
 struct EstimateOptions {
     Rate rate;
-    bool bfloat16 = false;       ///< --dtype
+    bool bfloat16 = false;  ///< --dtype
+    model::Residence residence = model::Residence::float32;
     bool weights_there = false;  ///< a model that is loaded already is only counted as memory
 };
 
@@ -53,12 +56,13 @@ Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& re
 
 struct MemoryOptions {
     checkpoint::LoadAs precision = checkpoint::LoadAs::float32;
-    std::string option = "--dtype bfloat16";  ///< that asks for less
+    std::optional<model::Residence> residence{};  ///< empty: the first that fits
     bool weights_there = false;
 };
 
 /// Throws Error(memory) where this process may not take what the analysis needs (core/base/process/free_memory.h):
-/// before weights are read.
-void expect_memory(const model::Inspection& inspection, const AnalysisRequest& request, const MemoryOptions& options);
+/// before weights are read. Returns the residence of the weights.
+model::Residence expect_memory(const model::Inspection& inspection, const AnalysisRequest& request,
+                               const MemoryOptions& options);
 
 }  // namespace headscope::analysis

@@ -8,13 +8,20 @@
 #include "core/analysis/targets.h"
 #include "core/analysis/text_sources.h"
 #include "core/checkpoint/adapter.h"
+#include "core/checkpoint/weights_format.h"
 #include "core/model/model.h"
 
 namespace headscope::analysis {
 namespace {
 
-std::string settings_json(const AnalysisJob& job, const Input& input, const checkpoint::Adapter* adapter) {
+std::string text_of(const nlohmann::json& settings) {
+    return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
+}
+
+std::string settings_json(const AnalysisJob& job, const Input& input, const checkpoint::Checkpoint& file) {
+    const checkpoint::Adapter* adapter = file.adapter();
     nlohmann::json settings = to_json(job);
+    settings["weights_format"] = checkpoint::weights_format(file);
     settings["first_token"] = input.first_token.empty() ? "as given" : input.first_token;
     if (adapter != nullptr) {
         settings["adapter"] = {{"path", adapter->path().string()}, {"name", adapter->display_name()},
@@ -22,7 +29,7 @@ std::string settings_json(const AnalysisJob& job, const Input& input, const chec
                                {"alpha", adapter->alpha()},        {"merged", adapter->merged()},
                                {"replaced", adapter->replaced()}};
     }
-    return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
+    return text_of(settings);
 }
 
 TargetOptions target_options(const AnalysisJob& job, const model::ModelConfig& config) {
@@ -54,11 +61,17 @@ InputOptions input_options(const AnalysisJob& job, const JobModel& model) {
     return input;
 }
 
+std::string with_residence(const std::string& settings_json, model::Residence residence) {
+    nlohmann::json settings = nlohmann::json::parse(settings_json);
+    settings["weights"] = model::name(residence);
+    return text_of(settings);
+}
+
 AnalysisRequest make_request(const AnalysisJob& job, const JobModel& model, Input& input,
                              const Cancellation& cancellation) {
     const model::Inspection& inspection = model.inspection;
     AnalysisRequest request;
-    request.settings_json = settings_json(job, input, model.checkpoint.adapter());
+    request.settings_json = settings_json(job, input, model.checkpoint);
     request.sequences = std::move(input.sequences);
     if (inspection.config.encoder) {
         request.targets = read_targets(target_options(job, inspection.config), request.sequences.size(),

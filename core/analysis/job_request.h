@@ -6,6 +6,7 @@
 #include "core/analysis/input.h"
 #include "core/analysis/job.h"
 #include "core/analysis/request.h"
+#include "core/model/load/residence.h"
 
 namespace headscope::analysis {
 
@@ -20,6 +21,9 @@ struct JobModel {
 InputOptions input_options(const AnalysisJob& job, const JobModel& model);
 
 /// Moves the sequences out of `input`. Without layers, skip_layers and names.
+/// The settings, with the residence that was taken.
+std::string with_residence(const std::string& settings_json, model::Residence residence);
+
 AnalysisRequest make_request(const AnalysisJob& job, const JobModel& model, Input& input,
                              const Cancellation& cancellation);
 

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <deque>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include <ATen/ops/log_softmax.h>
 #include <c10/core/InferenceMode.h>
@@ -195,11 +197,31 @@ public:
           cancellation_(cancellation),
           problems_(model) {}
 
-    void batch(const WorkBatch& work, const std::string& name, Meter& meter) {
+    /// Batches [first, first + count) of the plan pass each layer together.
+    void batches(std::span<const WorkBatch> group, const std::vector<std::string>& names, Meter& meter) {
         cancellation_.check();
-        const model::Batch batch = make_batch(request_.sequences, request_.targets, work.sequences,
-                                              model_.config().reads_types(), model_.config().hashed);
-        MeasuringProbe probe(writer_, problems_, header_, request_, work.sequences, cancellation_);
+        std::vector<model::Batch> batches;
+        std::deque<MeasuringProbe> probes;
+        std::vector<model::Model::Pass> passes;
+        batches.reserve(group.size());
+        for (std::size_t i = 0; i < group.size(); ++i) {
+            batches.push_back(make_batch(request_.sequences, request_.targets, group[i].sequences,
+                                         model_.config().reads_types(), model_.config().hashed));
+            probes.emplace_back(writer_, problems_, header_, request_, group[i].sequences, cancellation_);
+            passes.push_back({&batches.back(), options_for(group[i], probes.back(), names[i], meter)});
+        }
+        std::vector<at::Tensor> hidden = model_.forward_all(passes);
+        for (std::size_t i = 0; i < group.size(); ++i) {
+            predict(group[i], batches[i], hidden[i], names[i], meter);
+            hidden[i] = {};
+        }
+    }
+
+    const Problems& problems() const { return problems_; }
+
+private:
+    model::ForwardOptions options_for(const WorkBatch& work, MeasuringProbe& probe, const std::string& name,
+                                      Meter& meter) const {
         model::ForwardOptions options;
         options.probe = &probe;
         options.skip_layers = request_.skip_layers;
@@ -208,11 +230,15 @@ public:
         options.beyond_positions = request_.beyond_positions;
         options.cancellation = &cancellation_;
         const std::string layers = std::to_string(model_.config().all_layers());
-        options.after_layer = [&](int layer) {
+        options.after_layer = [&work, &name, &meter, layers](int layer) {
             meter.add(work.layer_costs.at(static_cast<std::size_t>(layer)),
                       name + "layer " + std::to_string(layer) + " of " + layers);
         };
-        const at::Tensor hidden = model_.forward(batch, options);
+        return options;
+    }
+
+    void predict(const WorkBatch& work, const model::Batch& batch, const at::Tensor& hidden, const std::string& name,
+                 Meter& meter) {
         cancellation_.check();
         if (!model_.has_head() && !model_.has_classes()) return;
         const auto keep = [&](std::int64_t row, std::int64_t first, const at::Tensor& logits) {
@@ -229,9 +255,6 @@ public:
         meter.add(work.loss_cost, name + "loss");
     }
 
-    const Problems& problems() const { return problems_; }
-
-private:
     bool predicts_next() const { return model_.causal() && model_.has_head(); }
 
     void class_logits(const WorkBatch& work, const model::Batch& batch, const at::Tensor& hidden) {
@@ -292,6 +315,22 @@ private:
     Problems problems_;
 };
 
+/// How many of the next batches run side by side: one, unless a layer's weights come for all of them at once. Their
+/// hidden states wait in memory meanwhile.
+std::size_t together(const model::Model& model, std::span<const WorkBatch> next) {
+    if (model.residence() == model::Residence::float32) return 1;
+    double bytes = 0;
+    std::size_t count = 0;
+    for (const WorkBatch& work : next) {
+        const double tokens =
+            static_cast<double>(work.sequences.size()) * static_cast<double>(work.length + work.target_length);
+        bytes += 2 * tokens * static_cast<double>(model.config().hidden) * sizeof(float);
+        if (count > 0 && bytes > kTogetherBytes) break;
+        ++count;
+    }
+    return count;
+}
+
 void run_all(model::Model& model, const AnalysisRequest& request, const std::filesystem::path& output,
              const std::vector<std::filesystem::path>& inputs, Progress& progress, const Cancellation& cancellation) {
     const c10::InferenceMode inference;
@@ -305,10 +344,13 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
     if (request.created) request.created(writer.partial_path());
     Meter meter(progress, plan);
     Run run(model, request, header, writer, cancellation);
-    for (std::size_t i = 0; i < plan.size(); ++i) {
-        std::string name;
-        if (plan.size() > 1) name = "batch " + std::to_string(i + 1) + " of " + std::to_string(plan.size()) + ", ";
-        run.batch(plan[i], name, meter);
+    std::vector<std::string> names(plan.size());
+    for (std::size_t i = 0; plan.size() > 1 && i < plan.size(); ++i)
+        names[i] = "batch " + std::to_string(i + 1) + " of " + std::to_string(plan.size()) + ", ";
+    for (std::size_t first = 0, count = 0; first < plan.size(); first += count) {
+        count = together(model, std::span(plan).subspan(first));
+        run.batches(std::span(plan).subspan(first, count),
+                    {names.begin() + static_cast<std::ptrdiff_t>(first), names.end()}, meter);
     }
     cancellation.check();
     writer.write_problems(run.problems().sentences());

@@ -20,6 +20,9 @@ struct WorkBatch {
     double loss_cost = 0;             ///< of the head and loss
 };
 
+/// Hidden states of batches that pass the layers together, at most (a single batch may have more).
+inline constexpr double kTogetherBytes = 256e6;
+
 /// Tokens of the chunks that have types (Site::type_chunk); 0: none. Throws Error (unsupported) where layers differ.
 std::int64_t type_chunk(const std::vector<Site>& sites);
 

@@ -189,6 +189,20 @@ at::Tensor Checkpoint::load(const std::string& name, LoadAs as, const Cancellati
     }
 }
 
+at::Tensor Checkpoint::load_row(const std::string& name, std::int64_t row, LoadAs as) const {
+    TensorInfo info = tensor(name);
+    const std::int64_t row_bits = info.shape.size() == 2 ? info.shape[1] * bits(info.type) : 0;
+    const bool changed = impl_->adapter && impl_->adapter->changes(name);
+    if (changed || !info.strides.empty() || row_bits == 0 || row_bits % 8 != 0) return load(name, as).narrow(0, row, 1);
+    const auto size = static_cast<std::uint64_t>(row_bits / 8);
+    info.begin += static_cast<std::uint64_t>(row) * size;
+    info.bytes = size;
+    info.elements = info.shape[1];
+    info.shape[0] = 1;
+    info.checksum.reset();  // of the whole tensor
+    return load_tensor(impl_->open_files.at(info.file), info, loaded_type(info.type, as), Cancellation());
+}
+
 std::string Checkpoint::fingerprint() const {
     return fingerprint(Cancellation());
 }

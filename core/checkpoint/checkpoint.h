@@ -92,7 +92,7 @@ struct VocabularyTensors {
 /// The type that tensors get in memory.
 enum class LoadAs { stored, float32, bfloat16, float64, float16 };
 
-class Checkpoint {
+class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
 public:
     /// `path`: a folder, a weight file (safetensors or PyTorch's, distinguished by content), or an index of shards. A
     /// single weight file without a config.json next to it opens with an empty configuration (has_config() is false).
@@ -135,6 +135,9 @@ public:
     /// of the numbers are NaN or infinite in memory.
     at::Tensor load(const std::string& tensor, LoadAs as, const Cancellation& cancellation,
                     std::int64_t* not_finite = nullptr) const;
+
+    /// Row `row` of a matrix, [1, columns], as load() gives it. Reads no more than that where the file allows.
+    at::Tensor load_row(const std::string& tensor, std::int64_t row, LoadAs as) const;
 
     /// SHA-256 (hex) of the weight files' SHA-256s in order of file name; cached in the user's cache folder by path,
     /// size and time. Seconds for gigabytes the first time: call it on a worker. What is hashed is one line per file,

@@ -255,6 +255,14 @@ at::Tensor Embedding::without_dropped(const at::Tensor& x, const Batch& batch) c
     return (kept / left.view({-1, 1, 1})).to(x.scalar_type());
 }
 
+at::ScalarType Embedding::type() const {
+    return hashed.there() ? hashed.special.scalar_type() : stored ? stored->type() : tokens.scalar_type();
+}
+
+std::int64_t Embedding::rows() const {
+    return stored ? stored->size() : tokens.size(0);
+}
+
 at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position,
                                  const TrainingForward* training) const {
     at::Tensor x = hashed.there()     ? hashed(batch, training)
@@ -301,8 +309,10 @@ void Embedding::declare(TensorPlan& plan, const TensorNames& names) {
     if (!plan.from_file() && !names.shared_embedding.empty()) std::swap(tables[0], tables[1]);
     hashed.declare(plan, names.prefix, hidden);
     const bool rows = config.hashed.kind == tokenizer::EmbeddingKind::emb;
-    if (rows || config.hashed.is_table())
+    if (rows || config.hashed.is_table()) {
         plan.want(&tokens, tables, {{config.ids(), rows ? "embedding.rows + 5" : plan.keys().vocabulary}, entry});
+        plan.allow_rows(&stored);
+    }
     plan.count_as(TensorPlan::Part::embedding, first);
     const std::string table = names.prefix + names.position_embedding + ".weight";
     const bool sinusoidal = config.positions == PositionKind::sinusoidal;
@@ -328,9 +338,25 @@ at::Tensor Head::before_vocabulary(const at::Tensor& rows) const {
     return transform.weight.defined() ? transform_norm(activate(activation, transform(x))) : x;
 }
 
+/// Large vocabularies come in chunks of words, so that a table in another type is never converted as a whole. The
+/// chunks are the same wherever the table is, for the order of a product's sums may depend on its shape.
+at::Tensor Head::entries(const at::Tensor& rows) const {
+    constexpr std::int64_t chunk = 1 << 14;
+    const std::int64_t all = stored ? stored->size() : vocabulary.weight.size(0);
+    if (!stored && (all <= chunk || recorded(rows))) return vocabulary(rows);
+    const at::Tensor logits = at::empty({rows.size(0), all}, rows.options());
+    for (std::int64_t first = 0; first < all; first += chunk) {
+        const std::int64_t count = std::min(chunk, all - first);
+        const Linear part{stored ? stored->rows(first, count) : vocabulary.weight.narrow(0, first, count),
+                          vocabulary.bias.defined() ? vocabulary.bias.narrow(0, first, count) : at::Tensor()};
+        logits.narrow(1, first, count).copy_(part(rows));
+    }
+    return logits;
+}
+
 at::Tensor Head::operator()(const at::Tensor& rows) const {
     if (clusters.there()) return clusters(rows);
-    at::Tensor x = vocabulary(before_vocabulary(rows)).to(at::kFloat);
+    at::Tensor x = entries(before_vocabulary(rows)).to(at::kFloat);
     if (logits_bias.defined()) x = x + logits_bias;
     return soft_cap > 0 ? (x / soft_cap).tanh() * soft_cap : x;
 }
@@ -391,11 +417,14 @@ void Head::declare(TensorPlan& plan, const TensorNames& names) {
     const bool shared_head = config.tied_head && (plan.shares_tied_head() || weight == names.lone_embedding);
     if (plan.has(weight) && !shared_head) {
         plan.want(&vocabulary.weight, {weight}, {entries, entry});
+        plan.allow_rows(&stored);
     } else {
         // With two towers this is the shared table, of which the decoder may have a copy.
         const std::string shared = names.prefix + names.shared_embedding + ".weight";
-        if (!names.shared_embedding.empty() && plan.from_file() && plan.has(shared))
+        if (!names.shared_embedding.empty() && plan.from_file() && plan.has(shared)) {
             plan.want(&vocabulary.weight, {shared}, {entries, entry});
+            plan.allow_rows(&stored);
+        }
         plan.note("the head shares the token embedding");
     }
     if (!names.logits_bias.empty() && plan.from_file() && plan.has(names.logits_bias))

@@ -7,6 +7,7 @@
 // products, and lets a large model heed a cancellation within a fraction of a second.
 
 #include <cstdint>
+#include <memory>
 
 #include <ATen/core/Tensor.h>
 
@@ -16,6 +17,7 @@
 #include "core/model/heads/adaptive.h"
 #include "core/model/heads/head_loss.h"
 #include "core/model/load/recipe.h"
+#include "core/model/load/row_table.h"
 #include "core/model/load/tensor_plan.h"
 
 namespace headscope::model {
@@ -74,7 +76,8 @@ private:
 
 /// Input of the first layer, from a Batch.
 struct Embedding {
-    at::Tensor tokens;  ///< [vocabulary, e], or of hashed words; undefined: in clusters, or `hashed`
+    at::Tensor tokens;  ///< [vocabulary, e], or of hashed words; undefined: in clusters, `hashed`, or `stored`
+    std::shared_ptr<RowTable> stored;
     AdaptiveTables clusters;
     HashEmbedding hashed;
     at::Tensor positions;    ///< [offset + max positions, d], or e (ALBERT), or undefined: none, or made
@@ -84,8 +87,10 @@ struct Embedding {
     at::Tensor operator()(const Batch& batch, std::int64_t first_position,
                           const TrainingForward* training = nullptr) const;
     void declare(TensorPlan& plan, const TensorNames& names);
-    /// A table [.., d] of the weights' type, whatever is read.
-    const at::Tensor& table() const { return hashed.there() ? hashed.special : tokens; }
+    /// What the model computes in.
+    at::ScalarType type() const;
+    /// Of the table of tokens.
+    std::int64_t rows() const;
 
 private:
     /// Rows of the table, read or made: [L, d], or [B, L, d] where they depend on the tokens.
@@ -106,12 +111,13 @@ struct Head {
     bool there = false;
     Linear projection;  ///< [e, d] of OPT's small embeddings; weight undefined: none
     Activation activation = Activation::gelu;
-    Linear transform;        ///< BERT's dense layer before the vocabulary; weight undefined: none
-    Norm transform_norm;     ///< weight undefined: none
-    AdaptiveHead clusters;   ///< in place of all others
-    Linear vocabulary;       ///< a tied one shares Embedding::tokens
-    at::Tensor logits_bias;  ///< [1, vocabulary] or undefined
-    double scale = 1;        ///< of the rows
+    Linear transform;                  ///< BERT's dense layer before the vocabulary; weight undefined: none
+    Norm transform_norm;               ///< weight undefined: none
+    AdaptiveHead clusters;             ///< in place of all others
+    Linear vocabulary;                 ///< a tied one shares Embedding::tokens
+    std::shared_ptr<RowTable> stored;  ///< in place of its weight
+    at::Tensor logits_bias;            ///< [1, vocabulary] or undefined
+    double scale = 1;                  ///< of the rows
     double soft_cap = 0;
     /// [N, d] -> [N, V] float32; log-probabilities where the vocabulary lies in clusters.
     at::Tensor operator()(const at::Tensor& rows) const;
@@ -124,6 +130,7 @@ struct Head {
 
 private:
     at::Tensor before_vocabulary(const at::Tensor& rows) const;
+    at::Tensor entries(const at::Tensor& rows) const;
 };
 
 }  // namespace headscope::model

@@ -18,6 +18,7 @@
 #include "core/model/batch.h"
 #include "core/model/config.h"
 #include "core/model/embedding/segments.h"
+#include "core/model/load/residence.h"
 #include "core/model/probe.h"
 #include "core/model/switched_off.h"
 
@@ -63,7 +64,8 @@ public:
     /// Recognises the family by model_type, checks every tensor's name and shape before one is read, then loads.
     static std::shared_ptr<Model> build(const checkpoint::Checkpoint& checkpoint,
                                         checkpoint::LoadAs precision = checkpoint::LoadAs::float32,
-                                        Progress* progress = nullptr, const Cancellation* cancellation = nullptr);
+                                        Progress* progress = nullptr, const Cancellation* cancellation = nullptr,
+                                        Residence residence = Residence::float32);
     virtual ~Model() = default;
 
     virtual const ModelConfig& config() const = 0;  ///< of an encoder-decoder the decoder's, with the encoder's in it
@@ -71,6 +73,7 @@ public:
     virtual std::vector<std::string> mixers() const = 0;  ///< the mixer's name, per layer
     virtual const LoadReport& report() const = 0;
     virtual std::int64_t parameters() const = 0;
+    virtual Residence residence() const { return Residence::float32; }
     /// Weights, without biases and gains, of all attention sublayers (token mixers of any kind, with their output
     /// projections), and of word inputs: tables of tokens, of hash embeddings without the rows of special tokens except
     /// for emb, whose table counts as a whole. -1: unknown.
@@ -83,6 +86,14 @@ public:
     /// Final hidden states [B, L, d], after the final norm; of an encoder-decoder its decoder's, for Batch::target.
     /// Checks ids and lengths first.
     virtual at::Tensor forward(const Batch& batch, const ForwardOptions& options = {}) = 0;
+
+    struct Pass {
+        const Batch* batch;
+        ForwardOptions options;
+    };
+    /// The same for several batches, all of which pass a layer before the next one: for weights that are read when a
+    /// layer runs.
+    virtual std::vector<at::Tensor> forward_all(const std::vector<Pass>& passes);
 
     /// Vocabulary rows for hidden rows [N, d] -> [N, V] float32, or those of classes (ModelConfig::head_columns; a head
     /// of the text's classes reads the rows of first tokens); call it in chunks of rows (16 384 x 50 304 logits would
@@ -107,6 +118,7 @@ struct Inspection {
     LoadReport report;
     std::int64_t parameters = 0;
     bool has_head = false, has_classes = false;
+    WeightSizes sizes;  ///< of a file
 };
 Inspection inspect(const checkpoint::Checkpoint& checkpoint);
 

@@ -75,36 +75,43 @@ void check_memory_refusal(const Outcome& outcome, const std::string& expected) {
 
 }  // namespace
 
-TEST_CASE("Two layers of 8B do not fit in float32 under 5 GB, and bfloat16 is named", "[app][memory]") {
+TEST_CASE("Two layers of 8B do not fit in float32 under 5 GB, and the residence that fits is named", "[app][memory]") {
     const TemporaryFolder folder;
     const std::string model = big_llama(folder / "two", 2), output = (folder / "a.headscope.h5").string();
     const std::string refused =
         R"(^headscope: \[memory\] expected [56]\.\d+ GB for weights in float32; found [34]\.\d+ GB free: )"
-        R"(--dtype bfloat16 needs [23]\.\d+ GB\n$)";
-    check_memory_refusal(limited({"analyze", model, "--text", "In the beginning", "-o", output}), refused);
+        R"(--weights (file|stream) needs [1-4]\.\d+ GB\n$)";
+    check_memory_refusal(
+        limited({"analyze", model, "--text", "In the beginning", "-o", output, "--weights", "float32"}), refused);
     CHECK_FALSE(std::filesystem::exists(output));
-    check_memory_refusal(limited({"generate", model, "--prompt", "In the beginning"}), refused);
+    check_memory_refusal(limited({"generate", model, "--prompt", "In the beginning", "--weights", "float32"}), refused);
     write_file(folder / "text.txt", "In the beginning God created the heaven and the earth.");
     check_memory_refusal(limited({"evaluate", model, "--task", "perplexity", "--batch-tokens", "64", "--length", "64",
-                                  "--data", (folder / "text.txt").string()}),
+                                  "--data", (folder / "text.txt").string(), "--weights", "float32"}),
                          refused);
 }
 
-TEST_CASE("8B that fits in no type says what helps", "[app][memory]") {
+TEST_CASE("8B that does not fit in memory is read from the disk, or says what helps", "[app][memory]") {
     const TemporaryFolder folder;
     const std::string model = big_llama(folder / "all", 32), output = (folder / "a.headscope.h5").string();
-    check_memory_refusal(limited({"analyze", model, "--text", "In the beginning", "-o", output}),
+    const auto analyze = [&](const char* weights, int gigabytes) {
+        return limited({"analyze", model, "--text", "In the beginning", "-o", output, "--weights", weights}, gigabytes);
+    };
+    check_memory_refusal(analyze("float32", 5),
                          R"(expected 32\.\d GB for weights in float32; found [34]\.\d+ GB free: )"
+                         R"(--weights stream needs 1\.\d GB\n$)");
+    check_memory_refusal(analyze("file", 5), R"(expected 17\.\d GB for weights as stored; found)");
+    check_memory_refusal(analyze("auto", 2),
+                         R"(expected 1\.\d GB for weights of two layers; found \d+(\.\d)? [MG]B free: )"
                          R"(nothing fits: shorten --length or record less\n$)");
-    check_memory_refusal(limited({"analyze", model, "--text", "In the beginning", "-o", output, "--dtype", "bfloat16"}),
-                         R"(expected 16\.\d GB for weights in bfloat16; found)");
     const json info = json::parse(limited({"info", "--json", model}).out);
     const json& residences = info.at("weights").at("residences");
     CHECK(residences.at("float32").at("bytes") == 4 * info.at("parameters").get<std::int64_t>());
-    CHECK(residences.at("bfloat16").at("bytes") == 2 * info.at("parameters").get<std::int64_t>());
+    CHECK(residences.at("file").at("bytes") == 2 * info.at("parameters").get<std::int64_t>());
+    CHECK(residences.at("stream").at("fits").get<bool>());
+    CHECK(info.at("weights").at("format") == "bfloat16");
     CHECK_FALSE(residences.at("float32").at("fits").get<bool>());
-    CHECK(limited({"info", model}).out.find("32.1 GB in float32 (more than is free), 16.1 GB in bfloat16") !=
-          std::string::npos);
+    CHECK(limited({"info", model}).out.find("float32   32.1 GB (more than is free)") != std::string::npos);
 }
 
 TEST_CASE("Training from a checkpoint and merging count what they take", "[app][memory]") {
@@ -127,6 +134,10 @@ TEST_CASE("Training from a checkpoint and merging count what they take", "[app][
 
 TEST_CASE("What fits under the limit runs", "[app][memory]") {
     const TemporaryFolder folder;
+    const Outcome streamed = limited({"analyze", big_llama(folder / "two", 2), "--text", "In the beginning", "-o",
+                                      (folder / "b.headscope.h5").string(), "--weights", "stream"});
+    check_success(streamed);
+    CHECK(streamed.megabytes < 3000);
     check_success(limited(
         {"analyze", sample().string(), "--text", "In the beginning", "-o", (folder / "a.headscope.h5").string()}));
 }

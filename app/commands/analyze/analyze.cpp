@@ -148,9 +148,11 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
                      format_seconds(expected.seconds).c_str());
 
     const auto precision = bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
-    analysis::expect_memory(inspection, request, {.precision = precision});
+    const auto residence = analysis::expect_memory(
+        inspection, request, {.precision = precision, .residence = model::residence(job.weights)});
+    request.settings_json = analysis::with_residence(request.settings_json, residence);
     ConsoleProgress progress;
-    const auto model = model::Model::build(*checkpoint, precision, &progress, &cancellation);
+    const auto model = model::Model::build(*checkpoint, precision, &progress, &cancellation, residence);
     Done done{output, checkpoint->display_name(),   {}, json::parse(request.settings_json), request.sequences.size(),
               0,      loading_note(model->report())};
     for (const auto& sequence : request.sequences) done.tokens += sequence.ids.size();

@@ -26,14 +26,16 @@ std::string tower_text(const json& tower) {
 }
 /// "32.1 GB in float32 (more than is free), 16.1 GB in bfloat16".
 std::string weights_text(const json& weights) {
-    std::string text;
-    for (const char* name : {"float32", "bfloat16"}) {
+    std::string text = weights.at("format").get<std::string>() + "; in memory, by --weights:";
+    for (const char* name : {"float32", "file", "stream"}) {
         const json& one = weights.at("residences").at(name);
-        text += (text.empty() ? "" : ", ") + size_text(one.at("bytes").get<std::uint64_t>()) + " in " + name +
+        const std::string size = size_text(one.at("bytes").get<std::uint64_t>());
+        text += "\n" + std::string(20, ' ') + name + std::string(10 - std::string(name).size(), ' ') + size +
                 (one.at("fits").get<bool>() ? "" : " (more than is free)");
     }
     return text;
 }
+
 std::string value_text(const json& value) {
     if (value.is_string()) return escaped(value.get<std::string>());
     if (value.is_array()) {

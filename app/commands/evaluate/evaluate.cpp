@@ -88,6 +88,7 @@ struct Prepared {
     evaluation::Request request;
     std::vector<evaluation::NamedText> texts;
     std::optional<training::JobFile> job;  ///< what trained it, where that is known
+    model::Residence residence = model::Residence::float32;
 };
 
 bool wants_text(const std::vector<std::string>& tasks) {
@@ -204,7 +205,8 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
         }
     }
     evaluation::check_request(request, inspection.config, !prepared.texts.empty());
-    evaluation::expect_memory(request, inspection, precision_of(options));
+    prepared.residence = evaluation::expect_memory(
+        request, inspection, {.precision = precision_of(options), .residence = model::residence(options.weights)});
     return prepared;
 }
 
@@ -248,6 +250,7 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
                      {"task_options", options.task_options},
                      {"skip", options.skip},
                      {"dtype", options.dtype},
+                     {"weights_requested", options.weights},
                      {"beyond_positions", options.beyond_positions}};
     if (!options.adapter.empty()) settings["adapter"] = options.adapter;
     for (const Prepared& one : models)
@@ -337,7 +340,8 @@ void run(Options options, const Cancellation& cancellation) {
         };
     }
     for (Prepared& one : models) {
-        const auto model = model::Model::build(*one.checkpoint, precision_of(options), &progress, &cancellation);
+        const auto model =
+            model::Model::build(*one.checkpoint, precision_of(options), &progress, &cancellation, one.residence);
         const auto index = static_cast<std::int64_t>(evaluation.models.size());
         evaluation.models.push_back(evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers,
                                                          one.job ? &*one.job : nullptr, cancellation));
@@ -424,6 +428,10 @@ void add_evaluate(CLI::App& app, Context& context) {
                "Whole blocks left out: 0,2,5-8, or others: all that are not standard");
     add_option(*command, "-o,--output", options->output, "Results: .evaluation.h5, .csv or .json");
     add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
+    add_option(*command, "--weights", options->weights,
+               "Where weights stay: float32 (in memory), file (in memory as the file has them), stream (on the disk); "
+               "auto: the first that fits")
+        ->check(one_of(model::residence_choices()));
     add_option(*command, "--batch-tokens", options->batch_tokens, "Tokens of one forward pass")
         ->check(in_range(1, 1 << 24));
     add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));

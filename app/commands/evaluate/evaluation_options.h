@@ -11,7 +11,7 @@ namespace headscope::app {
 struct EvaluationOptions {
     std::vector<std::string> models, data, task_options;
     std::vector<std::string> tasks;  ///< expanded: no sets
-    std::string adapter, output, lengths, skip, prefix = "auto", dtype = "float32", kernels = "auto", haystack, dump;
+    std::string adapter, output, lengths, skip, prefix = "auto", dtype = "float32", weights = "auto", kernels = "auto", haystack, dump;
     std::string shots_rule = "drawn", items, prompts;
     std::int64_t stride = 0, tokens = 0, sequences = 0, batch_tokens = 4096;
     std::int64_t beams = 0, batch = 8;  ///< beams 0: as the model's files say

@@ -24,6 +24,12 @@ at::Tensor cross_entropy(at::Tensor logits, const at::Tensor& targets) {
 
 }  // namespace
 
+std::vector<at::Tensor> Model::forward_all(const std::vector<Pass>& passes) {
+    std::vector<at::Tensor> hidden;
+    for (const Pass& pass : passes) hidden.push_back(forward(*pass.batch, pass.options));
+    return hidden;
+}
+
 std::int64_t Model::logit_rows() const {
     const std::int64_t row = config().head_columns() * static_cast<std::int64_t>(sizeof(float));
     return std::max<std::int64_t>(1, kScoredLogitBytes / row);

@@ -36,6 +36,27 @@ double weight_bytes(const Inspection& inspection, checkpoint::LoadAs precision) 
     return static_cast<double>(inspection.parameters) * number_bytes(precision);
 }
 
+double resident_bytes(const Inspection& inspection, checkpoint::LoadAs precision, Residence residence) {
+    if (residence == Residence::float32) return weight_bytes(inspection, precision);
+    const double number = number_bytes(precision);
+    const WeightSizes& sizes = inspection.sizes;
+    const ModelConfig& config = inspection.config;
+    const double words =
+        inspection.has_head
+            ? static_cast<double>(std::min<std::int64_t>(config.vocabulary, 1 << 14) * config.hidden) * number
+            : 0;
+    if (residence == Residence::file) return sizes.stored + sizes.layer * number + words;
+    const double layers = 2 * sizes.layer_stored + sizes.layer * number;
+    return sizes.rest * number + std::max(layers, sizes.layer_stored + sizes.table_stored + words);
+}
+
+double listed_bytes(const Inspection& inspection, Residence residence) {
+    constexpr auto precision = checkpoint::LoadAs::float32;
+    const WeightSizes& sizes = inspection.sizes;
+    if (residence == Residence::float32) return weight_bytes(inspection, precision);
+    return residence == Residence::file ? sizes.stored : 2 * sizes.layer_stored + 4 * sizes.layer;
+}
+
 double pass_bytes(const ModelConfig& tower, double rows, double number) {
     const auto d = static_cast<double>(tower.hidden);
     const std::int64_t chosen = tower.experts_per_token * tower.expert_size() + tower.shared_expert;
@@ -55,22 +76,35 @@ double logit_bytes(const Inspection& inspection, double rows) {
     return std::min(all, kLogitChunkBytes);
 }
 
-double reading_bytes(const Inspection& inspection, double rows, double cached, checkpoint::LoadAs precision) {
+double reading_bytes(const Inspection& inspection, double rows, double cached, checkpoint::LoadAs precision,
+                     Residence residence) {
     const ModelConfig& config = inspection.config;
     const double number = number_bytes(precision);
     double pass = pass_bytes(config, rows, number);
     if (config.encoder) pass = std::max(pass, pass_bytes(*config.encoder, rows, number));
-    return weight_bytes(inspection, precision) + pass + logit_bytes(inspection, rows) +
+    return resident_bytes(inspection, precision, residence) + pass + logit_bytes(inspection, rows) +
            cache_bytes(config, cached, number);
 }
 
-void expect_memory_for(const std::function<double(checkpoint::LoadAs)>& bytes, checkpoint::LoadAs precision,
-                       const DtypeAdvice& advice) {
-    using checkpoint::LoadAs;
-    const bool half = number_bytes(precision) == 2;
+Residence choose_residence(const std::function<double(Residence)>& bytes, const WeightChoice& choice) {
+    const double room = own_memory_room();
+    const auto fits = [&](Residence one) { return room <= 0 || bytes(one) <= room; };
+    constexpr Residence all[] = {Residence::float32, Residence::file, Residence::stream};
+    if (!choice.residence) {
+        for (const Residence one : all)
+            if (fits(one)) return one;
+    }
+    const Residence taken = choice.residence.value_or(Residence::stream);
     std::vector<LessMemory> others;
-    if (!half && !advice.option.empty()) others.push_back({advice.option, bytes(LoadAs::bfloat16)});
-    expect_memory(half ? "weights in bfloat16" : "weights in float32", bytes(precision), others, advice.otherwise);
+    for (const Residence one : all) {
+        if (choice.offered && one != taken) others.push_back({"--weights " + std::string(name(one)), bytes(one)});
+    }
+    const std::string what = taken == Residence::stream            ? "weights of two layers"
+                             : taken == Residence::file            ? "weights as stored"
+                             : number_bytes(choice.precision) == 2 ? "weights in bfloat16"
+                                                                   : "weights in float32";
+    expect_memory(what, bytes(taken), others, choice.otherwise, room);
+    return taken;
 }
 
 }  // namespace headscope::model

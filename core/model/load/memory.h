@@ -4,6 +4,7 @@
 // The memory that a model takes, from its description alone: before weights are read. Bytes. Threads: any.
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "core/checkpoint/checkpoint.h"
@@ -16,6 +17,10 @@ double number_bytes(checkpoint::LoadAs precision);
 
 /// Bytes of the weights, read as `precision`.
 double weight_bytes(const Inspection& inspection, checkpoint::LoadAs precision);
+/// Bytes that the weights take at the peak of a pass.
+double resident_bytes(const Inspection& inspection, checkpoint::LoadAs precision, Residence residence);
+/// The same as `info` lists them, without the buffers of a head.
+double listed_bytes(const Inspection& inspection, Residence residence);
 /// Bytes that one layer needs for `rows` tokens; the allocator keeps its buffers side by side.
 double pass_bytes(const ModelConfig& tower, double rows, double number);
 /// Bytes of the keys and values of `rows` tokens in all layers; mixers with a state take less.
@@ -24,17 +29,19 @@ double cache_bytes(const ModelConfig& config, double rows, double number);
 double logit_bytes(const Inspection& inspection, double rows);
 
 /// Bytes of weights, a pass of `rows` tokens through a tower and the head, and keys and values of `cached` tokens.
-double reading_bytes(const Inspection& inspection, double rows, double cached, checkpoint::LoadAs precision);
+double reading_bytes(const Inspection& inspection, double rows, double cached, checkpoint::LoadAs precision,
+                     Residence residence);
 
-/// The option of a command that reads weights in bfloat16, and the advice if not even that fits.
-struct DtypeAdvice {
-    std::string option;  ///< "--dtype bfloat16"; empty: the command has none
-    std::string otherwise;
+/// What a user asked for about weights.
+struct WeightChoice {
+    checkpoint::LoadAs precision = checkpoint::LoadAs::float32;
+    std::optional<Residence> residence{};  ///< empty: the first that fits
+    bool offered = true;                   ///< there is an option to ask for another
+    std::string otherwise{};               ///< the advice if none fits
 };
 
-/// Throws Error(memory), naming the option that fits, where `bytes(precision)` are not free
-/// (core/base/process/free_memory.h).
-void expect_memory_for(const std::function<double(checkpoint::LoadAs)>& bytes, checkpoint::LoadAs precision,
-                       const DtypeAdvice& advice);
+/// The residence to take where the work takes `bytes(residence)` in all. Throws Error(memory), naming the option that
+/// fits, where that is not free (core/base/process/free_memory.h).
+Residence choose_residence(const std::function<double(Residence)>& bytes, const WeightChoice& choice);
 
 }  // namespace headscope::model

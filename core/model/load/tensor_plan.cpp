@@ -136,6 +136,10 @@ void TensorPlan::keep_exact() {
     wants_.back().exact = true;
 }
 
+void TensorPlan::allow_rows(std::shared_ptr<RowTable>* table) {
+    wants_.back().table = table;
+}
+
 void TensorPlan::want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in) {
     std::vector<Dimension> shape{std::move(out), std::move(in)};
     if (transposed_) std::swap(shape[0], shape[1]);
@@ -312,6 +316,37 @@ void TensorPlan::count_as(Part part, std::size_t first) {
     for (std::size_t i = first; i < wants_.size(); ++i) wants_[i].part = part;
 }
 
+void TensorPlan::assign_to_layer(std::int64_t layer, std::size_t first) {
+    for (std::size_t i = first; i < wants_.size(); ++i) wants_[i].layer = layer;
+}
+
+WeightSizes TensorPlan::sizes() const {
+    WeightSizes sizes;
+    if (!file_) return sizes;
+    std::map<std::int64_t, std::pair<double, double>> layers;  // bytes, numbers
+    std::set<std::string> counted;
+    for (const Want& want : wants_) {
+        const auto found = file_->tensors().find(want.tensor);
+        if (want.fresh || found == file_->tensors().end() || !counted.insert(want.tensor).second) continue;
+        const auto bytes = static_cast<double>(found->second.bytes), numbers = static_cast<double>(elements(want));
+        sizes.stored += bytes;
+        if (want.layer >= 0) {
+            auto& [layer_bytes, layer_numbers] = layers[want.layer];
+            layer_bytes += bytes;
+            layer_numbers += numbers;
+        } else if (want.table) {
+            sizes.table_stored = std::max(sizes.table_stored, bytes);
+        } else {
+            sizes.rest += numbers;
+        }
+    }
+    for (const auto& [layer, size] : layers) {
+        sizes.layer_stored = std::max(sizes.layer_stored, size.first);
+        sizes.layer = std::max(sizes.layer, size.second);
+    }
+    return sizes;
+}
+
 std::int64_t TensorPlan::weights(Part part) const {
     std::set<std::string> counted;
     std::int64_t elements = 0;
@@ -322,11 +357,18 @@ std::int64_t TensorPlan::weights(Part part) const {
     return elements;
 }
 
-void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation) {
+void TensorPlan::load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation,
+                      const std::function<bool(std::size_t want)>& skipped) {
     std::int64_t done = 0, all = 0;
     std::map<std::string, const Want*> read;
-    for (const Want& want : wants_) all += file_->tensors().at(want.tensor).elements;
-    for (const Want& want : wants_) {
+    std::vector<const Want*> wants;
+    for (std::size_t i = 0; i < wants_.size(); ++i) {
+        if (skipped && skipped(i)) continue;
+        wants.push_back(&wants_[i]);
+        all += file_->tensors().at(wants_[i].tensor).elements;
+    }
+    for (const Want* one : wants) {
+        const Want& want = *one;
         if (cancellation) cancellation->check();
         if (progress)
             progress->advance(static_cast<double>(done), static_cast<double>(all), "load " + escaped(want.tensor));

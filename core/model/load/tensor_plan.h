@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,9 +20,12 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/load/recipe.h"
+#include "core/model/load/residence.h"
 #include "core/model/model.h"
 
 namespace headscope::model {
+
+class RowTable;  // core/model/load/row_table.h
 
 /// A length and the keys of config.json that it comes from, for error texts.
 struct Dimension {
@@ -72,6 +76,8 @@ public:
         double number = 0;   ///< Initial::number, fixed
         bool fresh = false;  ///< not read from the file; set by check()
         Part part = Part::other;
+        std::int64_t layer = -1;                     ///< that needs it, as the file counts them; -1: none, or several
+        std::shared_ptr<RowTable>* table = nullptr;  ///< who can do without `into`: reads it by rows
 
         /// Precision for weights read as `weights`.
         checkpoint::LoadAs precision(checkpoint::LoadAs weights) const {
@@ -120,6 +126,8 @@ public:
     void keep_exact();
     /// Linear weight [out, in]; a file with transposed weights has [in, out] and `into` becomes a view of that.
     void want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in);
+    /// The tensor asked for last is a matrix that may also be read by rows (LayerWeights).
+    void allow_rows(std::shared_ptr<RowTable>* table);
     /// Rows [row, row + its first dimension) of one fused tensor of `rows` rows, made when the first part is read.
     void want_rows(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, std::int64_t row,
                    std::int64_t rows, Initial initial = Initial::usual);
@@ -146,15 +154,21 @@ public:
     LoadReport check();
     /// Elements of all tensors that are wanted and not given (guides), each counted once: the model's parameters.
     std::int64_t elements() const;
+    /// Of a file, once it is checked.
+    WeightSizes sizes() const;
     /// Assigns wants() from number `first` on to this part.
     void count_as(Part part, std::size_t first);
+    /// The same for Want::layer.
+    void assign_to_layer(std::int64_t layer, std::size_t first);
     /// Elements of its weights: the same without vectors (biases, gains).
     std::int64_t weights(Part part) const;
     const std::vector<Want>& wants() const { return wants_; }
     /// Packed experts [experts, in, out], a transposed view.
     at::Tensor unpack(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;
-    /// Reads all tensors; none may be fresh. Adds to the report what of them is NaN or infinite.
-    void load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation);
+    /// Reads all tensors but those (numbers in wants()) that `skipped` returns true for; none may be fresh. Adds to the
+    /// report what of them is NaN or infinite.
+    void load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation,
+              const std::function<bool(std::size_t want)>& skipped = {});
     const LoadReport& report() const { return report_; }
 
 private:

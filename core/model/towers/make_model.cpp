@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/json/json.h"
 #include "core/model/load/build.h"
+#include "core/model/load/presets.h"
 #include "core/model/model.h"
 #include "core/model/towers/stack.h"
 
@@ -11,9 +12,8 @@ namespace headscope::model {
 
 Inspection inspect(const checkpoint::Checkpoint& checkpoint) {
     try {
-        const Stack model(make_blueprint(checkpoint), checkpoint, std::nullopt, nullptr, nullptr);
-        return {model.config(),     model.sites(),    model.report(),
-                model.parameters(), model.has_head(), model.has_classes()};
+        return Stack(make_blueprint(checkpoint), checkpoint, std::nullopt, Residence::float32, nullptr, nullptr)
+            .inspection();
     } catch (...) {
         throw current_error("model");
     }
@@ -21,19 +21,18 @@ Inspection inspect(const checkpoint::Checkpoint& checkpoint) {
 
 Inspection inspect_config(const std::string& config_json) {
     try {
-        const Stack model(make_blueprint(parse_json(config_json, "config.json"), nullptr), TensorPlan(),
-                          [](TensorPlan&) {});
-        return {model.config(),     model.sites(),    model.report(),
-                model.parameters(), model.has_head(), model.has_classes()};
+        return Stack(make_blueprint(parse_json(config_json, "config.json"), nullptr), TensorPlan(), [](TensorPlan&) {})
+            .inspection();
     } catch (...) {
         throw current_error("model");
     }
 }
 
 std::shared_ptr<Model> Model::build(const checkpoint::Checkpoint& checkpoint, checkpoint::LoadAs precision,
-                                    Progress* progress, const Cancellation* cancellation) {
+                                    Progress* progress, const Cancellation* cancellation, Residence residence) {
     try {
-        return std::make_shared<Stack>(make_blueprint(checkpoint), checkpoint, precision, progress, cancellation);
+        return std::make_shared<Stack>(make_blueprint(checkpoint), checkpoint, precision, residence, progress,
+                                       cancellation);
     } catch (...) {
         throw current_error("model");
     }

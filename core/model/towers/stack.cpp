@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/towers/stack.h"
 
+#include <deque>
+
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
 
@@ -13,9 +15,15 @@
 namespace headscope::model {
 
 Stack::Stack(Blueprint blueprint, const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
-             Progress* progress, const Cancellation* cancellation)
+             Residence residence, Progress* progress, const Cancellation* cancellation)
     : Stack(std::move(blueprint), TensorPlan(file), [&](TensorPlan& plan) {
-          if (precision) plan.load(choose_precision(file, *precision), progress, cancellation);
+          if (!precision) return;
+          const checkpoint::LoadAs as = choose_precision(file, *precision);
+          if (residence == Residence::float32) return plan.load(as, progress, cancellation);
+          weights_ =
+              std::make_unique<LayerWeights>(plan, file.shared_from_this(), as, residence, progress, cancellation);
+          last_.set_weights(weights_.get());
+          if (encoder_) encoder_->set_weights(weights_.get());
       }) {}
 
 Stack::Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(TensorPlan&)>& fill)
@@ -32,14 +40,18 @@ Stack::Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(Tens
     head_.declare(plan, blueprint.names);
     report_ = plan.check();
     parameters_ = plan.elements();
+    sizes_ = plan.sizes();
     attention_parameters_ = plan.weights(TensorPlan::Part::attention);
     embedding_parameters_ = plan.weights(TensorPlan::Part::embedding);
     // Per-word tables count, special tokens' own rows do not.
     if (!config_.hashed.is_table() && config_.hashed.kind != tokenizer::EmbeddingKind::emb)
         embedding_parameters_ -= tokenizer::kSpecialTokens * config_.hidden;
     fill(plan);
-    report_.not_finite = plan.report().not_finite;
-    if (head_.there && !head_.vocabulary.weight.defined()) head_.vocabulary.weight = last_.embedding().tokens;
+    report_.not_finite = weights_ ? weights_->not_finite() : plan.report().not_finite;
+    if (head_.there && !head_.vocabulary.weight.defined() && !head_.stored) {
+        head_.vocabulary.weight = last_.embedding().tokens;
+        head_.stored = last_.embedding().stored;
+    }
 }
 
 std::vector<std::string> Stack::mixers() const {
@@ -56,44 +68,78 @@ std::unique_ptr<Cache> Stack::new_cache() const {
 }
 
 at::Tensor Stack::forward(const Batch& batch, const ForwardOptions& options) {
+    return forward_all({{&batch, options}}).front();
+}
+
+std::vector<at::Tensor> Stack::forward_all(const std::vector<Pass>& passes) {
     try {
         std::optional<c10::InferenceMode> inference;
-        if (!options.training) inference.emplace();
-        const at::AutoGradMode recording(options.training != nullptr);
-        check_batch(batch, config_, options.cache ? options.cache->length() : 0, options.beyond_positions);
-        if (options.cache) check_cache(*options.cache, config_, batch);
-        check_switched_off(options.switched_off, sites_, options.cache != nullptr);
-        check_segments(options.segments, config_);
-        CachePass pass(options.cache);
-        at::Tensor hidden = run(batch, options);
-        const at::Tensor& read = encoder_ ? batch.target : batch.ids;
-        pass.done(read.size(0), read.size(1));
+        const bool trains = !passes.empty() && passes.front().options.training;
+        if (!trains) inference.emplace();
+        const at::AutoGradMode recording(trains);
+        for (const auto& [batch, options] : passes) {
+            check_batch(*batch, config_, options.cache ? options.cache->length() : 0, options.beyond_positions);
+            if (options.cache) check_cache(*options.cache, config_, *batch);
+            check_switched_off(options.switched_off, sites_, options.cache != nullptr);
+            check_segments(options.segments, config_);
+        }
+        std::deque<CachePass> caches;
+        for (const auto& [batch, options] : passes) caches.emplace_back(options.cache);
+        if (weights_) weights_->release_tables();
+        std::vector<at::Tensor> hidden = run(passes);
+        if (weights_) {
+            weights_->rest(true);
+            report_.not_finite = weights_->not_finite();
+        }
+        for (std::size_t i = 0; i < passes.size(); ++i) {
+            const at::Tensor& read = encoder_ ? passes[i].batch->target : passes[i].batch->ids;
+            caches[i].done(read.size(0), read.size(1));
+        }
         return hidden;
     } catch (...) {
         throw current_error("model");
     }
 }
 
-at::Tensor Stack::run(const Batch& batch, const ForwardOptions& options) {
-    mixers::StackContext context;
-    context.sites = &sites_;
-    context.switched_off = options.switched_off.empty() ? nullptr : &options.switched_off;
-    context.probe = options.probe;
-    context.cancellation = options.cancellation;
-    context.segments = &options.segments;
-    context.lengths = batch.padded() ? &batch.lengths : nullptr;
-    if (!encoder_) return last_.run(batch, options, context);
-    if (!options.cache || options.cache->length() == 0) {
-        ForwardOptions encode = options;
-        encode.cache = nullptr;
-        context.memory = encoder_->run(batch, encode, context);
+std::vector<at::Tensor> Stack::run(const std::vector<Pass>& passes) {
+    std::vector<Tower::Start> starts;
+    for (const auto& [batch, options] : passes) {
+        mixers::StackContext context;
+        context.sites = &sites_;
+        context.switched_off = options.switched_off.empty() ? nullptr : &options.switched_off;
+        context.probe = options.probe;
+        context.cancellation = options.cancellation;
+        context.segments = &options.segments;
+        context.lengths = batch->padded() ? &batch->lengths : nullptr;
+        starts.push_back({batch, &options, context});
     }
-    context.memory_lengths = context.lengths;
-    context.lengths = batch.target_padded() ? &batch.target_lengths : nullptr;
-    Batch target;
-    target.ids = batch.target;
-    target.lengths = batch.target_lengths;
-    return last_.run(target, options, context);
+    if (!encoder_) return last_.run(starts);
+
+    std::vector<ForwardOptions> encode;  // of those whose encoder runs
+    std::vector<Tower::Start> sources;
+    std::vector<std::size_t> reading;
+    encode.reserve(passes.size());
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+        const Cache* cache = passes[i].options.cache;
+        if (cache && cache->length() > 0) continue;
+        encode.push_back(passes[i].options);
+        encode.back().cache = nullptr;
+        sources.push_back({passes[i].batch, &encode.back(), starts[i].context});
+        reading.push_back(i);
+    }
+    const std::vector<at::Tensor> memory = encoder_->run(sources);
+    for (std::size_t i = 0; i < reading.size(); ++i) starts[reading[i]].context.memory = memory[i];
+    std::vector<Batch> targets(passes.size());
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+        const Batch& batch = *passes[i].batch;
+        mixers::StackContext& context = starts[i].context;
+        context.memory_lengths = context.lengths;
+        context.lengths = batch.target_padded() ? &batch.target_lengths : nullptr;
+        targets[i].ids = batch.target;
+        targets[i].lengths = batch.target_lengths;
+        starts[i].batch = &targets[i];
+    }
+    return last_.run(starts);
 }
 
 at::Tensor Stack::logits(const at::Tensor& hidden_rows, Probe* probe) {

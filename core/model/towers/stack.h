@@ -9,6 +9,7 @@
 
 #include "core/model/blocks.h"
 #include "core/model/load/build.h"
+#include "core/model/load/layer_weights.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/model.h"
 #include "core/model/towers/tower.h"
@@ -25,7 +26,7 @@ public:
     /// Checks the whole file against the blueprint, then reads it; without a precision it reads no weight, and only the
     /// description can be asked for.
     Stack(Blueprint blueprint, const checkpoint::Checkpoint& file, std::optional<checkpoint::LoadAs> precision,
-          Progress* progress, const Cancellation* cancellation);
+          Residence residence, Progress* progress, const Cancellation* cancellation);
     /// `fill` gives every tensor of the plan, which has been checked, its value.
     Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(TensorPlan&)>& fill);
 
@@ -34,12 +35,14 @@ public:
     std::vector<std::string> mixers() const override;
     const LoadReport& report() const override { return report_; }
     std::int64_t parameters() const override { return parameters_; }
+    Residence residence() const override { return weights_ ? weights_->residence() : Residence::float32; }
     std::int64_t attention_parameters() const override { return attention_parameters_; }
     std::int64_t embedding_parameters() const override { return embedding_parameters_; }
     bool causal() const override { return config_.causal || encoder_; }
     bool has_head() const override { return head_.there && config_.head == HeadKind::vocabulary; }
     bool has_classes() const override { return head_.there && config_.has_classes(); }
     at::Tensor forward(const Batch& batch, const ForwardOptions& options) override;
+    std::vector<at::Tensor> forward_all(const std::vector<Pass>& passes) override;
     at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe) override;
     std::unique_ptr<Cache> new_cache() const override;
     /// Drops values computed from the weights.
@@ -53,17 +56,20 @@ public:
     LossSum squared_error(const at::Tensor& hidden_rows, const at::Tensor& values) const {
         return head_.squared_error(hidden_rows, values);
     }
+    Inspection inspection() const { return {config_, sites_, report_, parameters_, has_head(), has_classes(), sizes_}; }
     const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
 
 private:
-    at::Tensor run(const Batch& batch, const ForwardOptions& options);
+    std::vector<at::Tensor> run(const std::vector<Pass>& passes);
 
     ModelConfig config_;
     std::optional<Tower> encoder_;
     Tower last_;
     Head head_;
+    std::unique_ptr<LayerWeights> weights_;  ///< null: Residence::float32
     std::vector<Site> sites_;
     LoadReport report_;
+    WeightSizes sizes_;
     std::int64_t parameters_ = 0, attention_parameters_ = 0, embedding_parameters_ = 0;
 };
 

@@ -5,8 +5,9 @@
 #include <ATen/ops/tensor.h>
 
 #include "core/mixers/shared/no_cache.h"
-#include "core/model/random_fill.h"
+#include "core/model/load/layer_weights.h"
 #include "core/model/load/tensor_plan.h"
+#include "core/model/random_fill.h"
 #include "core/model/towers/cache.h"
 #include "core/model/training_forward.h"
 
@@ -56,7 +57,9 @@ void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::
             own.in_layer = other;
             break;
         }
+        const std::size_t first = plan.wants().size();
         declare_layer(plan, own, static_cast<std::int64_t>(number));
+        plan.assign_to_layer(place_.first_layer + static_cast<std::int64_t>(number), first);
     }
     for (std::int64_t number = 0; number < config_->layers; ++number) {
         const auto index = static_cast<std::size_t>(number);
@@ -132,6 +135,10 @@ std::vector<const Layer*> Tower::layers() const {
     return list;
 }
 
+void Tower::enter(std::size_t number, const Cancellation* cancellation) const {
+    if (weights_) weights_->enter(place_.first_layer + static_cast<std::int64_t>(order_[number]), cancellation);
+}
+
 void Tower::Rotation::enter(mixers::StackContext& context) const {
     context.rotary = rotary;
     context.rotation = rotary ? &here : nullptr;
@@ -142,7 +149,7 @@ Tower::Rotation Tower::rotation(const std::optional<Rotary>& rotary, std::int64_
                                 bool cached) const {
     Rotation rotation;
     if (!rotary) return rotation;
-    const at::ScalarType type = embedding_.table().scalar_type();
+    const at::ScalarType type = embedding_.type();
     rotation.rotary = &*rotary;
     rotation.here = rotary->table(held, length, type);
     if (cached && rotary->depends_on_length()) rotation.history = rotary->table(0, held + length, type);
@@ -165,65 +172,101 @@ void Tower::enter_bias(const at::Tensor& table, kernels::ScoreRule& bias, mixers
     context.shared_bias_table = table.index_select(0, at::tensor(columns, at::kLong)).t().contiguous();
 }
 
-at::Tensor Tower::run(const Batch& batch, const ForwardOptions& options, mixers::StackContext context) const {
+/// Contexts point into it: it stays where it is.
+struct Tower::Pass {
+    Pass(const ForwardOptions& given, mixers::StackContext around) : options(given), context(std::move(around)) {}
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+    const ForwardOptions& options;
+    mixers::StackContext context;
+    Rotation anywhere, in_windows, nowhere;
+    std::map<std::int64_t, Rotation> own;
+    kernels::ScoreRule bias;
+    at::Tensor hidden, embedding;
+    std::vector<mixers::GuideMaps> recorded;
+    const std::vector<mixers::GuideMaps>* guides = nullptr;
+    std::size_t next_cache = 0;
+
+    mixers::MixerCache* take_cache() { return options.cache ? &options.cache->layer(next_cache++) : nullptr; }
+};
+
+void Tower::begin(Pass& pass, const Batch& batch) const {
+    const ForwardOptions& options = pass.options;
+    mixers::StackContext& context = pass.context;
     const std::int64_t held = options.cache ? options.cache->length() : 0;
     const std::int64_t length = batch.ids.size(1);
     context.first_position = held;
-    const Rotation anywhere = rotation(rotary_, held, length, options.cache != nullptr);
-    const Rotation in_windows = rotation(window_rotary_, held, length, options.cache != nullptr);
-    const Rotation nowhere{};
-    std::map<std::int64_t, Rotation> own;
+    pass.anywhere = rotation(rotary_, held, length, options.cache != nullptr);
+    pass.in_windows = rotation(window_rotary_, held, length, options.cache != nullptr);
     for (const auto& [number, rotary] : own_rotary_)
-        own[number] = rotation(rotary, held, length, options.cache != nullptr);
+        pass.own[number] = rotation(rotary, held, length, options.cache != nullptr);
+    if (bucket_bias_.defined()) enter_bias(bucket_bias_, pass.bias, context, options.training != nullptr);
 
-    kernels::ScoreRule bias;
-    const bool trains = options.training != nullptr;
-    if (bucket_bias_.defined()) enter_bias(bucket_bias_, bias, context, trains);
-
-    at::Tensor hidden = embedding_(batch, held, options.training);
+    pass.hidden = embedding_(batch, held, options.training);
     context.training = options.training;
-    hidden = dropped(hidden, context, place_.stack == "encoder" ? "encoder embedding" : "embedding");
-    const at::Tensor embedding = hidden;
-    std::vector<mixers::GuideMaps> recorded;
-    const std::vector<mixers::GuideMaps>* guides = nullptr;
+    pass.hidden = dropped(pass.hidden, context, place_.stack == "encoder" ? "encoder embedding" : "embedding");
+    pass.embedding = pass.hidden;
     if (reads_guides_ && options.training) {
-        recorded = run_guides(length, options, context);
-        guides = &recorded;
+        pass.recorded = run_guides(length, options, context);
+        pass.guides = &pass.recorded;
     } else if (reads_guides_) {
-        guides = &kept_guides(held + length, options, context);
+        pass.guides = &kept_guides(held + length, options, context);
     }
-    // An encoder-decoder announces both towers' ends: its decoder's are what forward() is about.
-    const std::string prefix = place_.stack == "encoder" ? "encoder_" : "";
-    announce(options.probe, prefix + "embedding", kNoLayer, hidden);
-    std::size_t next_cache = 0;
-    const auto take_cache = [&] { return options.cache ? &options.cache->layer(next_cache++) : nullptr; };
-    for (std::size_t number = 0; number < order_.size(); ++number) {
-        if (options.cancellation) options.cancellation->check();
-        context.layer = LayerIndex(place_.first_layer + static_cast<std::int64_t>(number));
-        context.site = SiteIndex(first_sites_[number]);
-        const bool turns = config_->rotary_layers.empty() || config_->rotary_layers.at(number) != 0;
-        const bool in_window = in_windows.rotary && config_->windows.at(number) > 0;
-        const auto in_layer = own.find(static_cast<std::int64_t>(number));
-        if (in_layer != own.end())
-            in_layer->second.enter(context);
-        else
-            (!turns ? nowhere : in_window ? in_windows : anywhere).enter(context);
-        const auto counted = static_cast<int>(context.layer.value);
-        const Layer& layer = layers_[order_[number]];
-        LayerCaches caches{take_cache(), nullptr};
-        if (layer.cross) caches.cross = take_cache();
-        context.guide = guides ? &(*guides)[number] : nullptr;
-        if (layer.bucket_bias.defined()) enter_bias(layer.bucket_bias, bias, context, trains);
-        context.input_embedding = embedding_for(layer, embedding);
-        context.output_projection = layer.output.weight.defined() ? &layer.output.weight : nullptr;
-        if (options.skip_layers.count(counted) == 0) {
-            hidden = run_layer(layer, hidden, context, caches);
-            announce(options.probe, "hidden", context.layer, hidden);
-        }
-        if (options.after_layer) options.after_layer(counted);
+    announce(options.probe, end_prefix() + "embedding", kNoLayer, pass.hidden);
+}
+
+void Tower::step(Pass& pass, std::size_t number) const {
+    const ForwardOptions& options = pass.options;
+    mixers::StackContext& context = pass.context;
+    if (options.cancellation) options.cancellation->check();
+    context.layer = LayerIndex(place_.first_layer + static_cast<std::int64_t>(number));
+    context.site = SiteIndex(first_sites_[number]);
+    const bool turns = config_->rotary_layers.empty() || config_->rotary_layers.at(number) != 0;
+    const bool in_window = pass.in_windows.rotary && config_->windows.at(number) > 0;
+    const auto in_layer = pass.own.find(static_cast<std::int64_t>(number));
+    if (in_layer != pass.own.end())
+        in_layer->second.enter(context);
+    else
+        (!turns ? pass.nowhere : in_window ? pass.in_windows : pass.anywhere).enter(context);
+    const auto counted = static_cast<int>(context.layer.value);
+    const bool skipped = options.skip_layers.contains(counted);
+    if (!skipped) enter(number, options.cancellation);
+    const Layer& layer = layers_[order_[number]];
+    LayerCaches caches{pass.take_cache(), nullptr};
+    if (layer.cross) caches.cross = pass.take_cache();
+    context.guide = pass.guides ? &(*pass.guides)[number] : nullptr;
+    if (layer.bucket_bias.defined()) enter_bias(layer.bucket_bias, pass.bias, context, options.training != nullptr);
+    context.input_embedding = embedding_for(layer, pass.embedding);
+    context.output_projection = layer.output.weight.defined() ? &layer.output.weight : nullptr;
+    if (!skipped) {
+        pass.hidden = run_layer(layer, pass.hidden, context, caches);
+        announce(options.probe, "hidden", context.layer, pass.hidden);
     }
-    hidden = final_norm_(hidden);
-    announce(options.probe, prefix + "final_norm", kNoLayer, hidden);
+    if (options.after_layer) options.after_layer(counted);
+}
+
+at::Tensor Tower::end(Pass& pass) const {
+    const at::Tensor hidden = final_norm_(pass.hidden);
+    announce(pass.options.probe, end_prefix() + "final_norm", kNoLayer, hidden);
+    return hidden;
+}
+
+/// An encoder-decoder announces both towers' ends: its decoder's are what forward() is about.
+std::string Tower::end_prefix() const {
+    return place_.stack == "encoder" ? "encoder_" : "";
+}
+
+std::vector<at::Tensor> Tower::run(const std::vector<Start>& starts) const {
+    std::vector<std::unique_ptr<Pass>> passes;
+    for (const Start& start : starts) {
+        passes.push_back(std::make_unique<Pass>(*start.options, start.context));
+        begin(*passes.back(), *start.batch);
+    }
+    for (std::size_t number = 0; number < order_.size(); ++number)
+        for (const auto& pass : passes) step(*pass, number);
+    std::vector<at::Tensor> hidden;
+    for (const auto& pass : passes) hidden.push_back(end(*pass));
     return hidden;
 }
 

@@ -17,6 +17,8 @@
 
 namespace headscope::model {
 
+class LayerWeights;  // core/model/load/layer_weights.h
+
 /// One block: a mixer with its output projection, and a feed-forward; each with its norm before it (pre-norm) or after
 /// the residual sum (post-norm), and perhaps one of its update before that is added.
 struct Layer {
@@ -54,9 +56,15 @@ public:
     /// Declares every tensor; the tower's sites join `sites`.
     void declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::vector<Site>& sites);
 
-    /// Final hidden states [B, L, d]. `context` comes with what surrounds the tower (sites, lengths, memory, probe,
+    /// What one pass begins with. `context` comes with what surrounds the tower (sites, lengths, memory, probe,
     /// cancellation); the tower fills in the rest.
-    at::Tensor run(const Batch& batch, const ForwardOptions& options, mixers::StackContext context) const;
+    struct Start {
+        const Batch* batch;
+        const ForwardOptions* options;
+        mixers::StackContext context;
+    };
+    /// Final hidden states [B, L, d] of each; all pass a layer before the next.
+    std::vector<at::Tensor> run(const std::vector<Start>& starts) const;
 
     /// Adds the caches of every layer, in the order in which run() takes them from ForwardOptions::cache.
     void add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const;
@@ -66,6 +74,9 @@ public:
     void forget() { kept_ = {}; }
     /// So long a text is about to grow token by token: its guide streams are run once, for all of it. 0: not known.
     void expect(std::int64_t tokens) { expected_ = tokens; }
+
+    /// Layers are run with weights that are there only then; null: they are always there.
+    void set_weights(LayerWeights* weights) { weights_ = weights; }
 
     const Embedding& embedding() const { return embedding_; }
     /// In the order in which they are run; one that is shared comes again (ModelConfig::shared_layers).
@@ -80,6 +91,12 @@ private:
     };
     Rotation rotation(const std::optional<Rotary>& rotary, std::int64_t held, std::int64_t length, bool cached) const;
     void declare_layer(TensorPlan& plan, const TensorNames& names, std::int64_t number);
+    void enter(std::size_t number, const Cancellation* cancellation) const;
+    struct Pass;
+    void begin(Pass& pass, const Batch& batch) const;
+    void step(Pass& pass, std::size_t number) const;
+    at::Tensor end(Pass& pass) const;
+    std::string end_prefix() const;
     struct LayerCaches {
         mixers::MixerCache* own = nullptr;
         mixers::MixerCache* cross = nullptr;
@@ -116,6 +133,7 @@ private:
     /// [ModelConfig::bucket_rows, heads] where all layers share one, or undefined
     at::Tensor bucket_bias_;
     TowerPlace place_;
+    LayerWeights* weights_ = nullptr;
 
     bool reads_guides_ = false;
     at::Tensor guide_noise_;  ///< [1, max positions, d] or undefined

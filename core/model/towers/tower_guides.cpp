@@ -45,7 +45,7 @@ void Tower::declare_guides(TensorPlan& plan, const TensorNames& names) {
 at::Tensor Tower::guide_input(QueryKeySource guide, std::int64_t length) const {
     if (guide == QueryKeySource::random_guide) return guide_noise_.narrow(1, 0, length);
     const at::Tensor ids = guide_ids_.narrow(0, 0, length);
-    const std::int64_t vocabulary = embedding_.tokens.size(0);
+    const std::int64_t vocabulary = embedding_.rows();
     if (ids.lt(0).logical_or(ids.ge(vocabulary)).any().item<bool>()) {
         throw Error(ErrorCode::limit, "model.guide_ids", "expected ids from 0 to " + std::to_string(vocabulary - 1),
                     "found others");
@@ -85,6 +85,7 @@ std::vector<GuideMaps> Tower::run_guides(std::int64_t length, const ForwardOptio
     for (std::size_t number = 0; number < order_.size(); ++number) {
         if (context.cancellation) context.cancellation->check();
         if (skipped(number)) continue;
+        enter(number, context.cancellation);
         const Layer& layer = layers_[order_[number]];
         for (const Stream& stream : streams) {
             if (stream.guide == source(number))

@@ -143,10 +143,10 @@ void TinyCheckpoint::rename(const std::string& from, const std::string& to) {
     renamed[to] = from;
 }
 
-std::shared_ptr<model::Model> TinyCheckpoint::build(checkpoint::LoadAs precision) const {
+std::shared_ptr<model::Model> TinyCheckpoint::build(checkpoint::LoadAs precision, model::Residence residence) const {
     const TemporaryFolder folder;
     write(folder.path());
-    return model::Model::build(*checkpoint::Checkpoint::open(folder.path()), precision);
+    return model::Model::build(*checkpoint::Checkpoint::open(folder.path()), precision, nullptr, nullptr, residence);
 }
 
 namespace {

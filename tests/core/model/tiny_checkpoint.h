@@ -31,7 +31,8 @@ struct TinyCheckpoint {
     /// Puts a tensor under another name, with its numbers.
     void rename(const std::string& from, const std::string& to);
     void write(const std::filesystem::path& folder) const;
-    std::shared_ptr<model::Model> build(checkpoint::LoadAs precision = checkpoint::LoadAs::float32) const;
+    std::shared_ptr<model::Model> build(checkpoint::LoadAs precision = checkpoint::LoadAs::float32,
+                                        model::Residence residence = model::Residence::float32) const;
 };
 
 /// A case of tests/golden/models/: a checkpoint, what it was given, and what transformers made of it in float64.

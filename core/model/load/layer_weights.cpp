@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/load/layer_weights.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <ATen/ops/empty.h>
+
+#include "core/base/text/text.h"
+#include "core/checkpoint/torch_types.h"
+#include "core/model/load/mxfp4.h"
+
+namespace headscope::model {
+namespace {
+
+using checkpoint::StoredTensor;
+using Want = TensorPlan::Want;
+
+constexpr std::int64_t kSmall = 256;   ///< numbers of a matrix that stays; vectors do, too
+constexpr std::int64_t kAligned = 64;  ///< bytes, as LibTorch's own tensors begin
+
+std::int64_t elements(const std::vector<std::int64_t>& shape) {
+    std::int64_t product = 1;
+    for (const std::int64_t size : shape) product *= size;
+    return product;
+}
+
+/// Of the tensor that the want fills, as it lies in memory.
+std::vector<std::int64_t> memory_shape(const Want& want) {
+    std::vector<std::int64_t> shape = want.unpacked_sizes();
+    if (want.packed) std::swap(shape.at(1), shape.at(2));
+    if (want.row >= 0) shape.at(0) = want.rows;
+    return shape;
+}
+
+}  // namespace
+
+LayerWeights::LayerWeights(TensorPlan& plan, std::shared_ptr<const checkpoint::Checkpoint> file,
+                           checkpoint::LoadAs precision, Residence residence, Progress* progress,
+                           const Cancellation* cancellation)
+    : wants_(plan.wants()), file_(std::move(file)), precision_(precision), residence_(residence) {
+    const Cancellation never;
+    const Cancellation& stop = cancellation ? *cancellation : never;
+    choose();
+    plan.load(precision, progress, cancellation, [this](std::size_t want) { return deferred_.contains(want); });
+    not_finite_ = plan.report().not_finite;
+    make_tables(stop);
+    lay_out();
+    if (residence_ == Residence::stream) return;
+    std::size_t done = 0;
+    for (const auto& [layer, places] : layers_) {
+        if (progress) {
+            progress->advance(static_cast<double>(done++), static_cast<double>(layers_.size()),
+                              "load layer " + std::to_string(layer));
+        }
+        held_[layer] = read(layer, stop);
+        count(layer, held_[layer]);
+    }
+}
+
+LayerWeights::~LayerWeights() {
+    stop_.request();
+}
+
+at::ScalarType LayerWeights::type_of(const Want& want) const {
+    const checkpoint::DataType stored = want.packed ? checkpoint::DataType::bf16 : file_->tensor(want.tensor).type;
+    return checkpoint::torch_type(checkpoint::loaded_type(stored, want.precision(precision_))).value();
+}
+
+/// Parts of one tensor of the model stay, or are deferred, together.
+void LayerWeights::choose() {
+    std::map<const at::Tensor*, std::vector<std::size_t>> groups;
+    for (std::size_t i = 0; i < wants_.size(); ++i) {
+        const Want& want = wants_[i];
+        if (want.into && (want.layer >= 0 || want.table)) groups[want.into].push_back(i);
+    }
+    for (const auto& [into, group] : groups) {
+        const Want& first = wants_[group.front()];
+        const std::vector<std::int64_t> shape = memory_shape(first);
+        if (shape.size() < 2 || elements(shape) <= kSmall) continue;
+        const bool as_stored = std::all_of(group.begin(), group.end(), [this](std::size_t i) {
+            const Want& want = wants_[i];
+            return !want.packed && checkpoint::torch_type(file_->tensor(want.tensor).type) == type_of(want);
+        });
+        if (as_stored && residence_ == Residence::file) continue;
+        deferred_.insert(group.begin(), group.end());
+    }
+}
+
+void LayerWeights::make_tables(const Cancellation& cancellation) {
+    for (const std::size_t i : deferred_) {
+        const Want& want = wants_[i];
+        if (!want.table) continue;
+        std::shared_ptr<RowTable>& table = tables_[want.tensor];
+        if (!table) {
+            table = std::make_shared<RowTable>(file_, want.tensor, type_of(want), residence_ == Residence::file,
+                                               cancellation);
+        }
+        *want.table = table;
+    }
+}
+
+void LayerWeights::lay_out() {
+    std::map<std::pair<std::int64_t, const at::Tensor*>, std::int64_t> begins;
+    std::map<std::int64_t, std::int64_t> sizes;
+    for (const std::size_t i : deferred_) {
+        const Want& want = wants_[i];
+        if (want.table) continue;
+        std::int64_t& size = sizes[want.layer];
+        const auto [begin, is_new] = begins.emplace(std::pair(want.layer, want.into), size);
+        if (is_new) {
+            const std::int64_t bytes =
+                elements(memory_shape(want)) * static_cast<std::int64_t>(c10::elementSize(type_of(want)));
+            size += (bytes + kAligned - 1) / kAligned * kAligned;
+        }
+        layers_[want.layer].push_back({i, begin->second});
+        largest_ = std::max(largest_, size);
+    }
+}
+
+LayerWeights::Parts LayerWeights::read(std::int64_t layer, const Cancellation& cancellation) const {
+    Parts parts;
+    for (const Place& place : layers_.at(layer)) {
+        const Want& want = wants_[place.want];
+        Part part;
+        part.numbers = std::make_shared<StoredTensor>(*file_, want.tensor, cancellation);
+        if (want.packed) part.scales = std::make_shared<StoredTensor>(*file_, want.scales, cancellation);
+        parts.push_back(std::move(part));
+    }
+    return parts;
+}
+
+void LayerWeights::count(std::int64_t layer, const Parts& parts) {
+    if (!counted_.insert(layer).second) return;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const Want& want = wants_[layers_.at(layer)[i].want];
+        const std::int64_t number = want.packed ? 0 : parts[i].numbers->not_finite();
+        if (number > 0) not_finite_.push_back({want.tensor, number, elements(want.sizes())});
+    }
+}
+
+void LayerWeights::fill(const Place& place, const Part& part) {
+    const Want& want = wants_[place.want];
+    const std::vector<std::int64_t> shape = memory_shape(want);
+    const at::ScalarType type = type_of(want);
+    const auto bytes = elements(shape) * static_cast<std::int64_t>(c10::elementSize(type));
+    const at::Tensor whole = buffer_.narrow(0, place.begin, bytes).view(type).view(shape);
+    if (want.packed) {
+        whole.copy_(unpack_mxfp4(part.numbers->numbers(), part.scales->numbers(), type, nullptr));
+        *want.into = whole.transpose(1, 2);
+    } else if (want.heads > 0) {
+        std::vector<std::int64_t> pieces{want.parts, want.heads, shape.at(0) / (want.parts * want.heads)};
+        pieces.insert(pieces.end(), shape.begin() + 1, shape.end());
+        part.numbers->copy_to(whole.view(pieces).transpose(0, 1));
+        *want.into = whole;
+    } else if (want.row >= 0) {
+        part.numbers->copy_to(whole.narrow(0, want.row, want.sizes().at(0)));
+        *want.into = whole;
+    } else {
+        part.numbers->copy_to(whole);
+        *want.into = want.transposed ? whole.t() : whole;
+    }
+}
+
+void LayerWeights::enter(std::int64_t layer, const Cancellation* cancellation) {
+    if (layer == entered_) return;
+    rest(false);
+    const auto places = layers_.find(layer);
+    if (places == layers_.end()) return;
+    Parts read_now;
+    if (residence_ == Residence::stream) read_now = take(layer, cancellation);
+    const Parts& parts = residence_ == Residence::stream ? read_now : held_.at(layer);
+    count(layer, parts);
+    if (!buffer_.defined()) buffer_ = at::empty({largest_}, at::kByte);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (cancellation) cancellation->check();
+        fill(places->second[i], parts[i]);
+    }
+    entered_ = layer;
+}
+
+LayerWeights::Parts LayerWeights::take(std::int64_t layer, const Cancellation* cancellation) {
+    Parts parts;
+    if (reading_.valid() && ahead_ == layer) {
+        parts = reading_.get();
+    } else {
+        if (reading_.valid()) reading_.wait();
+        reading_ = {};
+        const Cancellation never;
+        parts = read(layer, cancellation ? *cancellation : never);
+    }
+    const auto next = layers_.upper_bound(layer);
+    if (next == layers_.end()) return parts;
+    ahead_ = next->first;
+    reading_ = std::async(std::launch::async, [this, wanted = ahead_] { return read(wanted, stop_); });
+    return parts;
+}
+
+void LayerWeights::rest(bool for_long) {
+    if (entered_ >= 0) {
+        for (const Place& place : layers_.at(entered_)) *wants_[place.want].into = at::Tensor();
+        entered_ = -1;
+    }
+    if (!for_long || residence_ == Residence::file) return;
+    buffer_ = {};
+}
+
+void LayerWeights::release_tables() {
+    for (const auto& [tensor, table] : tables_) table->release();
+}
+
+}  // namespace headscope::model

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Weights of a model's layers that exist in the type the model computes in only while their layer runs: a layer's
+// tensors are views into one buffer that the layers share. Small tensors stay. Threads: the compute thread; a second
+// one reads ahead.
+
+#include <cstdint>
+#include <future>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/base/progress.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/stored_tensor.h"
+#include "core/model/load/residence.h"
+#include "core/model/load/row_table.h"
+#include "core/model/load/tensor_plan.h"
+
+namespace headscope::model {
+
+class LayerWeights {
+public:
+    /// Loads what stays of `plan`, which has been checked, and of the layers what `residence` (file or stream) asks
+    /// for. What the plan's wants point to must outlive this.
+    LayerWeights(TensorPlan& plan, std::shared_ptr<const checkpoint::Checkpoint> file, checkpoint::LoadAs precision,
+                 Residence residence, Progress* progress, const Cancellation* cancellation);
+    ~LayerWeights();
+    LayerWeights(const LayerWeights&) = delete;
+    LayerWeights& operator=(const LayerWeights&) = delete;
+
+    Residence residence() const { return residence_; }
+    /// Fills the tensors of a layer (TensorPlan::Want::layer); another layer's are undefined from then on.
+    void enter(std::int64_t layer, const Cancellation* cancellation);
+    /// No layer runs now. `for_long`: memory that only layers need is given back, unless the weights are in memory.
+    void rest(bool for_long);
+    /// Words are not needed now: drops tables that are not kept (RowTable::release).
+    void release_tables();
+    /// What is NaN or infinite among the weights that were read so far.
+    const std::vector<NotFinite>& not_finite() const { return not_finite_; }
+
+private:
+    /// Stored tensors of one want.
+    struct Part {
+        std::shared_ptr<const checkpoint::StoredTensor> numbers, scales;
+    };
+    using Parts = std::vector<Part>;  ///< in the order of layers_
+    struct Place {
+        std::size_t want = 0;    ///< index
+        std::int64_t begin = 0;  ///< byte of the buffer; parts of one tensor share it
+    };
+
+    void choose();
+    at::ScalarType type_of(const TensorPlan::Want& want) const;
+    void make_tables(const Cancellation& cancellation);
+    void lay_out();
+    Parts read(std::int64_t layer, const Cancellation& cancellation) const;
+    Parts take(std::int64_t layer, const Cancellation* cancellation);
+    void count(std::int64_t layer, const Parts& parts);
+    void fill(const Place& place, const Part& part);
+
+    std::vector<TensorPlan::Want> wants_;
+    std::shared_ptr<const checkpoint::Checkpoint> file_;
+    checkpoint::LoadAs precision_;
+    Residence residence_;
+    std::set<std::size_t> deferred_;  ///< wants that are not loaded at once
+    std::map<std::int64_t, std::vector<Place>> layers_;
+    std::int64_t largest_ = 0;  ///< bytes of a layer
+    std::map<std::string, std::shared_ptr<RowTable>> tables_;
+    std::map<std::int64_t, Parts> held_;
+    at::Tensor buffer_;
+    std::int64_t entered_ = -1;
+    std::set<std::int64_t> counted_;  ///< layers whose numbers were looked at
+    std::vector<NotFinite> not_finite_;
+    std::int64_t ahead_ = -1;  ///< the layer that is read ahead
+    Cancellation stop_;        ///< of that
+    std::future<Parts> reading_;
+};
+
+}  // namespace headscope::model

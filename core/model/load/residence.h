@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headscope::model {
+
+/// Where a model's weights are between two uses. The results are equal bit for bit.
+enum class Residence {
+    float32,  ///< in memory, in the type that the model computes in
+    file,     ///< in memory, in the file's type; a layer's are converted when the layer runs
+    stream,   ///< on the disk; a layer's are read when the layer runs, the next one's meanwhile
+};
+
+/// Of the tensors that a model uses, each counted once.
+struct WeightSizes {
+    double stored = 0;        ///< bytes in the file
+    double layer_stored = 0;  ///< the same of the largest layer
+    double layer = 0;         ///< its numbers
+    double table_stored = 0;  ///< bytes in the file of the largest table that is read by rows (words)
+    double rest = 0;          ///< numbers of what belongs to neither
+};
+
+std::string_view name(Residence residence);
+/// "auto" and the names, for options.
+std::vector<std::string> residence_choices();
+/// Empty for "auto".
+std::optional<Residence> residence(std::string_view name);
+
+}  // namespace headscope::model
