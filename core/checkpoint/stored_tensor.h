@@ -19,7 +19,7 @@ public:
     /// Errors as of Checkpoint::load.
     StoredTensor(const Checkpoint& file, const std::string& tensor, const Cancellation& cancellation);
 
-    /// Of the tensor as a model sees it.
+    /// The shape that a model sees.
     c10::IntArrayRef shape() const { return numbers_.sizes(); }
     /// In memory.
     std::uint64_t bytes() const { return numbers_.nbytes(); }

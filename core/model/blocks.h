@@ -87,9 +87,9 @@ struct Embedding {
     at::Tensor operator()(const Batch& batch, std::int64_t first_position,
                           const TrainingForward* training = nullptr) const;
     void declare(TensorPlan& plan, const TensorNames& names);
-    /// What the model computes in.
+    /// The type that the model computes in.
     at::ScalarType type() const;
-    /// Of the table of tokens.
+    /// Rows of the table of tokens.
     std::int64_t rows() const;
 
 private:

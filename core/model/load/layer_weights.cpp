@@ -26,7 +26,7 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
     return product;
 }
 
-/// Of the tensor that the want fills, as it lies in memory.
+/// Shape in memory of the tensor that the want fills.
 std::vector<std::int64_t> memory_shape(const Want& want) {
     std::vector<std::int64_t> shape = want.unpacked_sizes();
     if (want.packed) std::swap(shape.at(1), shape.at(2));

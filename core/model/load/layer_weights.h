@@ -41,7 +41,7 @@ public:
     void rest(bool for_long);
     /// Words are not needed now: drops tables that are not kept (RowTable::release).
     void release_tables();
-    /// What is NaN or infinite among the weights that were read so far.
+    /// NaN or infinite numbers among the weights that were read so far.
     const std::vector<NotFinite>& not_finite() const { return not_finite_; }
 
 private:

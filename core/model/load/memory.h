@@ -32,7 +32,7 @@ double logit_bytes(const Inspection& inspection, double rows);
 double reading_bytes(const Inspection& inspection, double rows, double cached, checkpoint::LoadAs precision,
                      Residence residence);
 
-/// What a user asked for about weights.
+/// A user's choice about weights.
 struct WeightChoice {
     checkpoint::LoadAs precision = checkpoint::LoadAs::float32;
     std::optional<Residence> residence{};  ///< empty: the first that fits

@@ -8,14 +8,14 @@
 
 namespace headscope::model {
 
-/// Where a model's weights are between two uses. The results are equal bit for bit.
+/// The place of a model's weights between two uses. The results are equal bit for bit.
 enum class Residence {
     float32,  ///< in memory, in the type that the model computes in
     file,     ///< in memory, in the file's type; a layer's are converted when the layer runs
     stream,   ///< on the disk; a layer's are read when the layer runs, the next one's meanwhile
 };
 
-/// Of the tensors that a model uses, each counted once.
+/// Sizes of the tensors that a model uses, each counted once.
 struct WeightSizes {
     double stored = 0;        ///< bytes in the file
     double layer_stored = 0;  ///< the same of the largest layer

@@ -154,7 +154,7 @@ public:
     LoadReport check();
     /// Elements of all tensors that are wanted and not given (guides), each counted once: the model's parameters.
     std::int64_t elements() const;
-    /// Of a file, once it is checked.
+    /// Sizes of the file's tensors, after check().
     WeightSizes sizes() const;
     /// Assigns wants() from number `first` on to this part.
     void count_as(Part part, std::size_t first);

@@ -56,7 +56,7 @@ public:
     /// Declares every tensor; the tower's sites join `sites`.
     void declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::vector<Site>& sites);
 
-    /// What one pass begins with. `context` comes with what surrounds the tower (sites, lengths, memory, probe,
+    /// The input of one pass. `context` comes with what surrounds the tower (sites, lengths, memory, probe,
     /// cancellation); the tower fills in the rest.
     struct Start {
         const Batch* batch;
