@@ -285,6 +285,12 @@ widgets::TokenPreview make_preview(const OpenModel& model, const TextChoice& cho
     analysis::EstimateOptions options;
     options.rate = rate;
     options.weights_there = loaded;
+    options.residence = model.residence;
+    try {
+        if (!loaded) options.residence = analysis::expect_memory(model.inspection, request, {});
+    } catch (const Error& error) {
+        if (preview.failure.isEmpty()) preview.failure = QString::fromUtf8(error.what());
+    }
     const analysis::Estimate cost = analysis::estimate(model.inspection, request, options);
     preview.seconds = cost.seconds;
     preview.memory = cost.memory_bytes;

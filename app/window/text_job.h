@@ -3,6 +3,7 @@
 
 // From the text panel's choice to tokens, costs and an analysis request.
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -29,7 +30,7 @@ struct OpenModel {
     std::string tokenizer_problem;                          ///< why there is none although there are files of one
     std::optional<tokenizer::ChatTemplate> chat;
     std::shared_ptr<model::Model> weights;  ///< the compute thread's, null until they are needed
-    model::Residence residence = model::Residence::float32;  ///< of `weights`
+    std::atomic<model::Residence> residence{model::Residence::float32};  ///< of `weights`
 };
 
 /// Opens and checks a checkpoint; reads no weights. What cannot be run (no configuration, an unknown family, missing
