@@ -213,7 +213,7 @@ public:
         std::vector<at::Tensor> hidden = model_.forward_all(passes);
         for (std::size_t i = 0; i < group.size(); ++i) {
             predict(group[i], batches[i], hidden[i], names[i], meter);
-            hidden[i] = {};
+            hidden[i] = at::Tensor();
         }
     }
 

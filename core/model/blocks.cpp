@@ -234,8 +234,7 @@ at::Tensor Embedding::made_rows(const at::Tensor& numbers, std::int64_t size) co
 at::Tensor Embedding::position_rows(const at::Tensor& ids, std::int64_t first_position) const {
     const std::int64_t first = first_position + position_offset_, length = ids.size(1);
     const auto rows = [this](const at::Tensor& numbers) {
-        return made_ ? made_rows(numbers, table().size(1)).to(table().scalar_type())
-                     : at::embedding(positions, numbers);
+        return made_ ? made_rows(numbers, columns()).to(type()) : at::embedding(positions, numbers);
     };
     if (position_padding_ < 0)
         return made_ ? rows(at::arange(first, first + length, at::kLong)) : positions.narrow(0, first, length);
@@ -257,6 +256,10 @@ at::Tensor Embedding::without_dropped(const at::Tensor& x, const Batch& batch) c
 
 at::ScalarType Embedding::type() const {
     return hashed.there() ? hashed.special.scalar_type() : stored ? stored->type() : tokens.scalar_type();
+}
+
+std::int64_t Embedding::columns() const {
+    return hashed.there() ? hashed.special.size(1) : stored ? stored->columns() : tokens.size(1);
 }
 
 std::int64_t Embedding::rows() const {

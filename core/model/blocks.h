@@ -91,6 +91,7 @@ struct Embedding {
     at::ScalarType type() const;
     /// Rows of the table of tokens.
     std::int64_t rows() const;
+    std::int64_t columns() const;  ///< of any table
 
 private:
     /// Rows of the table, read or made: [L, d], or [B, L, d] where they depend on the tokens.

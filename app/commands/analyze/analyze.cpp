@@ -140,7 +140,8 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     const bool bfloat16 = job.dtype == "bfloat16";
     const auto shape = analysis::rate_shape(inspection, request, bfloat16, compute_threads());
     const auto known = analysis::RateBook::own().find(shape);
-    const auto expected = analysis::estimate(inspection, request, {known.value_or(analysis::Rate()), bfloat16, true});
+    const auto expected = analysis::estimate(
+        inspection, request, {known.value_or(analysis::Rate()), bfloat16, model::Residence::float32, true});
     expect_free_space(output, expected.file_bytes, "this analysis file");
     constexpr double long_run = 30;  // seconds
     if (known && expected.seconds >= long_run)

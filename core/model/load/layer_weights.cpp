@@ -203,7 +203,7 @@ void LayerWeights::rest(bool for_long) {
         entered_ = -1;
     }
     if (!for_long || residence_ == Residence::file) return;
-    buffer_ = {};
+    buffer_ = at::Tensor();
 }
 
 void LayerWeights::release_tables() {

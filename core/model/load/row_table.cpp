@@ -13,13 +13,14 @@ RowTable::RowTable(std::shared_ptr<const checkpoint::Checkpoint> file, std::stri
                    bool kept, const Cancellation& cancellation)
     : file_(std::move(file)), tensor_(std::move(tensor)), type_(type), kept_(kept) {
     size_ = file_->tensor(tensor_).shape.at(0);
+    columns_ = file_->tensor(tensor_).shape.at(1);
     if (kept_) held_ = std::make_unique<checkpoint::StoredTensor>(*file_, tensor_, cancellation);
 }
 
 at::Tensor RowTable::rows(const at::Tensor& ids) const {
     if (held_) return held_->rows(ids, type_);
     const auto [numbers, place, counts] = at::_unique2(ids, true, true);
-    const at::Tensor found = at::empty({numbers.numel(), file_->tensor(tensor_).shape.at(1)}, at::TensorOptions(type_));
+    const at::Tensor found = at::empty({numbers.numel(), columns_}, at::TensorOptions(type_));
     for (std::int64_t i = 0; i < numbers.numel(); ++i) {
         const auto row = numbers[i].item<std::int64_t>();
         found.narrow(0, i, 1).copy_(file_->load_row(tensor_, row, checkpoint::LoadAs::stored));

@@ -23,6 +23,7 @@ public:
              const Cancellation& cancellation);
 
     std::int64_t size() const { return size_; }
+    std::int64_t columns() const { return columns_; }
     c10::ScalarType type() const { return type_; }
     /// Those that `ids` (int64, of any shape) name.
     at::Tensor rows(const at::Tensor& ids) const;
@@ -35,7 +36,7 @@ private:
     std::string tensor_;
     c10::ScalarType type_;
     bool kept_;
-    std::int64_t size_ = 0;
+    std::int64_t size_ = 0, columns_ = 0;
     mutable std::unique_ptr<checkpoint::StoredTensor> held_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <memory>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/error.h"
 #include "core/base/json/json.h"
 #include "core/model/load/build.h"
