@@ -11,6 +11,7 @@
 #include "app/resources.h"
 #include "app/window/text_job.h"
 #include "app/window/training/calibration.h"
+#include "core/analysis/job_request.h"
 #include "core/analysis/rate_book.h"
 #include "core/base/error.h"
 #include "core/workspace/token_display.h"
