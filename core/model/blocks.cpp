@@ -270,6 +270,7 @@ at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position
                                  const TrainingForward* training) const {
     at::Tensor x = hashed.there()     ? hashed(batch, training)
                    : clusters.there() ? clusters.rows_of(batch.ids)
+                   : stored           ? stored->rows(batch.ids)
                    : fused(tokens)    ? trained_embedding(tokens, batch.ids)
                                       : at::embedding(tokens, batch.ids);
     // As in the reference, the scale is rounded to the type of the weights.

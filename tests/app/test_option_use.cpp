@@ -135,9 +135,10 @@ TEST_CASE("What a command's option is stored in is read by the command", "[app][
     for (const char* folder : {"core/analysis", "core/figures", "core/model", "core/reproduce"})
         core += sources(folder);
     int walked = 0;
-    for (const auto& entry : fs::directory_iterator(fs::path(HEADSCOPE_SOURCE_DIR) / "app/commands")) {
+    const fs::path root = HEADSCOPE_SOURCE_DIR, commands = root / "app/commands";
+    for (const auto& entry : fs::recursive_directory_iterator(commands)) {
         if (entry.path().extension() != ".cpp") continue;
-        const std::string text = source(fs::path("app/commands") / entry.path().filename());
+        const std::string text = source(entry.path().lexically_relative(root));
         for (std::sregex_iterator at(text.begin(), text.end(), added), end; at != end; ++at) {
             ++walked;
             const std::string option = (*at)[1], place = (*at)[3];
@@ -146,9 +147,12 @@ TEST_CASE("What a command's option is stored in is read by the command", "[app][
             INFO(entry.path().filename() << ", " << option << ", " << place);
             std::string others = text;
             others.erase(static_cast<std::size_t>(at->position()), static_cast<std::size_t>(at->length()));
-            if (entry.path().stem() == "evaluate")
-                for (const char* more : {"evaluation_inputs.cpp", "evaluation_items.cpp"})
-                    others += source(fs::path("app/commands") / more);
+            // A command with a folder of its own has several files.
+            for (const auto& more : fs::directory_iterator(entry.path().parent_path())) {
+                if (entry.path().parent_path() != commands && more.path().extension() == ".cpp" &&
+                    more.path() != entry.path())
+                    others += source(more.path().lexically_relative(root));
+            }
             if (!(*at)[2].matched) {  // a static of the file: its declaration, and a use
                 CHECK(words(others, member) > 1);
                 continue;

@@ -30,6 +30,7 @@ AnalysisJob some_job() {
     job.switch_off_how = "mean";
     job.beyond_positions = job.maps_int16 = true;
     job.dtype = "bfloat16";
+    job.weights = "file";
     job.device = "cpu";
     job.threads = 3;
     return job;
@@ -47,7 +48,7 @@ TEST_CASE("The settings of an analysis are the job and read back as it", "[analy
           R"("length":64,"maps_int16":true,"model":"models/a","pairs":0,"record":["states","branch-weights"],)"
           R"("repeat_token":false,"segments":{"memory":0,"tokens":16},"skip":"","switch_off":"1.2",)"
           R"("switch_off_how":"mean","target_tokens":[],"targets":0,"texts":0,"threads":3,"tokens":["ids.json"],)"
-          R"("windows":true})");
+          R"("weights_requested":"file","windows":true})");
 }
 
 TEST_CASE("Texts are counted in the settings; labels and segments are there where given", "[analysis][job]") {
@@ -79,7 +80,7 @@ TEST_CASE("Every option has a name, a key and help of its own", "[analysis][job]
         CHECK(names.insert(option.name).second);
         CHECK(keys.insert(option.key).second);
     }
-    CHECK(names.size() == 27);
+    CHECK(names.size() == 28);
 }
 
 TEST_CASE("Norms are recorded with maps; unknown levels are refused", "[analysis][job]") {

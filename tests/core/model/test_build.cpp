@@ -298,7 +298,7 @@ TEST_CASE("Mixers of a native configuration are refused by their key", "[model][
     refuses(with("layers", {"standard"}), ErrorCode::mismatch, "layers] expected the mixers of 2 layers");
     refuses(with("mixers", {{"mlp", {{"window", 4}}}}), ErrorCode::mismatch, "mixers: mlp] expected no options");
     refuses(with("mixers", {{"standard", {{"normaliser", "entmax"}}}}), ErrorCode::mismatch,
-            "mixers: standard: normaliser] expected softmax or sparsemax");
+            "mixers: standard: normaliser] expected one of \"softmax\", \"sparsemax\"");
     refuses(with("mixers", {{"standard", {{"window", 4}}}}), ErrorCode::mismatch,
             "mixers: standard] expected only \"normaliser\"");
     refuses(with("num_attention_heads", -4), ErrorCode::mismatch,
