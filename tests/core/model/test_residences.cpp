@@ -8,6 +8,7 @@
 #include "tests/core/model/tiny_checkpoint.h"
 
 using namespace headscope;
+using checkpoint::LoadAs;
 using model::Residence;
 
 namespace {
@@ -44,16 +45,16 @@ TEST_CASE("Residences give equal bits for every family", "[model][residence]") {
     std::size_t compared = 0;
     for (const std::string& name : golden_names()) {
         CAPTURE(name);
-        test::GoldenModel golden = test::golden_model(name);
-        golden.checkpoint.file_type = "BF16";
-        const auto usual = golden.checkpoint.build();
-        const std::vector<at::Tensor> expected = results(*usual, golden.batch);
+        test::TinyCheckpoint checkpoint = test::golden_checkpoint(name);
+        const model::Batch batch = test::golden_batch(name);
+        checkpoint.file_type = "BF16";
+        const std::vector<at::Tensor> expected = results(*checkpoint.build(), batch);
         for (const Residence residence : {Residence::file, Residence::stream}) {
             CAPTURE(model::name(residence));
-            const auto other = golden.checkpoint.build(checkpoint::LoadAs::float32, residence);
+            const auto other = checkpoint.build(LoadAs::float32, residence);
             // Twice: the first pass leaves nothing behind.
             for (int pass = 0; pass < 2; ++pass) {
-                const std::vector<at::Tensor> found = results(*other, golden.batch);
+                const std::vector<at::Tensor> found = results(*other, batch);
                 REQUIRE(found.size() == expected.size());
                 for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], expected[i]));
             }
@@ -68,12 +69,13 @@ TEST_CASE("Residences agree for other types of files", "[model][residence]") {
     for (const char* type : {"F16", "F32", "F64"}) {
         for (const char* name : {"llama", "gpt2", "bart", "mixtral"}) {
             CAPTURE(type, name);
-            test::GoldenModel golden = test::golden_model(name);
-            golden.checkpoint.file_type = type;
-            const std::vector<at::Tensor> expected = results(*golden.checkpoint.build(), golden.batch);
+            test::TinyCheckpoint checkpoint = test::golden_checkpoint(name);
+            const model::Batch batch = test::golden_batch(name);
+            checkpoint.file_type = type;
+            const std::vector<at::Tensor> expected = results(*checkpoint.build(), batch);
             for (const Residence residence : {Residence::file, Residence::stream}) {
-                const auto other = golden.checkpoint.build(checkpoint::LoadAs::float32, residence);
-                const std::vector<at::Tensor> found = results(*other, golden.batch);
+                const auto other = checkpoint.build(LoadAs::float32, residence);
+                const std::vector<at::Tensor> found = results(*other, batch);
                 for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], expected[i]));
             }
         }

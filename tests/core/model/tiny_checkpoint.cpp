@@ -171,13 +171,22 @@ TinyCheckpoint golden_checkpoint(const std::string& name) {
     return checkpoint_of(golden_json(name));
 }
 
+model::Batch golden_batch(const std::string& name) {
+    const nlohmann::json json = golden_json(name);
+    model::Batch batch;
+    batch.ids = whole_numbers(json.at("ids"));
+    if (json.contains("token_types")) batch.token_types = whole_numbers(json.at("token_types"));
+    batch.lengths = json.value("lengths", batch.lengths);
+    if (json.contains("target")) batch.target = whole_numbers(json.at("target"));
+    batch.target_lengths = json.value("target_lengths", batch.target_lengths);
+    return batch;
+}
+
 GoldenModel golden_model(const std::string& name) {
     const nlohmann::json json = golden_json(name);
     GoldenModel golden;
     golden.checkpoint = checkpoint_of(json);
-    golden.batch.ids = whole_numbers(json.at("ids"));
-    if (json.contains("token_types")) golden.batch.token_types = whole_numbers(json.at("token_types"));
-    if (json.contains("lengths")) golden.batch.lengths = json.at("lengths").get<std::vector<std::int64_t>>();
+    golden.batch = golden_batch(name);
     const std::int64_t batch = golden.batch.ids.size(0), length = golden.batch.ids.size(1);
     if (json.contains("logits")) golden.logits = numbers(json.at("logits"), {batch, length, -1});
     if (json.contains("text_logits")) golden.text_logits = numbers(json.at("text_logits"), {batch, -1});

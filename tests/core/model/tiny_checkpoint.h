@@ -45,6 +45,8 @@ struct GoldenModel {
     std::vector<at::Tensor> attention;  ///< per layer, [B, H, L, L]; or empty
 };
 GoldenModel golden_model(const std::string& name);
+/// Its batch alone, of an encoder-decoder too.
+model::Batch golden_batch(const std::string& name);
 /// Its checkpoint alone: of every kind of model.
 TinyCheckpoint golden_checkpoint(const std::string& name);
 
