@@ -148,6 +148,23 @@ private:
 
 namespace {
 
+/// Byte of the first string that is longer than longest_json_string, or npos: the parser would hold it several times.
+std::size_t find_long_string(std::string_view text) {
+    if (text.size() <= longest_json_string) return std::string_view::npos;
+    std::size_t begin = std::string_view::npos;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool inside = begin != std::string_view::npos;
+        if (inside && text[i] == '\\') {
+            ++i;
+        } else if (inside && i - begin > longest_json_string) {
+            return begin;
+        } else if (text[i] == '"') {
+            begin = inside ? std::string_view::npos : i;
+        }
+    }
+    return std::string_view::npos;
+}
+
 void read(std::string_view text, const JsonEventDriver::Place& place, JsonEvents& events, std::size_t first_byte) {
     JsonEventDriver driver(text, place, events, first_byte);
     // The parser would skip a byte order mark and take a NUL for the end.
@@ -157,6 +174,10 @@ void read(std::string_view text, const JsonEventDriver::Place& place, JsonEvents
     }
     if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
         driver.refuse(bad, "expected valid UTF-8", "found the byte " + escaped(text.substr(bad, 1)));
+    }
+    if (const std::size_t begin = find_long_string(text); begin != std::string_view::npos) {
+        driver.refuse(begin, "expected a string of at most " + std::to_string(longest_json_string) + " bytes",
+                      "found a longer one");
     }
     driver.run();
 }
