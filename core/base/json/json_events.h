@@ -36,13 +36,13 @@ private:
     std::size_t position_ = 0;
 };
 
-constexpr int deepest_json = 64;                          ///< nested arrays and objects
-constexpr std::size_t longest_json_string = 16'000'000;  ///< bytes of the text, between its quotes
+constexpr int deepest_json = 64;                         ///< nested arrays and objects
+constexpr std::size_t longest_json_string = 64'000'000;  ///< bytes of the text, between its quotes
 
 /// One JSON value (RFC 8259) and nothing but white space around it: valid UTF-8 without byte order mark, no comments,
-/// NaN or Infinity, no number beyond float64, at most deepest_json nested containers, no string beyond longest_json_string. Iterative; memory besides the
-/// handler's is that of the longest string. Throws Error format, `where` and the byte (from `first_byte` on) as place;
-/// and Stopped within a CancellationScope.
+/// NaN or Infinity, no number beyond float64, at most deepest_json nested containers, no string beyond
+/// longest_json_string. Iterative; memory besides the handler's is that of the longest string. Throws Error format,
+/// `where` and the byte (from `first_byte` on) as place; and Stopped within a CancellationScope.
 void read_json_events(std::string_view text, const std::string& where, JsonEvents& events, std::size_t first_byte = 0);
 
 /// The same, where something else than a byte says what is wrong where: `place` gets the byte of `text`.
