@@ -197,8 +197,8 @@ public:
           cancellation_(cancellation),
           problems_(model) {}
 
-    /// Batches [first, first + count) of the plan pass each layer together.
-    void batches(std::span<const WorkBatch> group, const std::vector<std::string>& names, Meter& meter) {
+    /// The batches pass each layer together; `names` begin their lines of progress.
+    void batches(std::span<const WorkBatch> group, std::span<const std::string> names, Meter& meter) {
         cancellation_.check();
         std::vector<model::Batch> batches;
         std::deque<MeasuringProbe> probes;
@@ -349,8 +349,7 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
         names[i] = "batch " + std::to_string(i + 1) + " of " + std::to_string(plan.size()) + ", ";
     for (std::size_t first = 0, count = 0; first < plan.size(); first += count) {
         count = together(model, std::span(plan).subspan(first));
-        run.batches(std::span(plan).subspan(first, count),
-                    {names.begin() + static_cast<std::ptrdiff_t>(first), names.end()}, meter);
+        run.batches(std::span(plan).subspan(first, count), std::span(names).subspan(first, count), meter);
     }
     cancellation.check();
     writer.write_problems(run.problems().sentences());

@@ -51,7 +51,7 @@ using OnAnswer = std::function<void(const AnsweredItem&)>;
 using Share = std::function<void(double done)>;
 
 /// Loss and hits of a text's sequences of `length` tokens, each corrupted by random numbers of `seed` and its number.
-/// What is left at the end, shorter than a sequence, is not read; a text that has no more is one sequence. Memory: the
+/// A rest at the end, shorter than a sequence, is not read; a text that has no more is one sequence. Memory: the
 /// tokens of the text, or the first `most_tokens` of them (0: all).
 TokenScores score_corrupted(model::Model& model, const std::string& task, const Documents& documents,
                             const LabelledWork& work, std::int64_t length, std::uint64_t seed, std::int64_t most_tokens,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What was measured becomes figures and the report.
+// Makes figures and the report of measured values.
 
 #include <algorithm>
 #include <cmath>

@@ -296,7 +296,7 @@ void RecipeView::clicked(const figures::Subject& subject) {
         for (const auto one : subject.sites)
             if (const auto own = site_like(*study(), *shown[analysis], one)) sites.push_back(*own);
         if (sites.empty()) return;
-        // Of several layers the selected one stays.
+        // Keeps the selected one of several layers.
         if (std::find(sites.begin(), sites.end(), site) == sites.end()) site = sites.front();
     }
     const std::int64_t head = subject.head.value_or(selection().head);

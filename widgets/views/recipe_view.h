@@ -42,7 +42,7 @@ struct MissingData {
 struct RecipePage {
     const char* recipe;
     std::vector<RecipeChoice> choices{};
-    /// What an analysis lacks for this recipe; null: nothing.
+    /// Words for a thing that an analysis lacks for this recipe; null: it lacks nothing.
     std::optional<MissingData> (*missing)(const Study& study) = nullptr;
     enum class Texts { chosen, first, none };  ///< none: the same figure for every text
     Texts texts = Texts::chosen;

@@ -2,12 +2,10 @@
 #include "core/model/load/layer_weights.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <ATen/ops/empty.h>
 
-#include "core/base/text/text.h"
 #include "core/checkpoint/torch_types.h"
 #include "core/model/load/mxfp4.h"
 
