@@ -143,15 +143,15 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     const auto expected = analysis::estimate(
         inspection, request, {known.value_or(analysis::Rate()), bfloat16, model::Residence::float32, true});
     expect_free_space(output, expected.file_bytes, "this analysis file");
-    constexpr double long_run = 30;  // seconds
-    if (known && expected.seconds >= long_run)
-        std::fprintf(stderr, "headscope: about %s, by earlier analyses on this machine\n",
-                     format_seconds(expected.seconds).c_str());
 
     const auto precision = bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     const auto residence = analysis::expect_memory(
         inspection, request, {.precision = precision, .residence = model::residence(job.weights)});
     request.settings_json = analysis::with_residence(request.settings_json, residence);
+    constexpr double long_run = 30;  // seconds
+    if (known && expected.seconds >= long_run)
+        std::fprintf(stderr, "headscope: about %s, by earlier analyses on this machine\n",
+                     format_seconds(expected.seconds).c_str());
     ConsoleProgress progress;
     const auto model = model::Model::build(*checkpoint, precision, &progress, &cancellation, residence);
     Done done{output, checkpoint->display_name(),   {}, json::parse(request.settings_json), request.sequences.size(),
