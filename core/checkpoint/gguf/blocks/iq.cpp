@@ -50,7 +50,7 @@ constexpr float kDelta = 0.125F;
 
 }  // namespace
 
-void unpack_iq2_xxs(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_iq2_xxs(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 66) {
         const float d = half_at(blocks);
         for (int part = 0; part < 8; ++part) {
@@ -63,7 +63,7 @@ void unpack_iq2_xxs(const std::uint8_t* blocks, std::int64_t count, float* into)
     }
 }
 
-void unpack_iq2_xs(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_iq2_xs(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 74) {
         const float d = half_at(blocks);
         for (int i = 0; i < 32; ++i, into += 8) {
@@ -74,7 +74,7 @@ void unpack_iq2_xs(const std::uint8_t* blocks, std::int64_t count, float* into) 
     }
 }
 
-void unpack_iq2_s(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_iq2_s(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 82) {
         const float d = half_at(blocks);
         const std::uint8_t *low = blocks + 2, *signs = blocks + 34, *high = blocks + 66, *scales = blocks + 74;
@@ -86,7 +86,7 @@ void unpack_iq2_s(const std::uint8_t* blocks, std::int64_t count, float* into) {
     }
 }
 
-void unpack_iq3_xxs(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_iq3_xxs(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 98) {
         const float d = half_at(blocks);
         const std::uint8_t* indices = blocks + 2;
@@ -102,7 +102,7 @@ void unpack_iq3_xxs(const std::uint8_t* blocks, std::int64_t count, float* into)
     }
 }
 
-void unpack_iq3_s(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_iq3_s(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 110) {
         const float d = half_at(blocks);
         const std::uint8_t *low = blocks + 2, *high = blocks + 66, *signs = blocks + 74, *scales = blocks + 106;
@@ -114,7 +114,7 @@ void unpack_iq3_s(const std::uint8_t* blocks, std::int64_t count, float* into) {
     }
 }
 
-void unpack_iq1_s(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_iq1_s(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 50) {
         const float d = half_at(blocks);
         for (int part = 0; part < 8; ++part) {
@@ -129,7 +129,7 @@ void unpack_iq1_s(const std::uint8_t* blocks, std::int64_t count, float* into) {
     }
 }
 
-void unpack_iq1_m(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_iq1_m(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 56) {
         const std::uint8_t* scales = blocks + 48;
         unsigned half = 0;

@@ -24,45 +24,55 @@ ScalesAndMinima scales_and_minima(const std::uint8_t* bytes) {
 
 }  // namespace
 
-void unpack_q2_k(const std::uint8_t* blocks, std::int64_t count, float* into) {
-    for (; count > 0; --count, blocks += 84) {
-        const std::uint8_t* scale = blocks;
+void unpack_q2_k(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
+    for (; count > 0; --count, blocks += 84, into += 256) {
         const float d = half_at(blocks + 80), dmin = half_at(blocks + 82);
-        for (const std::uint8_t* q : {blocks + 16, blocks + 48}) {
-            for (unsigned shift = 0; shift < 8; shift += 2) {
-                for (int part = 0; part < 32; part += 16, ++scale, into += 16) {
-                    const float ds = d * static_cast<float>(*scale & 15), m = dmin * static_cast<float>(*scale >> 4);
-                    for (int i = 0; i < 16; ++i) into[i] = ds * static_cast<float>((q[part + i] >> shift) & 3) - m;
-                }
+        for (int part = 0; part < 4; ++part) {  // of 16 bytes, with four fields of 2 bits
+            const std::uint8_t* q = blocks + 16 + 16 * part;
+            const std::uint8_t* scales = blocks + 8 * (part / 2) + part % 2;
+            float* to = into + 128 * (part / 2) + 16 * (part % 2);
+            float scale[4], minimum[4];
+            for (int field = 0; field < 4; ++field) {
+                scale[field] = d * static_cast<float>(scales[2 * field] & 15);
+                minimum[field] = dmin * static_cast<float>(scales[2 * field] >> 4);
+            }
+            for (int i = 0; i < 16; ++i) {
+                to[i] = scale[0] * static_cast<float>(q[i] & 3) - minimum[0];
+                to[32 + i] = scale[1] * static_cast<float>((q[i] >> 2) & 3) - minimum[1];
+                to[64 + i] = scale[2] * static_cast<float>((q[i] >> 4) & 3) - minimum[2];
+                to[96 + i] = scale[3] * static_cast<float>(q[i] >> 6) - minimum[3];
             }
         }
     }
 }
 
-void unpack_q3_k(const std::uint8_t* blocks, std::int64_t count, float* into) {
-    for (; count > 0; --count, blocks += 110) {
-        const std::uint8_t* high = blocks;
-        const std::uint8_t* packed = blocks + 96;
+void unpack_q3_k(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
+    for (; count > 0; --count, blocks += 110, into += 256) {
         const float d = half_at(blocks + 108);
-        unsigned bit = 0;
-        unsigned part_of = 0;
-        for (const std::uint8_t* q : {blocks + 32, blocks + 64}) {
-            for (unsigned shift = 0; shift < 8; shift += 2, ++bit) {
-                for (int part = 0; part < 32; part += 16, ++part_of, into += 16) {
-                    const unsigned low = (packed[part_of % 8] >> (4 * (part_of / 8))) & 15U;
-                    const unsigned top = (packed[8 + part_of % 4] >> (2 * (part_of / 4))) & 3U;
-                    const float ds = d * static_cast<float>(static_cast<int>(low | top << 4U) - 32);
-                    for (int i = 0; i < 16; ++i) {
-                        const int four = ((high[part + i] >> bit) & 1) == 0 ? 4 : 0;
-                        into[i] = ds * static_cast<float>(((q[part + i] >> shift) & 3) - four);
-                    }
-                }
+        float scales[16];
+        for (unsigned i = 0; i < 16; ++i) {
+            const unsigned low = (blocks[96 + i % 8] >> (4 * (i / 8))) & 15U;
+            const unsigned high = (blocks[104 + i % 4] >> (2 * (i / 4))) & 3U;
+            scales[i] = d * static_cast<float>(static_cast<int>(low | high << 4U) - 32);
+        }
+        for (int part = 0; part < 4; ++part) {  // of 16 bytes, with four fields of 2 bits
+            const std::uint8_t* q = blocks + 32 + 16 * part;
+            const std::uint8_t* high = blocks + 16 * (part % 2);
+            const int bit = 4 * (part / 2);
+            const float* scale = scales + 8 * (part / 2) + part % 2;
+            float* to = into + 128 * (part / 2) + 16 * (part % 2);
+            for (int i = 0; i < 16; ++i) {
+                const int bits = high[i] >> bit;  // a bit that is not set takes 4 off
+                to[i] = scale[0] * static_cast<float>((q[i] & 3) + (bits & 1) * 4 - 4);
+                to[32 + i] = scale[2] * static_cast<float>(((q[i] >> 2) & 3) + (bits & 2) * 2 - 4);
+                to[64 + i] = scale[4] * static_cast<float>(((q[i] >> 4) & 3) + (bits & 4) - 4);
+                to[96 + i] = scale[6] * static_cast<float>((q[i] >> 6) + ((bits & 8) >> 1) - 4);
             }
         }
     }
 }
 
-void unpack_q4_k(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_q4_k(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 144) {
         const float d = half_at(blocks), dmin = half_at(blocks + 2);
         const ScalesAndMinima all = scales_and_minima(blocks + 4);
@@ -78,7 +88,7 @@ void unpack_q4_k(const std::uint8_t* blocks, std::int64_t count, float* into) {
     }
 }
 
-void unpack_q5_k(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_q5_k(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 176) {
         const float d = half_at(blocks), dmin = half_at(blocks + 2);
         const ScalesAndMinima all = scales_and_minima(blocks + 4);
@@ -97,23 +107,24 @@ void unpack_q5_k(const std::uint8_t* blocks, std::int64_t count, float* into) {
     }
 }
 
-void unpack_q6_k(const std::uint8_t* blocks, std::int64_t count, float* into) {
-    for (; count > 0; --count, blocks += 210) {
+void unpack_q6_k(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
+    for (; count > 0; --count, blocks += 210, into += 256) {
         const float d = half_at(blocks + 208);
-        const std::uint8_t* scale = blocks + 192;
         for (int half = 0; half < 2; ++half) {
+            const std::uint8_t* scales = blocks + 192 + 8 * half;
             const std::uint8_t* low = blocks + 64 * half;
             const std::uint8_t* high = blocks + 128 + 32 * half;
-            for (int field = 0; field < 4; ++field) {
-                const std::uint8_t* nibbles = low + 32 * (field & 1);
-                const int low_shift = 4 * (field >> 1), high_shift = 2 * field;
-                for (int part = 0; part < 32; part += 16, ++scale, into += 16) {
-                    const float ds = d * static_cast<float>(static_cast<std::int8_t>(*scale));
-                    for (int i = 0; i < 16; ++i) {
-                        const int value = ((nibbles[part + i] >> low_shift) & 15) | ((high[part + i] >> high_shift) & 3)
-                                                                                        << 4;
-                        into[i] = ds * static_cast<float>(value - 32);
-                    }
+            float* to = into + 128 * half;
+            for (int part = 0; part < 2; ++part, low += 16, high += 16, to += 16) {
+                float scale[4];
+                for (int field = 0; field < 4; ++field)
+                    scale[field] = d * static_cast<float>(static_cast<std::int8_t>(scales[2 * field + part]));
+                for (int i = 0; i < 16; ++i) {
+                    const int first = low[i], second = low[32 + i], top = high[i];
+                    to[i] = scale[0] * static_cast<float>(((first & 15) | (top & 3) << 4) - 32);
+                    to[32 + i] = scale[1] * static_cast<float>(((second & 15) | (top & 12) << 2) - 32);
+                    to[64 + i] = scale[2] * static_cast<float>((first >> 4 | (top & 48)) - 32);
+                    to[96 + i] = scale[3] * static_cast<float>((second >> 4 | (top & 192) >> 2) - 32);
                 }
             }
         }

@@ -34,12 +34,12 @@ float half_of_e4m3(std::uint8_t byte) {
 
 }  // namespace
 
-void unpack_iq4_nl(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_iq4_nl(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 18, into += 32)
         put_levels<16>(kUnevenLevels, half_at(blocks), blocks + 2, into);
 }
 
-void unpack_iq4_xs(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_iq4_xs(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 136) {
         const float d = half_at(blocks);
         const unsigned high = word16(blocks + 2);
@@ -51,7 +51,7 @@ void unpack_iq4_xs(const std::uint8_t* blocks, std::int64_t count, float* into) 
     }
 }
 
-void unpack_tq1_0(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_tq1_0(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     constexpr std::array<unsigned, 5> kPowers = {1, 3, 9, 27, 81};
     struct Part {
         int begin, bytes, trits;
@@ -70,7 +70,7 @@ void unpack_tq1_0(const std::uint8_t* blocks, std::int64_t count, float* into) {
     }
 }
 
-void unpack_tq2_0(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_tq2_0(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 66) {
         const float d = half_at(blocks + 64);
         for (const std::uint8_t* q : {blocks, blocks + 32}) {
@@ -80,12 +80,12 @@ void unpack_tq2_0(const std::uint8_t* blocks, std::int64_t count, float* into) {
     }
 }
 
-void unpack_mxfp4(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_mxfp4(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 17, into += 32)
         put_levels<16>(kTwiceE2m1, half_of_e8m0(blocks[0]), blocks + 1, into);
 }
 
-void unpack_nvfp4(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_nvfp4(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 36) {
         for (int part = 0; part < 4; ++part, into += 16)
             put_levels<8>(kTwiceE2m1, half_of_e4m3(blocks[part]), blocks + 4 + 8 * part, into);

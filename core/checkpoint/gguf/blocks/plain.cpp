@@ -6,20 +6,20 @@
 
 namespace headscope::checkpoint::gguf {
 
-void unpack_f32(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_f32(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     if (count != 0) std::memcpy(into, blocks, static_cast<std::size_t>(count) * sizeof(float));
 }
 
-void unpack_f16(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_f16(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (std::int64_t i = 0; i < count; ++i) into[i] = half_at(blocks + 2 * i);
 }
 
-void unpack_bf16(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_bf16(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (std::int64_t i = 0; i < count; ++i)
         into[i] = std::bit_cast<float>(static_cast<std::uint32_t>(word16(blocks + 2 * i)) << 16U);
 }
 
-void unpack_q4_0(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_q4_0(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 18, into += 32) {
         const float d = half_at(blocks);
         const std::uint8_t* q = blocks + 2;
@@ -28,7 +28,7 @@ void unpack_q4_0(const std::uint8_t* blocks, std::int64_t count, float* into) {
     }
 }
 
-void unpack_q4_1(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_q4_1(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 20, into += 32) {
         const float d = half_at(blocks), m = half_at(blocks + 2);
         const std::uint8_t* q = blocks + 4;
@@ -37,7 +37,7 @@ void unpack_q4_1(const std::uint8_t* blocks, std::int64_t count, float* into) {
     }
 }
 
-void unpack_q5_0(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_q5_0(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 22, into += 32) {
         const float d = half_at(blocks);
         const std::uint32_t high = word32(blocks + 2);
@@ -50,7 +50,7 @@ void unpack_q5_0(const std::uint8_t* blocks, std::int64_t count, float* into) {
     }
 }
 
-void unpack_q5_1(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_q5_1(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 24, into += 32) {
         const float d = half_at(blocks), m = half_at(blocks + 2);
         const std::uint32_t high = word32(blocks + 4);
@@ -62,7 +62,7 @@ void unpack_q5_1(const std::uint8_t* blocks, std::int64_t count, float* into) {
     }
 }
 
-void unpack_q8_0(const std::uint8_t* blocks, std::int64_t count, float* into) {
+void unpack_q8_0(const std::uint8_t* __restrict blocks, std::int64_t count, float* __restrict into) {
     for (; count > 0; --count, blocks += 34, into += 32) {
         const float d = half_at(blocks);
         for (int i = 0; i < 32; ++i) into[i] = static_cast<float>(static_cast<std::int8_t>(blocks[2 + i])) * d;
