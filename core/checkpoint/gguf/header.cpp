@@ -109,7 +109,7 @@ public:
     HeaderParser(const InputFile& file, const std::string& where) : file_(file), where_(where), bytes_(file, where) {}
 
     Header parse() {
-        header_.metadata = Metadata(where_);
+        header_.metadata.file = where_;
         read_magic();
         const auto tensors = bytes_.number<std::uint64_t>("");
         const auto keys = bytes_.number<std::uint64_t>("");
@@ -160,7 +160,7 @@ private:
             default:
                 value.value = read_scalar(type, place);
         }
-        const auto [entry, fresh] = header_.metadata.values().try_emplace(std::move(key), std::move(value));
+        const auto [entry, fresh] = header_.metadata.values.try_emplace(std::move(key), std::move(value));
         if (!fresh) bytes_.refuse(ErrorCode::format, place, "expected each key once", "found it again");
     }
 
@@ -294,7 +294,8 @@ private:
     void place_tensors() {
         constexpr const char* kAlignmentKey = "general.alignment";
         constexpr std::int64_t kDefaultAlignment = 32;
-        const std::int64_t alignment = header_.metadata.integer_or(kAlignmentKey, kDefaultAlignment, 1, 1LL << 31U);
+        const std::int64_t alignment =
+            KeyReader(header_.metadata).integer_or(kAlignmentKey, kDefaultAlignment, 1, 1LL << 31U);
         if (!std::has_single_bit(static_cast<std::uint64_t>(alignment)))
             header_.metadata.refuse(ErrorCode::format, kAlignmentKey, "expected a power of two");
         const std::uint64_t step = static_cast<std::uint64_t>(alignment);

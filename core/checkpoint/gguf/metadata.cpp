@@ -104,44 +104,47 @@ std::string Value::text() const {
 }
 
 std::string Metadata::where(const std::string& key) const {
-    return file_ + ", key \"" + escaped(key) + '"';
+    return file + ", key \"" + escaped(key) + '"';
 }
 
 void Metadata::refuse(ErrorCode code, const std::string& key, const std::string& expected) const {
-    const auto found = values_.find(key);
-    throw Error(code, where(key), expected, found == values_.end() ? "found none" : found->second.text());
+    const auto found = values.find(key);
+    throw Error(code, where(key), expected, found == values.end() ? "found none" : found->second.text());
 }
 
-const Value* Metadata::find(const std::string& key) const {
-    const auto found = values_.find(key);
-    if (found == values_.end()) return nullptr;
-    read_[key] = true;
+const Value* KeyReader::find(const std::string& key) {
+    const auto found = metadata_.values.find(key);
+    if (found == metadata_.values.end()) return nullptr;
+    read_.insert(key);
     return &found->second;
 }
 
-void Metadata::ignore(const std::string& key) const {
-    (void)find(key);
-}
-
-std::vector<std::string> Metadata::unread() const {
+std::vector<std::string> KeyReader::unread(const std::string& begin) const {
     std::vector<std::string> keys;
-    for (const auto& [key, value] : values_)
-        if (read_.count(key) == 0) keys.push_back(key);
+    for (auto at = metadata_.values.lower_bound(begin); at != metadata_.values.end(); ++at) {
+        if (at->first.compare(0, begin.size(), begin) != 0) break;
+        if (read_.count(at->first) == 0) keys.push_back(at->first);
+    }
     return keys;
 }
 
-std::string Metadata::text(const std::string& key) const {
+bool KeyReader::is_array(const std::string& key) const {
+    const auto found = metadata_.values.find(key);
+    return found != metadata_.values.end() && found->second.type == ValueType::array;
+}
+
+std::string KeyReader::text(const std::string& key) {
     const Value* value = find(key);
     const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(&value->value);
     if (text == nullptr) refuse(ErrorCode::format, key, "expected a string");
     return *text;
 }
 
-std::string Metadata::text_or(const std::string& key, const std::string& fallback) const {
+std::string KeyReader::text_or(const std::string& key, const std::string& fallback) {
     return has(key) ? text(key) : fallback;
 }
 
-std::int64_t Metadata::integer(const std::string& key, std::int64_t lowest, std::int64_t highest) const {
+std::int64_t KeyReader::integer(const std::string& key, std::int64_t lowest, std::int64_t highest) {
     const Value* value = find(key);
     std::int64_t number = 0;
     bool fits = true;
@@ -162,12 +165,12 @@ std::int64_t Metadata::integer(const std::string& key, std::int64_t lowest, std:
     return number;
 }
 
-std::int64_t Metadata::integer_or(const std::string& key, std::int64_t fallback, std::int64_t lowest,
-                                  std::int64_t highest) const {
+std::int64_t KeyReader::integer_or(const std::string& key, std::int64_t fallback, std::int64_t lowest,
+                                   std::int64_t highest) {
     return has(key) ? integer(key, lowest, highest) : fallback;
 }
 
-double Metadata::number(const std::string& key) const {
+double KeyReader::number(const std::string& key) {
     const Value* value = find(key);
     if (value == nullptr) refuse(ErrorCode::format, key, "expected a number");
     double number = 0;
@@ -184,11 +187,11 @@ double Metadata::number(const std::string& key) const {
     return number;
 }
 
-double Metadata::number_or(const std::string& key, double fallback) const {
+double KeyReader::number_or(const std::string& key, double fallback) {
     return has(key) ? number(key) : fallback;
 }
 
-bool Metadata::boolean_or(const std::string& key, bool fallback) const {
+bool KeyReader::boolean_or(const std::string& key, bool fallback) {
     const Value* value = find(key);
     if (value == nullptr) return fallback;
     const auto* flag = std::get_if<bool>(&value->value);
@@ -196,7 +199,7 @@ bool Metadata::boolean_or(const std::string& key, bool fallback) const {
     return *flag;
 }
 
-const Array* Metadata::array(const std::string& key) const {
+const Array* KeyReader::array(const std::string& key) {
     const Value* value = find(key);
     if (value == nullptr) return nullptr;
     const auto* array = std::get_if<Array>(&value->value);
@@ -204,16 +207,18 @@ const Array* Metadata::array(const std::string& key) const {
     return array;
 }
 
-const std::vector<std::string>* Metadata::texts(const std::string& key) const {
+const std::vector<std::string>* KeyReader::texts(const std::string& key) {
     const Array* array = this->array(key);
     if (array == nullptr) return nullptr;
     if (array->type != ValueType::string) refuse(ErrorCode::format, key, "expected an array of strings");
     return &array->texts;
 }
 
-std::vector<std::int64_t> Metadata::integers(const std::string& key, std::int64_t count, std::int64_t lowest,
-                                             std::int64_t highest) const {
+std::vector<std::int64_t> KeyReader::integers(const std::string& key, std::int64_t count, std::int64_t lowest,
+                                              std::int64_t highest) {
     const Value* value = find(key);
+    if (const auto* flag = value == nullptr ? nullptr : std::get_if<bool>(&value->value))
+        return std::vector<std::int64_t>(static_cast<std::size_t>(count), *flag ? 1 : 0);
     if (value == nullptr || value->type != ValueType::array)
         return std::vector<std::int64_t>(static_cast<std::size_t>(count), integer(key, lowest, highest));
     const Array& array = std::get<Array>(value->value);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -44,47 +45,56 @@ struct Value {
     std::string text() const;  ///< for errors: found "llama", found an array of 3
 };
 
-/// All keys of a file. Getters throw Error: format for a wrong type, limit for a number out of range.
-class Metadata {
-public:
-    Metadata() = default;
-    explicit Metadata(std::string file) : file_(std::move(file)) {}
+/// All keys of a model.
+struct Metadata {
+    std::string file;  ///< for errors
+    std::map<std::string, Value> values;
 
-    std::map<std::string, Value>& values() { return values_; }
-    const std::map<std::string, Value>& values() const { return values_; }
-    bool has(const std::string& key) const { return values_.count(key) != 0; }
-
+    bool has(const std::string& key) const { return values.count(key) != 0; }
     std::string where(const std::string& key) const;  ///< [file, key "x"]
+    /// Throws [where] expected; found the value.
     [[noreturn]] void refuse(ErrorCode code, const std::string& key, const std::string& expected) const;
+};
 
-    /// Each counts a key as read (unread()).
-    std::string text(const std::string& key) const;
-    std::string text_or(const std::string& key, const std::string& fallback) const;
-    std::int64_t integer(const std::string& key, std::int64_t lowest, std::int64_t highest) const;
-    std::int64_t integer_or(const std::string& key, std::int64_t fallback, std::int64_t lowest,
-                            std::int64_t highest) const;
-    double number(const std::string& key) const;  ///< finite; integers too
-    double number_or(const std::string& key, double fallback) const;
-    bool boolean_or(const std::string& key, bool fallback) const;
+/// Reads keys, each checked for kind and range, and remembers which. Errors: format for a wrong type, limit for a
+/// number out of range. The metadata must outlive it. Threads: one at a time.
+class KeyReader {
+public:
+    explicit KeyReader(const Metadata& metadata) : metadata_(metadata) {}
+
+    const Metadata& metadata() const { return metadata_; }
+    bool has(const std::string& key) const { return metadata_.has(key); }
+    std::string where(const std::string& key) const { return metadata_.where(key); }
+    [[noreturn]] void refuse(ErrorCode code, const std::string& key, const std::string& expected) const {
+        metadata_.refuse(code, key, expected);
+    }
+
+    std::string text(const std::string& key);
+    std::string text_or(const std::string& key, const std::string& fallback);
+    std::int64_t integer(const std::string& key, std::int64_t lowest, std::int64_t highest);
+    std::int64_t integer_or(const std::string& key, std::int64_t fallback, std::int64_t lowest, std::int64_t highest);
+    double number(const std::string& key);  ///< finite; integers too
+    double number_or(const std::string& key, double fallback);
+    bool boolean_or(const std::string& key, bool fallback);
+    bool is_array(const std::string& key) const;
     /// Null where the key is absent; Error where it is no array.
-    const Array* array(const std::string& key) const;
-    /// The strings of an array; Error where it has others.
-    const std::vector<std::string>* texts(const std::string& key) const;
-    /// An integer, or one for each of `count`: always returns `count`.
+    const Array* array(const std::string& key);
+    /// The strings of an array; null where the key is absent; Error where it has others.
+    const std::vector<std::string>* texts(const std::string& key);
+    /// An integer or boolean, or an array of one for each of `count`: always returns `count`.
     std::vector<std::int64_t> integers(const std::string& key, std::int64_t count, std::int64_t lowest,
-                                       std::int64_t highest) const;
+                                       std::int64_t highest);
     /// Marks a key that needs no reading.
-    void ignore(const std::string& key) const;
+    void ignore(const std::string& key) { read_.insert(key); }
 
-    /// Keys that no getter was called for, in order.
-    std::vector<std::string> unread() const;
+    /// Keys that begin so and that no getter was called for, in order.
+    std::vector<std::string> unread(const std::string& begin) const;
 
 private:
-    const Value* find(const std::string& key) const;
+    const Value* find(const std::string& key);
 
-    std::string file_;
-    std::map<std::string, Value> values_;
-    mutable std::map<std::string, bool> read_;
+    const Metadata& metadata_;
+    std::set<std::string> read_;
 };
 
 }  // namespace headscope::checkpoint::gguf

@@ -51,8 +51,9 @@ std::optional<SplitName> split_name(const std::string& file) {
 }
 
 void expect_split(const Header& header, const InputFile& file, std::int64_t number, std::int64_t count) {
-    const std::int64_t found_count = header.metadata.integer_or(kCountKey, 1, 0, kMostSplits);
-    const std::int64_t found_number = header.metadata.integer_or(kNumberKey, 0, 0, kMostSplits);
+    KeyReader keys(header.metadata);
+    const std::int64_t found_count = keys.integer_or(kCountKey, 1, 0, kMostSplits);
+    const std::int64_t found_number = keys.integer_or(kNumberKey, 0, 0, kMostSplits);
     if (found_count == count && found_number == number) return;
     throw Error(ErrorCode::mismatch, shown(file.path()),
                 "expected split " + std::to_string(number) + " of " + std::to_string(count) + " (from 0) by its name",
@@ -61,9 +62,9 @@ void expect_split(const Header& header, const InputFile& file, std::int64_t numb
 
 /// Adds one file's tensors and keys. Keys that the first has must be equal.
 void add(Files& all, Header& header, std::size_t number, const InputFile& file) {
-    for (auto& [key, value] : header.metadata.values()) {
+    for (auto& [key, value] : header.metadata.values) {
         if (key.compare(0, 6, "split.") == 0 || key == "general.alignment") continue;
-        const auto [entry, fresh] = all.metadata.values().try_emplace(key, std::move(value));
+        const auto [entry, fresh] = all.metadata.values.try_emplace(key, std::move(value));
         if (!fresh && entry->second != value) {
             throw Error(ErrorCode::mismatch, header.metadata.where(key), "expected the first split's value",
                         "found another");
@@ -100,14 +101,14 @@ Files open_split(const std::filesystem::path& path, const SplitName& name) {
         Header header = read_header(file);
         expect_split(header, file, number, name.count);
         if (header.metadata.has(kTensorsKey)) {
-            const std::int64_t found = header.metadata.integer(kTensorsKey, 0, most_tensors);
+            const std::int64_t found = KeyReader(header.metadata).integer(kTensorsKey, 0, most_tensors);
             if (tensors && *tensors != found) {
                 header.metadata.refuse(ErrorCode::mismatch, kTensorsKey,
                                        "expected the other splits' " + std::to_string(*tensors));
             }
             tensors = found;
         }
-        if (number == 0) all.metadata = Metadata(shown(file.path()));
+        if (number == 0) all.metadata.file = shown(file.path());
         add(all, header, static_cast<std::size_t>(number), file);
     }
     if (tensors && static_cast<std::uint64_t>(*tensors) != all.tensors.size()) {
@@ -123,7 +124,7 @@ Files open_split(const std::filesystem::path& path, const SplitName& name) {
 Files open_files(const std::filesystem::path& path) {
     InputFile file(path, "weight file");
     Header header = read_header(file);
-    const std::int64_t count = header.metadata.integer_or(kCountKey, 1, 0, kMostSplits);
+    const std::int64_t count = KeyReader(header.metadata).integer_or(kCountKey, 1, 0, kMostSplits);
     if (count > 1) {
         const auto name = split_name(path.filename().string());
         if (!name || name->count != count || name->number < 1 || name->number > count) {
@@ -136,10 +137,7 @@ Files open_files(const std::filesystem::path& path) {
     }
     Files all;
     all.files.push_back(std::move(file));
-    all.metadata = Metadata(shown(path));
-    all.metadata.values() = std::move(header.metadata.values());
-    for (const char* key : {kNumberKey, kCountKey, kTensorsKey}) all.metadata.ignore(key);
-    all.metadata.ignore("general.alignment");
+    all.metadata = std::move(header.metadata);
     all.tensors = std::move(header.tensors);
     return all;
 }

@@ -46,13 +46,14 @@ TEST_CASE("A GGUF header gives keys their values and tensors their places", "[ch
         file.version = version;
         const Header header = read(file.bytes());
         CHECK(header.version == version);
-        CHECK(header.metadata.text("general.architecture") == "llama");
-        CHECK(header.metadata.integer("a.count", 0, 10) == 7);
-        CHECK(header.metadata.number("a.share") == 0.5);
-        CHECK(header.metadata.boolean_or("a.flag", false));
-        CHECK(*header.metadata.texts("a.names") == std::vector<std::string>{"x", "", "yz"});
-        CHECK(header.metadata.array("a.numbers")->integer(0) == -1);
-        CHECK(header.metadata.unread().empty());
+        KeyReader keys(header.metadata);
+        CHECK(keys.text("general.architecture") == "llama");
+        CHECK(keys.integer("a.count", 0, 10) == 7);
+        CHECK(keys.number("a.share") == 0.5);
+        CHECK(keys.boolean_or("a.flag", false));
+        CHECK(*keys.texts("a.names") == std::vector<std::string>{"x", "", "yz"});
+        CHECK(keys.array("a.numbers")->integer(0) == -1);
+        CHECK(keys.unread("").empty());
         const Tensor& two = header.tensors.at("two");
         CHECK(two.shape == std::vector<std::int64_t>{3, 2, 256});
         CHECK(two.bytes == 864);
@@ -70,7 +71,8 @@ TEST_CASE("Values of every GGUF type are read", "[checkpoint][gguf]") {
     file.key("i64", value(11, little<std::int64_t>(-4))).key("f64", value(12, little(2.5)));
     const std::string inner = little<std::uint32_t>(0) + little<std::uint64_t>(2) + "\x01\x02";
     file.key("nested", value(9, little<std::uint32_t>(9) + little<std::uint64_t>(2) + inner + inner));
-    const Metadata metadata = read(file.bytes()).metadata;
+    const Header header = read(file.bytes());
+    KeyReader metadata(header.metadata);
     CHECK(metadata.integer("u8", 0, 255) == 255);
     CHECK(metadata.integer("i8", -1, 255) == -1);
     CHECK(metadata.integer("u16", 0, 65535) == 65535);
@@ -219,7 +221,7 @@ TEST_CASE("Any split of a GGUF model opens all of them", "[checkpoint][gguf]") {
         CHECK(files.files.size() == 3);
         CHECK(files.tensors.size() == 3);
         CHECK(files.tensors.at("t2").file == 2);
-        CHECK(files.metadata.text("general.architecture") == "llama");
+        CHECK(KeyReader(files.metadata).text("general.architecture") == "llama");
     }
     const auto fails = [&](const std::string& name, ErrorCode code, const std::string& part) {
         REQUIRE_THROWS_MATCHES(open_files(folder / name), Error, IsError(code, part));
