@@ -77,6 +77,7 @@ void build_stablelm(ModelBuilder& build) {
 void build_nemotron(ModelBuilder& build) {
     const DecoderSizes sizes = read_decoder(build, "nemotron", "NemotronForCausalLM");
     read_layer_norm(build, "norm_eps");
+    build.ignore("attention.layer_norm_rms_epsilon");  // the converter writes the number twice
     read_partial_rope(build, sizes.head_size);
     build.config()["attention_bias"] = build.has_in_layers("attn_q.bias");
     build.config()["mlp_bias"] = build.has_in_layers("ffn_down.bias");

@@ -82,7 +82,7 @@ void build_gpt_neox(ModelBuilder& build) {
     build.config()["attention_bias"] = build.has_in_layers("attn_qkv.bias");
     build.module("token_embd", "gpt_neox.embed_in");
     build.module("output_norm", "gpt_neox.final_layer_norm");
-    build.module("output", "embed_out");
+    build.module("output", "lm_head");
     name_old_layers(build,
                     {"gpt_neox.layers.", "input_layernorm", "attention.query_key_value", "attention.dense",
                      "post_attention_layernorm", "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"},

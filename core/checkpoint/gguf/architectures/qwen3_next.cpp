@@ -39,21 +39,22 @@ bool is_linear(const ModelBuilder& build, std::int64_t layer) {
     return build.has_tensor(block(layer) + "ssm_a");
 }
 
-/// Layers by their tensors, which full_attention_interval must agree with.
+/// Layers by their tensors, which the keys must agree with.
 void read_layer_types(ModelBuilder& build, std::int64_t layers) {
-    const bool said = build.has("full_attention_interval");
-    const std::int64_t every = build.size("full_attention_interval", 4);
+    const std::string interval = "full_attention_interval", list = "attention.recurrent_layers";
+    const bool has_interval = build.has(interval);
+    const std::int64_t every = build.size(interval, 4);
+    const std::vector<std::int64_t> listed = build.has(list) ? build.each_layer(list, 0) : std::vector<std::int64_t>();
     nlohmann::json types = nlohmann::json::array();
     for (std::int64_t layer = 0; layer < layers; ++layer) {
         const bool linear = is_linear(build, layer);
-        if (said && linear != ((layer + 1) % every != 0)) {
-            build.mismatch("full_attention_interval", "expected Gated DeltaNet in layers as its tensors say (layer " +
-                                                          std::to_string(layer) + ")");
-        }
+        const std::string expected = "expected layer " + std::to_string(layer) + (linear ? " with" : " without") +
+                                     " Gated DeltaNet, as its tensors are";
+        if (has_interval && linear != ((layer + 1) % every != 0)) build.mismatch(interval, expected);
+        if (!listed.empty() && linear != (listed[static_cast<std::size_t>(layer)] != 0)) build.mismatch(list, expected);
         types.push_back(linear ? "linear_attention" : "full_attention");
     }
     build.config()["layer_types"] = types;
-    build.config()["full_attention_interval"] = every;
 }
 
 /// head_count_kv may be 0 in layers without attention.
