@@ -223,19 +223,25 @@ json unigram_document(Vocabulary& vocabulary) {
     const bool extra_removed = keys.boolean_or("tokenizer.ggml.remove_extra_whitespaces", true);
     const bool prefix = keys.boolean_or("tokenizer.ggml.add_space_prefix", true);
     json document = document_of(vocabulary);
+    json rules = json::array();
     if (const Array* map = keys.array(kMapKey); map != nullptr && map->count != 0) {
         if (map->type != ValueType::u8 && map->type != ValueType::i8)
             keys.refuse(ErrorCode::format, kMapKey, "expected an array of bytes");
-        document["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", base64(map->bytes)}};
+        rules.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", base64(map->bytes)}});
     }
     const json spaces = {{"type", "Metaspace"},
                          {"replacement", kSpace},
                          {"prepend_scheme", prefix ? "always" : "never"},
-                         {"split", extra_removed}};
-    document["pre_tokenizer"] =
-        extra_removed
-            ? json{{"type", "Sequence"}, {"pretokenizers", json::array({{{"type", "WhitespaceSplit"}}, spaces})}}
-            : spaces;
+                         {"split", true}};
+    if (extra_removed) {
+        document["pre_tokenizer"] = {{"type", "Sequence"},
+                                     {"pretokenizers", json::array({{{"type", "WhitespaceSplit"}}, spaces})}};
+    } else {
+        // A space goes before the text even where it begins with one.
+        if (prefix) rules.push_back({{"type", "Prepend"}, {"prepend", kSpace}});
+        rules.push_back(replace(" ", kSpace));
+    }
+    if (!rules.empty()) document["normalizer"] = {{"type", "Sequence"}, {"normalizers", std::move(rules)}};
     document["decoder"] = spaces;
     document["post_processor"] = template_of(vocabulary, read_ends(vocabulary, false, true));
     json pieces = json::array();

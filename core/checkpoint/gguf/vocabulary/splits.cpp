@@ -132,6 +132,8 @@ constexpr const char* kExaoneMoe =
     R"(| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)";
 constexpr const char* kBailing =
     R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)";
+constexpr const char* kFalconMarks = R"([\p{P}\$\+<=>\^~\|`]+)";
+constexpr const char* kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))";
 constexpr const char* kBloom = " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+";
 constexpr const char* kHanAndKana = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+";
 constexpr const char* kHanAndHangul = "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+";
@@ -173,11 +175,8 @@ json pre_tokenizer(Rule rule) {
         case Rule::deepseek_coder:
             return in_order({split(R"([\r\n])"), split(R"(\s?\p{L}+)"), split(R"(\s?\p{P}+)"), split(kHanAndHangul),
                              digits(true), byte_level(false)});
-        case Rule::falcon:
-            return in_order({{{"type", "Punctuation"}, {"behavior", "Contiguous"}},
-                             byte_level(true),
-                             digits(false),
-                             split("[0-9][0-9][0-9]")});
+        case Rule::falcon:  // as llama.cpp has it
+            return in_order({split(kFalconMarks), split(kGpt2), split("[0-9][0-9][0-9]"), byte_level(false)});
         case Rule::bloom:
             return in_order({split(kBloom), byte_level(false)});
         case Rule::seed_coder:
