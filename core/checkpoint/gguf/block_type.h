@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Element types of GGUF: blocks of so many values in so many bytes.
+// Element types of GGUF. Each is a block with a fixed count of values and of bytes.
 
 #include <cstdint>
 #include <optional>

@@ -31,9 +31,9 @@ struct Array {
 
     bool is_integers() const;
     bool is_numbers() const;  ///< integers or floats
-    /// Of integers and booleans. Unsigned 64-bit values beyond 2^63 - 1 become that.
+    /// For integers and booleans. Unsigned 64-bit values beyond 2^63 - 1 become that.
     std::int64_t integer(std::uint64_t index) const;
-    /// Of numbers.
+    /// For numbers.
     double number(std::uint64_t index) const;
 };
 

@@ -225,11 +225,11 @@ PackedPointer log_of_minus(PackedPointer packed) {
     });
 }
 
-Change pairs_to_halves(std::int64_t heads) {
-    return [heads](const PackedPointer& packed) {
+Change pairs_to_halves(std::int64_t heads, std::int64_t head_size) {
+    return [heads, size = head_size](const PackedPointer& packed) {
         const std::int64_t rows = packed->shape().empty() ? 0 : packed->shape().front();
-        const std::int64_t size = rows / heads;
-        if (size * heads != rows || size % 2 != 0 || size == 0) throw std::invalid_argument("not whole heads of pairs");
+        if (rows % heads != 0 || rows / heads != size || size % 2 != 0)
+            throw std::invalid_argument("not whole heads of pairs");
         return reordered(packed, [size](std::int64_t row) {
             const std::int64_t place = row % size, half = size / 2;
             return row - place + 2 * (place % half) + place / half;

@@ -92,7 +92,7 @@ std::string block(std::int64_t layer);
 PackedPointer minus_one(PackedPointer packed);     ///< of norms that are stored as 1 + w
 PackedPointer log_of_minus(PackedPointer packed);  ///< of decay rates that are stored as -exp(w)
 /// Rows of adjacent pairs to rows of halves: (h, t d/2 + j) is (h, 2 j + t).
-Change pairs_to_halves(std::int64_t heads);
+Change pairs_to_halves(std::int64_t heads, std::int64_t head_size);
 /// Rows, or of one dimension numbers, first .. first + count - 1.
 PackedPointer rows_of(const PackedPointer& packed, std::int64_t first, std::int64_t count);
 Change to_shape(std::vector<std::int64_t> shape);

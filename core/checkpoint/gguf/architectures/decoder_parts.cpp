@@ -201,15 +201,21 @@ void split_rows(ModelBuilder& build, const std::string& stored, const std::vecto
             const PackedPointer packed = end == std::string(".bias") ? build.take(whole) : build.take_scaled(whole);
             build.put(part.name + end, build.changed(whole, packed, [&](const PackedPointer& found) {
                 if (found->shape().empty() || found->shape().front() != all) throw std::invalid_argument("other rows");
-                return rows_of(found, first, part.rows);
+                const PackedPointer rows = rows_of(found, first, part.rows);
+                return part.change ? part.change(rows) : rows;
             }));
             first += part.rows;
         }
     }
 }
 
-void name_attention(ModelBuilder& build, std::int64_t layer, const Change& of_query, const Change& of_key) {
+void name_attention(ModelBuilder& build, const DecoderSizes& sizes, std::int64_t layer, const Change& of_query,
+                    const Change& of_key) {
     const std::string from = block(layer) + "attn_", to = layer_stem(layer) + "self_attn.";
+    split_rows(build, from + "qkv",
+               {{to + "q_proj", sizes.heads * sizes.head_size, of_query},
+                {to + "k_proj", sizes.key_value_heads * sizes.head_size, of_key},
+                {to + "v_proj", sizes.key_value_heads * sizes.head_size}});
     build.module(from + "q", to + "q_proj", of_query);
     build.module(from + "k", to + "k_proj", of_key);
     build.module(from + "v", to + "v_proj");

@@ -41,13 +41,14 @@ bool read_window(ModelBuilder& build, bool (*slides)(std::int64_t layer));
 void name_ends(ModelBuilder& build, const Change& of_norm = nullptr, const std::string& norm = "model.norm");
 /// model.layers.N.
 std::string layer_stem(std::int64_t layer);
-/// Query, key, value and output of one layer.
-void name_attention(ModelBuilder& build, std::int64_t layer, const Change& of_query = nullptr,
-                    const Change& of_key = nullptr);
+/// Query, key, value and output of one layer; the first three may be one matrix.
+void name_attention(ModelBuilder& build, const DecoderSizes& sizes, std::int64_t layer,
+                    const Change& of_query = nullptr, const Change& of_key = nullptr);
 /// A name and the rows that follow those of the one before.
 struct RowPart {
     std::string name;
     std::int64_t rows = 0;
+    Change change = nullptr;
 };
 /// `stored`.weight and .bias, if they exist, as several modules.
 void split_rows(ModelBuilder& build, const std::string& stored, const std::vector<RowPart>& parts);

@@ -37,7 +37,7 @@ void build_gemma(ModelBuilder& build) {
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         build.module(block(layer) + "attn_norm", layer_stem(layer) + "input_layernorm", minus_one);
         build.module(block(layer) + "ffn_norm", layer_stem(layer) + "post_attention_layernorm", minus_one);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_feed_forward(build, layer);
     }
 }
@@ -54,7 +54,7 @@ void build_gemma2(ModelBuilder& build) {
     name_ends(build, minus_one);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_gemma_norms(build, layer);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_feed_forward(build, layer);
     }
 }
@@ -72,7 +72,7 @@ void build_gemma3(ModelBuilder& build) {
     name_ends(build, minus_one);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_gemma_norms(build, layer);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_head_norms(build, layer, minus_one);
         name_feed_forward(build, layer);
     }

@@ -70,7 +70,7 @@ void build_gpt_oss(ModelBuilder& build) {
         const std::string from = block(layer), to = layer_stem(layer);
         build.module(from + "attn_norm", to + "input_layernorm");
         build.module(from + "post_attention_norm", to + "post_attention_layernorm");
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         build.tensor(from + "attn_sinks.weight", to + "self_attn.sinks");
         name_gpt_oss_experts(build, layer);
     }

@@ -48,7 +48,7 @@ void build_starcoder2(ModelBuilder& build) {
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_norms(build, layer);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         build.module(block(layer) + "ffn_up", layer_stem(layer) + "mlp.c_fc");
         build.module(block(layer) + "ffn_down", layer_stem(layer) + "mlp.c_proj");
     }
@@ -65,7 +65,7 @@ void build_stablelm(ModelBuilder& build) {
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_norms(build, layer);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_own_head_norms(build, block(layer) + "attn_q_norm", layer_stem(layer) + "self_attn.q_layernorm.norms",
                             sizes.heads, sizes.head_size);
         name_own_head_norms(build, block(layer) + "attn_k_norm", layer_stem(layer) + "self_attn.k_layernorm.norms",
@@ -87,7 +87,7 @@ void build_nemotron(ModelBuilder& build) {
     build.module("output", "lm_head");
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_norms(build, layer, minus_one);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_feed_forward(build, layer);
     }
 }
@@ -99,7 +99,7 @@ void build_command_r(ModelBuilder& build) {
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_norms(build, layer);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_head_norms(build, layer);
         name_feed_forward(build, layer);
     }
@@ -112,7 +112,7 @@ void build_cohere2(ModelBuilder& build) {
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_norms(build, layer);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_feed_forward(build, layer);
     }
 }

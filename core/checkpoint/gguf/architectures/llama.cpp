@@ -17,7 +17,8 @@ void read_biases(ModelBuilder& build) {
 }
 
 void name_paired_attention(ModelBuilder& build, const DecoderSizes& sizes, std::int64_t layer) {
-    name_attention(build, layer, pairs_to_halves(sizes.heads), pairs_to_halves(sizes.key_value_heads));
+    name_attention(build, sizes, layer, pairs_to_halves(sizes.heads, sizes.head_size),
+                   pairs_to_halves(sizes.key_value_heads, sizes.head_size));
 }
 
 /// Scales of Granite's sums.

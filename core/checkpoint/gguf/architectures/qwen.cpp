@@ -46,18 +46,18 @@ void name_qwen_feed_forward(ModelBuilder& build, std::int64_t layer) {
 }  // namespace
 
 void build_qwen2(ModelBuilder& build) {
-    read_qwen(build, "qwen2", "Qwen2ForCausalLM");
+    const DecoderSizes sizes = read_qwen(build, "qwen2", "Qwen2ForCausalLM");
     read_qwen_window(build);
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_qwen_norms(build, layer);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_feed_forward(build, layer);
     }
 }
 
 void build_qwen2_experts(ModelBuilder& build) {
-    read_qwen(build, "qwen2_moe", "Qwen2MoeForCausalLM");
+    const DecoderSizes sizes = read_qwen(build, "qwen2_moe", "Qwen2MoeForCausalLM");
     read_qwen_experts(build, false);
     build.config()["qkv_bias"] = build.has_in_layers("attn_q.bias");
     build.config()["shared_expert_intermediate_size"] =
@@ -65,70 +65,70 @@ void build_qwen2_experts(ModelBuilder& build) {
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_qwen_norms(build, layer);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_qwen_feed_forward(build, layer);
         name_shared_expert(build, layer);
     }
 }
 
 void build_qwen3(ModelBuilder& build) {
-    read_qwen(build, "qwen3", "Qwen3ForCausalLM");
+    const DecoderSizes sizes = read_qwen(build, "qwen3", "Qwen3ForCausalLM");
     read_qwen_window(build);
     build.config()["attention_bias"] = build.has_in_layers("attn_q.bias");
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_qwen_norms(build, layer);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_head_norms(build, layer);
         name_feed_forward(build, layer);
     }
 }
 
 void build_qwen3_experts(ModelBuilder& build) {
-    read_qwen(build, "qwen3_moe", "Qwen3MoeForCausalLM");
+    const DecoderSizes sizes = read_qwen(build, "qwen3_moe", "Qwen3MoeForCausalLM");
     read_qwen_experts(build, true);
     build.config()["attention_bias"] = build.has_in_layers("attn_q.bias");
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_qwen_norms(build, layer);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_head_norms(build, layer);
         name_qwen_feed_forward(build, layer);
     }
 }
 
 void build_seed_oss(ModelBuilder& build) {
-    read_qwen(build, "seed_oss", "SeedOssForCausalLM");
+    const DecoderSizes sizes = read_qwen(build, "seed_oss", "SeedOssForCausalLM");
     build.config()["attention_bias"] = build.has_in_layers("attn_q.bias");
     build.config()["attention_out_bias"] = build.has_in_layers("attn_output.bias");
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_qwen_norms(build, layer, "post_attention_norm");
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_feed_forward(build, layer);
     }
 }
 
 void build_olmo2(ModelBuilder& build) {
-    read_qwen(build, "olmo2", "Olmo2ForCausalLM");
+    const DecoderSizes sizes = read_qwen(build, "olmo2", "Olmo2ForCausalLM");
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         build.module(block(layer) + "post_attention_norm", layer_stem(layer) + "post_attention_layernorm");
         build.module(block(layer) + "post_ffw_norm", layer_stem(layer) + "post_feedforward_layernorm");
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_head_norms(build, layer);
         name_feed_forward(build, layer);
     }
 }
 
 void build_olmoe(ModelBuilder& build) {
-    read_qwen(build, "olmoe", "OlmoeForCausalLM");
+    const DecoderSizes sizes = read_qwen(build, "olmoe", "OlmoeForCausalLM");
     read_experts(build, "num_experts");
     build.config()["norm_topk_prob"] = build.flag("expert_weights_norm", false);
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_qwen_norms(build, layer);
-        name_attention(build, layer);
+        name_attention(build, sizes, layer);
         name_head_norms(build, layer);
         name_experts(build, layer, "mlp.gate", "mlp.experts.");
     }

@@ -145,7 +145,7 @@ void name_next_delta(ModelBuilder& build, std::int64_t layer, const DeltaSizes& 
                             [&](const PackedPointer& packed) { return by_key_head(packed, gates, sizes); }));
 }
 
-/// Of values and the like, whose heads the file has with the key head's number fastest: the place in the file of row r.
+/// Reorders values and the like, whose heads the file has with the key head's number fastest.
 Change grouped_rows(const DeltaSizes& sizes, std::int64_t size, std::int64_t offset) {
     return [=](const PackedPointer& packed) {
         const std::int64_t rows = packed->shape().empty() ? 0 : packed->shape().front();
@@ -189,7 +189,10 @@ void name_hybrid_layer(ModelBuilder& build, std::int64_t layer) {
     build.module(block(layer) + "attn_norm", layer_stem(layer) + "input_layernorm", minus_one);
     build.module(block(layer) + "post_attention_norm", layer_stem(layer) + "post_attention_layernorm", minus_one);
     if (!is_linear(build, layer)) {
-        name_attention(build, layer);
+        // Queries and their gates, head by head, are one matrix; attn_qkv is Gated DeltaNet's.
+        for (const char* part : {"q", "k", "v"})
+            build.module(block(layer) + "attn_" + part, layer_stem(layer) + "self_attn." + part + "_proj");
+        build.module(block(layer) + "attn_output", layer_stem(layer) + "self_attn.o_proj");
         name_head_norms(build, layer, minus_one);
     }
     if (has_experts(build, layer)) {

@@ -13,7 +13,7 @@ namespace headscope::checkpoint::gguf {
 /// Expands `count` blocks, which may lie at any address.
 using UnpackBlocks = void (*)(const std::uint8_t* blocks, std::int64_t count, float* into);
 
-/// Of a type with is_dequantized().
+/// The function for a type with is_dequantized().
 UnpackBlocks unpack_blocks(BlockType type);
 
 /// Number of the first of `count` blocks with a scale that is NaN or infinite; -1: none. Plain numbers have no scale.

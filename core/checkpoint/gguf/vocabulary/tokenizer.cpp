@@ -32,7 +32,7 @@ json make_document(gguf::Vocabulary& vocabulary, const std::string& model) {
 void expect_all_read(gguf::KeyReader& keys) {
     const std::string stem = "tokenizer.ggml.";
     for (const char* name : kHarmless) keys.ignore(stem + name);
-    // What is false adds nothing.
+    // A false one adds nothing.
     for (const char* name : {"add_sep_token", "add_space_prefix", "remove_extra_whitespaces"}) {
         const std::string key = stem + name;
         if (keys.unread(key).empty() || keys.boolean_or(key, false) == false) continue;

@@ -34,7 +34,7 @@ public:
     /// Replaces a token's text, which must stay its own.
     void respell(std::size_t id, std::string token);
 
-    /// Of bos_token_id and the like; empty where the file names none.
+    /// Id under a key, "bos_token_id"; empty where the file names none.
     std::optional<std::size_t> named(const std::string& key) const;
 
     KeyReader& keys() const { return keys_; }
