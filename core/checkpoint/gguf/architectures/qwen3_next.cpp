@@ -189,10 +189,10 @@ void name_hybrid_layer(ModelBuilder& build, std::int64_t layer) {
     build.module(block(layer) + "attn_norm", layer_stem(layer) + "input_layernorm", minus_one);
     build.module(block(layer) + "post_attention_norm", layer_stem(layer) + "post_attention_layernorm", minus_one);
     if (!is_linear(build, layer)) {
-        // Queries and their gates, head by head, are one matrix; attn_qkv is Gated DeltaNet's.
-        for (const char* part : {"q", "k", "v"})
-            build.module(block(layer) + "attn_" + part, layer_stem(layer) + "self_attn." + part + "_proj");
-        build.module(block(layer) + "attn_output", layer_stem(layer) + "self_attn.o_proj");
+        // Queries and their gates, head by head, are one matrix, as if of twice as many heads.
+        const nlohmann::json& config = build.config();
+        const std::int64_t heads = config["num_attention_heads"], groups = config["num_key_value_heads"];
+        name_attention(build, {config["hidden_size"], 2 * heads, groups, config["head_dim"]}, layer);
         name_head_norms(build, layer, minus_one);
     }
     if (has_experts(build, layer)) {
