@@ -40,6 +40,11 @@ constexpr std::array kArchitectures{
     Architecture{"nemotron", build_nemotron},
     Architecture{"command-r", build_command_r},
     Architecture{"cohere2", build_cohere2},
+    Architecture{"mpt", build_mpt},
+    Architecture{"olmo", build_olmo},
+    Architecture{"exaone4", build_exaone4},
+    Architecture{"glm4", build_glm4},
+    Architecture{"bert", build_bert},
 };
 
 }  // namespace

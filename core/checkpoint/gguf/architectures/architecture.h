@@ -53,5 +53,10 @@ void build_stablelm(ModelBuilder& build);
 void build_nemotron(ModelBuilder& build);
 void build_command_r(ModelBuilder& build);
 void build_cohere2(ModelBuilder& build);
+void build_mpt(ModelBuilder& build);
+void build_olmo(ModelBuilder& build);
+void build_exaone4(ModelBuilder& build);
+void build_glm4(ModelBuilder& build);
+void build_bert(ModelBuilder& build);
 
 }  // namespace headscope::checkpoint::gguf

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Llama and others whose files order query and key rows as pairs: Mistral, Mixtral, Granite, SmolLM3.
+// Llama and others whose files order query and key rows as pairs: Mistral, Mixtral, Granite, SmolLM3, OLMo.
 #include "core/checkpoint/gguf/architectures/architecture.h"
 #include "core/checkpoint/gguf/architectures/decoder_parts.h"
 
@@ -99,6 +99,21 @@ void build_smollm3(ModelBuilder& build) {
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_llama_norms(build, layer);
+        name_paired_attention(build, sizes, layer);
+        name_feed_forward(build, layer);
+    }
+}
+
+void build_olmo(ModelBuilder& build) {
+    constexpr double kEpsilon = 1e-5F;
+    const DecoderSizes sizes = read_decoder(build, "olmo", "OlmoForCausalLM");
+    read_whole_rope(build, sizes.head_size);
+    if (build.number("attention.layer_norm_epsilon", kEpsilon) != kEpsilon)
+        build.unsupported("attention.layer_norm_epsilon", "expected 0.00001");
+    if (const double clip = build.number("attention.clamp_kqv", 0); clip != 0) build.config()["clip_qkv"] = clip;
+    build.module("token_embd", "model.embed_tokens");
+    build.module("output", "lm_head");
+    for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         name_paired_attention(build, sizes, layer);
         name_feed_forward(build, layer);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GPT-2, GPT-NeoX, BLOOM and Falcon, whose queries, keys and values are one matrix.
+// GPT-2, GPT-NeoX, BLOOM, Falcon and MPT, whose queries, keys and values are one matrix.
 #include <stdexcept>
 
 #include "core/checkpoint/gguf/architectures/architecture.h"
@@ -140,6 +140,35 @@ void build_falcon(ModelBuilder& build) {
                     by_groups(sizes), false);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer)
         build.module(block(layer) + "attn_norm_2", "transformer.h." + std::to_string(layer) + ".ln_attn");
+}
+
+void build_mpt(ModelBuilder& build) {
+    constexpr double kAlibi = 8;  // MPT's, the slopes' largest exponent
+    const DecoderSizes sizes = read_decoder(build, "mpt", "MptForCausalLM");
+    nlohmann::json& config = build.config();
+    expect_feed_forward(build, 4 * sizes.hidden);
+    if (sizes.key_value_heads != sizes.heads || sizes.head_size * sizes.heads != sizes.hidden)
+        build.unsupported("attention.head_count", "expected heads that are alike and together as wide as the model");
+    if (build.number("attention.max_alibi_bias", 0) != kAlibi)
+        build.unsupported("attention.max_alibi_bias", "expected 8");
+    const double clip = build.number("attention.clamp_kqv", 0);
+    config["attn_config"] = {{"alibi", true}};
+    if (clip != 0) config["attn_config"]["clip_qkv"] = clip;
+    config["d_model"] = config["hidden_size"];
+    config["n_layers"] = config["num_hidden_layers"];
+    config["n_heads"] = config["num_attention_heads"];
+    config["max_seq_len"] = config["max_position_embeddings"];
+    for (const char* name : {"hidden_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings",
+                             "num_key_value_heads", "head_dim"})
+        config.erase(name);
+    read_layer_norm(build, "layer_norm_epsilon");
+    build.module("token_embd", "transformer.wte");
+    build.module("output_norm", "transformer.norm_f");
+    build.module("output", "lm_head");
+    name_old_layers(
+        build,
+        {"transformer.blocks.", "norm_1", "attn.Wqkv", "attn.out_proj", "norm_2", "ffn.up_proj", "ffn.down_proj"},
+        nullptr, false);
 }
 
 }  // namespace headscope::checkpoint::gguf

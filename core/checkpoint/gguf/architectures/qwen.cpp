@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Qwen2, Qwen3, their mixtures of experts, and Seed-OSS: Llama's names, rows as transformers has them.
+// Qwen2, Qwen3, their mixtures of experts, Seed-OSS, OLMo 2, OLMoE and EXAONE 4: Llama's names, rows as transformers
+// has them.
 #include "core/checkpoint/gguf/architectures/architecture.h"
 #include "core/checkpoint/gguf/architectures/decoder_parts.h"
 
@@ -21,6 +22,12 @@ void read_qwen_window(ModelBuilder& build) {
 void name_qwen_norms(ModelBuilder& build, std::int64_t layer, const char* second = "ffn_norm") {
     build.module(block(layer) + "attn_norm", layer_stem(layer) + "input_layernorm");
     build.module(block(layer) + second, layer_stem(layer) + "post_attention_layernorm");
+}
+
+/// Norms behind each part.
+void name_update_norms(ModelBuilder& build, std::int64_t layer) {
+    build.module(block(layer) + "post_attention_norm", layer_stem(layer) + "post_attention_layernorm");
+    build.module(block(layer) + "post_ffw_norm", layer_stem(layer) + "post_feedforward_layernorm");
 }
 
 /// Layers without a router are plain.
@@ -113,8 +120,19 @@ void build_olmo2(ModelBuilder& build) {
     const DecoderSizes sizes = read_qwen(build, "olmo2", "Olmo2ForCausalLM");
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
-        build.module(block(layer) + "post_attention_norm", layer_stem(layer) + "post_attention_layernorm");
-        build.module(block(layer) + "post_ffw_norm", layer_stem(layer) + "post_feedforward_layernorm");
+        name_update_norms(build, layer);
+        name_attention(build, sizes, layer);
+        name_head_norms(build, layer);
+        name_feed_forward(build, layer);
+    }
+}
+
+void build_exaone4(ModelBuilder& build) {
+    const DecoderSizes sizes = read_qwen(build, "exaone4", "Exaone4ForCausalLM");
+    read_window(build, [](std::int64_t layer) { return (layer + 1) % 4 != 0; });
+    name_ends(build);
+    for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
+        name_update_norms(build, layer);
         name_attention(build, sizes, layer);
         name_head_norms(build, layer);
         name_feed_forward(build, layer);
