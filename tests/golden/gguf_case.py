@@ -17,7 +17,7 @@ HIGH_BYTES = {"F32": [3], "F16": [1], "BF16": [1], "Q2_K": [81, 83], "Q3_K": [10
 class Sizes:
     def __init__(self, tiny):
         self.hidden, self.inner, self.head, self.heads, self.groups = (8, 8, 4, 2, 1) if tiny else (256, 512, 64, 4, 2)
-        self.vocabulary, self.layers, self.context = (6, 2, 64) if tiny else (320, 4, 512)
+        self.vocabulary, self.layers, self.context = (6, 1, 64) if tiny else (320, 4, 512)
         self.experts, self.per_token = (2, 1) if tiny else (4, 2)
         self.tiny = tiny
 

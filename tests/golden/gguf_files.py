@@ -74,7 +74,7 @@ def qwen3(case):
 
 
 def qwen3_moe(case):
-    case.decoder("qwen3_moe")
+    case.decoder("qwen3_moe", layers=max(2, case.s.layers))
     case.key("expert_feed_forward_length", case.s.inner)
     case.expert_keys("num_experts")
     case.config |= {"moe_intermediate_size": case.s.inner, "norm_topk_prob": True, "mlp_only_layers": [0]}
@@ -94,7 +94,7 @@ def gemma_layers(case, head_norms):
 
 
 def gemma2(case):
-    case.decoder("gemma2", ties=True, offset=1.0)
+    case.decoder("gemma2", ties=True, offset=1.0, layers=max(2, case.s.layers))
     case.key("attention.sliding_window", 16)
     case.key("attn_logit_softcapping", 50.0)
     case.key("final_logit_softcapping", 30.0)
@@ -105,13 +105,13 @@ def gemma2(case):
 
 
 def gemma3(case):
-    case.decoder("gemma3_text", ties=True, offset=1.0, layers=6)
+    case.decoder("gemma3_text", ties=True, offset=1.0, layers=1 if case.s.tiny else 6)
     case.key("attention.sliding_window", 16)
     case.key("rope.scaling.type", "linear")
     case.key("rope.scaling.factor", 8.0)
     case.config |= {"sliding_window": 16, "query_pre_attn_scalar": case.s.head, "rope_local_base_freq": 10000.0,
                     "rope_scaling": {"rope_type": "linear", "factor": 8.0},
-                    "layer_types": ["sliding_attention"] * 5 + ["full_attention"]}
+                    "layer_types": ["full_attention" if i % 6 == 5 else "sliding_attention" for i in range(case.count)]}
     gemma_layers(case, 1.0)
 
 

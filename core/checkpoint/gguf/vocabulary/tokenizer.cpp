@@ -54,7 +54,7 @@ json chat_templates(gguf::KeyReader& keys) {
         }
     }
     if (list.empty()) return plain.empty() ? json() : json(plain);
-    if (!plain.empty()) list.insert(list.begin(), {{"name", "default"}, {"template", plain}});
+    if (!plain.empty()) list.insert(list.begin(), json({{"name", "default"}, {"template", plain}}));
     return list;
 }
 
