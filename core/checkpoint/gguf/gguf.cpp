@@ -9,15 +9,16 @@
 #include "core/checkpoint/gguf/architectures/architecture.h"
 
 namespace headscope::checkpoint {
+namespace gguf {
 namespace {
 
 /// bos_token_id and the like, which generation reads.
-void read_tokens(const gguf::Metadata& metadata, nlohmann::json& config) {
-    gguf::KeyReader keys(metadata);
+void read_tokens(const Metadata& metadata, nlohmann::json& config) {
+    KeyReader keys(metadata);
     const auto read = [&](const std::string& name) -> nlohmann::json {
         const std::string key = "tokenizer.ggml." + name;
         if (!keys.has(key)) return nullptr;
-        const std::int64_t id = keys.integer(key, -1, gguf::kLargestSize);
+        const std::int64_t id = keys.integer(key, -1, kLargestSize);
         return id < 0 ? nlohmann::json() : nlohmann::json(id);
     };
     for (const char* name : {"bos_token_id", "eos_token_id"}) config[name] = read(name);
@@ -32,23 +33,24 @@ void read_tokens(const gguf::Metadata& metadata, nlohmann::json& config) {
 }
 
 /// Type with the most bytes; F32 if there is no other.
-std::string format_of(const std::map<std::string, gguf::Tensor>& stored) {
-    std::map<gguf::BlockType, std::uint64_t> bytes;
+std::string format_of(const std::map<std::string, Tensor>& stored) {
+    std::map<BlockType, std::uint64_t> bytes;
     for (const auto& [name, tensor] : stored) bytes[tensor.type] += tensor.bytes;
     const auto most = std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) {
-        const bool plain_a = a.first == gguf::BlockType::f32, plain_b = b.first == gguf::BlockType::f32;
+        const bool plain_a = a.first == BlockType::f32, plain_b = b.first == BlockType::f32;
         return plain_a != plain_b ? plain_a : a.second < b.second;
     });
-    return most == bytes.end() ? "GGUF" : "GGUF " + std::string(gguf::name(most->first));
+    return most == bytes.end() ? "GGUF" : "GGUF " + std::string(name(most->first));
 }
 
-void expect_model(gguf::KeyReader& keys) {
+void expect_model(KeyReader& keys) {
     const std::string type = keys.text_or("general.type", "model");
     if (type != "model")
         keys.refuse(ErrorCode::unsupported, "general.type", "expected a model, not an adapter or a part of one");
 }
 
 }  // namespace
+}  // namespace gguf
 
 bool is_gguf(const InputFile& file) {
     char magic[4] = {};
@@ -71,7 +73,7 @@ GgufModel open_gguf(const std::filesystem::path& path) {
         model.metadata = std::move(files.metadata);
         model.stored = std::move(files.tensors);
         gguf::KeyReader keys(model.metadata);
-        expect_model(keys);
+        gguf::expect_model(keys);
         const std::string name = keys.text("general.architecture");
         const gguf::Architecture* architecture = gguf::find_architecture(name);
         if (architecture == nullptr) {
@@ -82,8 +84,8 @@ GgufModel open_gguf(const std::filesystem::path& path) {
         gguf::ModelBuilder builder(model, name);
         architecture->build(builder);
         builder.finish();
-        read_tokens(model.metadata, model.config);
-        model.format = format_of(model.stored);
+        gguf::read_tokens(model.metadata, model.config);
+        model.format = gguf::format_of(model.stored);
         return model;
     } catch (...) {
         throw current_error(shown(path));

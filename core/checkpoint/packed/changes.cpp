@@ -6,6 +6,7 @@
 #include <utility>
 
 namespace headscope::checkpoint {
+namespace changes {
 namespace {
 
 using Bytes = std::vector<std::span<const std::byte>>;
@@ -162,32 +163,34 @@ public:
 };
 
 }  // namespace
+}  // namespace changes
 
 PackedPointer with_shape(PackedPointer source, std::vector<std::int64_t> shape) {
     if (source->shape() == shape) return source;
     std::int64_t numbers = 1;
     for (const std::int64_t size : shape) numbers *= size;
-    expect(numbers == numbers_of(*source), "another count of numbers");
-    return std::make_shared<Reshaped>(std::move(source), std::move(shape));
+    changes::expect(numbers == changes::numbers_of(*source), "another count of numbers");
+    return std::make_shared<changes::Reshaped>(std::move(source), std::move(shape));
 }
 
 PackedPointer with_rows(std::vector<PackedPointer> sources, std::vector<std::int64_t> shape,
                         std::function<SourceRow(std::int64_t row)> place) {
-    for (const PackedPointer& source : sources) expect(source->columns() == shape.back(), "rows of another size");
-    return std::make_shared<RowsOf>(std::move(sources), std::move(shape), std::move(place));
+    for (const PackedPointer& source : sources)
+        changes::expect(source->columns() == shape.back(), "rows of another size");
+    return std::make_shared<changes::RowsOf>(std::move(sources), std::move(shape), std::move(place));
 }
 
 PackedPointer with_columns(PackedPointer source, std::vector<std::int64_t> columns) {
-    expect(!source->shape().empty() &&
-               std::all_of(columns.begin(), columns.end(),
-                           [&](std::int64_t column) { return column >= 0 && column < source->columns(); }),
-           "fewer columns");
-    return std::make_shared<ColumnsOf>(std::move(source), std::move(columns));
+    changes::expect(!source->shape().empty() &&
+                        std::all_of(columns.begin(), columns.end(),
+                                    [&](std::int64_t column) { return column >= 0 && column < source->columns(); }),
+                    "fewer columns");
+    return std::make_shared<changes::ColumnsOf>(std::move(source), std::move(columns));
 }
 
 PackedPointer interleaved(PackedPointer even, PackedPointer odd) {
-    expect(even->shape() == odd->shape() && !even->shape().empty(), "two shapes");
-    return std::make_shared<Interleaved>(even, odd);
+    changes::expect(even->shape() == odd->shape() && !even->shape().empty(), "two shapes");
+    return std::make_shared<changes::Interleaved>(even, odd);
 }
 
 PackedPointer reordered(const PackedPointer& source, const std::function<std::int64_t(std::int64_t)>& place) {
@@ -199,13 +202,13 @@ PackedPointer reordered(const PackedPointer& source, const std::function<std::in
 }
 
 PackedPointer with_numbers(PackedPointer source, void (*change)(float* numbers, std::int64_t count)) {
-    return std::make_shared<Mapped>(std::move(source), change);
+    return std::make_shared<changes::Mapped>(std::move(source), change);
 }
 
 PackedPointer with_factors(PackedPointer source, PackedPointer factors) {
-    const std::int64_t numbers = numbers_of(*factors);
-    expect(numbers > 0 && source->rows() % numbers == 0, "factors that do not divide the rows");
-    return std::make_shared<Multiplied>(std::move(source), std::move(factors));
+    const std::int64_t numbers = changes::numbers_of(*factors);
+    changes::expect(numbers > 0 && source->rows() % numbers == 0, "factors that do not divide the rows");
+    return std::make_shared<changes::Multiplied>(std::move(source), std::move(factors));
 }
 
 }  // namespace headscope::checkpoint

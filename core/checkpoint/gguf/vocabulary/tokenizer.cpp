@@ -7,6 +7,7 @@
 #include "core/checkpoint/gguf/vocabulary/vocabulary.h"
 
 namespace headscope::checkpoint {
+namespace gguf {
 namespace {
 
 using nlohmann::json;
@@ -21,15 +22,15 @@ constexpr std::array kHarmless = {"eot_token_id",     "eom_token_id",     "mask_
                                   "fim_rep_token_id", "fim_sep_token_id", "prefix_token_id",  "suffix_token_id",
                                   "middle_token_id",  "token_type_count", "suppress_tokens",  "seperator_token_id"};
 
-json make_document(gguf::Vocabulary& vocabulary, const std::string& model) {
-    if (model == "gpt2") return gguf::byte_level_document(vocabulary);
-    if (model == "llama") return gguf::sentence_piece_document(vocabulary);
-    if (model == "bert") return gguf::word_piece_document(vocabulary);
-    if (model == "t5") return gguf::unigram_document(vocabulary);
+json make_document(Vocabulary& vocabulary, const std::string& model) {
+    if (model == "gpt2") return byte_level_document(vocabulary);
+    if (model == "llama") return sentence_piece_document(vocabulary);
+    if (model == "bert") return word_piece_document(vocabulary);
+    if (model == "t5") return unigram_document(vocabulary);
     vocabulary.keys().refuse(ErrorCode::unsupported, kModelKey, "expected gpt2, llama, bert or t5");
 }
 
-void expect_all_read(gguf::KeyReader& keys) {
+void expect_all_read(KeyReader& keys) {
     const std::string stem = "tokenizer.ggml.";
     for (const char* name : kHarmless) keys.ignore(stem + name);
     // A false one adds nothing.
@@ -43,7 +44,7 @@ void expect_all_read(gguf::KeyReader& keys) {
 }
 
 /// One template, or a list of named ones.
-json chat_templates(gguf::KeyReader& keys) {
+json chat_templates(KeyReader& keys) {
     const std::string plain = keys.text_or(kTemplateKey, "");
     const std::vector<std::string>* names = keys.texts("tokenizer.chat_templates");
     json list = json::array();
@@ -58,7 +59,7 @@ json chat_templates(gguf::KeyReader& keys) {
     return list;
 }
 
-json make_settings(gguf::KeyReader& keys, const gguf::Vocabulary& vocabulary) {
+json make_settings(KeyReader& keys, const Vocabulary& vocabulary) {
     json settings = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
     const std::array named{std::pair("bos_token", "bos_token_id"),       std::pair("eos_token", "eos_token_id"),
                            std::pair("unk_token", "unknown_token_id"),   std::pair("pad_token", "padding_token_id"),
@@ -74,22 +75,23 @@ json make_settings(gguf::KeyReader& keys, const gguf::Vocabulary& vocabulary) {
 }
 
 }  // namespace
+}  // namespace gguf
 
 std::optional<GgufTokenizer> gguf_tokenizer(const gguf::Metadata& metadata) {
     gguf::KeyReader keys(metadata);
-    const bool whole = keys.has(kWholeKey);
-    const std::string model = keys.text_or(kModelKey, "");
+    const bool whole = keys.has(gguf::kWholeKey);
+    const std::string model = keys.text_or(gguf::kModelKey, "");
     if (!whole && (model.empty() || model == "none" || model == "no_vocab")) return std::nullopt;
     gguf::Vocabulary vocabulary(keys);
     GgufTokenizer made;
     if (whole) {
-        const std::string text = keys.text(kWholeKey);
-        made.tokenizer = parse_json(text, metadata.where(kWholeKey));
+        const std::string text = keys.text(gguf::kWholeKey);
+        made.tokenizer = parse_json(text, metadata.where(gguf::kWholeKey));
     } else {
-        made.tokenizer = make_document(vocabulary, model);
+        made.tokenizer = gguf::make_document(vocabulary, model);
     }
-    made.settings = make_settings(keys, vocabulary);
-    if (!whole) expect_all_read(keys);
+    made.settings = gguf::make_settings(keys, vocabulary);
+    if (!whole) gguf::expect_all_read(keys);
     return made;
 }
 
