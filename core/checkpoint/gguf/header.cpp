@@ -248,8 +248,9 @@ private:
         }
         for (std::uint32_t i = 0; i < dimensions; ++i) {
             const auto size = bytes_.number<std::uint64_t>(place);
-            if (size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-                bytes_.refuse(ErrorCode::format, place, "expected sizes below 2^63", "found " + std::to_string(size));
+            if (size == 0 || size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+                bytes_.refuse(ErrorCode::format, place, "expected sizes from 1 to below 2^63",
+                              "found " + std::to_string(size));
             }
             tensor.shape.push_back(static_cast<std::int64_t>(size));
         }

@@ -106,6 +106,13 @@ void read_layer_norm(ModelBuilder& build, const std::string& name) {
         build.config()[name] = build.number("attention.layer_norm_epsilon", 0);
 }
 
+void check_heads(ModelBuilder& build, const DecoderSizes& sizes) {
+    if (sizes.heads % sizes.key_value_heads != 0)
+        build.mismatch("attention.head_count_kv", "expected a divisor of " + std::to_string(sizes.heads) + " heads");
+    if (sizes.heads > kLargestSize / sizes.head_size)
+        build.mismatch("attention.head_count", "expected heads of at most 2^31 numbers together");
+}
+
 DecoderSizes read_decoder(ModelBuilder& build, const std::string& model_type, const std::string& class_name) {
     nlohmann::json& config = build.config();
     DecoderSizes sizes;
@@ -119,6 +126,7 @@ DecoderSizes read_decoder(ModelBuilder& build, const std::string& model_type, co
     sizes.head_size = build.size("attention.key_length", sizes.hidden / sizes.heads);
     if (build.size("attention.value_length", sizes.head_size) != sizes.head_size)
         build.unsupported("attention.value_length", "expected " + std::to_string(sizes.head_size) + ", as of keys");
+    check_heads(build, sizes);
     config["model_type"] = model_type;
     config["architectures"] = {class_name};
     config["hidden_size"] = sizes.hidden;

@@ -17,6 +17,8 @@ struct DecoderSizes {
 
 /// model_type, architectures, and the sizes of Llama's keys; ties the head where there is no output.weight.
 DecoderSizes read_decoder(ModelBuilder& build, const std::string& model_type, const std::string& class_name);
+/// Refuses groups that do not divide the heads, and heads of more numbers than any model has.
+void check_heads(ModelBuilder& build, const DecoderSizes& sizes);
 /// Rows of the embedding, or vocab_size.
 std::int64_t read_vocabulary(ModelBuilder& build);
 /// A number that is the same in every layer.

@@ -20,6 +20,8 @@ DeltaSizes read_delta(ModelBuilder& build) {
     sizes.heads = build.size("ssm.time_step_rank");
     sizes.key_size = build.size("ssm.state_size");
     const std::int64_t inner = build.size("ssm.inner_size");
+    if (sizes.key_heads > kLargestSize / sizes.key_size)
+        build.mismatch("ssm.group_count", "expected key heads of at most 2^31 numbers together");
     if (sizes.heads % sizes.key_heads != 0)
         build.mismatch("ssm.time_step_rank",
                        "expected a multiple of " + std::to_string(sizes.key_heads) + " key heads");
@@ -81,6 +83,8 @@ DeltaSizes read_hybrid(ModelBuilder& build, std::int64_t layers, const char* mod
     const std::int64_t head_size = build.size("attention.key_length");
     if (build.size("attention.value_length", head_size) != head_size)
         build.unsupported("attention.value_length", "expected " + std::to_string(head_size) + ", as of keys");
+    check_heads(build,
+                {config["hidden_size"], config["num_attention_heads"], config["num_key_value_heads"], head_size});
     config["head_dim"] = head_size;
     config["max_position_embeddings"] = build.size("context_length");
     config["tie_word_embeddings"] = !build.has_tensor("output.weight");

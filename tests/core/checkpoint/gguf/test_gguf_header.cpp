@@ -167,6 +167,7 @@ TEST_CASE("Wrong tensors of a GGUF header are refused by name", "[checkpoint][gg
     refused(with({255}, kQ4K, 0), "rows of whole blocks, 256 numbers of Q4_K");
     refused(with({1, 1, 1, 1, 1}, kF32, 0), "found 5");
     refused(with({1ULL << 63U}, kF32, 0), "below 2^63");
+    refused(with({0, 1ULL << 40U}, kF32, 0), "sizes from 1");
     refused(with({1ULL << 32U, 1ULL << 32U}, kF32, 0), "below 2^63");
     refused(with({1ULL << 61U}, kF32, 0), "below 2^63");
     refused(with({1ULL << 40U}, kF32, 0), "cut short");
