@@ -21,7 +21,7 @@ struct NeutralKey {
     const char* name;
     double value;
 };
-constexpr std::array<NeutralKey, 24> kNeutralKeys = {{
+constexpr std::array<NeutralKey, 25> kNeutralKeys = {{
     {"expert_count", 0},
     {"expert_used_count", 0},
     {"expert_shared_count", 0},
@@ -45,6 +45,7 @@ constexpr std::array<NeutralKey, 24> kNeutralKeys = {{
     {"attention.max_alibi_bias", 0},
     {"attention.sliding_window", 0},
     {"attention.scale", 0},
+    {"rope.scaling.attn_factor", 1},
     {"rope.scaling.yarn_log_multiplier", 0},
 }};
 /// Keys that change no hidden state and no logit.

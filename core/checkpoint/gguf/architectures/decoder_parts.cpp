@@ -54,6 +54,7 @@ bool read_scaling(ModelBuilder& build) {
     const double old_factor = build.number("rope.scale_linear", 0);
     const double factor = build.number("rope.scaling.factor", old_factor);
     const std::string type = build.text("rope.scaling.type", factor == 0 ? "none" : "linear");
+    if (type != "yarn") build.ignore("rope.scaling.original_context_length");
     if (type == "none" || (type == "linear" && (factor == 0 || factor == 1))) return false;
     if (factor < 0) build.mismatch("rope.scaling.factor", "expected a number above 0");
     if (type == "linear") {

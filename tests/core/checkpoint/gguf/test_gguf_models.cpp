@@ -157,6 +157,44 @@ TEST_CASE("Keys of a GGUF file that change the computation and are not read are 
     refused(none.key("general.name", "x"), ErrorCode::format, "\"general.architecture\"");
 }
 
+TEST_CASE("Layers with windows follow a GGUF file's pattern, else the family's", "[checkpoint][gguf]") {
+    const auto types = [](const std::string& architecture,
+                          const std::vector<std::pair<std::string, GgufValueBytes>>& more) {
+        GgufBuilder file;
+        file.key("general.architecture", architecture.c_str());
+        const auto key = [&](const char* name, std::uint32_t size) { file.key(architecture + "." + name, size); };
+        key("block_count", 7);
+        key("context_length", 16);
+        key("embedding_length", 4);
+        key("feed_forward_length", 4);
+        key("attention.head_count", 2);
+        key("attention.sliding_window", 8);
+        for (const auto& [name, value] : more) file.key(architecture + "." + name, value);
+        file.tensor("token_embd.weight", {4, 2}, kF32, std::string(32, '\0'));
+        for (int layer = 0; layer < 7; ++layer)
+            file.tensor("blk." + std::to_string(layer) + ".attn_norm.weight", {4}, kF32, std::string(16, '\0'));
+        std::string letters;
+        const GgufModel model = open(file);
+        for (const auto& type : model.config.at("layer_types")) letters += type == "sliding_attention" ? 's' : 'f';
+        return letters;
+    };
+    const std::string pattern = "attention.sliding_window_pattern";
+    CHECK(types("gemma2", {}) == "sfsfsfs");
+    CHECK(types("gemma3", {}) == "sssssfs");
+    CHECK(types("gemma3", {{pattern, std::uint32_t{3}}}) == "ssfssfs");
+    CHECK(types("gemma3", {{pattern, std::vector<std::int32_t>{1, 0, 0, 0, 0, 0, 1}}}) == "sfffffs");
+    CHECK(types("qwen2", {}) == "sssssss");
+}
+
+TEST_CASE("Routing of experts that is not read is refused", "[checkpoint][gguf]") {
+    GgufBuilder file = small_llama();
+    file.key("llama.expert_count", std::uint32_t{2}).key("llama.expert_used_count", std::uint32_t{1});
+    refused(GgufBuilder(file).key("llama.expert_gating_func", std::uint32_t{2}), ErrorCode::unsupported,
+            "\"llama.expert_gating_func\"] expected 1 (softmax)");
+    refused(GgufBuilder(file).key("llama.expert_weights_norm", false), ErrorCode::unsupported, "expert_weights_norm");
+    refused(file, ErrorCode::mismatch, "\"blk.0.ffn_gate_exps.weight\"");
+}
+
 TEST_CASE("Stored tensors that have no place in the model are refused by name", "[checkpoint][gguf]") {
     refused(small_llama().tensor("blk.0.attn_new.weight", {4}, kF32, std::string(16, '\0')), ErrorCode::unsupported,
             "\"blk.0.attn_new.weight\"");
