@@ -11,6 +11,7 @@ const std::vector<Target>& targets() {
          run_text, 4096},
         {"json", "core/base/json/json.cpp core/base/json/json_events.cpp core/base/json/json_view.cpp", run_json, 4096},
         {"safetensors", "core/checkpoint/safetensors_header.cpp core/checkpoint/data_type.cpp", run_safetensors, 8192},
+        {"gguf", "core/checkpoint/gguf core/checkpoint/packed", run_gguf, 16384},
         {"shard_index", "core/checkpoint/shards.cpp", run_shard_index, 4096},
         {"pytorch", "core/checkpoint/pytorch core/checkpoint/strided_reader.cpp", run_pytorch, 8192},
         {"config",

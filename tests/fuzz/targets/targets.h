@@ -22,6 +22,7 @@ void run_chat_template(std::string_view input);
 void run_training_text(std::string_view input);
 void run_journal(std::string_view input);
 void run_analysis(std::string_view input);
+void run_gguf(std::string_view input);
 void run_run_file(std::string_view input);
 void run_evaluation_file(std::string_view input);
 

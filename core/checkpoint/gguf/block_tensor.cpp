@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/gguf/block_tensor.h"
+
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/checkpoint/gguf/blocks/unpack.h"
+
+namespace headscope::checkpoint::gguf {
+namespace {
+
+class BlockTensor final : public PackedTensor {
+public:
+    BlockTensor(const Tensor& tensor, std::string place)
+        : PackedTensor(tensor.shape, {{tensor.name, tensor.shape, tensor.bytes}}),
+          place_(std::move(place)),
+          type_(tensor.type),
+          unpack_(unpack_blocks(tensor.type)),
+          row_blocks_(columns() / block_values(tensor.type)) {}
+
+    void unpack(const std::vector<std::span<const std::byte>>& parts, std::int64_t first, std::int64_t count,
+                float* into) const override {
+        unpack_(bytes_of(parts) + first * row_blocks_ * block_bytes(type_), count * row_blocks_, into);
+    }
+
+    void check(const std::vector<std::span<const std::byte>>& parts) const override {
+        const std::int64_t bad = first_bad_scale(type_, bytes_of(parts), rows() * row_blocks_);
+        if (bad < 0) return;
+        throw Error(ErrorCode::format, place_ + ", tensor \"" + escaped(this->parts()[0].tensor) + '"',
+                    "expected finite scales",
+                    "found NaN or infinity in block " + std::to_string(bad) + " of " + std::string(name(type_)));
+    }
+
+private:
+    static const std::uint8_t* bytes_of(const std::vector<std::span<const std::byte>>& parts) {
+        return reinterpret_cast<const std::uint8_t*>(parts[0].data());
+    }
+
+    std::string place_;
+    BlockType type_;
+    UnpackBlocks unpack_;
+    std::int64_t row_blocks_;
+};
+
+}  // namespace
+
+std::unique_ptr<PackedTensor> block_tensor(const Tensor& tensor, const std::string& place) {
+    if (!is_dequantized(tensor.type)) {
+        throw Error(ErrorCode::unsupported, place + ", tensor \"" + escaped(tensor.name) + '"',
+                    "expected a type that GGUF's library expands", "found " + std::string(name(tensor.type)));
+    }
+    return std::make_unique<BlockTensor>(tensor, place);
+}
+
+}  // namespace headscope::checkpoint::gguf
