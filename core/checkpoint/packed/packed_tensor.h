@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// A tensor that a file holds in packed form: several stored tensors (numbers, scales, zero points) that are one matrix
+// of float32. Pure functions of bytes: no files, no LibTorch. Threads: const members from several at once.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headscope::checkpoint {
+
+/// One stored tensor of a packed one, in the order that its format asks for.
+struct PackedPart {
+    std::string tensor;               ///< its name in the file
+    std::vector<std::int64_t> shape;  ///< as stored
+    std::uint64_t bytes = 0;
+};
+
+class PackedTensor {
+public:
+    virtual ~PackedTensor() = default;
+
+    /// Of the unpacked tensor: [out, in], or [experts, out, in].
+    const std::vector<std::int64_t>& shape() const { return shape_; }
+    const std::vector<PackedPart>& parts() const { return parts_; }
+    /// Rows of the unpacked tensor, all dimensions but the last multiplied; and the last.
+    std::int64_t rows() const;
+    std::int64_t columns() const;
+
+    /// Rows [first, first + count) as float32, row by row. `parts` holds the whole bytes of each part. Dequantized in
+    /// float32, in the order of products and sums that the specification gives.
+    virtual void unpack(const std::vector<std::span<const std::byte>>& parts, std::int64_t first, std::int64_t count,
+                        float* into) const = 0;
+
+    /// Throws Error(format) with the tensor's name where a part's content is not legal: an index past the groups, a
+    /// scale that is NaN or infinite. Once per tensor, before unpack.
+    virtual void check(const std::vector<std::span<const std::byte>>& parts) const = 0;
+
+protected:
+    PackedTensor(std::vector<std::int64_t> shape, std::vector<PackedPart> parts);
+
+private:
+    std::vector<std::int64_t> shape_;
+    std::vector<PackedPart> parts_;
+};
+
+}  // namespace headscope::checkpoint
