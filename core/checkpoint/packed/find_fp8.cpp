@@ -57,11 +57,11 @@ void find_fp8(Finder& finder, const JsonView& settings) {
     for (const std::string& module : fp8_modules(finder, {".weight_scale", ".weight_scale_inv"})) {
         const TensorInfo& codes = require_codes(finder, module, of);
         const TensorInfo* inverse = finder.find(module + ".weight_scale_inv");
-        if (inverse != nullptr && finder.find(module + ".weight_scale") != nullptr)
+        const TensorInfo* direct = finder.find(module + ".weight_scale");
+        if (inverse != nullptr && direct != nullptr)
             refuse_tensor(*inverse, ErrorCode::mismatch, "expected one scale (fp8)", "found weight_scale as well");
-        const TensorInfo& scale =
-            inverse != nullptr ? *inverse
-                               : finder.require(module + (block.empty() ? ".weight_scale" : ".weight_scale_inv"), of);
+        const char* wanted = direct != nullptr || block.empty() ? ".weight_scale" : ".weight_scale_inv";
+        const TensorInfo& scale = inverse != nullptr ? *inverse : finder.require(module + wanted, of);
         require_type(scale, kFp8Scales, of);
         const std::int64_t out = codes.shape[0], in = codes.shape[1];
         ScaledCodes::Layout layout;

@@ -279,7 +279,10 @@ void find_hqq(Finder& finder, const JsonView& settings) {
         for (const std::string& key : all->keys())
             if (all->has(key) && all->at(key).is_object()) check_hqq_scales(all->at(key));
     }
-    for (const std::string& module : finder.modules(".W_q")) add_hqq(finder, settings, module);
+    std::set<std::string> modules;
+    for (const char* ending : {".W_q", ".packing"})
+        for (std::string& module : finder.modules(ending)) modules.insert(std::move(module));
+    for (const std::string& module : modules) add_hqq(finder, settings, module);
 }
 
 }  // namespace headscope::checkpoint

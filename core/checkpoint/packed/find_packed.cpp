@@ -141,6 +141,7 @@ std::string sign_of(const TensorInfo& info, const std::map<std::string, TensorIn
     if (with(".scales", ".biases") || with(".scales", ".qbiases")) return "MLX";
     if (name.ends_with(".W_q")) return "HQQ";
     if (name.ends_with(".weight_scale_inv")) return "fp8 block";
+    if (name.ends_with(".weight_scale")) return "fp8 or compressed-tensors";
     constexpr DataType small[] = {DataType::f8_e4m3,     DataType::f8_e5m2, DataType::f8_e8m0, DataType::f8_e4m3fnuz,
                                   DataType::f8_e5m2fnuz, DataType::f4,      DataType::f6_e2m3, DataType::f6_e3m2};
     if (std::find(std::begin(small), std::end(small), info.type) != std::end(small))
