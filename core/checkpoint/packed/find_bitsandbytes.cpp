@@ -12,13 +12,13 @@
 namespace headscope::checkpoint {
 namespace {
 
-/// Types that bnb_4bit_quant_storage may view the nibbles as.
+/// PartTypes that bnb_4bit_quant_storage may view the nibbles as.
 constexpr DataType kStorage[] = {DataType::u8,  DataType::i8,  DataType::f16, DataType::bf16,
                                  DataType::f32, DataType::i16, DataType::i32, DataType::f64};
 constexpr std::string_view kState = ".quant_state.bitsandbytes__";
 constexpr std::uint64_t kLargestState = 1 << 16;
 
-void add_four_bits(Finder& finder, const JsonView& settings, const std::string& state_name) {
+void add_four_bits(PackedFinder& finder, const JsonView& settings, const std::string& state_name) {
     const std::size_t at = state_name.find(kState);
     const std::string name = state_name.substr(0, at), type = state_name.substr(at + kState.size());
     const std::string of = "bitsandbytes " + type;
@@ -28,8 +28,8 @@ void add_four_bits(Finder& finder, const JsonView& settings, const std::string& 
     require_type(state_info, u8_type, of);
     const std::vector<std::byte> text = finder.read(state_info, kLargestState);
     const nlohmann::json document =
-        parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, place_of(state_name));
-    const JsonView state(document, place_of(state_name));
+        parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, packed_place(state_name));
+    const JsonView state(document, packed_place(state_name));
     if (state.at("quant_type").string() != type) {
         refuse_contradiction(state.at("quant_type").where(), "expected \"" + type + "\", as the tensor's name",
                              "found \"" + escaped(state.at("quant_type").string(), 40) + '"');
@@ -71,24 +71,24 @@ void add_four_bits(Finder& finder, const JsonView& settings, const std::string& 
     }
     const TensorInfo& map = finder.require(name + ".quant_map", of, f32_type, {16});
     const TensorInfo& absmax =
-        finder.require(name + ".absmax", of, nested ? Types(u8_type) : Types(f32_type), {blocks});
-    std::vector<PackedPart> parts{part_of(codes), part_of(absmax), part_of(map)};
+        finder.require(name + ".absmax", of, nested ? PartTypes(u8_type) : PartTypes(f32_type), {blocks});
+    std::vector<PackedPart> parts{packed_part(codes), packed_part(absmax), packed_part(map)};
     if (nested) {
         layout.nested_block = block_size("nested_blocksize");
         require_word(state, "nested_dtype", "float32", {"float32"});
         const auto offset = static_cast<float>(state.at("nested_offset").number());
         if (!std::isfinite(offset)) state.at("nested_offset").refuse(ErrorCode::format, "expected a finite number");
         layout.nested_offset = offset;
-        parts.push_back(
-            part_of(finder.require(name + ".nested_absmax", of, f32_type, {blocks_of(blocks, layout.nested_block)})));
-        parts.push_back(part_of(finder.require(name + ".nested_quant_map", of, f32_type, {256})));
+        parts.push_back(packed_part(
+            finder.require(name + ".nested_absmax", of, f32_type, {blocks_of(blocks, layout.nested_block)})));
+        parts.push_back(packed_part(finder.require(name + ".nested_quant_map", of, f32_type, {256})));
     }
     finder.consume(state_name);
     const std::string module = name.ends_with(".weight") ? name.substr(0, name.size() - 7) : name;
     finder.add(module, name, std::make_shared<FlatBlocks>(shape, layout, std::move(parts)), of);
 }
 
-void add_eight_bits(Finder& finder, const std::string& module) {
+void add_eight_bits(PackedFinder& finder, const std::string& module) {
     const std::string of = "bitsandbytes int8";
     const TensorInfo& codes = finder.require(module + ".weight", of);
     require_type(codes, i8_type, of);
@@ -104,15 +104,15 @@ void add_eight_bits(Finder& finder, const std::string& module) {
     layout.codes = CodeType::int8;
     layout.block_columns = codes.shape[1];
     layout.factor = ScaledCodes::Factor::divide_by_127;
-    finder.add(
-        module, module + ".weight",
-        std::make_shared<ScaledCodes>(codes.shape, layout, std::vector<PackedPart>{part_of(codes), part_of(scales)}),
-        of);
+    finder.add(module, module + ".weight",
+               std::make_shared<ScaledCodes>(codes.shape, layout,
+                                             std::vector<PackedPart>{packed_part(codes), packed_part(scales)}),
+               of);
 }
 
 }  // namespace
 
-void find_bitsandbytes(Finder& finder, const JsonView& settings) {
+void find_bitsandbytes(PackedFinder& finder, const JsonView& settings) {
     const auto set = [&](const char* key, const char* internal) {
         const bool plain = settings.boolean_or(key, false), other = settings.boolean_or(internal, plain);
         if (settings.has(key) && plain != other)

@@ -17,7 +17,7 @@ constexpr std::string_view kFormats[] = {"pack-quantized",  "int-quantized",    
                                          "naive-quantized", "nvfp4-pack-quantized", "mxfp4-pack-quantized",
                                          "mxfp8-quantized"};
 
-struct Scheme {
+struct CompressedScheme {
     std::string format, strategy, place;
     unsigned bits = 8;
     bool integers = true, symmetric = true, ordered = false;
@@ -34,7 +34,7 @@ void check_format(const JsonView& format) {
 }
 
 /// [128, 128], or "128x128".
-std::vector<std::int64_t> read_block(const JsonView& value) {
+std::vector<std::int64_t> read_block_sizes(const JsonView& value) {
     if (value.is_array()) {
         std::vector<std::int64_t> block = value.integers({1, 1 << 30});
         if (block.size() == 2) return block;
@@ -55,8 +55,8 @@ std::vector<std::int64_t> read_block(const JsonView& value) {
     value.refuse(ErrorCode::format, "expected two sizes of a block");
 }
 
-Scheme read_scheme(const JsonView& group, const std::string& common) {
-    Scheme scheme;
+CompressedScheme read_scheme(const JsonView& group, const std::string& common) {
+    CompressedScheme scheme;
     const JsonView weights = group.at("weights");
     scheme.place = weights.where();
     scheme.format = common;
@@ -83,7 +83,7 @@ Scheme read_scheme(const JsonView& group, const std::string& common) {
         weights.at("group_size")
             .refuse(ErrorCode::mismatch, "expected none with the strategy \"" + scheme.strategy + '"');
     }
-    if (scheme.strategy == "block") scheme.block = read_block(weights.at("block_structure"));
+    if (scheme.strategy == "block") scheme.block = read_block_sizes(weights.at("block_structure"));
     if (const auto order = weights.find("actorder"))
         scheme.ordered = (order->is_string() && (order->string() == "group" || order->string() == "dynamic")) ||
                          (order->value().is_boolean() && order->boolean());
@@ -100,13 +100,13 @@ Scheme read_scheme(const JsonView& group, const std::string& common) {
 }
 
 /// The scheme of a module: by name, else by class; the only one in any case.
-const Scheme& scheme_of(Finder& finder, const std::vector<Scheme>& schemes, const std::string& module,
-                        const TensorInfo& stored) {
+const CompressedScheme& scheme_of(PackedFinder& finder, const std::vector<CompressedScheme>& schemes,
+                                  const std::string& module, const TensorInfo& stored) {
     if (schemes.size() == 1) return schemes[0];
-    const Scheme* named = nullptr;
-    const Scheme* classed = nullptr;
+    const CompressedScheme* named = nullptr;
+    const CompressedScheme* classed = nullptr;
     std::size_t classes = 0;
-    for (const Scheme& scheme : schemes) {
+    for (const CompressedScheme& scheme : schemes) {
         if (!scheme.names.covering(module, finder.steps()).empty()) {
             if (named != nullptr)
                 refuse_tensor(stored, ErrorCode::mismatch, "expected one config group that names this module",
@@ -123,7 +123,7 @@ const Scheme& scheme_of(Finder& finder, const std::vector<Scheme>& schemes, cons
     return *classed;
 }
 
-void require_scheme(const Scheme& scheme, bool good, const std::string& expected) {
+void require_scheme(const CompressedScheme& scheme, bool good, const std::string& expected) {
     if (good) return;
     refuse_contradiction(scheme.place, "expected " + expected + " for " + scheme.format,
                          "found " + std::to_string(scheme.bits) + " bits, " + (scheme.integers ? "int" : "float") +
@@ -131,9 +131,9 @@ void require_scheme(const Scheme& scheme, bool good, const std::string& expected
                              (scheme.symmetric ? "" : ", not symmetric"));
 }
 
-class Reader {
+class CompressedReader {
 public:
-    Reader(Finder& finder, const Scheme& scheme, std::string module)
+    CompressedReader(PackedFinder& finder, const CompressedScheme& scheme, std::string module)
         : finder_(finder), scheme_(scheme), module_(std::move(module)), of_("compressed-tensors " + scheme.format) {}
 
     void read() {
@@ -146,13 +146,13 @@ public:
     }
 
 private:
-    const TensorInfo& codes(const char* ending, Types types) {
+    const TensorInfo& codes(const char* ending, PartTypes types) {
         const TensorInfo& info = finder_.require(module_ + ending, of_);
         require_type(info, types, of_);
         require_rank(info, 2, of_);
         return info;
     }
-    const TensorInfo& part(const char* ending, Types types, const std::vector<std::int64_t>& shape) {
+    const TensorInfo& part(const char* ending, PartTypes types, const std::vector<std::int64_t>& shape) {
         return finder_.require(module_ + ending, of_, types, shape);
     }
     void add(std::shared_ptr<const PackedTensor> tensor) {
@@ -229,17 +229,17 @@ private:
         layout.one_scale = scheme_.strategy == "tensor";
         layout.group_size = block_columns;
         layout.groups = blocks_of(in, block_columns);
-        std::vector<PackedPart> parts{part_of(packed), part_of(scale)};
+        std::vector<PackedPart> parts{packed_part(packed), packed_part(scale)};
         if (scheme_.symmetric) {
             drop_zero_point();
         } else {
             require_scheme(scheme_, !layout.one_scale, "strategy channel or group");
             layout.rule = StreamRows::Rule::zero_points;
             const std::int64_t words = layout.whole_words ? blocks_of(out, 32 / bits) : blocks_of(out * bits, 32);
-            parts.push_back(part_of(part(".weight_zero_point", i32_type, {words, layout.groups})));
+            parts.push_back(packed_part(part(".weight_zero_point", i32_type, {words, layout.groups})));
         }
         if (finder_.find(module_ + ".weight_g_idx") != nullptr || scheme_.ordered) {
-            parts.push_back(part_of(part(".weight_g_idx", i32_type, {in})));
+            parts.push_back(packed_part(part(".weight_g_idx", i32_type, {in})));
             layout.indexed = true;
         }
         add(std::make_shared<StreamRows>(shape, layout, std::move(parts)));
@@ -256,13 +256,13 @@ private:
         layout.codes = scheme_.integers ? CodeType::int8 : CodeType::e4m3;
         std::tie(layout.block_rows, layout.block_columns) = block_of(scale, weight.shape[0], weight.shape[1]);
         layout.scales = scale.type;
-        std::vector<PackedPart> parts{part_of(weight), part_of(scale)};
+        std::vector<PackedPart> parts{packed_part(weight), packed_part(scale)};
         if (scheme_.symmetric) {
             drop_zero_point();
         } else {
             require_scheme(scheme_, scheme_.integers, "a symmetric scheme");
             layout.zero_points = true;
-            parts.push_back(part_of(part(".weight_zero_point", i8_type, scale.shape)));
+            parts.push_back(packed_part(part(".weight_zero_point", i8_type, scale.shape)));
         }
         add(std::make_shared<ScaledCodes>(weight.shape, layout, std::move(parts)));
     }
@@ -280,9 +280,9 @@ private:
                           "found shape " + shape_text(packed.shape));
         }
         const TensorInfo& scale =
-            part(".weight_scale", nvfp4 ? Types(e4m3_type) : Types(u8_type), {out, bytes / (group / 2)});
+            part(".weight_scale", nvfp4 ? PartTypes(e4m3_type) : PartTypes(u8_type), {out, bytes / (group / 2)});
         drop_zero_point();
-        std::vector<PackedPart> parts{part_of(packed), part_of(scale)};
+        std::vector<PackedPart> parts{packed_part(packed), packed_part(scale)};
         ScaledCodes::Layout layout;
         layout.codes = CodeType::e2m1;
         layout.scales = nvfp4 ? DataType::f8_e4m3 : DataType::f8_e8m0;
@@ -291,7 +291,7 @@ private:
             const TensorInfo& global = finder_.require(module_ + ".weight_global_scale", of_);
             require_type(global, f32_type, of_);
             if (!is_one_number(global)) require_shape(global, {1}, of_);
-            parts.push_back(part_of(global));
+            parts.push_back(packed_part(global));
             layout.factor = ScaledCodes::Factor::divide;
         }
         add(std::make_shared<ScaledCodes>(std::vector<std::int64_t>{out, bytes * 2}, layout, std::move(parts)));
@@ -307,11 +307,11 @@ private:
         layout.scales = DataType::f8_e8m0;
         layout.block_columns = 32;
         add(std::make_shared<ScaledCodes>(weight.shape, layout,
-                                          std::vector<PackedPart>{part_of(weight), part_of(scale)}));
+                                          std::vector<PackedPart>{packed_part(weight), packed_part(scale)}));
     }
 
-    Finder& finder_;
-    const Scheme& scheme_;
+    PackedFinder& finder_;
+    const CompressedScheme& scheme_;
     std::string module_, of_;
 };
 
@@ -328,12 +328,12 @@ void check_extras(const JsonView& settings) {
 
 }  // namespace
 
-void find_compressed_tensors(Finder& finder, const JsonView& settings) {
+void find_compressed_tensors(PackedFinder& finder, const JsonView& settings) {
     const JsonView format = settings.at("format");
     const bool mixed = format.string() == "mixed-precision";
     if (!mixed) check_format(format);
     check_extras(settings);
-    std::vector<Scheme> schemes;
+    std::vector<CompressedScheme> schemes;
     const JsonView groups = settings.at("config_groups");
     for (const std::string& key : groups.keys())
         if (groups.at(key).has("weights")) schemes.push_back(read_scheme(groups.at(key), mixed ? "" : format.string()));
@@ -352,7 +352,7 @@ void find_compressed_tensors(Finder& finder, const JsonView& settings) {
         const TensorInfo* stored = nullptr;
         for (const char* ending : {".weight_packed", ".weight", ".weight_scale"})
             if (stored == nullptr) stored = finder.find(module + ending);
-        Reader(finder, scheme_of(finder, schemes, module, *stored), module).read();
+        CompressedReader(finder, scheme_of(finder, schemes, module, *stored), module).read();
     }
     finder.set_format("compressed-tensors " + format.string());
 }

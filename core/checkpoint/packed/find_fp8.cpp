@@ -12,7 +12,7 @@ namespace {
 constexpr DataType kFp8Scales[] = {DataType::f32, DataType::f16, DataType::bf16, DataType::f8_e8m0, DataType::u8};
 
 /// Modules whose weight has a type of 8 bits, or a scale.
-std::set<std::string> fp8_modules(const Finder& finder, std::initializer_list<const char*> scales) {
+std::set<std::string> fp8_modules(const PackedFinder& finder, std::initializer_list<const char*> scales) {
     std::set<std::string> modules;
     for (const char* scale : scales)
         for (std::string& module : finder.modules(scale)) modules.insert(std::move(module));
@@ -25,24 +25,24 @@ std::set<std::string> fp8_modules(const Finder& finder, std::initializer_list<co
     return modules;
 }
 
-const TensorInfo& require_codes(const Finder& finder, const std::string& module, const std::string& of) {
+const TensorInfo& require_codes(const PackedFinder& finder, const std::string& module, const std::string& of) {
     const TensorInfo& codes = finder.require(module + ".weight", of);
     require_type(codes, e4m3_type, of);
     require_rank(codes, 2, of);
     return codes;
 }
 
-void add_scaled(Finder& finder, const std::string& module, const std::vector<std::int64_t>& shape,
+void add_scaled(PackedFinder& finder, const std::string& module, const std::vector<std::int64_t>& shape,
                 const ScaledCodes::Layout& layout, std::initializer_list<const TensorInfo*> stored,
                 const std::string& format) {
     std::vector<PackedPart> parts;
-    for (const TensorInfo* info : stored) parts.push_back(part_of(*info));
+    for (const TensorInfo* info : stored) parts.push_back(packed_part(*info));
     finder.add(module, module + ".weight", std::make_shared<ScaledCodes>(shape, layout, std::move(parts)), format);
 }
 
 }  // namespace
 
-void find_fp8(Finder& finder, const JsonView& settings) {
+void find_fp8(PackedFinder& finder, const JsonView& settings) {
     std::vector<std::int64_t> block;
     if (const auto size = settings.find("weight_block_size")) {
         block = size->integers({1, 1 << 30});
@@ -90,7 +90,7 @@ void find_fp8(Finder& finder, const JsonView& settings) {
     }
 }
 
-void find_fbgemm_fp8(Finder& finder, const JsonView& settings) {
+void find_fbgemm_fp8(PackedFinder& finder, const JsonView& settings) {
     const std::string of = "fp8 channel";
     finder.exclude(settings, {"modules_to_not_convert"});
     finder.ignore({".input_scale_ub"});
@@ -106,7 +106,7 @@ void find_fbgemm_fp8(Finder& finder, const JsonView& settings) {
     }
 }
 
-void find_mxfp4(Finder& finder, const JsonView* settings) {
+void find_mxfp4(PackedFinder& finder, const JsonView* settings) {
     const std::string of = "MXFP4";
     if (settings != nullptr) finder.exclude(*settings, {"modules_to_not_convert"});
     for (const std::string& name : finder.modules("_blocks")) {
@@ -125,7 +125,7 @@ void find_mxfp4(Finder& finder, const JsonView* settings) {
         // Fits: the blocks have half as many bytes.
         finder.add(name, name,
                    std::make_shared<ScaledCodes>(std::vector<std::int64_t>{shape[0], shape[1], shape[2] * 32}, layout,
-                                                 std::vector<PackedPart>{part_of(blocks), part_of(*scales)}),
+                                                 std::vector<PackedPart>{packed_part(blocks), packed_part(*scales)}),
                    of);
     }
     if (settings == nullptr) return;
@@ -135,7 +135,7 @@ void find_mxfp4(Finder& finder, const JsonView* settings) {
     }
 }
 
-void find_modelopt(Finder& finder, const JsonView& settings) {
+void find_modelopt(PackedFinder& finder, const JsonView& settings) {
     if (settings.at("quant_algo").string() != "NVFP4")
         settings.at("quant_algo").refuse(ErrorCode::unsupported, "expected \"NVFP4\"");
     if (settings.integer_or("group_size", 16) != 16)

@@ -22,8 +22,8 @@ std::int64_t require_group_size(const JsonView& settings, std::initializer_list<
 }
 
 /// size * by / per, which must be whole.
-std::int64_t exact(const TensorInfo& info, std::int64_t size, std::int64_t by, std::int64_t per,
-                   const std::string& of) {
+std::int64_t whole_number_of(const TensorInfo& info, std::int64_t size, std::int64_t by, std::int64_t per,
+                             const std::string& of) {
     std::int64_t product = 0;
     if (__builtin_mul_overflow(size, by, &product) || product % per != 0) {
         refuse_tensor(info, ErrorCode::mismatch, "expected whole words of 32 bits (" + of + ")",
@@ -42,8 +42,8 @@ void refuse_set(const JsonView& settings, std::initializer_list<const char*> key
     }
 }
 
-/// Settings of single modules (GPTQModel's `dynamic`): entries that begin with "-:" exclude modules.
-void check_dynamic(Finder& finder, const JsonView& settings) {
+/// QuantizationSettings of single modules (GPTQModel's `dynamic`): entries that begin with "-:" exclude modules.
+void check_dynamic(PackedFinder& finder, const JsonView& settings) {
     const auto dynamic = settings.find("dynamic");
     if (!dynamic || (dynamic->value().is_boolean() && !dynamic->boolean())) return;
     nlohmann::json excluded = nlohmann::json::object();
@@ -62,7 +62,7 @@ void check_dynamic(Finder& finder, const JsonView& settings) {
 }
 
 /// AutoRound's `extra_config`: modules of 16 bits and more are plain, others need the common settings.
-void check_extra(Finder& finder, const JsonView& settings) {
+void check_extra(PackedFinder& finder, const JsonView& settings) {
     const auto extra = settings.find("extra_config");
     if (!extra) return;
     nlohmann::json excluded = nlohmann::json::object();
@@ -79,14 +79,14 @@ void check_extra(Finder& finder, const JsonView& settings) {
     finder.exclude(JsonView(excluded, settings.where()), {"extra_config"});
 }
 
-std::string lower(std::string text) {
+std::string lower_case(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
     return text;
 }
 
 }  // namespace
 
-void find_gptq(Finder& finder, const JsonView& settings) {
+void find_gptq(PackedFinder& finder, const JsonView& settings) {
     GptqTensor::Layout layout;
     layout.bits = static_cast<unsigned>(settings.at("bits").integer({1, 64}));
     if (layout.bits != 2 && layout.bits != 3 && layout.bits != 4 && layout.bits != 8)
@@ -112,28 +112,28 @@ void find_gptq(Finder& finder, const JsonView& settings) {
         const TensorInfo& qweight = finder.require(module + ".qweight", of);
         require_type(qweight, i32_type, of);
         require_rank(qweight, 2, of);
-        layout.in = exact(qweight, qweight.shape[0], 32, bits, of);
+        layout.in = whole_number_of(qweight, qweight.shape[0], 32, bits, of);
         layout.out = qweight.shape[1];
         layout.group_size = group_size < 0 ? layout.in : group_size;
         layout.groups = blocks_of(layout.in, layout.group_size);
-        const TensorInfo& qzeros =
-            finder.require(module + ".qzeros", of, i32_type, {layout.groups, exact(qweight, layout.out, bits, 32, of)});
+        const TensorInfo& qzeros = finder.require(module + ".qzeros", of, i32_type,
+                                                  {layout.groups, whole_number_of(qweight, layout.out, bits, 32, of)});
         const TensorInfo& scales = finder.require(module + ".scales", of, scale_types, {layout.groups, layout.out});
         layout.scales = scales.type;
-        std::vector<PackedPart> parts{part_of(qweight), part_of(qzeros), part_of(scales)};
+        std::vector<PackedPart> parts{packed_part(qweight), packed_part(qzeros), packed_part(scales)};
         layout.indexed = finder.find(module + ".g_idx") != nullptr;
         if (layout.indexed || (ordered && layout.groups > 1))
-            parts.push_back(part_of(finder.require(module + ".g_idx", of, i32_type, {layout.in})));
+            parts.push_back(packed_part(finder.require(module + ".g_idx", of, i32_type, {layout.in})));
         finder.add(module, module + ".weight", std::make_shared<GptqTensor>(layout, std::move(parts)), of);
     }
 }
 
-void find_awq(Finder& finder, const JsonView& settings) {
+void find_awq(PackedFinder& finder, const JsonView& settings) {
     const JsonView bits = settings.has("bits") ? settings.at("bits") : settings.at("w_bit");
     if (bits.integer() != 4) bits.refuse(ErrorCode::unsupported, "expected 4 bits");
     const std::int64_t group_size = require_group_size(settings, {"group_size", "q_group_size"});
     for (const char* key : {"version", "format"})
-        if (const auto version = settings.find(key); version && lower(version->string()) != "gemm")
+        if (const auto version = settings.find(key); version && lower_case(version->string()) != "gemm")
             version->refuse(ErrorCode::unsupported, "expected \"gemm\"");
     if (const auto zero = settings.find("zero_point"); zero && !zero->boolean())
         zero->refuse(ErrorCode::unsupported, "expected true");
@@ -147,7 +147,8 @@ void find_awq(Finder& finder, const JsonView& settings) {
         const TensorInfo& qweight = finder.require(module + ".qweight", of);
         require_type(qweight, i32_type, of);
         require_rank(qweight, 2, of);
-        const std::int64_t in = qweight.shape[0], words = qweight.shape[1], out = exact(qweight, words, 8, 1, of);
+        const std::int64_t in = qweight.shape[0], words = qweight.shape[1],
+                           out = whole_number_of(qweight, words, 8, 1, of);
         const std::int64_t group = group_size < 0 ? in : group_size;
         if (in % group != 0) {
             refuse_tensor(qweight, ErrorCode::mismatch,
@@ -156,11 +157,11 @@ void find_awq(Finder& finder, const JsonView& settings) {
         }
         const TensorInfo& qzeros = finder.require(module + ".qzeros", of, i32_type, {in / group, words});
         const TensorInfo& scales = finder.require(module + ".scales", of, scale_types, {in / group, out});
-        finder.add(
-            module, module + ".weight",
-            std::make_shared<AwqTensor>(out, in, group, scales.type,
-                                        std::vector<PackedPart>{part_of(qweight), part_of(qzeros), part_of(scales)}),
-            of);
+        finder.add(module, module + ".weight",
+                   std::make_shared<AwqTensor>(
+                       out, in, group, scales.type,
+                       std::vector<PackedPart>{packed_part(qweight), packed_part(qzeros), packed_part(scales)}),
+                   of);
     }
 }
 

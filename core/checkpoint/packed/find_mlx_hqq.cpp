@@ -39,7 +39,7 @@ MlxScheme read_mlx_scheme(const JsonView& settings, const JsonView& common) {
     return scheme;
 }
 
-void add_mlx(Finder& finder, const std::string& module, const MlxScheme& scheme, const char* biases_name) {
+void add_mlx(PackedFinder& finder, const std::string& module, const MlxScheme& scheme, const char* biases_name) {
     const std::string of = scheme.affine ? "MLX affine " + std::to_string(scheme.bits) + " bits" : std::string("MXFP4");
     const TensorInfo& codes = finder.require(module + ".weight", of);
     require_type(codes, u32_type, of);
@@ -56,13 +56,13 @@ void add_mlx(Finder& finder, const std::string& module, const MlxScheme& scheme,
     shape.back() = all_bits / scheme.bits;
     grouped.back() = shape.back() / scheme.group_size;
     const TensorInfo& scales =
-        finder.require(module + ".scales", of, scheme.affine ? Types(scale_types) : Types(u8_type), grouped);
-    std::vector<PackedPart> parts{part_of(codes), part_of(scales)};
+        finder.require(module + ".scales", of, scheme.affine ? PartTypes(scale_types) : PartTypes(u8_type), grouped);
+    std::vector<PackedPart> parts{packed_part(codes), packed_part(scales)};
     std::shared_ptr<const PackedTensor> tensor;
     if (scheme.affine) {
         const TensorInfo& biases = finder.require(module + biases_name, of, scale_types, grouped);
         require_type(biases, std::span(&scales.type, 1), of + ", as its scales");
-        parts.push_back(part_of(biases));
+        parts.push_back(packed_part(biases));
         StreamRows::Layout layout;
         layout.rule = StreamRows::Rule::affine;
         layout.bits = scheme.bits;
@@ -85,7 +85,7 @@ void add_mlx(Finder& finder, const std::string& module, const MlxScheme& scheme,
 /// Scalars and texts of a module of HQQ.
 class HqqState {
 public:
-    HqqState(const Finder& finder, std::string module) : finder_(finder), module_(std::move(module)) {}
+    HqqState(const PackedFinder& finder, std::string module) : finder_(finder), module_(std::move(module)) {}
 
     std::int64_t integer(const char* key) const {
         const TensorInfo& info = finder_.require(module_ + key, "HQQ");
@@ -121,7 +121,7 @@ public:
     }
 
 private:
-    const Finder& finder_;
+    const PackedFinder& finder_;
     std::string module_;
 };
 
@@ -172,7 +172,7 @@ void check_hqq_scales(const JsonView& quant_config) {
             value->refuse(ErrorCode::unsupported, "expected scales and zero points that are not quantized");
 }
 
-void add_hqq(Finder& finder, const JsonView& settings, const std::string& module) {
+void add_hqq(PackedFinder& finder, const JsonView& settings, const std::string& module) {
     const HqqState state(finder, module);
     const TensorInfo& codes = finder.require(module + ".W_q", "HQQ");
     const auto refuse_flag = [&](const char* key, bool value, bool wanted, const char* expected) {
@@ -232,7 +232,7 @@ void add_hqq(Finder& finder, const JsonView& settings, const std::string& module
     layout.grouped_columns = elements / rows;
     layout.packed_rows = blocks_of(rows, layout.fields);
     layout.by_column = axis == 0;
-    require_type(codes, layout.words ? Types(i32_type) : Types(u8_type), of);
+    require_type(codes, layout.words ? PartTypes(i32_type) : PartTypes(u8_type), of);
     require_shape(codes, {layout.packed_rows, layout.grouped_columns}, of);
     if (!layout.words && rows % layout.fields != 0) {
         refuse_tensor(codes, ErrorCode::mismatch, "expected whole slabs of rows (" + of + ")",
@@ -247,14 +247,14 @@ void add_hqq(Finder& finder, const JsonView& settings, const std::string& module
     for (const char* key : kHqqScalars)
         if (finder.find(module + key) != nullptr) finder.consume(module + key);
     finder.add(module, module + ".weight",
-               std::make_shared<SlabGroups>(shape, layout,
-                                            std::vector<PackedPart>{part_of(codes), part_of(scale), part_of(zero)}),
+               std::make_shared<SlabGroups>(
+                   shape, layout, std::vector<PackedPart>{packed_part(codes), packed_part(scale), packed_part(zero)}),
                of);
 }
 
 }  // namespace
 
-void find_mlx(Finder& finder, const JsonView& settings) {
+void find_mlx(PackedFinder& finder, const JsonView& settings) {
     const bool metal = settings.string_or("quant_method", "") == "metal";
     const MlxScheme common = read_mlx_scheme(settings, settings);
     finder.exclude(settings, {"modules_to_not_convert"});
@@ -272,7 +272,7 @@ void find_mlx(Finder& finder, const JsonView& settings) {
     }
 }
 
-void find_hqq(Finder& finder, const JsonView& settings) {
+void find_hqq(PackedFinder& finder, const JsonView& settings) {
     finder.exclude(settings, {"skip_modules", "modules_to_not_convert"});
     if (const auto all = settings.find("quant_config")) {
         check_hqq_scales(*all);

@@ -13,19 +13,19 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Settings {
+struct QuantizationSettings {
     JsonView view;
     std::string key;
 };
 
 /// The one object that describes the quantization; empty: none. MLX writes two equal ones.
-std::optional<Settings> settings_in(const Json& config) {
-    std::optional<Settings> found;
+std::optional<QuantizationSettings> settings_in(const Json& config) {
+    std::optional<QuantizationSettings> found;
     const auto look = [&](const Json& object, const std::string& path) {
         for (const char* key : {"quantization", "quantization_config", "compression_config"}) {
             const auto value = object.find(key);
             if (value == object.end() || value->is_null() || (value->is_object() && value->empty())) continue;
-            Settings here{JsonView(*value, "config.json", path + key), key};
+            QuantizationSettings here{JsonView(*value, "config.json", path + key), key};
             if (found && found->view.value() != *value)
                 refuse_contradiction(here.view.where(), "expected the same as " + found->view.where(),
                                      "found other settings");
@@ -39,17 +39,17 @@ std::optional<Settings> settings_in(const Json& config) {
     return found;
 }
 
-bool is_true(const JsonView& settings, const char* key) {
+bool is_set_true(const JsonView& settings, const char* key) {
     const auto value = settings.find(key);
     return value && value->value().is_boolean() && value->boolean();
 }
 
-std::string method_of(const Settings& settings) {
+std::string method_of(const QuantizationSettings& settings) {
     const JsonView& view = settings.view;
     if (const auto named = view.find("quant_method")) return named->string();
     if (settings.key == "compression_config" || (view.has("config_groups") && view.has("format")))
         return "compressed-tensors";
-    if (is_true(view, "load_in_4bit") || is_true(view, "load_in_8bit")) return "bitsandbytes";
+    if (is_set_true(view, "load_in_4bit") || is_set_true(view, "load_in_8bit")) return "bitsandbytes";
     if (view.has("w_bit") || view.has("q_group_size")) return "awq";
     if (view.has("bits") && view.has("group_size"))
         return view.has("desc_act") || view.has("damp_percent") || settings.key.empty() ? "gptq" : "mlx";
@@ -75,36 +75,36 @@ void check_companion(const JsonView& settings, const JsonView& companion) {
 }
 
 /// Methods by name, as transformers and others write it, that are not read.
-constexpr const char* kUnread[][2] = {{"aqlm", "AQLM"},
-                                      {"vptq", "VPTQ"},
-                                      {"quip", "QuIP"},
-                                      {"quip_sharp", "QuIP"},
-                                      {"quip#", "QuIP"},
-                                      {"spqr", "SpQR"},
-                                      {"higgs", "HIGGS"},
-                                      {"eetq", "EETQ"},
-                                      {"quanto", "quanto"},
-                                      {"torchao", "torchao"},
-                                      {"bitnet", "BitNet"},
-                                      {"fp_quant", "FP-Quant"},
-                                      {"quark", "Quark"},
-                                      {"sinq", "SINQ"},
-                                      {"marlin", "GPTQ marlin"},
-                                      {"exl2", "ExLlamaV2"},
-                                      {"exl3", "ExLlamaV3"},
-                                      {"bitblas", "BitBLAS"},
-                                      {"gguf", "GGUF settings in a safetensors folder"}};
+constexpr const char* kUnreadMethods[][2] = {{"aqlm", "AQLM"},
+                                             {"vptq", "VPTQ"},
+                                             {"quip", "QuIP"},
+                                             {"quip_sharp", "QuIP"},
+                                             {"quip#", "QuIP"},
+                                             {"spqr", "SpQR"},
+                                             {"higgs", "HIGGS"},
+                                             {"eetq", "EETQ"},
+                                             {"quanto", "quanto"},
+                                             {"torchao", "torchao"},
+                                             {"bitnet", "BitNet"},
+                                             {"fp_quant", "FP-Quant"},
+                                             {"quark", "Quark"},
+                                             {"sinq", "SINQ"},
+                                             {"marlin", "GPTQ marlin"},
+                                             {"exl2", "ExLlamaV2"},
+                                             {"exl3", "ExLlamaV3"},
+                                             {"bitblas", "BitBLAS"},
+                                             {"gguf", "GGUF settings in a safetensors folder"}};
 
 [[noreturn]] void refuse_method(const JsonView& settings, const std::string& method) {
     std::string name = "\"" + escaped(method, 60) + '"';
-    for (const auto& [key, text] : kUnread)
+    for (const auto& [key, text] : kUnreadMethods)
         if (method == key) name = text;
     throw Error(ErrorCode::unsupported, settings.where(),
                 "expected GPTQ, AWQ, bitsandbytes, compressed-tensors, modelopt NVFP4, fp8, MXFP4, MLX or HQQ",
                 "found quantized weights of a method that is not read: " + name);
 }
 
-void dispatch(Finder& finder, const JsonView& settings, const std::string& method) {
+void find_by_method(PackedFinder& finder, const JsonView& settings, const std::string& method) {
     if (method == "gptq") return find_gptq(finder, settings);
     if (method == "auto-round" || method == "auto_round" || method == "intel/auto-round") {
         const std::string packing = settings.string_or("packing_format", "");
@@ -153,16 +153,16 @@ std::string sign_of(const TensorInfo& info, const std::map<std::string, TensorIn
 
 std::optional<PackedWeights> find_packed(const nlohmann::json& config, const JsonView* companion,
                                          const std::map<std::string, TensorInfo>& stored, const TensorBytes& read) {
-    Finder finder(stored, read);
+    PackedFinder finder(stored, read);
     auto settings = settings_in(config);
     if (settings && companion != nullptr) check_companion(settings->view, *companion);
-    if (!settings && companion != nullptr) settings = Settings{*companion, ""};
+    if (!settings && companion != nullptr) settings = QuantizationSettings{*companion, ""};
     if (!settings) {
         find_mxfp4(finder, nullptr);
         for (const auto& [name, info] : stored) {
             if (finder.consumed(name)) continue;
             if (const std::string sign = sign_of(info, stored); !sign.empty())
-                throw Error(ErrorCode::mismatch, place_of(name), "expected quantization_config in config.json",
+                throw Error(ErrorCode::mismatch, packed_place(name), "expected quantization_config in config.json",
                             "found none, and packed weights: " + sign);
         }
         if (finder.empty()) return std::nullopt;
@@ -171,7 +171,7 @@ std::optional<PackedWeights> find_packed(const nlohmann::json& config, const Jso
     if (!settings->view.is_object())
         settings->view.refuse(ErrorCode::unsupported, "expected an object with quant_method");
     const std::string method = method_of(*settings);
-    dispatch(finder, settings->view, method);
+    find_by_method(finder, settings->view, method);
     const bool empty = finder.empty();
     PackedWeights found = finder.finish(method);
     if (!empty) return found;

@@ -2,8 +2,7 @@
 #pragma once
 
 // Recognizes quantized safetensors: which stored tensors are parts of which matrix, by names, shapes and the
-// configuration. Formats: HACKING's list of weights (GPTQ, AWQ, bitsandbytes, compressed-tensors, modelopt NVFP4, fp8,
-// MXFP8, MXFP4 experts, MLX, HQQ).
+// configuration. Formats: GPTQ, AWQ, bitsandbytes, compressed-tensors, modelopt NVFP4, fp8, MXFP8, MXFP4 experts, MLX, HQQ.
 
 #include <cstddef>
 #include <functional>

@@ -73,14 +73,14 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 void refuse_tensor(const TensorInfo& info, ErrorCode code, const std::string& expected, const std::string& found) {
-    throw Error(code, place_of(info.name), expected, found);
+    throw Error(code, packed_place(info.name), expected, found);
 }
 
 void refuse_contradiction(const std::string& where, const std::string& expected, const std::string& found) {
     throw Error(ErrorCode::mismatch, where, expected, found);
 }
 
-PackedPart part_of(const TensorInfo& info) {
+PackedPart packed_part(const TensorInfo& info) {
     return {info.name, info.shape, info.bytes};
 }
 
@@ -139,37 +139,37 @@ std::string require_word(const JsonView& settings, std::string_view key, const s
     settings.at(key).refuse(ErrorCode::unsupported, "expected " + known);
 }
 
-void Finder::exclude(const JsonView& settings, std::initializer_list<const char*> keys) {
+void PackedFinder::exclude(const JsonView& settings, std::initializer_list<const char*> keys) {
     for (const char* key : keys)
         if (const auto list = settings.find(key)) excluded_.emplace_back(list->strings(), list->where());
 }
 
-std::vector<std::string> Finder::modules(std::string_view ending) const {
+std::vector<std::string> PackedFinder::modules(std::string_view ending) const {
     std::vector<std::string> names;
     for (const auto& [name, info] : stored_)
         if (name.ends_with(ending)) names.push_back(name.substr(0, name.size() - ending.size()));
     return names;
 }
 
-const TensorInfo* Finder::find(const std::string& name) const {
+const TensorInfo* PackedFinder::find(const std::string& name) const {
     const auto found = stored_.find(name);
     return found == stored_.end() ? nullptr : &found->second;
 }
 
-const TensorInfo& Finder::require(const std::string& name, const std::string& of) const {
+const TensorInfo& PackedFinder::require(const std::string& name, const std::string& of) const {
     if (const TensorInfo* info = find(name)) return *info;
-    throw Error(ErrorCode::mismatch, place_of(name), "expected this tensor (" + of + ")", "found none");
+    throw Error(ErrorCode::mismatch, packed_place(name), "expected this tensor (" + of + ")", "found none");
 }
 
-const TensorInfo& Finder::require(const std::string& name, const std::string& of, std::span<const DataType> types,
-                                  const std::vector<std::int64_t>& shape) const {
+const TensorInfo& PackedFinder::require(const std::string& name, const std::string& of, std::span<const DataType> types,
+                                        const std::vector<std::int64_t>& shape) const {
     const TensorInfo& info = require(name, of);
     require_type(info, types, of);
     require_shape(info, shape, of);
     return info;
 }
 
-std::vector<std::byte> Finder::read(const TensorInfo& info, std::uint64_t most) const {
+std::vector<std::byte> PackedFinder::read(const TensorInfo& info, std::uint64_t most) const {
     if (info.bytes > most) {
         refuse_tensor(info, ErrorCode::limit, "expected at most " + std::to_string(most) + " bytes",
                       "found " + std::to_string(info.bytes));
@@ -182,11 +182,11 @@ std::vector<std::byte> Finder::read(const TensorInfo& info, std::uint64_t most) 
     return bytes;
 }
 
-void Finder::add(const std::string& module, const std::string& logical, std::shared_ptr<const PackedTensor> tensor,
-                 const std::string& format) {
+void PackedFinder::add(const std::string& module, const std::string& logical,
+                       std::shared_ptr<const PackedTensor> tensor, const std::string& format) {
     for (const ModuleList& list : excluded_) {
         if (const std::string_view entry = list.covering(module, steps_); !entry.empty()) {
-            throw Error(ErrorCode::mismatch, place_of(tensor->parts()[0].tensor),
+            throw Error(ErrorCode::mismatch, packed_place(tensor->parts()[0].tensor),
                         "expected plain weights: the configuration excludes \"" + escaped(entry, 60) + '"',
                         "found packed ones");
         }
@@ -198,20 +198,20 @@ void Finder::add(const std::string& module, const std::string& logical, std::sha
         consume(part.tensor);
     }
     if ((!own_name && stored_.count(logical) != 0) || found_.tensors.count(logical) != 0) {
-        throw Error(ErrorCode::mismatch, place_of(tensor->parts()[0].tensor),
+        throw Error(ErrorCode::mismatch, packed_place(tensor->parts()[0].tensor),
                     "expected one stored form of \"" + escaped(logical) + '"', "found two");
     }
     found_.tensors.emplace(logical, std::move(tensor));
 }
 
-void Finder::ignore(std::initializer_list<std::string_view> endings) {
+void PackedFinder::ignore(std::initializer_list<std::string_view> endings) {
     for (const auto& [name, info] : stored_) {
         for (const std::string_view ending : endings)
             if (name.ends_with(ending)) consume(name);
     }
 }
 
-PackedWeights Finder::finish(const std::string& method) {
+PackedWeights PackedFinder::finish(const std::string& method) {
     for (const auto& [name, info] : stored_) {
         if (consumed(name) || !looks_packed(info)) continue;
         refuse_tensor(info, ErrorCode::mismatch, "expected a plain tensor, or one with all parts of " + method,

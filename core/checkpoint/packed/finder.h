@@ -13,9 +13,10 @@
 
 namespace headscope::checkpoint {
 
-class Finder {
+class PackedFinder {
 public:
-    Finder(const std::map<std::string, TensorInfo>& stored, const TensorBytes& read) : stored_(stored), read_(read) {}
+    PackedFinder(const std::map<std::string, TensorInfo>& stored, const TensorBytes& read)
+        : stored_(stored), read_(read) {}
 
     const std::map<std::string, TensorInfo>& stored() const { return stored_; }
     /// Modules that the configuration names as plain; from several keys.
@@ -55,14 +56,14 @@ private:
     std::map<std::string, std::uint64_t> bytes_;  ///< by format
 };
 
-// Types that parts may have.
-using Types = std::span<const DataType>;
+// PartTypes that parts may have.
+using PartTypes = std::span<const DataType>;
 inline constexpr DataType f32_type[] = {DataType::f32}, e4m3_type[] = {DataType::f8_e4m3}, u8_type[] = {DataType::u8},
                           i8_type[] = {DataType::i8}, i32_type[] = {DataType::i32}, u32_type[] = {DataType::u32},
                           i64_type[] = {DataType::i64};
 inline constexpr DataType scale_types[] = {DataType::f32, DataType::f16, DataType::bf16};
 
-PackedPart part_of(const TensorInfo& info);
+PackedPart packed_part(const TensorInfo& info);
 /// Error mismatch unless the type is one of these, the elements lie in order, and the bytes are those of the shape.
 void require_type(const TensorInfo& info, std::span<const DataType> types, const std::string& of);
 void require_shape(const TensorInfo& info, const std::vector<std::int64_t>& shape, const std::string& of);
@@ -82,16 +83,16 @@ std::string require_word(const JsonView& settings, std::string_view key, const s
 [[noreturn]] void refuse_contradiction(const std::string& where, const std::string& expected, const std::string& found);
 
 // Methods. `settings` is the object that quantization_config holds.
-void find_gptq(Finder& finder, const JsonView& settings);
-void find_awq(Finder& finder, const JsonView& settings);
-void find_bitsandbytes(Finder& finder, const JsonView& settings);
-void find_compressed_tensors(Finder& finder, const JsonView& settings);
-void find_modelopt(Finder& finder, const JsonView& settings);
-void find_fp8(Finder& finder, const JsonView& settings);
-void find_fbgemm_fp8(Finder& finder, const JsonView& settings);
+void find_gptq(PackedFinder& finder, const JsonView& settings);
+void find_awq(PackedFinder& finder, const JsonView& settings);
+void find_bitsandbytes(PackedFinder& finder, const JsonView& settings);
+void find_compressed_tensors(PackedFinder& finder, const JsonView& settings);
+void find_modelopt(PackedFinder& finder, const JsonView& settings);
+void find_fp8(PackedFinder& finder, const JsonView& settings);
+void find_fbgemm_fp8(PackedFinder& finder, const JsonView& settings);
 /// `settings` may be null: the tensors of gpt-oss suffice.
-void find_mxfp4(Finder& finder, const JsonView* settings);
-void find_mlx(Finder& finder, const JsonView& settings);
-void find_hqq(Finder& finder, const JsonView& settings);
+void find_mxfp4(PackedFinder& finder, const JsonView* settings);
+void find_mlx(PackedFinder& finder, const JsonView& settings);
+void find_hqq(PackedFinder& finder, const JsonView& settings);
 
 }  // namespace headscope::checkpoint

@@ -6,11 +6,6 @@
 
 #include "core/base/error.h"
 
-// One rounding for each product and sum. (CMakeLists.txt forbids contraction to fused operations as well.)
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#endif
-
 namespace headscope::checkpoint {
 
 std::array<float, 16> bitsandbytes_table(bool nf4) {
@@ -58,8 +53,9 @@ void FlatBlocks::unpack(const PartBytes& parts, std::int64_t first, std::int64_t
         const std::size_t b = i / block, stop = std::min(end, (b + 1) * block);
         float absmax = 0;
         if (nested) {
-            const float product = nested_map[std::to_integer<std::size_t>(parts[1][b])] *
-                                  nested_absmax[b / static_cast<std::size_t>(layout_.nested_block)];
+            // Volatile: rounded by itself, not part of a fused operation.
+            const volatile float product = nested_map[std::to_integer<std::size_t>(parts[1][b])] *
+                                           nested_absmax[b / static_cast<std::size_t>(layout_.nested_block)];
             absmax = product + layout_.nested_offset;
         } else {
             absmax = plain[b];
@@ -84,7 +80,7 @@ void FlatBlocks::check(const PartBytes& parts) const {
     const std::array<float, 16> table = bitsandbytes_table(layout_.nf4);
     for (std::size_t i = 0; i < table.size(); ++i) {
         if (map[i] == table[i]) continue;
-        throw Error(ErrorCode::format, place_of(this->parts()[2].tensor),
+        throw Error(ErrorCode::format, packed_place(this->parts()[2].tensor),
                     std::string("expected the 16 values of ") + (layout_.nf4 ? "nf4" : "fp4"),
                     "found another value at element " + std::to_string(i));
     }

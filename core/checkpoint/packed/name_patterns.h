@@ -23,7 +23,7 @@ public:
     static std::optional<NamePattern> parse(std::string_view expression);
     /// Adds the states that it went through to `steps`; throws Error(limit) beyond most_steps.
     bool matches(std::string_view name, std::uint64_t& steps) const;
-    static constexpr std::uint64_t most_steps = 1'000'000'000;
+    static constexpr std::uint64_t most_steps = 300'000'000;
 
 private:
     friend class NamePatternParser;

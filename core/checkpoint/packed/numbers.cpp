@@ -30,13 +30,13 @@ std::array<float, 256> make_e8m0() {
 }
 
 template <class T>
-T load(const std::byte* bytes, std::size_t i) {
+T element(const std::byte* bytes, std::size_t i) {
     T value;
     std::memcpy(&value, bytes + i * sizeof value, sizeof value);
     return value;
 }
 
-std::size_t bytes_of(DataType type) {
+std::size_t number_bytes(DataType type) {
     switch (type) {
         case DataType::f32:
             return 4;
@@ -65,20 +65,20 @@ float float16_value(std::uint16_t bits) {
 }
 
 Numbers::Numbers(std::span<const std::byte> bytes, DataType type)
-    : bytes_(bytes.data()), type_(type), size_(bytes.size() / bytes_of(type)) {}
+    : bytes_(bytes.data()), type_(type), size_(bytes.size() / number_bytes(type)) {}
 
 float Numbers::operator[](std::size_t i) const {
     switch (type_) {
         case DataType::f32:
-            return load<float>(bytes_, i);
+            return element<float>(bytes_, i);
         case DataType::f16:
-            return float16_value(load<std::uint16_t>(bytes_, i));
+            return float16_value(element<std::uint16_t>(bytes_, i));
         case DataType::bf16:
-            return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(bytes_, i)} << 16U);
+            return std::bit_cast<float>(std::uint32_t{element<std::uint16_t>(bytes_, i)} << 16U);
         case DataType::f8_e4m3:
-            return e4m3_values[load<std::uint8_t>(bytes_, i)];
+            return e4m3_values[element<std::uint8_t>(bytes_, i)];
         default:
-            return e8m0_values[load<std::uint8_t>(bytes_, i)];
+            return e8m0_values[element<std::uint8_t>(bytes_, i)];
     }
 }
 

@@ -7,7 +7,7 @@
 
 namespace headscope::checkpoint {
 
-std::string place_of(const std::string& tensor) {
+std::string packed_place(const std::string& tensor) {
     return "tensor \"" + escaped(tensor) + '"';
 }
 
@@ -17,7 +17,7 @@ void check_sizes(const PackedTensor& tensor, const PartBytes& parts, std::int64_
                 count <= tensor.rows() - first;
     for (std::size_t i = 0; good && i < parts.size(); ++i) good = parts[i].size() == named[i].bytes;
     if (!good) {
-        throw Error(ErrorCode::internal, place_of(named.empty() ? "" : named[0].tensor),
+        throw Error(ErrorCode::internal, packed_place(named.empty() ? "" : named[0].tensor),
                     "expected all bytes of each part, and rows that exist", "found others");
     }
 }
@@ -25,7 +25,7 @@ void check_sizes(const PackedTensor& tensor, const PartBytes& parts, std::int64_
 void check_finite(const PackedTensor& tensor, const PartBytes& parts, std::size_t index, DataType type) {
     const Numbers numbers(parts[index], type);
     if (const std::size_t bad = numbers.first_not_finite(); bad < numbers.size()) {
-        throw Error(ErrorCode::format, place_of(tensor.parts()[index].tensor), "expected finite scales",
+        throw Error(ErrorCode::format, packed_place(tensor.parts()[index].tensor), "expected finite scales",
                     "found NaN or infinity at element " + std::to_string(bad));
     }
 }
@@ -33,7 +33,7 @@ void check_finite(const PackedTensor& tensor, const PartBytes& parts, std::size_
 void check_divisor(const PackedTensor& tensor, const PartBytes& parts, std::size_t index) {
     check_finite(tensor, parts, index, DataType::f32);
     if (Numbers(parts[index], DataType::f32)[0] == 0.0F) {
-        throw Error(ErrorCode::format, place_of(tensor.parts()[index].tensor), "expected a divisor other than 0",
+        throw Error(ErrorCode::format, packed_place(tensor.parts()[index].tensor), "expected a divisor other than 0",
                     "found 0");
     }
 }
@@ -51,7 +51,7 @@ std::vector<std::uint32_t> read_groups(const PackedTensor& tensor, const PartByt
     for (std::size_t i = 0; i < count; ++i) {
         if (group[i] < static_cast<std::uint64_t>(groups)) continue;
         throw Error(
-            ErrorCode::format, place_of(tensor.parts()[index].tensor),
+            ErrorCode::format, packed_place(tensor.parts()[index].tensor),
             "expected groups from 0 to " + std::to_string(groups - 1),
             "found " + std::to_string(static_cast<std::int32_t>(group[i])) + " at element " + std::to_string(i));
     }

@@ -27,6 +27,6 @@ std::vector<std::uint32_t> read_groups(const PackedTensor& tensor, const PartByt
 std::vector<std::uint32_t> groups_in_order(std::int64_t columns, std::int64_t size);
 
 /// "tensor \"NAME\"", for the place of an error.
-std::string place_of(const std::string& tensor);
+std::string packed_place(const std::string& tensor);
 
 }  // namespace headscope::checkpoint

@@ -4,11 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-// One rounding for each product and sum. (CMakeLists.txt forbids contraction to fused operations as well.)
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#endif
-
 namespace headscope::checkpoint {
 namespace {
 
@@ -73,10 +68,9 @@ void StreamRows::unpack(const PartBytes& parts, std::int64_t first, std::int64_t
             const float s = scale[g], b = bias[g];
             const std::int32_t z = zero[g];
             if (affine) {
-                for (std::size_t c = from; c < to; ++c) {
-                    const float product = static_cast<float>(codes[c]) * s;
-                    into[c] = product + b;
-                }
+                // Two loops, so that no compiler makes one fused operation with one rounding of them.
+                for (std::size_t c = from; c < to; ++c) into[c] = static_cast<float>(codes[c]) * s;
+                for (std::size_t c = from; c < to; ++c) into[c] += b;
             } else {
                 for (std::size_t c = from; c < to; ++c) into[c] = s * static_cast<float>(codes[c] - z);
             }
