@@ -45,6 +45,7 @@ void StreamRows::unpack(const PartBytes& parts, std::int64_t first, std::int64_t
     const std::vector<std::uint32_t> group = layout_.indexed ? this->groups(parts) : std::vector<std::uint32_t>{};
     std::vector<std::uint8_t> codes(columns);
     std::vector<float> scale(groups), bias(groups);
+    std::array<float, 16> table{};
     std::vector<std::int32_t> zero(groups, 1 << (layout_.bits - 1));
     for (std::int64_t i = 0; i < count; ++i, into += columns) {
         const auto r = static_cast<std::size_t>(first + i);
@@ -67,8 +68,18 @@ void StreamRows::unpack(const PartBytes& parts, std::int64_t first, std::int64_t
             const std::size_t from = g * group_size, to = std::min(columns, from + group_size);
             const float s = scale[g], b = bias[g];
             const std::int32_t z = zero[g];
-            if (affine) {
-                // Two loops, so that no compiler makes one fused operation with one rounding of them.
+            // A table of all values where codes are few. Products and sums in two loops: no compiler then makes one
+            // fused operation, with one rounding, of them.
+            const bool few = layout_.bits <= 4;
+            if (few) {
+                for (std::size_t code = 0; code < table.size(); ++code) {
+                    const auto q = static_cast<std::int32_t>(code);
+                    table[code] = affine ? static_cast<float>(q) * s : s * static_cast<float>(q - z);
+                }
+                if (affine)
+                    for (float& value : table) value += b;
+                for (std::size_t c = from; c < to; ++c) into[c] = table[codes[c]];
+            } else if (affine) {
                 for (std::size_t c = from; c < to; ++c) into[c] = static_cast<float>(codes[c]) * s;
                 for (std::size_t c = from; c < to; ++c) into[c] += b;
             } else {

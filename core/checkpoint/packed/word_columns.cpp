@@ -2,6 +2,7 @@
 #include "core/checkpoint/packed/word_columns.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 namespace headscope::checkpoint {
@@ -11,10 +12,34 @@ namespace {
 // cache. It is made aside, because rows of a matrix may all fall on one set of that cache.
 constexpr std::size_t kTileRows = 16;
 constexpr std::size_t kTileColumns = 32;
-using WordTile = std::array<std::array<float, kTileColumns>, kTileRows>;
+/// By column, so that the loop over rows is one of vectors.
+using WordTile = std::array<std::array<float, kTileRows>, kTileColumns>;
+using TileFloats = std::array<float, kTileRows>;
+using TileIntegers = std::array<std::int32_t, kTileRows>;
 
 void copy_tile(const WordTile& tile, std::size_t rows, std::size_t columns, std::size_t stride, float* into) {
-    for (std::size_t r = 0; r < rows; ++r) std::copy_n(tile[r].data(), columns, into + r * stride);
+    for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t c = 0; c < columns; ++c) into[r * stride + c] = tile[c][r];
+}
+
+/// All rows, also those that a tile at the end lacks: their codes are 0.
+void scale_column(const TileIntegers& codes, const TileIntegers& zero, const TileFloats& scale, TileFloats& column) {
+    for (std::size_t r = 0; r < kTileRows; ++r) column[r] = scale[r] * static_cast<float>(codes[r] - zero[r]);
+}
+
+/// Code at `offset` of each of the rows' words; `next` words on lies the rest of one that crosses.
+template <class Count>
+void read_codes(const std::byte* words, std::size_t next, unsigned offset, unsigned bits, Count rows,
+                TileIntegers& codes) {
+    const std::uint32_t mask = (1U << bits) - 1;
+    if (offset + bits <= 32) {
+        for (std::size_t r = 0; r < rows; ++r) codes[r] = static_cast<std::int32_t>(word_at(words, r) >> offset & mask);
+        return;
+    }
+    for (std::size_t r = 0; r < rows; ++r) {
+        const std::uint32_t code = word_at(words, r) >> offset | word_at(words, next + r) << (32 - offset);
+        codes[r] = static_cast<std::int32_t>(code & mask);
+    }
 }
 
 /// Bits of column 8 w + k in word w of AWQ.
@@ -38,11 +63,12 @@ void GptqTensor::unpack(const PartBytes& parts, std::int64_t first, std::int64_t
     const unsigned bits = layout_.bits;
     const std::size_t zero_words = out * bits / 32;
     // AutoGPTQ masks the sum for 2, 4 and 8 bits, and not for 3.
-    const std::uint32_t mask = (1U << bits) - 1, zero_mask = bits == 3 ? 0xFFU : mask;
+    const std::uint32_t zero_mask = bits == 3 ? 0xFFU : (1U << bits) - 1;
     const Numbers scales(parts[2], layout_.scales);
-    std::vector<std::array<float, kTileRows>> scale(groups);
-    std::vector<std::array<std::int32_t, kTileRows>> zero(groups);
+    std::vector<TileFloats> scale(groups);
+    std::vector<TileIntegers> zero(groups);
     WordTile tile;
+    TileIntegers codes{};
     const auto end = static_cast<std::size_t>(first + count);
     for (auto row = static_cast<std::size_t>(first); row < end; row += kTileRows) {
         const std::size_t rows = std::min(kTileRows, end - row);
@@ -58,16 +84,12 @@ void GptqTensor::unpack(const PartBytes& parts, std::int64_t first, std::int64_t
             const std::size_t columns = std::min(kTileColumns, in - column);
             for (std::size_t c = 0; c < columns; ++c) {
                 const std::size_t bit = (column + c) * bits;
-                const unsigned offset = bit % 32;
-                const bool crosses = offset + bits > 32;
                 const std::byte* words = parts[0].data() + 4 * (bit / 32 * out + row);
-                const auto& s = scale[group[column + c]];
-                const auto& z = zero[group[column + c]];
-                for (std::size_t r = 0; r < rows; ++r) {
-                    std::uint32_t code = word_at(words, r) >> offset;
-                    if (crosses) code |= word_at(words, out + r) << (32 - offset);
-                    tile[r][c] = s[r] * static_cast<float>(static_cast<std::int32_t>(code & mask) - z[r]);
-                }
+                if (rows == kTileRows)
+                    read_codes(words, out, bit % 32, bits, std::integral_constant<std::size_t, kTileRows>{}, codes);
+                else
+                    read_codes(words, out, bit % 32, bits, rows, codes);
+                scale_column(codes, zero[group[column + c]], scale[group[column + c]], tile[c]);
             }
             copy_tile(tile, rows, columns, in, into + (row - static_cast<std::size_t>(first)) * in + column);
         }
@@ -90,36 +112,38 @@ void AwqTensor::unpack(const PartBytes& parts, std::int64_t first, std::int64_t 
     const std::size_t words = out / 8;
     const Numbers scales(parts[2], scales_);
     WordTile tile;
-    std::array<float, kTileRows> scale{};
-    std::array<std::int32_t, kTileRows> zero{};
-    std::array<std::size_t, kTileRows> word{};
-    std::array<unsigned, kTileRows> shift{};
+    TileFloats scale{};
+    TileIntegers zero{}, codes{};
     const auto end = static_cast<std::size_t>(first + count);
-    for (auto row = static_cast<std::size_t>(first); row < end; row += kTileRows) {
-        const std::size_t rows = std::min(kTileRows, end - row);
-        for (std::size_t r = 0; r < rows; ++r) {
-            word[r] = (row + r) / 8;
-            shift[r] = kAwqShift[(row + r) % 8];
-        }
+    for (auto row = static_cast<std::size_t>(first); row < end;) {
+        // Tiles of whole words, but for the first and the last rows.
+        const std::size_t rows = std::min(row % 8 == 0 ? kTileRows : 8 - row % 8, end - row);
+        const auto read = [&](const std::byte* line, TileIntegers& nibbles) {
+            if (rows == kTileRows) {
+                for (std::size_t w = 0; w < kTileRows / 8; ++w) {
+                    const std::uint32_t word = word_at(line, row / 8 + w);
+                    for (std::size_t k = 0; k < 8; ++k)
+                        nibbles[8 * w + k] = static_cast<std::int32_t>(word >> kAwqShift[k] & 15U);
+                }
+                return;
+            }
+            for (std::size_t r = 0; r < rows; ++r)
+                nibbles[r] = static_cast<std::int32_t>(word_at(line, (row + r) / 8) >> kAwqShift[(row + r) % 8] & 15U);
+        };
         for (std::size_t column = 0; column < in; column += kTileColumns) {
             const std::size_t columns = std::min(kTileColumns, in - column);
             for (std::size_t c = 0; c < columns; ++c) {
                 if (c == 0 || (column + c) % group_size_ == 0) {
                     const std::size_t g = (column + c) / group_size_;
-                    for (std::size_t r = 0; r < rows; ++r) {
-                        zero[r] =
-                            static_cast<std::int32_t>(word_at(parts[1].data(), g * words + word[r]) >> shift[r] & 15U);
-                        scale[r] = scales[g * out + row + r];
-                    }
+                    read(parts[1].data() + 4 * g * words, zero);
+                    for (std::size_t r = 0; r < rows; ++r) scale[r] = scales[g * out + row + r];
                 }
-                const std::byte* line = parts[0].data() + 4 * (column + c) * words;
-                for (std::size_t r = 0; r < rows; ++r) {
-                    const auto code = static_cast<std::int32_t>(word_at(line, word[r]) >> shift[r] & 15U);
-                    tile[r][c] = scale[r] * static_cast<float>(code - zero[r]);
-                }
+                read(parts[0].data() + 4 * (column + c) * words, codes);
+                scale_column(codes, zero, scale, tile[c]);
             }
             copy_tile(tile, rows, columns, in, into + (row - static_cast<std::size_t>(first)) * in + column);
         }
+        row += rows;
     }
 }
 
