@@ -89,6 +89,7 @@ std::size_t Numbers::first_not_finite() const {
 }
 
 void unpack_codes(const std::byte* bytes, unsigned bits, std::size_t count, std::uint8_t* into) {
+    if (count == 0) return;
     if (bits == 8) {
         std::memcpy(into, bytes, count);
         return;
