@@ -8,14 +8,14 @@ namespace headscope::checkpoint {
 PackedTensor::PackedTensor(std::vector<std::int64_t> shape, std::vector<PackedPart> parts)
     : shape_(std::move(shape)), parts_(std::move(parts)) {}
 
-std::int64_t PackedTensor::columns() const {
-    return shape_.empty() ? 1 : shape_.back();
-}
-
 std::int64_t PackedTensor::rows() const {
     std::int64_t rows = 1;
     for (std::size_t i = 0; i + 1 < shape_.size(); ++i) rows *= shape_[i];
     return rows;
+}
+
+std::int64_t PackedTensor::columns() const {
+    return shape_.empty() ? 1 : shape_.back();
 }
 
 }  // namespace headscope::checkpoint
