@@ -190,9 +190,7 @@ void add_generate(CLI::App& app, Context& context) {
         ->check(in_range(1e-9, 1.0));
     add_option(*command, "--seed", options->choice.seed, "Of the sampling");
     add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
-    add_option(*command, "--weights", options->weights,
-               "Where weights stay: float32 (in memory), file (in memory as the file has them), stream (on the disk); "
-               "auto: the first that fits")
+    add_option(*command, "--weights", options->weights, model::kResidenceHelp)
         ->check(one_of(model::residence_choices()));
     add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");

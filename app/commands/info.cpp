@@ -72,10 +72,9 @@ json describe_chat_template(const checkpoint::Checkpoint& checkpoint, json& note
 
 /// Bytes of the weights in memory by type, and whether they fit into what is free now.
 json weights_json(const checkpoint::Checkpoint& checkpoint, const model::Inspection& inspection) {
-    using model::Residence;
     const double room = own_memory_room();
     json residences = json::object();
-    for (const Residence one : {Residence::float32, Residence::file, Residence::stream}) {
+    for (const model::Residence one : model::kResidences) {
         const double bytes = model::listed_bytes(inspection, one);
         residences[std::string(name(one))] = {
             {"bytes", static_cast<std::uint64_t>(bytes)},

@@ -13,6 +13,8 @@
 #include "core/base/io/input_file.h"
 #include "core/base/io/sha256.h"
 #include "core/checkpoint/adapter.h"
+#include "core/checkpoint/gguf/tokenizer_documents.h"
+#include "core/tokenizer/files/gguf_files.h"
 #include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/training/job/job_name.h"
@@ -55,11 +57,14 @@ std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path)
 }
 
 std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
+    if (const auto own = checkpoint.own_tokenizer())
+        return tokenizer::Tokenizer::from_documents(own->tokenizer, own->settings, checkpoint.path().string());
     const fs::path folder = tokenizer_folder(checkpoint);
     return tokenizer::Tokenizer::is_in(folder) ? tokenizer::Tokenizer::from_folder(folder) : nullptr;
 }
 
 std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
+    if (checkpoint.own_tokenizer()) return tokenizer_of(checkpoint);
     // With this file only these two count.
     const fs::path file = tokenizer_folder(checkpoint) / "tokenizer.json";
     // But of a model that hashes words.
@@ -88,7 +93,7 @@ std::string model_title(const fs::path& path, const checkpoint::Checkpoint& chec
 }
 
 tokenizer::ChatTemplate load_chat_template(const fs::path& path) {
-    auto chat = tokenizer::find_chat_template(folder_of(path));
+    auto chat = tokenizer::find_chat_template(tokenizer::may_be_gguf(path) ? path : folder_of(path));
     if (!chat)
         throw Error(ErrorCode::usage, "--chat",
                     "expected a checkpoint with a chat template (chat_template.jinja, or in tokenizer_config.json)",
@@ -97,6 +102,8 @@ tokenizer::ChatTemplate load_chat_template(const fs::path& path) {
 }
 
 std::optional<tokenizer::ChatTemplate> chat_template_of(const checkpoint::Checkpoint& checkpoint) {
+    if (const auto own = checkpoint.own_tokenizer())
+        return tokenizer::find_chat_template(own->settings, checkpoint.path().string());
     return tokenizer::find_chat_template(folder_of(checkpoint.path()));
 }
 

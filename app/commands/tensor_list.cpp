@@ -22,7 +22,7 @@ constexpr std::size_t block = std::size_t{1} << 16U;
 Row row_of(const TensorInfo& tensor) {
     std::string shape;
     for (const std::int64_t size : tensor.shape) shape += (shape.empty() ? "" : " x ") + std::to_string(size);
-    return {escaped(tensor.name), std::string(name(tensor.type)), shape.empty() ? "scalar" : shape,
+    return {escaped(tensor.name), checkpoint::stored_type(tensor), shape.empty() ? "scalar" : shape,
             size_text(tensor.bytes)};
 }
 
@@ -74,7 +74,7 @@ void print_json_with_tensors(const json& document, const checkpoint::Checkpoint&
     bool first = true;
     for (const auto& [name, tensor] : checkpoint.tensors()) {
         const json entry = {{"name", tensor.name},
-                            {"type", checkpoint::name(tensor.type)},
+                            {"type", checkpoint::stored_type(tensor)},
                             {"shape", tensor.shape},
                             {"bytes", tensor.bytes}};
         printer.add((first ? "\n    " : ",\n    ") +

@@ -119,7 +119,7 @@ FilesController::Kind FilesController::kind_of(const QString& path) {
     if (info.isDir() && looks_like_run(path)) return Kind::run;
     if (info.isDir() || !info.exists()) return Kind::model;
     if (path.endsWith(QLatin1String(".toml"))) return Kind::job;
-    for (const char* ending : {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".index.json", "config.json"})
+    for (const char* ending : {".safetensors", ".gguf", ".bin", ".pt", ".pth", ".ckpt", ".index.json", "config.json"})
         if (path.endsWith(QLatin1String(ending))) return Kind::model;
     return Kind::text;
 }

@@ -18,7 +18,6 @@ namespace {
 
 using store::SequenceTokens;
 
-constexpr std::uint64_t largest_side_file = std::uint64_t{16} << 20U;
 
 /// Tokens of all texts together that are kept: each takes some sixty bytes until it is analysed.
 constexpr std::size_t most_tokens = std::size_t{1} << 22U;
@@ -353,9 +352,7 @@ private:
 /// A token that tokenizer_config.json names: a text, or an object with its content.
 std::optional<std::int32_t> named_token(const checkpoint::Checkpoint& checkpoint, const tokenizer::Tokenizer& tokenizer,
                                         const char* key) {
-    const auto path = checkpoint.side_file("tokenizer_config.json");
-    if (!path) return std::nullopt;
-    const nlohmann::json document = read_json_file(*path, largest_side_file, "tokenizer configuration");
+    const nlohmann::json document = checkpoint.tokenizer_settings();
     const JsonView config(document, "tokenizer_config.json");
     if (!config.is_object()) return std::nullopt;
     const auto token = config.find(key);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -13,7 +14,10 @@
 #include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/fingerprint.h"
+#include "core/checkpoint/gguf/gguf.h"
 #include "core/checkpoint/not_finite.h"
+#include "core/checkpoint/packed/open_packed.h"
+#include "core/checkpoint/packed/packed_bytes.h"
 #include "core/checkpoint/shards.h"
 #include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/torch_types.h"
@@ -34,6 +38,24 @@ struct Checkpoint::Impl {
     std::map<std::string, std::string> unreadable;
     std::vector<std::string> notes;
     std::unique_ptr<const Adapter> adapter;
+    std::string packed_format;
+    std::optional<Error> quantization_fault;
+    std::optional<gguf::Metadata> metadata;  ///< of a GGUF file
+    std::mutex tokenizer_mutex;
+    std::optional<std::shared_ptr<const TokenizerDocuments>> tokenizer;  ///< of that, once it was asked for
+
+    void open_gguf_file(const fs::path& file) {
+        GgufModel model = open_gguf(file);
+        tensors = tensors_of(model);
+        config = std::move(model.config);
+        has_config = true;
+        open_files = std::move(model.files);
+        notes.insert(notes.end(), model.notes.begin(), model.notes.end());
+        packed_format = std::move(model.format);
+        metadata = std::move(model.metadata);
+    }
+
+    void open_weights(const fs::path& file);
 };
 
 namespace {
@@ -59,7 +81,32 @@ std::string adapter_note(const Adapter& adapter) {
     return note;
 }
 
+bool is_gguf_file(const fs::path& path) {
+    return ends_at_regular_file(path) && is_gguf(InputFile(path, "weight file"));
+}
+
 }  // namespace
+
+void Checkpoint::Impl::open_weights(const fs::path& file) {
+    struct stat status {};
+    // Whatever lies under this name is read, and refused if it is no regular file.
+    if (const auto beside = folder / "config.json"; ::lstat(beside.c_str(), &status) == 0) {
+        config = read_python_json_file(beside, largest_config, "configuration");
+        JsonView(config, shown(beside)).object();
+        has_config = true;
+    }
+    Weights weights = is_index(file) ? open_sharded(file) : open_single(file);
+    tensors = std::move(weights.tensors);
+    unreadable = std::move(weights.unreadable);
+    notes.insert(notes.end(), weights.notes.begin(), weights.notes.end());
+    open_files = std::move(weights.files);
+    try {
+        packed_format = unpack_names(config, folder, open_files, tensors);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::io) throw;
+        quantization_fault = error;  // the tensors can be listed
+    }
+}
 
 std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
     return open(path, fs::path());
@@ -76,17 +123,12 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path, const f
         }
         const fs::path weights_path = S_ISDIR(status.st_mode) ? weights_in(path, impl->notes) : path;
         impl->folder = weights_path.parent_path();
-        // Whatever lies under this name is read, and refused if it is no regular file.
-        if (const auto config = impl->folder / "config.json"; ::lstat(config.c_str(), &status) == 0) {
-            impl->config = read_python_json_file(config, largest_config, "configuration");
-            JsonView(impl->config, shown(config)).object();
-            impl->has_config = true;
-        }
-        Weights weights = is_index(weights_path) ? open_sharded(weights_path) : open_single(weights_path);
-        impl->tensors = std::move(weights.tensors);
-        impl->unreadable = std::move(weights.unreadable);
-        impl->notes.insert(impl->notes.end(), weights.notes.begin(), weights.notes.end());
-        impl->open_files = std::move(weights.files);
+        if (is_gguf_file(weights_path))
+            impl->open_gguf_file(weights_path);
+        else
+            impl->open_weights(weights_path);
+        if (!impl->packed_format.empty())
+            impl->notes.push_back("weights are quantized (" + impl->packed_format + ") and become float32 when read");
         for (const InputFile& file : impl->open_files) impl->files.push_back(file.path());
         if (!adapter.empty()) {
             impl->adapter = std::make_unique<Adapter>(adapter, impl->tensors, shown(path), vocabulary);
@@ -96,7 +138,7 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path, const f
                 if (impl->adapter->unties()) impl->config[nlohmann::json::json_pointer(key)] = false;
             if (const auto rows = impl->adapter->vocabulary())
                 impl->config[nlohmann::json::json_pointer(vocabulary.size_key)] = *rows;
-        } else if (!weights_path.filename().native().starts_with("adapter_model") &&
+        } else if (!impl->metadata && !weights_path.filename().native().starts_with("adapter_model") &&
                    ::lstat((impl->folder / adapter_config_name).c_str(), &status) == 0) {
             impl->notes.push_back(adapter_text(impl->folder) +
                                   " lies beside the weights and is not applied: --adapter " + shown(impl->folder) +
@@ -138,6 +180,40 @@ const std::map<std::string, std::string>& Checkpoint::unreadable() const {
 const std::vector<InputFile>& Checkpoint::open_files() const {
     return impl_->open_files;
 }
+const std::string& Checkpoint::packed_format() const {
+    return impl_->packed_format;
+}
+const Error* Checkpoint::quantization_fault() const {
+    return impl_->quantization_fault ? &*impl_->quantization_fault : nullptr;
+}
+
+std::shared_ptr<const TokenizerDocuments> Checkpoint::own_tokenizer() const {
+    if (!impl_->metadata) return nullptr;
+    const std::lock_guard lock(impl_->tokenizer_mutex);
+    if (!impl_->tokenizer) {
+        try {
+            auto made = gguf_tokenizer(*impl_->metadata);
+            impl_->tokenizer = made ? std::make_shared<const TokenizerDocuments>(*std::move(made)) : nullptr;
+        } catch (...) {
+            throw current_error(shown(impl_->path));
+        }
+    }
+    return *impl_->tokenizer;
+}
+
+nlohmann::json Checkpoint::tokenizer_settings() const {
+    if (const auto own = own_tokenizer()) return own->settings;
+    const auto path = side_file("tokenizer_config.json");
+    return path ? read_json_file(*path, largest_config, "tokenizer configuration") : nlohmann::json();
+}
+
+bool Checkpoint::is_made(const std::string& name) const {
+    return tensor(name).packed || (impl_->adapter && impl_->adapter->changes(name));
+}
+
+std::string stored_type(const TensorInfo& tensor) {
+    return tensor.packed ? tensor.packed->type : std::string(name(tensor.type));
+}
 
 std::string Checkpoint::display_name() const {
     std::error_code error;
@@ -148,7 +224,7 @@ std::string Checkpoint::display_name() const {
 }
 
 std::optional<fs::path> Checkpoint::side_file(std::string_view name) const {
-    if (!is_base_name(name)) return std::nullopt;
+    if (impl_->metadata || !is_base_name(name)) return std::nullopt;
     fs::path path = impl_->folder / name;
     if (!ends_at_regular_file(path)) return std::nullopt;
     return path;
@@ -176,14 +252,15 @@ at::Tensor Checkpoint::load(const std::string& name, LoadAs as, const Cancellati
     const TensorInfo& info = tensor(name);
     try {
         const DataType type = loaded_type(info.type, as);
-        if (!impl_->adapter || !impl_->adapter->changes(name))
-            return load_tensor(impl_->open_files.at(info.file), info, type, cancellation, not_finite);
+        if (!is_made(name)) return load_tensor(impl_->open_files.at(info.file), info, type, cancellation, not_finite);
         const auto read = [&](DataType read_as) {
-            return load_tensor(impl_->open_files.at(info.file), info, read_as, cancellation);
+            if (!info.packed) return load_tensor(impl_->open_files.at(info.file), info, read_as, cancellation);
+            return PackedBytes(impl_->open_files, info.packed, cancellation).all(torch_type(read_as).value());
         };
-        at::Tensor merged = impl_->adapter->load(name, type, read, cancellation);
-        if (not_finite) *not_finite = count_not_finite(merged);
-        return merged;
+        const bool changed = impl_->adapter && impl_->adapter->changes(name);
+        at::Tensor made = changed ? impl_->adapter->load(name, type, read, cancellation) : read(type);
+        if (not_finite) *not_finite = count_not_finite(made);
+        return made;
     } catch (...) {
         throw current_error(shown(impl_->path) + ", tensor \"" + escaped(name) + '"');
     }
@@ -192,8 +269,7 @@ at::Tensor Checkpoint::load(const std::string& name, LoadAs as, const Cancellati
 at::Tensor Checkpoint::load_row(const std::string& name, std::int64_t row, LoadAs as) const {
     TensorInfo info = tensor(name);
     const std::int64_t row_bits = info.shape.size() == 2 ? info.shape[1] * bits(info.type) : 0;
-    const bool changed = impl_->adapter && impl_->adapter->changes(name);
-    if (changed || !info.strides.empty() || row_bits == 0 || row_bits % 8 != 0) return load(name, as).narrow(0, row, 1);
+    if (is_made(name) || !info.strides.empty() || row_bits == 0 || row_bits % 8 != 0) return load(name, as).narrow(0, row, 1);
     const auto size = static_cast<std::uint64_t>(row_bits / 8);
     info.begin += static_cast<std::uint64_t>(row) * size;
     info.bytes = size;

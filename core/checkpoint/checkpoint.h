@@ -23,12 +23,14 @@ class Tensor;
 }
 
 namespace headscope {
+class Error;
 class InputFile;
 }
 
 namespace headscope::checkpoint {
 
 class Adapter;
+struct PackedSource;  // core/checkpoint/packed/packed_source.h
 
 /// Element types of safetensors. Sizes in bits: some are smaller than a byte.
 enum class DataType {
@@ -78,7 +80,15 @@ struct TensorInfo {
         std::uint32_t crc32 = 0;
     };
     std::optional<Checksum> checksum;
+
+    /// Set where the tensor is quantized in the files: float32 made of several stored tensors, all of which `bytes`
+    /// counts; `file` and `begin` are the first one's.
+    std::shared_ptr<const PackedSource> packed;
 };
+/// The type in the file: "BF16"; of a packed tensor that of its largest part: "Q4_K", "I32".
+std::string stored_type(const TensorInfo& tensor);
+
+struct TokenizerDocuments;  // core/checkpoint/gguf/tokenizer_documents.h
 
 /// Tensors with one row per vocabulary entry, as the family lists them (core/model/load/open_checkpoint.h).
 struct VocabularyTensors {
@@ -94,11 +104,13 @@ enum class LoadAs { stored, float32, bfloat16, float64, float16 };
 
 class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
 public:
-    /// `path`: a folder, a weight file (safetensors or PyTorch's, distinguished by content), or an index of shards. A
-    /// single weight file without a config.json next to it opens with an empty configuration (has_config() is false).
-    /// In a folder the first match wins: model.safetensors, model.safetensors.index.json (as in transformers), the only
-    /// .safetensors file, pytorch_model.bin, pytorch_model.bin.index.json, the only .bin, .pt, .pth or .ckpt file not
-    /// named like a trainer's state. The files stay open, so a checkpoint that is replaced on disk is still read whole.
+    /// `path`: a folder, a weight file (safetensors, PyTorch's or GGUF, distinguished by content), or an index of
+    /// shards. A single weight file without a config.json next to it opens with an empty configuration (has_config() is
+    /// false); a GGUF file has its own. In a folder the first match wins: model.safetensors,
+    /// model.safetensors.index.json (as in transformers), the only .safetensors file, pytorch_model.bin,
+    /// pytorch_model.bin.index.json, the only .bin, .pt, .pth or .ckpt file not named like a trainer's state, the only
+    /// model in .gguf files. The files stay open, so a checkpoint that is replaced on disk is still read whole.
+    /// Quantized weights have the names, shapes and configuration of the model that they are: TensorInfo::packed.
     static std::shared_ptr<const Checkpoint> open(const std::filesystem::path& path);
     /// The same with a LoRA adapter of PEFT's (adapter.h) merged into it: load() gives the merged weights, everything
     /// else is the base's. An empty `adapter`: none. The adapter may untie and resize `vocabulary`: tensors() and
@@ -111,15 +123,30 @@ public:
     const std::filesystem::path& path() const;
     std::string display_name() const;  ///< the folder's or file's name, "BASE + ADAPTER"
     bool has_config() const;
-    const nlohmann::json& config() const;  ///< config.json, an object
+    const nlohmann::json& config() const;  ///< config.json, an object; without the keys of a quantization
     const std::map<std::string, TensorInfo>& tensors() const;
     const std::vector<std::filesystem::path>& files() const;  ///< the base's; an adapter has its own
     const Adapter* adapter() const;                           ///< null: none
     /// Notes for the user about the weights: unread content of the files (epoch, optimizer), other weights in the
     /// folder, removed prefixes. One line each, escaped.
     const std::vector<std::string>& notes() const;
-    /// "tokenizer.json" beside the weights if it is there: a plain base name that ends at a regular file.
+    /// "tokenizer.json" beside the weights if it is there: a plain base name that ends at a regular file. A GGUF file
+    /// has none.
     std::optional<std::filesystem::path> side_file(std::string_view name) const;
+
+    /// The format of quantized weights: "GPTQ 4 bits", "GGUF Q4_K"; empty for others.
+    const std::string& packed_format() const;
+    /// The reason why quantized weights are not read: tensors() are the stored ones then. Null: none.
+    const Error* quantization_fault() const;
+    /// The tokenizer in a GGUF file; null for others, and for one without. The first call may take a second. Errors:
+    /// format; unsupported for kinds that are not read.
+    std::shared_ptr<const TokenizerDocuments> own_tokenizer() const;
+
+    /// tokenizer_config.json beside the weights, or that of own_tokenizer(); null where there is none.
+    nlohmann::json tokenizer_settings() const;
+
+    /// True where the tensor does not lie in the files as it is loaded: merged with an adapter, or unpacked.
+    bool is_made(const std::string& tensor) const;
 
     /// Tensors that are there but of a kind that is not read (quantised, sparse, of an unknown class), and why.
     const std::map<std::string, std::string>& unreadable() const;

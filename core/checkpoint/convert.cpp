@@ -6,8 +6,12 @@
 
 #include "core/base/process/free_memory.h"
 #include "core/base/process/os_error.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/convert.h"
+#include "core/checkpoint/gguf/tokenizer_documents.h"
+#include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/save.h"
 #include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/torch_types.h"
@@ -68,16 +72,15 @@ void set_dtype(nlohmann::json& config, const std::string& name) {
     }
 }
 
-void refuse_quantised(const nlohmann::json& config, const std::string& where) {
-    for (const char* key : {"quantization_config", "compression_config"}) {
-        if (config.contains(key) && !config[key].is_null()) {
-            throw Error(ErrorCode::unsupported, where + ": " + key, "expected a model that is not quantised",
-                        "found one: its numbers cannot be converted without its scales");
-        }
-    }
-    for (const auto& [key, part] : config.items()) {
-        if (part.is_object() && key.ends_with("_config")) refuse_quantised(part, where);
-    }
+/// Throws limit where a finite number of a tensor that is merged or unpacked became infinite in the type asked for.
+void expect_in_range(const Checkpoint& source, const TensorInfo& info, LoadAs as, const at::Tensor& made,
+                     const Cancellation& cancellation) {
+    if (as != LoadAs::float16 || count_not_finite(made) == 0) return;
+    std::int64_t before = 0;
+    source.load(info.name, LoadAs::float32, cancellation, &before);
+    if (count_not_finite(made) == before) return;
+    throw Error(ErrorCode::limit, shown(source.path()) + ", tensor \"" + escaped(info.name) + '"',
+                "expected numbers that float16 holds, at most 65504 in size", "found larger ones");
 }
 
 std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as, const ConvertChanges& changes,
@@ -91,10 +94,11 @@ std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as,
     std::vector<OutputTensor> tensors;
     for (const TensorInfo* info : order) {
         const DataType type = loaded_type(info->type, as);
-        if (source.adapter() != nullptr && source.adapter()->changes(info->name)) {
+        if (source.is_made(info->name)) {
             tensors.push_back({{info->name, type, info->shape}, [&source, info, as, &cancellation](const auto& sink) {
-                                   const at::Tensor changed = source.load(info->name, as, cancellation).contiguous();
-                                   sink(changed.const_data_ptr(), static_cast<std::size_t>(changed.nbytes()));
+                                   const at::Tensor made = source.load(info->name, as, cancellation).contiguous();
+                                   expect_in_range(source, *info, as, made, cancellation);
+                                   sink(made.const_data_ptr(), static_cast<std::size_t>(made.nbytes()));
                                }});
             continue;
         }
@@ -106,16 +110,23 @@ std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as,
     return tensors;
 }
 
-/// Tensors that an adapter changes are made whole, one at a time: the base's, the update, and what is written.
-void expect_memory_to_merge(const Checkpoint& source, LoadAs as) {
-    if (source.adapter() == nullptr) return;
+/// Tensors that are merged or unpacked are made whole, one at a time: the base's, the update, the result.
+void expect_memory_to_make(const Checkpoint& source, LoadAs as) {
     const TensorInfo* largest = nullptr;
     for (const auto& [name, info] : source.tensors())
-        if (source.adapter()->changes(name) && (!largest || info.elements > largest->elements)) largest = &info;
+        if (source.is_made(name) && (!largest || info.elements > largest->elements)) largest = &info;
     if (!largest) return;
     const double exact = largest->type == DataType::f64 ? 8 : 4, written = bits(loaded_type(largest->type, as)) / 8.0;
-    expect_memory("the merged tensor " + escaped(largest->name),
-                  static_cast<double>(largest->elements) * (2 * exact + written), {}, "");
+    expect_memory("the tensor " + escaped(largest->name), static_cast<double>(largest->elements) * (2 * exact + written),
+                  {}, "");
+}
+
+/// Further files of a model whose weight file holds its tokenizer.
+void add_own_tokenizer(const Checkpoint& source, SaveRequest& request) {
+    const auto own = source.own_tokenizer();
+    if (!own) return;
+    request.texts["tokenizer.json"] = own->tokenizer.dump();
+    request.texts["tokenizer_config.json"] = json_text(own->settings);
 }
 
 }  // namespace
@@ -125,13 +136,14 @@ void convert(const Checkpoint& source, const std::filesystem::path& destination,
     convert(source, destination, as, {}, progress, cancellation, shard_bytes);
 }
 
-void convert(const Checkpoint& source, const std::filesystem::path& destination, LoadAs as,
+void convert(const Checkpoint& source, const std::filesystem::path& destination, LoadAs asked,
              const ConvertChanges& changes, Progress& progress, const Cancellation& cancellation,
              std::uint64_t shard_bytes) {
     try {
+        if (const Error* fault = source.quantization_fault()) throw Error(*fault);
+        const LoadAs as = asked == LoadAs::stored && !source.packed_format().empty() ? LoadAs::float32 : asked;
         nlohmann::json config = changes.config ? *changes.config : source.config();
         if (const char* name = dtype_name(as); name != nullptr && source.has_config()) {
-            refuse_quantised(config, shown(source.path()));
             set_dtype(config, name);
             // The name that every version of transformers reads.
             if (!config.contains("dtype") && !config.contains("torch_dtype")) config["torch_dtype"] = name;
@@ -143,11 +155,12 @@ void convert(const Checkpoint& source, const std::filesystem::path& destination,
         for (const char* name : side_file_names) {
             if (const auto file = source.side_file(name)) request.side_files.push_back(*file);
         }
+        add_own_tokenizer(source, request);
         request.input_folders = {source.path()};
         if (source.adapter() != nullptr) request.input_folders.push_back(source.adapter()->path());
         for (const std::filesystem::path& file : source.files()) request.input_folders.push_back(file.parent_path());
         request.shard_bytes = shard_bytes;
-        expect_memory_to_merge(source, as);
+        expect_memory_to_make(source, as);
         save_checkpoint(request, progress, cancellation);
     } catch (...) {
         throw current_error(shown(destination));

@@ -77,7 +77,7 @@ std::optional<OtherKind> recognise_other(std::string_view bytes, std::uint64_t s
         const char* kind;
     };
     constexpr Magic known[] = {
-        {"GGUF"sv, 0, "a GGUF file (llama.cpp), which is not supported"},
+        {"GGUF"sv, 0, "a GGUF file (llama.cpp): open it by itself"},
         {"tjgg"sv, 0, "an old GGML file (llama.cpp), which is not supported"},
         {"lmgg"sv, 0, "an old GGML file (llama.cpp), which is not supported"},
         {llmc_magic, 0, "a model of llm.c, which must be converted for transformers first"},

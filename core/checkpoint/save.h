@@ -43,8 +43,8 @@ std::uint64_t save_checkpoint(const SaveRequest& request, Progress& progress, co
 
 /// Writes `source` as a new checkpoint folder whose floating-point tensors have the type `as` (integers and booleans
 /// stay as they are), with its configuration (dtype adapted), tokenizer and other side files.
-/// Errors besides save_checkpoint's: limit for a value too large for the type; unsupported for a quantised model, whose
-/// numbers mean nothing without its scales.
+/// Quantized tensors are written as numbers, a tokenizer in a GGUF file as tokenizer.json.
+/// Errors besides save_checkpoint's: limit for a value too large for the type.
 void convert(const Checkpoint& source, const std::filesystem::path& destination, LoadAs as, Progress& progress,
              const Cancellation& cancellation, std::uint64_t shard_bytes = SaveRequest{}.shard_bytes);
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
 
 namespace headscope::checkpoint {
@@ -11,11 +12,11 @@ namespace headscope::checkpoint {
 /// Weights that are no plain model's: place, expectation, finding.
 struct SpecialWeights {
     std::string where, expected, found;
+    ErrorCode code = ErrorCode::unsupported;
 };
 
-/// Quantized weights (bitsandbytes, AWQ, GPTQ, compressed-tensors, MLX, fp8 and other methods of config.json), adapters
-/// and models with adapters in them (PEFT), nanoGPT's own names: found by config.json, then by names and types of
-/// tensors. Empty for all others, and for experts in MXFP4, which are read.
+/// Quantized weights that are not read (Checkpoint::quantization_fault), adapters and models with adapters in them
+/// (PEFT), nanoGPT's own names: found by names and shapes of tensors. Empty for all others.
 std::optional<SpecialWeights> special_weights(const Checkpoint& checkpoint);
 
 }  // namespace headscope::checkpoint

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <ATen/core/Tensor.h>
 
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/packed/packed_bytes.h"
 
 namespace headscope::checkpoint {
 
@@ -19,25 +21,22 @@ public:
     /// Errors as of Checkpoint::load.
     StoredTensor(const Checkpoint& file, const std::string& tensor, const Cancellation& cancellation);
 
-    /// The shape that a model sees.
-    c10::IntArrayRef shape() const { return numbers_.sizes(); }
-    /// In memory.
-    std::uint64_t bytes() const { return numbers_.nbytes(); }
-    c10::ScalarType type() const { return numbers_.scalar_type(); }
-    /// As stored: to use in place where its type is the one that is wanted.
-    const at::Tensor& numbers() const { return numbers_; }
-
-    /// Writes all numbers, in their order, into `into`: of as many, of any shape and floating type.
+    bool is_packed() const { return packed_.has_value(); }
+    /// Packed, with the last two dimensions exchanged (PackedSource::transposed).
+    bool is_transposed() const { return packed_ && packed_->source().transposed; }
+    /// Writes all numbers into `into`: of as many, of any shape and floating type. In their order in memory, which for
+    /// a packed tensor is that of PackedSource::tensor.
     void copy_to(const at::Tensor& into) const;
     /// Rows [first, first + count) of the first dimension, as `type`.
     at::Tensor rows(std::int64_t first, std::int64_t count, c10::ScalarType type) const;
     /// Rows that `ids` (int64, of any shape) name: [.., columns] of `type`.
     at::Tensor rows(const at::Tensor& ids, c10::ScalarType type) const;
-    /// How many are NaN or infinite.
+    /// How many are NaN or infinite. Unpacked numbers are counted by their user.
     std::int64_t not_finite() const;
 
 private:
-    at::Tensor numbers_;
+    at::Tensor numbers_;  ///< undefined where packed
+    std::optional<PackedBytes> packed_;
 };
 
 }  // namespace headscope::checkpoint

@@ -19,7 +19,6 @@
 #include "core/base/io/input_file.h"
 #include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
-#include "core/checkpoint/adapter.h"
 #include "core/checkpoint/file_pieces.h"
 #include "core/checkpoint/strided_reader.h"
 #include "core/checkpoint/torch_types.h"
@@ -110,7 +109,7 @@ Convert converter(DataType type) {
 /// Hands every element of a tensor to `use`, each once, in an order that suits the file.
 class Reader {
 public:
-    /// `changed`: what an adapter made of the tensor, contiguous; undefined where it is as the file has it.
+    /// `changed`: the tensor merged or unpacked, contiguous; undefined where it is as the file has it.
     Reader(const InputFile& file, const TensorInfo& info, Convert convert, at::Tensor changed,
            const Cancellation& cancellation)
         : file_(file), info_(info), convert_(convert), changed_(std::move(changed)), cancellation_(cancellation) {}
@@ -212,7 +211,7 @@ TensorSummary summarise_tensor(const Checkpoint& checkpoint, const std::string& 
             if (progress) progress(share);
         };
         at::Tensor changed;
-        if (checkpoint.adapter() != nullptr && checkpoint.adapter()->changes(tensor))
+        if (checkpoint.is_made(tensor))
             changed = checkpoint.load(tensor, LoadAs::stored, cancellation).contiguous();
         Reader reader(file, info, convert, changed, cancellation);
         Sum sum, squares;

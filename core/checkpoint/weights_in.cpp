@@ -76,7 +76,20 @@ std::vector<std::string> chosen(const std::vector<std::string>& names, const Tes
     return some;
 }
 
-/// ': "x.gguf" is a GGUF file ...' for the first file recognized by bytes or name; empty without one.
+/// Models in .gguf files, each by its first shard. Those beside them are projections of images.
+std::vector<std::string> gguf_models(const std::vector<std::string>& names) {
+    return chosen(names, [](const std::string& name) {
+        if (!name.ends_with(".gguf") || name.starts_with("mmproj")) return false;
+        const std::size_t shards = name.rfind("-of-");
+        constexpr std::string_view first = "-00001";
+        if (shards == std::string::npos || shards < first.size()) return true;
+        const std::string number = name.substr(shards - first.size(), first.size());
+        const bool is_shard = number[0] == '-' && number.find_first_not_of("0123456789", 1) == std::string::npos;
+        return !is_shard || number == first;
+    });
+}
+
+/// ': "x.onnx" is an ONNX model ...' for the first file recognized by bytes or name; empty without one.
 std::string told_kind(const fs::path& folder, const std::vector<std::string>& names) {
     for (std::size_t i = 0; i < names.size() && i < most_looked_into; ++i) {
         std::string kind;
@@ -105,8 +118,8 @@ bool holds_model(const fs::path& folder) {
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end && seen < most_looked_at;
          entry.increment(error), ++seen) {
         const std::string name = entry->path().filename().string();
-        if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") || name == pytorch_names[0] ||
-            name == pytorch_names[1] || name == adapter_config_name)
+        if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") || name.ends_with(".gguf") ||
+            name == pytorch_names[0] || name == pytorch_names[1] || name == adapter_config_name)
             return true;
     }
     return false;
@@ -145,7 +158,7 @@ std::vector<fs::path> models_below(const fs::path& folder) {
 /// Other files in a folder that looks like a checkpoint, for the message that it is none.
 std::string other_weights(const fs::path& folder, const std::vector<std::string>& names) {
     const auto others = chosen(names, [](const std::string& name) {
-        return ends_with_one_of(name, {".gguf", ".ggml", ".h5", ".msgpack", ".onnx", ".tar", ".npz", ".zip"}) ||
+        return ends_with_one_of(name, {".ggml", ".h5", ".msgpack", ".onnx", ".tar", ".npz", ".zip"}) ||
                is_pytorch(name);
     });
     const auto analyses = chosen(names, [](const std::string& name) { return name.ends_with(".headscope.h5"); });
@@ -203,12 +216,13 @@ fs::path weights_in(const fs::path& folder, std::vector<std::string>& notes) {
             chosen(names, [](const std::string& name) { return is_pytorch(name) && !is_training_state(name); });
     }
     if (const std::string name = only(candidates, folder, wish); !name.empty()) return folder / name;
+    if (const std::string name = only(gguf_models(names), folder, wish); !name.empty()) return folder / name;
     if (is_there(folder / adapter_config_name) || std::any_of(names.begin(), names.end(), is_adapter_weights)) {
         throw Error(ErrorCode::unsupported, shown(folder), "expected a model",
                     "found " + adapter_text(folder) + ": open its base with --adapter " + shown(folder));
     }
     throw Error(ErrorCode::format, shown(folder),
-                "expected model.safetensors, pytorch_model.bin or an index of their shards in this folder",
+                "expected model.safetensors, pytorch_model.bin, an index of their shards or a .gguf file in this folder",
                 other_weights(folder, names));
 }
 
@@ -218,7 +232,7 @@ bool adapter_alone(const fs::path& folder) {
     try {
         const std::vector<std::string> names = names_in(folder);
         return std::none_of(names.begin(), names.end(), [](const std::string& name) {
-            return (name.ends_with(".safetensors") && !is_adapter_weights(name)) ||
+            return (name.ends_with(".safetensors") && !is_adapter_weights(name)) || name.ends_with(".gguf") ||
                    (is_pytorch(name) && !is_training_state(name)) || name.ends_with(".index.json");
         });
     } catch (const Error&) {

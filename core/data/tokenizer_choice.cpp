@@ -13,6 +13,7 @@
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/process/os_error.h"
 #include "core/data/text_data.h"
+#include "core/tokenizer/files/gguf_files.h"
 #include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/training/bpe_trainer.h"
@@ -161,6 +162,11 @@ ChosenTokenizer tokenizer_at(const fs::path& path) {
     for (const char* end : {".safetensors", ".index.json", ".bin", ".pt", ".pth"})
         if (!is_folder && path.string().ends_with(end))
             return tokenizer_at(path.has_parent_path() ? path.parent_path() : fs::path("."));
+    const bool other = is_folder && ends_at_regular_file(path / file_names[0]);
+    if (!other && tokenizer::may_be_gguf(path)) {
+        const auto documents = tokenizer::gguf_documents(path);
+        if (documents) return tokenizer_from(documents->tokenizer.dump(), documents->settings.dump(1) + "\n", shown(path));
+    }
     ChosenTokenizer chosen;
     chosen.tokenizer = is_folder ? tokenizer::Tokenizer::from_folder(path) : tokenizer::Tokenizer::from_file(path);
     const fs::path folder = is_folder ? path : path.parent_path();

@@ -184,7 +184,7 @@ void Experts::declare_gpt_oss(TensorPlan& plan, const TensorNames& names, const 
     plan.want(&router_bias, {names.layer_stem + own.router + ".bias"}, {experts});
     const auto matrices = [&](at::Tensor* weight, at::Tensor* bias, const std::string& name, const Dimension& in,
                               const Dimension& out) {
-        plan.want_experts(weight, names.layer_stem + name, experts, in, out);
+        plan.want(weight, {names.layer_stem + name}, {experts, in, out});
         plan.want(bias, {names.layer_stem + name + "_bias"}, {experts, out}, Initial::bias);
     };
     matrices(&gate_up, &gate_up_bias, own.gate_up, hidden, both);

@@ -8,6 +8,7 @@
 #include "core/base/json/json.h"
 #include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
+#include "core/tokenizer/files/gguf_files.h"
 #include "core/tokenizer/files/settings.h"
 #include "core/tokenizer/template/render.h"
 
@@ -54,13 +55,22 @@ std::optional<ChatTemplate> of_json(const JsonView& value) {
     return found ? std::optional(chat) : std::nullopt;
 }
 
+std::optional<ChatTemplate> of_settings(const JsonView& settings, const std::string& file) {
+    const auto value = settings.object().find("chat_template");
+    auto chat = value ? of_json(*value) : std::nullopt;
+    if (chat) chat->file = file;
+    return chat;
+}
+
 std::optional<ChatTemplate> of_json_file(const fs::path& path, const std::string& kind) {
     if (!ends_at_regular_file(path)) return std::nullopt;
     const nlohmann::json document = read_json_file(path, largest_file, kind);
-    const JsonView view(document, shown(path));
-    const auto value = view.object().find("chat_template");
-    auto chat = value ? of_json(*value) : std::nullopt;
-    if (chat) chat->file = path.filename().string();
+    return of_settings(JsonView(document, shown(path)), path.filename().string());
+}
+
+std::optional<ChatTemplate> with_tokens(std::optional<ChatTemplate> chat, const Settings& settings) {
+    chat->text = checked(std::move(chat->text), chat->where, largest_template);
+    for (const auto& [name, token] : settings.named({})) chat->special_tokens[name] = token.content;
     return chat;
 }
 
@@ -74,6 +84,10 @@ std::tm clock_time() {
 }  // namespace
 
 std::optional<ChatTemplate> find_chat_template(const fs::path& folder) {
+    if (const auto documents = may_be_gguf(folder) && !ends_at_regular_file(folder / "tokenizer_config.json")
+                                   ? gguf_documents(folder)
+                                   : std::nullopt)
+        return find_chat_template(documents->settings, shown(folder));
     std::optional<ChatTemplate> chat;
     if (const fs::path path = folder / "chat_template.jinja"; ends_at_regular_file(path)) {
         chat.emplace();
@@ -83,10 +97,12 @@ std::optional<ChatTemplate> find_chat_template(const fs::path& folder) {
     }
     if (!chat) chat = of_json_file(folder / "tokenizer_config.json", "tokenizer configuration");
     if (!chat) chat = of_json_file(folder / "chat_template.json", "chat template");
-    if (!chat) return chat;
-    chat->text = checked(std::move(chat->text), chat->where, largest_template);
-    for (const auto& [name, token] : Settings(folder).named({})) chat->special_tokens[name] = token.content;
-    return chat;
+    return chat ? with_tokens(std::move(chat), Settings(folder)) : chat;
+}
+
+std::optional<ChatTemplate> find_chat_template(const nlohmann::json& tokenizer_config, const std::string& where) {
+    auto chat = of_settings(JsonView(tokenizer_config, where), where);
+    return chat ? with_tokens(std::move(chat), Settings(tokenizer_config, where)) : chat;
 }
 
 std::string apply_chat_template(const ChatTemplate& given, std::span<const ChatMessage> messages,

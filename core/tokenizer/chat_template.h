@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace headscope::tokenizer {
 
 struct ChatTemplate {
@@ -30,9 +32,13 @@ struct ChatTemplate {
 };
 
 /// The template of a checkpoint folder: chat_template.jinja, tokenizer_config.json's chat_template (a string, or
-/// several with names, of which "default" is taken), chat_template.json; in this order. Empty where there is none.
+/// several with names, of which "default" is taken), chat_template.json; in this order; or of a GGUF file, or the only
+/// one of a folder without tokenizer_config.json. Empty where there is none.
 /// Throws Error for files that are not what they should be.
 std::optional<ChatTemplate> find_chat_template(const std::filesystem::path& folder);
+
+/// The same of a tokenizer_config.json alone, which `where` names.
+std::optional<ChatTemplate> find_chat_template(const nlohmann::json& tokenizer_config, const std::string& where);
 
 struct ChatMessage {
     std::string role;  ///< "system", "user", "assistant" ...

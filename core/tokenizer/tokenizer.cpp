@@ -9,6 +9,7 @@
 #include "core/base/json/json.h"
 #include "core/tokenizer/byte_tokenizer.h"
 #include "core/tokenizer/document.h"
+#include "core/tokenizer/files/gguf_files.h"
 #include "core/tokenizer/files/older_files.h"
 #include "core/tokenizer/files/sentencepiece_files.h"
 #include "core/tokenizer/files/settings_keys.h"
@@ -137,10 +138,9 @@ PipelineParts read_parts(const JsonView& root) {
 }
 
 /// Settings of a folder's files other than its tokenizer.json.
-PipelineChoices choices_of(const FolderSettings& settings, const nlohmann::json& document) {
-    const JsonView own = settings.tokenizer_config();
+PipelineChoices choices_of(const JsonView& own, const JsonView& config, const nlohmann::json& document) {
     PipelineChoices choices;
-    choices.types = gives_token_types(own, settings.config());
+    choices.types = gives_token_types(own, config);
     if (!own.is_object() || !own.boolean_or("clean_up_tokenization_spaces", false)) return choices;
     // transformers cleans no BPE's text unless it is asked for by this name.
     const auto model = JsonView(document, "tokenizer.json").find("model");
@@ -179,14 +179,32 @@ std::vector<std::string> Tokenizer::pieces(const Encoding& encoding, std::size_t
     return result;
 }
 
+namespace {
+
+std::shared_ptr<const Tokenizer> from_gguf(const std::filesystem::path& path) {
+    const auto documents = gguf_documents(path);
+    if (!documents)
+        throw Error(ErrorCode::usage, escaped(path.string()), "expected a GGUF file with a tokenizer", "found none");
+    return Tokenizer::from_documents(documents->tokenizer, documents->settings, path.string());
+}
+
+}  // namespace
+
 std::shared_ptr<const Tokenizer> Tokenizer::from_file(const std::filesystem::path& path) {
+    if (may_be_gguf(path)) return from_gguf(path);
     if (is_sentencepiece(path)) refuse_sentencepiece(path);
     const std::string text = read_small_file(path, largest_file, "tokenizer");
     if (path.filename() != "tokenizer.json") return from_json(text, path.string(), false);
     const FolderSettings settings(path.parent_path());
     nlohmann::json document = read_document(text, path.string());
     apply_settings(settings.tokenizer_config(), settings.config(), document);
-    return make_pipeline(document, path.string(), choices_of(settings, document));
+    return make_pipeline(document, path.string(), choices_of(settings.tokenizer_config(), settings.config(), document));
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::from_documents(const nlohmann::json& tokenizer,
+                                                           const nlohmann::json& settings, const std::string& where) {
+    const nlohmann::json no_config = nlohmann::json::object();
+    return make_pipeline(tokenizer, where, choices_of(JsonView(settings, where), JsonView(no_config, where), tokenizer));
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json, const std::string& where, bool types) {
@@ -203,7 +221,7 @@ std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, c
 
 bool Tokenizer::is_in(const std::filesystem::path& folder) {
     return ends_at_regular_file(folder / "tokenizer.json") || has_word_vocabulary(folder) || has_older_files(folder) ||
-           reads_sentencepiece_files(folder) || hash_settings_in(folder);
+           reads_sentencepiece_files(folder) || hash_settings_in(folder) || may_be_gguf(folder);
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::path& folder) {
@@ -212,7 +230,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::p
     const std::string where = escaped(folder.string());
     const FolderSettings settings(folder);
     const auto made = [&](const nlohmann::json& document, std::shared_ptr<const Tokenizer> target = nullptr) {
-        return make_pipeline(document, where, choices_of(settings, document), std::move(target));
+        return make_pipeline(document, where, choices_of(settings.tokenizer_config(), settings.config(), document),
+                             std::move(target));
     };
     if (has_word_vocabulary(folder)) return made(document_of_word_vocabulary(folder));
     if (has_older_files(folder)) return made(document_of_older_files(folder));
@@ -221,6 +240,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::p
         if (target_differs(folder)) target = made(document_of_sentencepiece_files(folder, Side::target));
         return made(document_of_sentencepiece_files(folder), std::move(target));
     }
+    if (may_be_gguf(folder)) return from_gguf(folder);
     throw Error(ErrorCode::io, escaped(folder.string()),
                 "expected a tokenizer.json, or vocab.json with merges.txt, or vocab.txt, or a sentencepiece model, or "
                 "Transformer-XL's vocab.bin in this folder",

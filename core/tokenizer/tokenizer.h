@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace headscope {
 class Cancellation;
 }
@@ -68,19 +70,22 @@ public:
 
 class Tokenizer {
 public:
-    /// From a checkpoint folder's tokenizer.json. One of that name has the token types that its folder gives to a model
+    /// From a checkpoint folder's tokenizer.json, or a GGUF file. One of that name has the token types that its folder gives to a model
     /// (files/token_types.h), others have none.
     static std::shared_ptr<const Tokenizer> from_file(const std::filesystem::path& path);
     /// From a checkpoint folder: its tokenizer.json; or older files, that is vocab.json with merges.txt (GPT-2, RoBERTa
     /// and the like) or vocab.txt (BERT and the like); or a sentencepiece model (Marian, M2M100, mBART, PEGASUS, T5);
     /// with tokenizer_config.json, special_tokens_map.json and added_tokens.json as transformers 5.23 reads them. Or a
-    /// hash of words, if config.json has a hash embedding. Error if none of these exists.
+    /// hash of words, if config.json has a hash embedding. Or the only GGUF file. Error if none of these exists.
     static std::shared_ptr<const Tokenizer> from_folder(const std::filesystem::path& folder);
     /// True if from_folder finds one of them that it reads.
     static bool is_in(const std::filesystem::path& folder);
     /// `where` names it in errors. Without `types` all token types are 0.
     static std::shared_ptr<const Tokenizer> from_json(std::string_view json, const std::string& where,
                                                       bool types = true);
+    /// From the documents that a folder has as tokenizer.json and tokenizer_config.json.
+    static std::shared_ptr<const Tokenizer> from_documents(const nlohmann::json& tokenizer,
+                                                           const nlohmann::json& settings, const std::string& where);
     /// Ids 0..255 are bytes; no special tokens.
     static std::shared_ptr<const Tokenizer> bytes();
     virtual ~Tokenizer();

@@ -11,6 +11,7 @@
 #include "app/commands/analyze/generation_description.h"
 #include "app/commands/console.h"
 #include "core/base/text/text.h"
+#include "core/model/load/residence.h"
 
 namespace headscope::app {
 namespace {
@@ -24,13 +25,15 @@ std::string tower_text(const json& tower) {
            "), " + std::to_string(number("heads")) + " heads of " + std::to_string(number("head_size")) +
            ", feed-forward " + std::to_string(number("feed_forward"));
 }
-/// "32.1 GB in float32 (more than is free), 16.1 GB in bfloat16".
+
+/// Format and bytes of each residence, a line each.
 std::string weights_text(const json& weights) {
     std::string text = weights.at("format").get<std::string>() + "; in memory, by --weights:";
-    for (const char* name : {"float32", "file", "stream"}) {
+    for (const model::Residence residence : model::kResidences) {
+        const std::string name(model::name(residence));
         const json& one = weights.at("residences").at(name);
         const std::string size = size_text(one.at("bytes").get<std::uint64_t>());
-        text += "\n" + std::string(20, ' ') + name + std::string(10 - std::string(name).size(), ' ') + size +
+        text += "\n" + std::string(20, ' ') + name + std::string(10 - name.size(), ' ') + size +
                 (one.at("fits").get<bool>() ? "" : " (more than is free)");
     }
     return text;

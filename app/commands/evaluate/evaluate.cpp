@@ -28,6 +28,7 @@
 #include "core/base/process/os_error.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/fingerprint.h"
+#include "core/checkpoint/gguf/tokenizer_documents.h"
 #include "core/data/batch/item_reader.h"
 #include "core/data/catalog.h"
 #include "core/data/objectives/list.h"
@@ -105,6 +106,10 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
     for (const char* name : {"tokenizer_config.json", "tokenizer.json"})
         if (const auto path = checkpoint.side_file(name))
             request.labelled.tokenizer.files.push_back({name, analysis::read_text_file(*path, &cancellation)});
+    if (const auto own = checkpoint.own_tokenizer()) {
+        request.labelled.tokenizer.files.push_back({"tokenizer_config.json", own->settings.dump()});
+        request.labelled.tokenizer.files.push_back({"tokenizer.json", own->tokenizer.dump()});
+    }
     if (asks_translations(options)) request.labelled.beams = search_for(options, checkpoint);
     for (const std::string& name : request.tasks) {
         auto* const list = evaluation::find_task(name).kind->items(request.labelled);
@@ -428,9 +433,7 @@ void add_evaluate(CLI::App& app, Context& context) {
                "Whole blocks left out: 0,2,5-8, or others: all that are not standard");
     add_option(*command, "-o,--output", options->output, "Results: .evaluation.h5, .csv or .json");
     add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
-    add_option(*command, "--weights", options->weights,
-               "Where weights stay: float32 (in memory), file (in memory as the file has them), stream (on the disk); "
-               "auto: the first that fits")
+    add_option(*command, "--weights", options->weights, model::kResidenceHelp)
         ->check(one_of(model::residence_choices()));
     add_option(*command, "--batch-tokens", options->batch_tokens, "Tokens of one forward pass")
         ->check(in_range(1, 1 << 24));

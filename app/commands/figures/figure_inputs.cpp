@@ -178,7 +178,7 @@ private:
         for (auto& name : names) {
             const auto& info = checkpoint->tensor(name);
             unread_.push_back(
-                {checkpoint, {title, std::move(name), std::string(checkpoint::name(info.type)), info.shape, {}}});
+                {checkpoint, {title, std::move(name), checkpoint::stored_type(info), info.shape, {}}});
         }
     }
 

@@ -70,7 +70,7 @@ std::shared_ptr<const TensorTable> make_tensor_table(const OpenModel& model, con
     for (const auto& [name, info] : file.tensors()) {
         if (table->rows.size() % 4096 == 0) cancellation.check();
         const auto status = left_over.contains(name) ? TensorStatus::left_over : usual;
-        table->rows.push_back({name, info.shape, checkpoint::name(info.type), info.elements,
+        table->rows.push_back({name, info.shape, checkpoint::stored_type(info), info.elements,
                                static_cast<std::int64_t>(info.bytes), static_cast<std::int32_t>(info.file), status});
     }
     for (const auto& [name, reason] : file.unreadable()) {

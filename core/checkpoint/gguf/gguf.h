@@ -15,6 +15,7 @@
 #include "core/base/io/input_file.h"
 #include "core/checkpoint/gguf/header.h"
 #include "core/checkpoint/packed/packed_tensor.h"
+#include "core/checkpoint/gguf/tokenizer_documents.h"
 
 namespace headscope::checkpoint {
 
@@ -46,14 +47,8 @@ struct GgufModel {
 /// stored tensor has its place in the model. Errors: format, mismatch, unsupported, limit, io.
 GgufModel open_gguf(const std::filesystem::path& path);
 
-/// A tokenizer.json and tokenizer_config.json.
-struct GgufTokenizer {
-    nlohmann::json tokenizer;
-    nlohmann::json settings;
-};
-
 /// Empty where the file has no vocabulary. Takes a second for the largest ones. Errors: format; unsupported for models,
 /// splits (tokenizer.ggml.pre) and settings that are not read.
-std::optional<GgufTokenizer> gguf_tokenizer(const gguf::Metadata& metadata);
+std::optional<TokenizerDocuments> gguf_tokenizer(const gguf::Metadata& metadata);
 
 }  // namespace headscope::checkpoint

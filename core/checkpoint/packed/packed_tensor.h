@@ -24,7 +24,7 @@ class PackedTensor {
 public:
     virtual ~PackedTensor() = default;
 
-    /// Of the unpacked tensor: [out, in], or [experts, out, in].
+    /// The unpacked tensor's: [out, in], or [experts, out, in].
     const std::vector<std::int64_t>& shape() const { return shape_; }
     const std::vector<PackedPart>& parts() const { return parts_; }
     /// Rows of the unpacked tensor, all dimensions but the last multiplied; and the last.

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/json/json.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/gguf/tokenizer_documents.h"
 #include "core/data/batch/batch_source.h"
 #include "core/evaluation/harness/harness_requests.h"
 #include "core/evaluation/harness/python_text.h"
@@ -18,7 +19,6 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-constexpr std::uint64_t kLargestSideFile = std::uint64_t{16} << 20U;
 constexpr std::int64_t kUsualLength = 2048;  // lm-eval's default
 
 class IdSink final : public tokenizer::TokenSink {
@@ -80,9 +80,8 @@ Parts parts_of(const HarnessTokens& tokens, const TextPair& texts, const std::st
 /// model_max_length, or max_len of older files, where it is not the endless number that stands for none.
 std::optional<std::int64_t> tokenizer_length(const checkpoint::Checkpoint& checkpoint) {
     constexpr double kEndless = 1e15;
-    const auto path = checkpoint.side_file("tokenizer_config.json");
-    if (!path) return std::nullopt;
-    const nlohmann::json document = read_json_file(*path, kLargestSideFile, "tokenizer configuration");
+    const nlohmann::json document = checkpoint.tokenizer_settings();
+    if (document.is_null()) return std::nullopt;
     const JsonView config(document, "tokenizer_config.json");
     auto length = config.object().find("model_max_length");
     if (!length) length = config.find("max_len");
@@ -116,7 +115,9 @@ HarnessTokens harness_tokens(const checkpoint::Checkpoint& checkpoint,
     std::error_code ignored;
     const std::filesystem::path& path = checkpoint.path();
     const bool is_folder = std::filesystem::is_directory(path, ignored);
-    const tokenizer::TextEnds ends = tokenizer::text_ends(is_folder ? path : path.parent_path());
+    const auto own = checkpoint.own_tokenizer();
+    const tokenizer::TextEnds ends = own ? tokenizer::text_ends(own->settings, path.string())
+                                         : tokenizer::text_ends(is_folder ? path : path.parent_path());
     for (const auto& piece : {ends.beginning, ends.end})
         if (piece && !tokens.prefix) tokens.prefix = tokenizer->id_of(*piece);
     if (tokens.prefix) tokens.prefix_text = tokenizer->decode({&*tokens.prefix, 1});

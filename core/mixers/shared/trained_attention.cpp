@@ -21,7 +21,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-kernels::SoftmaxRows rows_of(const at::Tensor& constants) {
+kernels::SoftmaxRows softmax_rows_of(const at::Tensor& constants) {
     const std::int64_t rows = constants.numel() / 2;
     return {constants.mutable_data_ptr<float>(), constants.mutable_data_ptr<float>() + rows};
 }
@@ -57,7 +57,7 @@ public:
         try {
             kernels::attention_forward(
                 {view_of(q), view_of(k), view_of(v), &kept->value, cancellation ? cancellation->flag() : nullptr},
-                target_of(by_head), rows_of(constants));
+                target_of(by_head), softmax_rows_of(constants));
         } catch (const kernels::Cancelled&) {
             throw Stopped();
         }
@@ -92,7 +92,7 @@ public:
         const auto floats = [](const at::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
         kernels::attention_backward(
             {view_of(q), view_of(k), view_of(v), &kept->value, nullptr}, view_of(by_head(output)),
-            view_of(outer_by_head), rows_of(saved.at(4)),
+            view_of(outer_by_head), softmax_rows_of(saved.at(4)),
             {target_of(gradients.query), target_of(gradients.key), target_of(gradients.value), floats(sinks),
              floats(bias), floats(blocks), context->saved_data["hidden_blocks"].toBool(), floats(offsets)});
         const auto of_type = [](const at::Tensor& t, const at::Tensor& of) {

@@ -45,7 +45,6 @@ std::vector<FlatWeights::Destination> FlatWeights::destinations(const TensorPlan
     std::vector<Destination> all;
     std::set<std::string> names;
     for (const TensorPlan::Want& want : plan.wants()) {
-        if (want.into == nullptr) continue;  // scales of packed numbers: read with these
         if (!names.insert(want.tensor).second) {
             const auto first = std::find_if(all.begin(), all.end(), [&](const Destination& one) {
                 return one.wants.front()->tensor == want.tensor && want.row < 0 && one.wants.front()->row < 0 &&
@@ -62,7 +61,7 @@ std::vector<FlatWeights::Destination> FlatWeights::destinations(const TensorPlan
         auto found = std::find_if(all.begin(), all.end(), same);
         if (found == all.end()) {
             Destination made;
-            made.shape = want.unpacked_sizes();
+            made.shape = want.sizes();
             if (want.row >= 0) made.shape[0] = want.rows;
             made.trained = !want.given();
             made.decays = made.shape.size() > 1 && want.initial != Initial::bias && want.initial != Initial::gain &&
@@ -113,14 +112,13 @@ void FlatWeights::place(const Destination& destination, at::ScalarType type) {
         const std::vector<std::int64_t> shape = value.sizes().vec();
         // The model has the first piece of all heads before the second; the file goes head by head.
         if (want->heads > 0) value = value.unflatten(0, {want->parts, want->heads, -1}).transpose(0, 1);
-        parameters_.push_back({want->unpacked_name(), value, shape, destination.decays, destination.trained});
+        parameters_.push_back({want->tensor, value, shape, destination.decays, destination.trained});
     }
 }
 
-at::Tensor FlatWeights::stored(const TensorPlan& plan, const TensorPlan::Want& want, const checkpoint::Checkpoint& file,
+at::Tensor FlatWeights::stored(const TensorPlan::Want& want, const checkpoint::Checkpoint& file,
                                const Cancellation* cancellation) const {
     const checkpoint::LoadAs as = want.precision(load_as(weights_.scalar_type()));
-    if (want.packed) return plan.unpack(want, as, cancellation);
     return cancellation ? file.load(want.tensor, as, *cancellation) : file.load(want.tensor, as);
 }
 
@@ -133,11 +131,11 @@ void FlatWeights::fill(const TensorPlan& plan, const checkpoint::Checkpoint* fil
     for (const TensorPlan::Want& want : plan.wants()) {
         if (want.into == nullptr) continue;
         if (cancellation) cancellation->check();
-        const at::Tensor& value = values.at(want.unpacked_name());
+        const at::Tensor& value = values.at(want.tensor);
         if (progress) progress->advance(done, all, "load " + escaped(want.tensor));
         done += static_cast<double>(value.numel());
         if (!want.fresh) {
-            value.copy_(stored(plan, want, *file, cancellation).reshape(value.sizes()));
+            value.copy_(stored(want, *file, cancellation).reshape(value.sizes()));
             continue;
         }
         // Regrouped heads are drawn in the file's order.

@@ -42,7 +42,7 @@ private:
     static std::vector<Destination> destinations(const TensorPlan& plan);
     void lay_out(std::vector<Destination>& all, at::ScalarType type);
     void place(const Destination& destination, at::ScalarType type);
-    at::Tensor stored(const TensorPlan& plan, const TensorPlan::Want& want, const checkpoint::Checkpoint& file,
+    at::Tensor stored(const TensorPlan::Want& want, const checkpoint::Checkpoint& file,
                       const Cancellation* cancellation) const;
     void fill(const TensorPlan& plan, const checkpoint::Checkpoint* file, std::uint64_t seed, Progress* progress,
               const Cancellation* cancellation) const;

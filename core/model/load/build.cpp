@@ -204,7 +204,7 @@ void refuse_unread(const ConfigReader& reader, const SizeKeys& own, const ModelC
 /// Quantised, adapted or renamed weights: the cause, before names and shapes that miss because of it.
 void refuse_special(const checkpoint::Checkpoint& file) {
     if (const auto special = checkpoint::special_weights(file))
-        throw Error(ErrorCode::unsupported, special->where, special->expected, special->found);
+        throw Error(special->code, special->where, special->expected, special->found);
 }
 
 /// Refuses an adapter that changes an embedding which is also the head: no merged table could serve as both, except a

@@ -6,8 +6,9 @@
 
 #include <ATen/ops/empty.h>
 
+#include "core/checkpoint/not_finite.h"
+#include "core/checkpoint/packed/packed_source.h"
 #include "core/checkpoint/torch_types.h"
-#include "core/model/load/mxfp4.h"
 
 namespace headscope::model {
 namespace {
@@ -22,14 +23,6 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
     std::int64_t product = 1;
     for (const std::int64_t size : shape) product *= size;
     return product;
-}
-
-/// Shape in memory of the tensor that the want fills.
-std::vector<std::int64_t> memory_shape(const Want& want) {
-    std::vector<std::int64_t> shape = want.unpacked_sizes();
-    if (want.packed) std::swap(shape.at(1), shape.at(2));
-    if (want.row >= 0) shape.at(0) = want.rows;
-    return shape;
 }
 
 }  // namespace
@@ -62,8 +55,21 @@ LayerWeights::~LayerWeights() {
 }
 
 at::ScalarType LayerWeights::type_of(const Want& want) const {
-    const checkpoint::DataType stored = want.packed ? checkpoint::DataType::bf16 : file_->tensor(want.tensor).type;
+    const checkpoint::DataType stored = file_->tensor(want.tensor).type;
     return checkpoint::torch_type(checkpoint::loaded_type(stored, want.precision(precision_))).value();
+}
+
+bool LayerWeights::lies_transposed(const Want& want) const {
+    const auto& packed = file_->tensor(want.tensor).packed;
+    return packed && packed->transposed && want.row < 0 && want.heads == 0;
+}
+
+/// Shape in memory of the tensor that the want fills.
+std::vector<std::int64_t> LayerWeights::memory_shape(const Want& want) const {
+    std::vector<std::int64_t> shape = want.sizes();
+    if (want.row >= 0) shape.at(0) = want.rows;
+    if (lies_transposed(want)) std::swap(shape.at(shape.size() - 1), shape.at(shape.size() - 2));
+    return shape;
 }
 
 /// Parts of one tensor of the model stay, or are deferred, together.
@@ -79,7 +85,8 @@ void LayerWeights::choose() {
         if (shape.size() < 2 || elements(shape) <= kSmall) continue;
         const bool as_stored = std::all_of(group.begin(), group.end(), [this](std::size_t i) {
             const Want& want = wants_[i];
-            return !want.packed && checkpoint::torch_type(file_->tensor(want.tensor).type) == type_of(want);
+            const checkpoint::TensorInfo& info = file_->tensor(want.tensor);
+            return !info.packed && checkpoint::torch_type(info.type) == type_of(want);
         });
         if (as_stored && residence_ == Residence::file) continue;
         deferred_.insert(group.begin(), group.end());
@@ -121,10 +128,7 @@ LayerWeights::Parts LayerWeights::read(std::int64_t layer, const Cancellation& c
     Parts parts;
     for (const Place& place : layers_.at(layer)) {
         const Want& want = wants_[place.want];
-        Part part;
-        part.numbers = std::make_shared<StoredTensor>(*file_, want.tensor, cancellation);
-        if (want.packed) part.scales = std::make_shared<StoredTensor>(*file_, want.scales, cancellation);
-        parts.push_back(std::move(part));
+        parts.push_back(std::make_shared<StoredTensor>(*file_, want.tensor, cancellation));
     }
     return parts;
 }
@@ -133,47 +137,54 @@ void LayerWeights::count(std::int64_t layer, const Parts& parts) {
     if (!counted_.insert(layer).second) return;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const Want& want = wants_[layers_.at(layer)[i].want];
-        const std::int64_t number = want.packed ? 0 : parts[i].numbers->not_finite();
+        const std::int64_t number = parts[i]->not_finite();
         if (number > 0) not_finite_.push_back({want.tensor, number, elements(want.sizes())});
     }
 }
 
-void LayerWeights::fill(const Place& place, const Part& part) {
+at::Tensor LayerWeights::fill(const Place& place, const StoredTensor& stored) {
     const Want& want = wants_[place.want];
     const std::vector<std::int64_t> shape = memory_shape(want);
     const at::ScalarType type = type_of(want);
     const auto bytes = elements(shape) * static_cast<std::int64_t>(c10::elementSize(type));
     const at::Tensor whole = buffer_.narrow(0, place.begin, bytes).view(type).view(shape);
-    if (want.packed) {
-        whole.copy_(unpack_mxfp4(part.numbers->numbers(), part.scales->numbers(), type, nullptr));
-        *want.into = whole.transpose(1, 2);
-    } else if (want.heads > 0) {
+    if (want.heads > 0) {
         std::vector<std::int64_t> pieces{want.parts, want.heads, shape.at(0) / (want.parts * want.heads)};
         pieces.insert(pieces.end(), shape.begin() + 1, shape.end());
-        part.numbers->copy_to(whole.view(pieces).transpose(0, 1));
+        stored.copy_to(whole.view(pieces).transpose(0, 1));
         *want.into = whole;
-    } else if (want.row >= 0) {
-        part.numbers->copy_to(whole.narrow(0, want.row, want.sizes().at(0)));
-        *want.into = whole;
-    } else {
-        part.numbers->copy_to(whole);
-        *want.into = want.transposed ? whole.t() : whole;
+        return whole;
     }
+    const at::Tensor own = want.row >= 0 ? whole.narrow(0, want.row, want.sizes().at(0)) : whole;
+    if (!lies_transposed(want) && stored.is_transposed())
+        own.copy_(stored.rows(0, own.size(0), type));
+    else
+        stored.copy_to(own);
+    if (want.row >= 0)
+        *want.into = whole;
+    else
+        *want.into = want.transposed != lies_transposed(want) ? whole.transpose(-1, -2) : whole;
+    return own;
 }
 
 void LayerWeights::enter(std::int64_t layer, const Cancellation* cancellation) {
     if (layer == entered_) return;
-    rest(false);
+    leave();
     const auto places = layers_.find(layer);
     if (places == layers_.end()) return;
     Parts read_now;
     if (residence_ == Residence::stream) read_now = take(layer, cancellation);
     const Parts& parts = residence_ == Residence::stream ? read_now : held_.at(layer);
     count(layer, parts);
+    const bool is_first = unpacked_.insert(layer).second;
     if (!buffer_.defined()) buffer_ = at::empty({largest_}, at::kByte);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         if (cancellation) cancellation->check();
-        fill(places->second[i], parts[i]);
+        const at::Tensor numbers = fill(places->second[i], *parts[i]);
+        if (!is_first || !parts[i]->is_packed()) continue;
+        const Want& want = wants_[places->second[i].want];
+        if (const std::int64_t number = checkpoint::count_not_finite(numbers); number > 0)
+            not_finite_.push_back({want.tensor, number, elements(want.sizes())});
     }
     entered_ = layer;
 }
@@ -195,13 +206,15 @@ LayerWeights::Parts LayerWeights::take(std::int64_t layer, const Cancellation* c
     return parts;
 }
 
-void LayerWeights::rest(bool for_long) {
-    if (entered_ >= 0) {
-        for (const Place& place : layers_.at(entered_)) *wants_[place.want].into = at::Tensor();
-        entered_ = -1;
-    }
-    if (!for_long || residence_ == Residence::file) return;
-    buffer_ = at::Tensor();
+void LayerWeights::leave() {
+    if (entered_ < 0) return;
+    for (const Place& place : layers_.at(entered_)) *wants_[place.want].into = at::Tensor();
+    entered_ = -1;
+}
+
+void LayerWeights::release() {
+    leave();
+    if (residence_ == Residence::stream) buffer_ = at::Tensor();
 }
 
 void LayerWeights::release_tables() {

@@ -37,19 +37,18 @@ public:
     Residence residence() const { return residence_; }
     /// Fills the tensors of a layer (TensorPlan::Want::layer); another layer's are undefined from then on.
     void enter(std::int64_t layer, const Cancellation* cancellation);
-    /// No layer runs now. `for_long`: memory that only layers need is given back, unless the weights are in memory.
-    void rest(bool for_long);
+    /// No layer runs now.
+    void leave();
+    /// The same for longer: memory that only layers need is given back, unless the weights are in memory.
+    void release();
     /// Words are not needed now: drops tables that are not kept (RowTable::release).
     void release_tables();
     /// NaN or infinite numbers among the weights that were read so far.
     const std::vector<NotFinite>& not_finite() const { return not_finite_; }
 
 private:
-    /// Stored tensors of one want.
-    struct Part {
-        std::shared_ptr<const checkpoint::StoredTensor> numbers, scales;
-    };
-    using Parts = std::vector<Part>;  ///< in the order of layers_
+    /// In the order of layers_.
+    using Parts = std::vector<std::shared_ptr<const checkpoint::StoredTensor>>;
     struct Place {
         std::size_t want = 0;    ///< index
         std::int64_t begin = 0;  ///< byte of the buffer; parts of one tensor share it
@@ -57,12 +56,16 @@ private:
 
     void choose();
     at::ScalarType type_of(const TensorPlan::Want& want) const;
+    /// The last two dimensions are exchanged in memory (PackedSource::transposed).
+    bool lies_transposed(const TensorPlan::Want& want) const;
+    std::vector<std::int64_t> memory_shape(const TensorPlan::Want& want) const;
     void make_tables(const Cancellation& cancellation);
     void lay_out();
     Parts read(std::int64_t layer, const Cancellation& cancellation) const;
     Parts take(std::int64_t layer, const Cancellation* cancellation);
     void count(std::int64_t layer, const Parts& parts);
-    void fill(const Place& place, const Part& part);
+    /// The part of the buffer that was written.
+    at::Tensor fill(const Place& place, const checkpoint::StoredTensor& stored);
 
     std::vector<TensorPlan::Want> wants_;
     std::shared_ptr<const checkpoint::Checkpoint> file_;
@@ -75,7 +78,8 @@ private:
     std::map<std::int64_t, Parts> held_;
     at::Tensor buffer_;
     std::int64_t entered_ = -1;
-    std::set<std::int64_t> counted_;  ///< layers whose numbers were looked at
+    std::set<std::int64_t> counted_;   ///< layers whose stored numbers were looked at
+    std::set<std::int64_t> unpacked_;  ///< and those whose packed ones were
     std::vector<NotFinite> not_finite_;
     std::int64_t ahead_ = -1;  ///< the layer that is read ahead
     Cancellation stop_;        ///< of that

@@ -47,7 +47,7 @@ double resident_bytes(const Inspection& inspection, checkpoint::LoadAs precision
             : 0;
     if (residence == Residence::file) return sizes.stored + sizes.layer * number + words;
     const double layers = 2 * sizes.layer_stored + sizes.layer * number;
-    return sizes.rest * number + std::max(layers, sizes.layer_stored + sizes.table_stored + words);
+    return sizes.rest * number + sizes.tables_kept + std::max(layers, sizes.layer_stored + sizes.table_stored + words);
 }
 
 double listed_bytes(const Inspection& inspection, Residence residence) {
@@ -89,14 +89,13 @@ double reading_bytes(const Inspection& inspection, double rows, double cached, c
 Residence choose_residence(const std::function<double(Residence)>& bytes, const WeightChoice& choice) {
     const double room = own_memory_room();
     const auto fits = [&](Residence one) { return room <= 0 || bytes(one) <= room; };
-    constexpr Residence all[] = {Residence::float32, Residence::file, Residence::stream};
     if (!choice.residence) {
-        for (const Residence one : all)
+        for (const Residence one : kResidences)
             if (fits(one)) return one;
     }
     const Residence taken = choice.residence.value_or(Residence::stream);
     std::vector<LessMemory> others;
-    for (const Residence one : all) {
+    for (const Residence one : kResidences) {
         if (choice.offered && one != taken) others.push_back({"--weights " + std::string(name(one)), bytes(one)});
     }
     const std::string what = taken == Residence::stream            ? "weights of two layers"

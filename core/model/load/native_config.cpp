@@ -356,7 +356,6 @@ nlohmann::json saved_json(const ModelConfig& config, at::ScalarType type) {
         json = original(config);
         // With two towers the key means more (T5 scales by it), and these are trained as they are.
         if (!config.encoder) json["tie_word_embeddings"] = config.tied_head;
-        json.erase("quantization_config");  // packed experts are written unpacked
     } else if (!config.layout.empty()) {
         json = config.layout == "bert"   ? bert_json(config)
                : config.layout == "gpt2" ? gpt2_json(config)

@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/load/residence.h"
 
-#include <utility>
+#include <cstddef>
+#include <iterator>
 
 namespace headscope::model {
 namespace {
 
-constexpr std::pair<std::string_view, Residence> kResidences[] = {
-    {"float32", Residence::float32}, {"file", Residence::file}, {"stream", Residence::stream}};
+constexpr std::string_view kNames[] = {"float32", "file", "stream"};  ///< in the order of kResidences
 
 }  // namespace
 
 std::string_view name(Residence residence) {
-    for (const auto& [name, one] : kResidences)
-        if (one == residence) return name;
-    return "";
+    return kNames[static_cast<std::size_t>(residence)];
 }
 
 std::vector<std::string> residence_choices() {
     std::vector<std::string> choices{"auto"};
-    for (const auto& [name, one] : kResidences) choices.emplace_back(name);
+    choices.insert(choices.end(), std::begin(kNames), std::end(kNames));
     return choices;
 }
 
 std::optional<Residence> residence(std::string_view asked) {
-    for (const auto& [name, one] : kResidences)
-        if (name == asked) return one;
+    for (const Residence one : kResidences)
+        if (name(one) == asked) return one;
     return std::nullopt;
 }
 

@@ -14,6 +14,12 @@ enum class Residence {
     file,     ///< in memory, in the file's type; a layer's are converted when the layer runs
     stream,   ///< on the disk; a layer's are read when the layer runs, the next one's meanwhile
 };
+/// In the order of preference.
+inline constexpr Residence kResidences[] = {Residence::float32, Residence::file, Residence::stream};
+/// Of the option --weights.
+inline constexpr const char* kResidenceHelp =
+    "Where weights stay: float32 (in memory), file (in memory as the file has them), stream (on the disk); auto: the "
+    "first that fits";
 
 /// Sizes of the tensors that a model uses, each counted once.
 struct WeightSizes {
@@ -21,6 +27,7 @@ struct WeightSizes {
     double layer_stored = 0;  ///< the same of the largest layer
     double layer = 0;         ///< its numbers
     double table_stored = 0;  ///< bytes in the file of the largest table that is read by rows (words)
+    double tables_kept = 0;   ///< bytes in the file of quantized tables, which stay in memory
     double rest = 0;          ///< numbers of what belongs to neither
 };
 

@@ -7,15 +7,13 @@
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 
-#include "core/checkpoint/adapter.h"
-
 namespace headscope::model {
 
 RowTable::RowTable(std::shared_ptr<const checkpoint::Checkpoint> file, std::string tensor, c10::ScalarType type,
                    bool kept, const Cancellation& cancellation)
     : file_(std::move(file)), tensor_(std::move(tensor)), type_(type), kept_(kept) {
-    // Merging an adapter takes the whole table.
-    kept_ = kept_ || (file_->adapter() && file_->adapter()->changes(tensor_));
+    // Merging an adapter takes the whole table; quantized ones are small.
+    kept_ = kept_ || file_->is_made(tensor_);
     size_ = file_->tensor(tensor_).shape.at(0);
     columns_ = file_->tensor(tensor_).shape.at(1);
     if (kept_) held_ = std::make_unique<checkpoint::StoredTensor>(*file_, tensor_, cancellation);

@@ -10,15 +10,11 @@
 #include "core/base/text/text.h"
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/torch_types.h"
-#include "core/model/load/mxfp4.h"
 
 namespace headscope::model {
 namespace {
 
 using checkpoint::DataType;
-
-constexpr std::int64_t kGroup = 32;  ///< numbers that share a scale in MXFP4
-constexpr std::string_view kBlocks = "_blocks";
 
 bool is_weight_type(DataType type) {
     return type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 || type == DataType::f64;
@@ -86,15 +82,6 @@ std::vector<std::int64_t> TensorPlan::Want::sizes() const {
     return sizes;
 }
 
-std::string TensorPlan::Want::unpacked_name() const {
-    return packed ? tensor.substr(0, tensor.size() - kBlocks.size()) : tensor;
-}
-
-std::vector<std::int64_t> TensorPlan::Want::unpacked_sizes() const {
-    const std::vector<std::int64_t> all = sizes();
-    return packed ? std::vector<std::int64_t>{all.at(0), all.at(2) * kGroup, all.at(1)} : all;
-}
-
 bool TensorPlan::has(const std::string& tensor) const {
     return !file_ || renewed(tensor) || file_->tensors().count(tensor) != 0 || file_->unreadable().count(tensor) != 0;
 }
@@ -157,28 +144,6 @@ void TensorPlan::want_by_head(at::Tensor* into, const std::string& tensor, std::
     wants_.push_back({into, tensor, std::move(shape), false, -1, 0, heads, parts});
 }
 
-void TensorPlan::want_experts(at::Tensor* into, const std::string& tensor, const Dimension& experts,
-                              const Dimension& in, const Dimension& out) {
-    const std::string blocks = tensor + std::string(kBlocks), scales = tensor + "_scales";
-    if (has(tensor) || !has(blocks)) {
-        wants_.push_back({into, tensor, {experts, in, out}});
-        return;
-    }
-    if (in.size % kGroup != 0) {
-        throw Error(ErrorCode::mismatch, escaped(blocks),
-                    "expected " + in.keys + " to be a multiple of 32, as packed numbers are",
-                    "found " + std::to_string(in.size));
-    }
-    const Dimension groups{in.size / kGroup, in.keys + " / 32"};
-    Want numbers{into, blocks, {experts, out, groups, {kGroup / 2, "32 numbers of 4 bits"}}};
-    numbers.scales = scales;
-    numbers.packed = true;
-    wants_.push_back(std::move(numbers));
-    Want factors{nullptr, scales, {experts, out, groups}};
-    factors.packed = true;
-    wants_.push_back(std::move(factors));
-}
-
 bool TensorPlan::fresh(const Want& want) const {
     if (!file_ || renewed(want.tensor)) return true;
     if (!may_be_fresh_ || !may_be_fresh_(want.tensor)) return false;
@@ -200,17 +165,13 @@ void TensorPlan::check_one(const Want& want) const {
         throw Error(ErrorCode::mismatch, where, expected_text(want.shape),
                     "found " + shape_text(info.shape) + " in " + escaped(file));
     }
-    if (want.packed && info.type != DataType::u8) {
-        throw Error(ErrorCode::unsupported, where, "expected packed weights of type U8",
-                    "found " + std::string(checkpoint::name(info.type)));
-    }
     if (want.initial == Initial::ids && info.type != DataType::i64) {
         throw Error(ErrorCode::unsupported, where, "expected token ids of type I64",
                     "found " + std::string(checkpoint::name(info.type)));
     }
-    if (!want.packed && want.initial != Initial::ids && !is_weight_type(info.type)) {
+    if (want.initial != Initial::ids && !is_weight_type(info.type)) {
         throw Error(ErrorCode::unsupported, where, "expected weights of type F16, BF16, F32 or F64",
-                    "found " + std::string(checkpoint::name(info.type)) + " (quantised models are not read)");
+                    "found " + std::string(checkpoint::name(info.type)));
     }
 }
 
@@ -247,33 +208,16 @@ LoadReport TensorPlan::check() {
             ErrorCode::mismatch, escaped(file_->display_name()), "expected every tensor that config.json asks for",
             "found none of these " + std::to_string(absent.size()) + ": " + list_text({absent.begin(), absent.end()}));
     }
-    bool packed = false;
-    for (const Want& want : wants_) {
+    for (const Want& want : wants_)
         if (!want.fresh) check_one(want);
-        packed = packed || want.packed;
-    }
-    if (packed) note("experts packed in MXFP4 are unpacked on reading");
     if (!fresh.empty()) note("fresh, not from the file: " + list_text({fresh.begin(), fresh.end()}, 20));
     check_left_overs();
     report_.matched = matched.size();
     return report_;
 }
 
-at::Tensor TensorPlan::unpack(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const {
-    const auto read = [&](const std::string& name) {
-        return cancellation ? file_->load(name, checkpoint::LoadAs::stored, *cancellation) : file_->load(name);
-    };
-    const auto type = checkpoint::torch_type(checkpoint::loaded_type(DataType::bf16, precision)).value();
-    return unpack_mxfp4(read(want.tensor), read(want.scales), type, cancellation).transpose(1, 2);
-}
-
 std::int64_t TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision,
                                   const Cancellation* cancellation) const {
-    if (want.into == nullptr) return 0;
-    if (want.packed) {
-        *want.into = unpack(want, precision, cancellation);
-        return checkpoint::count_not_finite(want.into->transpose(1, 2));  // as it lies in memory
-    }
     const checkpoint::LoadAs as = want.precision(precision);
     std::int64_t not_finite = 0;
     const Cancellation never;
@@ -299,8 +243,7 @@ std::int64_t TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision
 std::int64_t TensorPlan::elements(const Want& want) {
     std::int64_t stored = 1;
     for (const Dimension& dimension : want.shape) stored *= dimension.size;
-    if (!want.packed) return stored;
-    return want.scales.empty() ? 0 : 2 * stored;
+    return stored;
 }
 
 std::int64_t TensorPlan::elements() const {
@@ -334,6 +277,8 @@ WeightSizes TensorPlan::sizes() const {
             auto& [layer_bytes, layer_numbers] = layers[want.layer];
             layer_bytes += bytes;
             layer_numbers += numbers;
+        } else if (want.table && found->second.packed) {
+            sizes.tables_kept += bytes;
         } else if (want.table) {
             sizes.table_stored = std::max(sizes.table_stored, bytes);
         } else {

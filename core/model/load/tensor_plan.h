@@ -69,8 +69,6 @@ public:
         bool transposed = false;
         std::int64_t row = -1, rows = 0;    ///< of a fused tensor; -1: none
         std::int64_t heads = 0, parts = 0;  ///< rows to regroup; 0: none
-        std::string scales{};               ///< of packed numbers: the tensor that goes with this one
-        bool packed = false;                ///< bytes, in MXFP4; without `scales`: these are the scales
         bool exact = false;                 ///< float32 at least, whatever the weights are read as
         Initial initial = Initial::usual;
         double number = 0;   ///< Initial::number, fixed
@@ -90,9 +88,6 @@ public:
                    initial == Initial::hyperplane;
         }
         std::vector<std::int64_t> sizes() const;
-        // Packed experts' name once unpacked, [experts, in, out]; everything else's own.
-        std::string unpacked_name() const;
-        std::vector<std::int64_t> unpacked_sizes() const;
     };
 
     /// Later declarations belong to a tower with this configuration, which must outlive the plan.
@@ -137,11 +132,6 @@ public:
     void want_by_head(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, std::int64_t heads,
                       std::int64_t parts);
 
-    /// Matrices [experts, in, out] of all experts in one tensor of that name; or, as gpt-oss is published, packed in
-    /// "<tensor>_blocks" and "<tensor>_scales" (core/model/load/mxfp4.h), and unpacked on reading.
-    void want_experts(at::Tensor* into, const std::string& tensor, const Dimension& experts, const Dimension& in,
-                      const Dimension& out);
-
     /// An optional part that the file lacks, for the report.
     void note_missing(const std::string& tensor) { report_.missing.push_back(tensor); }
     void note(const std::string& text) { report_.notes.push_back(text); }
@@ -163,8 +153,6 @@ public:
     /// Elements of its weights: the same without vectors (biases, gains).
     std::int64_t weights(Part part) const;
     const std::vector<Want>& wants() const { return wants_; }
-    /// Packed experts [experts, in, out], a transposed view.
-    at::Tensor unpack(const Want& want, checkpoint::LoadAs precision, const Cancellation* cancellation) const;
     /// Reads all tensors but those (numbers in wants()) that `skipped` returns true for; none may be fresh. Adds to the
     /// report what of them is NaN or infinite.
     void load(checkpoint::LoadAs precision, Progress* progress, const Cancellation* cancellation,

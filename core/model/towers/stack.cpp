@@ -88,7 +88,7 @@ std::vector<at::Tensor> Stack::forward_all(const std::vector<Pass>& passes) {
         if (weights_) weights_->release_tables();
         std::vector<at::Tensor> hidden = run(passes);
         if (weights_) {
-            weights_->rest(true);
+            weights_->release();
             report_.not_finite = weights_->not_finite();
         }
         for (std::size_t i = 0; i < passes.size(); ++i) {

@@ -422,16 +422,27 @@ json document_of_older_files(const fs::path& folder) {
     return Document(folder, settings, style_of(folder, settings)).make();
 }
 
-TextEnds text_ends(const fs::path& folder) {
-    const Settings settings(folder);
-    // The generic class has no tokens of its own, whatever the model is.
-    const Style style = settings.tokenizer_class() == "PreTrainedTokenizer" ? Style::unknown : named_style(settings);
-    const Settings::Named named = settings.named(style == Style::unknown ? Settings::Named{} : default_tokens(style));
+namespace {
+
+TextEnds ends_of(const Settings::Named& named) {
     const auto content = [&](const char* name) {
         const auto token = named.find(name);
         return token == named.end() ? std::nullopt : std::optional(token->second.content);
     };
     return {content("bos_token"), content("eos_token")};
+}
+
+}  // namespace
+
+TextEnds text_ends(const fs::path& folder) {
+    const Settings settings(folder);
+    // The generic class has no tokens of its own, whatever the model is.
+    const Style style = settings.tokenizer_class() == "PreTrainedTokenizer" ? Style::unknown : named_style(settings);
+    return ends_of(settings.named(style == Style::unknown ? Settings::Named{} : default_tokens(style)));
+}
+
+TextEnds text_ends(const json& tokenizer_config, const std::string& where) {
+    return ends_of(Settings(tokenizer_config, where).named({}));
 }
 
 }  // namespace headscope::tokenizer

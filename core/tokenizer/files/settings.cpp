@@ -71,6 +71,20 @@ Settings::Settings(const std::filesystem::path& folder) : file_(escaped((folder 
         model_file_ = escaped(path->string());
         JsonView(model_, model_file_).object();
     }
+    take_lists();
+    if (view().has("added_tokens_decoder")) return;
+    // The files of older versions count only without that list.
+    if (const auto path = file("special_tokens_map.json")) read_special_tokens_map(*path);
+    if (const auto path = file("added_tokens.json")) read_added_tokens(*path);
+}
+
+Settings::Settings(nlohmann::json tokenizer_config, std::string where)
+    : file_(std::move(where)), config_(std::move(tokenizer_config)) {
+    view().object();
+    take_lists();
+}
+
+void Settings::take_lists() {
     // The old name of the list, if the new one says nothing.
     const auto extra = view().find("extra_special_tokens");
     if (view().has("additional_special_tokens") && (!extra || extra->size() == 0)) {
@@ -82,11 +96,7 @@ Settings::Settings(const std::filesystem::path& folder) : file_(escaped((folder 
             const JsonView token = numbered->at(key);
             numbered_[number_of(key, token)] = read_token(token.object());
         }
-        return;
     }
-    // The files of older versions count only without that list.
-    if (const auto path = file("special_tokens_map.json")) read_special_tokens_map(*path);
-    if (const auto path = file("added_tokens.json")) read_added_tokens(*path);
 }
 
 void Settings::read_special_tokens_map(const std::filesystem::path& path) {

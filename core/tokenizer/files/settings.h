@@ -29,6 +29,8 @@ struct TokenEntry {
 class Settings {
 public:
     explicit Settings(const std::filesystem::path& folder);
+    /// tokenizer_config.json alone.
+    Settings(nlohmann::json tokenizer_config, std::string where);
 
     /// "GPT2Tokenizer" and so on; empty if no file says it.
     std::string tokenizer_class() const;
@@ -57,6 +59,7 @@ public:
     std::vector<TokenEntry> further() const;
 
 private:
+    void take_lists();
     JsonView view() const { return JsonView(config_, file_); }
     std::vector<TokenEntry> token_list(std::string_view key) const;
     void read_special_tokens_map(const std::filesystem::path& path);

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace headscope::tokenizer {
 
 /// The special tokens at a text's ends, as their pieces.
@@ -16,5 +18,7 @@ struct TextEnds {
 /// special_tokens_map.json (null: none), else those of its class, which may follow from config.json: GPT-2's folder
 /// does not name them. A folder without these files has neither. Threads: any. Errors: Error for malformed files.
 TextEnds text_ends(const std::filesystem::path& folder);
+/// The same of a tokenizer_config.json alone, which `where` names.
+TextEnds text_ends(const nlohmann::json& tokenizer_config, const std::string& where);
 
 }  // namespace headscope::tokenizer

@@ -24,6 +24,7 @@ namespace headscope::training {
 struct ModelSettings {
     std::string preset = "tiny-1m";                    ///< empty with `from`
     std::string from;                                  ///< a checkpoint to go on from; its mixers may be replaced
+    std::string weights = "auto";                      ///< residence of weights that are only read
     std::string mixer;                                 ///< empty: the preset's or the checkpoint's own
     std::string layout = "uniform";                    ///< which layers are standard beside `mixer`
     std::vector<std::string> layers;                   ///< the mixer of each layer, instead of mixer and layout

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "core/model/load/residence.h"
+
 namespace headscope::training {
 namespace {
 
@@ -110,6 +112,9 @@ private:
         text("preset", OptionKind::text, &ModelSettings::preset, "Sizes by name; see headscope list presets");
         text("from", OptionKind::path, &ModelSettings::from,
              "A checkpoint to train on, instead of a preset; data.tokenizer replaces its tokenizer");
+        bind(choice("model", "weights", model::residence_choices(),
+                    "Where weights of `from` stay while they are only read; training holds float32"),
+             &JobFile::model, &ModelSettings::weights);
         text("mixer", OptionKind::text, &ModelSettings::mixer, "Token mixer; see headscope list mixers");
         text("layout", OptionKind::text, &ModelSettings::layout,
              "Layers with standard attention: uniform (none), even, odd, top, middle, bottom, quarter, first, last, "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Mixtures of experts and packed weights by themselves; whole models with them are in test_golden.cpp.
+// Mixtures of experts by themselves; whole models with them are in test_golden.cpp.
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
@@ -21,7 +21,6 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "core/model/experts.h"
-#include "core/model/load/mxfp4.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
 
@@ -201,32 +200,5 @@ TEST_CASE("Experts and weights are those that transformers hands to its experts"
             CHECK(index.ne(numbers("index", at::kLong)).sum().item<std::int64_t>() == 0);
             CHECK(test::largest_difference(weight, numbers("weight", at::kDouble)) < test::kFloatError);
         }
-    }
-}
-
-TEST_CASE("Packed numbers of every value and scale unpack exactly", "[model][experts]") {
-    // One row of 16 groups that hold all 256 bytes; then the same with other scales.
-    const at::Tensor blocks = at::arange(256, at::kByte).view({1, 1, 16, 16}).expand({2, 3, 16, 16}).contiguous();
-    at::Tensor scales = at::full({2, 3, 16}, 127, at::kByte);
-    for (std::int64_t row = 0; row < 3; ++row) scales[1][row].fill_(row == 0 ? 0 : row == 1 ? 120 : 253);
-    const float halves[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
-    for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble}) {
-        const at::Tensor all = model::unpack_mxfp4(blocks, scales, type, nullptr);
-        REQUIRE(all.scalar_type() == type);
-        REQUIRE(all.sizes() == at::IntArrayRef({2, 3, 512}));
-        const at::Tensor numbers = all.to(at::kDouble);
-        const double* at = numbers.const_data_ptr<double>();
-        bool same = true;
-        for (const int exponent : {0, 0, 0, -127, -7, 126}) {
-            for (int byte = 0; byte < 256; ++byte) {
-                for (const int half : {byte % 16, byte / 16}) {
-                    const double value = std::ldexp(halves[half % 8], exponent);
-                    const bool exact = *at == (half < 8 ? value : -value);
-                    same = same && (exact || value > std::numeric_limits<float>::max());
-                    ++at;
-                }
-            }
-        }
-        CHECK(same);
     }
 }

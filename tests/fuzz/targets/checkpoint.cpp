@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A whole checkpoint folder: the input is config.json, a NUL byte, and a line "NAME TYPE 2,3" for each tensor of
-// model.safetensors (at most 64 kB of data). Opened, inspected, every tensor loaded as it is stored and as float32;
-// where all of it fits together, the model is built and reads three tokens.
+// model.safetensors (at most 64 kB of data), quantized or not. Opened, inspected, every tensor loaded as it is stored
+// and as float32; where all of it fits together, the model is built and reads three tokens.
 #include <ATen/Parallel.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/remainder.h>
@@ -29,7 +29,7 @@ constexpr std::int64_t most_parameters = 1 << 14;
 std::uint64_t bits_of(const std::string& type) {
     static const std::map<std::string, std::uint64_t> known = {{"BOOL", 8},  {"U8", 8},   {"I8", 8},   {"F16", 16},
                                                                {"BF16", 16}, {"I32", 32}, {"F32", 32}, {"F64", 64},
-                                                               {"I64", 64},  {"F4", 4},   {"C64", 64}};
+                                                               {"I64", 64},  {"F4", 4},   {"C64", 64}, {"U32", 32}};
     const auto found = known.find(type);
     return found == known.end() ? 8 : found->second;
 }

@@ -77,13 +77,13 @@ json make_settings(KeyReader& keys, const Vocabulary& vocabulary) {
 }  // namespace
 }  // namespace gguf
 
-std::optional<GgufTokenizer> gguf_tokenizer(const gguf::Metadata& metadata) {
+std::optional<TokenizerDocuments> gguf_tokenizer(const gguf::Metadata& metadata) {
     gguf::KeyReader keys(metadata);
     const bool whole = keys.has(gguf::kWholeKey);
     const std::string model = keys.text_or(gguf::kModelKey, "");
     if (!whole && (model.empty() || model == "none" || model == "no_vocab")) return std::nullopt;
     gguf::Vocabulary vocabulary(keys);
-    GgufTokenizer made;
+    TokenizerDocuments made;
     if (whole) {
         const std::string text = keys.text(gguf::kWholeKey);
         made.tokenizer = parse_json(text, metadata.where(gguf::kWholeKey));

@@ -21,7 +21,7 @@ json golden() {
     return json::parse(file);
 }
 
-std::optional<GgufTokenizer> read(const GgufBuilder& file) {
+std::optional<TokenizerDocuments> read(const GgufBuilder& file) {
     const TemporaryFolder folder;
     const InputFile opened(write_file(folder / "x.gguf", file.bytes()));
     return gguf_tokenizer(gguf::read_header(opened).metadata);
