@@ -80,6 +80,7 @@ struct FigureOptions {
     Tower tower = Tower::any;                   ///< `attention`, `lines`, `text`, maps of `difference`
     /// `difference`: what the first is subtracted from, where it is not the same; layer and head: of maps.
     std::optional<std::int64_t> other_sequence, other_layer, other_head;
+    bool sides = false;                           ///< maps of `difference`: both maps, too
     std::optional<double> least;                  ///< `lines`: smaller weights are not drawn
     ScaleKind distance = ScaleKind::logarithmic;  ///< `bias`: that axis; or linear
     bool scale_per_head = false;                  ///< `thumbnails`: each up to its own highest value

@@ -215,6 +215,7 @@ void add_map_options(std::vector<FigureOption>& all) {
                                  &FigureOptions::other_layer));
     all.push_back(optional_count("other-head", "Second side of maps: another head, of the same file or the second one",
                                  &FigureOptions::other_head));
+    all.push_back(flag_option("sides", "Draw both maps beside their difference", &FigureOptions::sides));
     all.push_back(
         choice<Units>("units",
                       "Draw the tokenizer's pieces or whole words, whose rows are averaged and whose columns are "
