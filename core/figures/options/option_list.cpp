@@ -73,8 +73,8 @@ FigureOption names_option() {
     FigureOption option{
         "names",
         "LIST",
-        "Names of the files in titles and legends, in order, separated by commas (\\, stands for a comma "
-        "in a name; an empty one, and the default: the model's)",
+        "Names of the files, or of the models of evaluations, in titles and legends, in order, separated by commas "
+        "(\\, stands for a comma in a name; an empty one, and the default: the model's)",
         {},
         false,
         {},
