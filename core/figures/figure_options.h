@@ -80,6 +80,7 @@ struct FigureOptions {
     Tower tower = Tower::any;                   ///< `attention`, `lines`, `text`, maps of `difference`
     /// `difference`: what the first is subtracted from, where it is not the same; layer and head: of maps.
     std::optional<std::int64_t> other_sequence, other_layer, other_head;
+    bool sides = false;                           ///< maps of `difference`: both maps, too
     std::optional<double> least;                  ///< `lines`: smaller weights are not drawn
     ScaleKind distance = ScaleKind::logarithmic;  ///< `bias`: that axis; or linear
     bool scale_per_head = false;                  ///< `thumbnails`: each up to its own highest value
@@ -99,8 +100,9 @@ struct FigureOptions {
     std::string baseline, smallest;
     /// `tensors`: names, or patterns with * and ?, for the maker of the inputs.
     std::vector<std::string> tensors;
-    std::string words;               ///< `hash`: a text, whose words the given hashes take
-    std::vector<std::string> names;  ///< of the files, in their order; empty, or an empty one: analysis_labels()
+    std::string words;  ///< `hash`: a text, whose words the given hashes take
+    /// Of the files, in their order; empty, or an empty one: analysis_labels(). Of evaluations: of EvaluationGroups.
+    std::vector<std::string> names;
     std::optional<std::int64_t> batch, tensor_parallel, bytes;  ///< `cost`: for the maker of the inputs
     bool log_loss = false;                                      ///< `loss` of runs: both axes logarithmic
     bool perplexity = false;                                    ///< `loss` of runs: exp of the loss

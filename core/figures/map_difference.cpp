@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/figures/head_weights.h"
 #include "core/figures/map_pairs.h"
+#include "core/figures/recipes/difference_sides.h"
 #include "core/figures/token_text.h"
 #include "core/maps/difference_map.h"
 #include "core/maps/pooled_map.h"
@@ -28,6 +29,7 @@ struct MapDifference {
     std::vector<std::string> query_tokens, key_tokens;
     MapPairs pairs;
     MapValues first = MapValues::weights, second = MapValues::weights;  ///< what is subtracted from what
+    std::vector<AttentionMap> sides;                                    ///< with options.sides both of them
     bool exact() const { return rows == region.queries() && columns == region.keys(); }
 };
 
@@ -83,6 +85,7 @@ MapDifference read_difference(Files files, std::int64_t site, std::int64_t other
     map.rows = std::min(map.region.queries(), options.pixels);
     map.columns = std::min(map.region.keys(), options.pixels);
     map.values = pooled_difference(difference, map, options.pooling == Pooling::mean);
+    if (options.sides) map.sides = read_sides(first, second, map.pairs, options);
     const bool whole = map.region.queries() == a.map->queries() && map.region.keys() == a.map->keys();
     if (whole || options.pooling == Pooling::mean) {
         map.largest = largest_of(map.values);
@@ -164,6 +167,50 @@ Table map_table(const std::vector<MapDifference>& maps, const std::string& poole
     return table;
 }
 
+/// A row a cell of each panel.
+Table sides_table(const std::vector<MapDifference>& maps) {
+    std::vector<std::string> panel, site, query_token, key_token;
+    std::vector<std::int64_t> layer, head, query, key;
+    std::vector<double> value;
+    bool pooled = false;
+    const auto add = [&](const char* name, const auto& map, bool raw) {
+        const bool exact = map.exact();
+        pooled |= !exact;
+        const auto token = [&](const std::vector<std::string>& tokens, std::int64_t at) {
+            if (!exact || at >= std::ssize(tokens)) return std::string();
+            const std::string& piece = tokens[static_cast<std::size_t>(at)];
+            return raw ? visible_token(piece) : piece;
+        };
+        for (std::int64_t i = 0; i < map.rows * map.columns; ++i) {
+            const float cell = map.values[static_cast<std::size_t>(i)];
+            if (std::isnan(cell)) continue;
+            panel.emplace_back(name);
+            site.push_back(map.site);
+            layer.push_back(map.layer);
+            head.push_back(map.head);
+            query.push_back(map.region.query_of(i / map.columns, map.rows));
+            key.push_back(map.region.key_of(i % map.columns, map.columns));
+            query_token.push_back(token(map.query_tokens, query.back()));
+            key_token.push_back(token(map.key_tokens, key.back()));
+            value.push_back(static_cast<double>(cell));
+        }
+    };
+    for (const MapDifference& map : maps) {
+        add("baseline", map.sides[0], true);
+        add("compared", map.sides[1], true);
+        add("difference", map, false);
+    }
+    return {{{"panel", std::move(panel)},
+             {"layer", std::move(layer)},
+             {"site", std::move(site)},
+             {"head", std::move(head)},
+             {pooled ? "first_query" : "query", std::move(query)},
+             {pooled ? "first_key" : "key", std::move(key)},
+             {"query_token", std::move(query_token)},
+             {"key_token", std::move(key_token)},
+             {"value", std::move(value)}}};
+}
+
 /// "weights": all values of a kind.
 std::string plural(MapValues values) {
     return values_word(values) + "s";
@@ -192,10 +239,18 @@ std::string subtraction(const std::vector<MapDifference>& maps) {
     return second + " of the second minus " + (map.first == map.second ? "those" : plural(map.first)) + " of the first";
 }
 
-std::string scale_note(const std::vector<MapDifference>& maps, const FigureOptions& options, bool pooled, bool whole) {
+/// Beside both maps linear only where they are.
+bool is_linear(const std::vector<MapDifference>& maps, const FigureOptions& options) {
+    if (!options.sides) return options.scale != CellScale::square_root;
+    return std::all_of(maps.begin(), maps.end(), [](const MapDifference& map) {
+        return map.sides[0].scale == CellScale::linear && map.sides[1].scale == CellScale::linear;
+    });
+}
+
+std::string change_note(const std::vector<MapDifference>& maps, const FigureOptions& options, bool pooled, bool whole) {
     std::string note = subtraction(maps);
-    note += options.scale == CellScale::square_root ? ", square-root color scale, symmetric around 0."
-                                                    : ", on a linear scale symmetric around 0.";
+    note += is_linear(maps, options) ? ", on a linear scale symmetric around 0."
+                                     : ", square-root color scale, symmetric around 0.";
     note += whole ? " Gray: masked." : " Gray: masked, or a token without a partner.";
     if (pooled)
         note += options.pooling == Pooling::mean ? " Each cell shows the mean difference of the pairs under it."
@@ -203,10 +258,13 @@ std::string scale_note(const std::vector<MapDifference>& maps, const FigureOptio
     return note;
 }
 
-/// The scales that a difference has. Throws Error (usage).
+/// The scales that a difference has; with options.sides also the logarithmic one, of the two maps. Throws Error
+/// (usage).
 void check_scale(const FigureOptions& options) {
-    if (options.scale != CellScale::logarithmic && options.scale != CellScale::row_rank) return;
-    throw Error(ErrorCode::usage, "--scale", "expected linear or square-root for a difference",
+    if (options.scale != CellScale::row_rank && (options.sides || options.scale != CellScale::logarithmic)) return;
+    throw Error(ErrorCode::usage, "--scale",
+                options.sides ? "expected linear, logarithmic or square-root with --sides"
+                              : "expected linear or square-root for a difference",
                 std::string("found ") + (options.scale == CellScale::row_rank ? "row-rank" : "logarithmic"));
 }
 
@@ -228,7 +286,14 @@ FigureData map_difference(Files files, const FigureOptions& options) {
     double most = 0;
     for (const auto& map : maps) most = std::max(most, map.largest);
     bool pooled = false, whole = true;
+    const bool linear = is_linear(maps, options);
+    std::vector<AttentionMap> sides;
     for (const auto& map : maps) {
+        for (Panel& side : side_panels(map.sides)) {
+            if (maps.size() > 1) side.title = map.title;
+            figure.panels.push_back(std::move(side));
+        }
+        sides.insert(sides.end(), map.sides.begin(), map.sides.end());
         Panel panel;
         if (maps.size() > 1) panel.title = map.title;
         panel.x =
@@ -241,7 +306,7 @@ FigureData map_difference(Files files, const FigureOptions& options) {
         cells.values = map.values;
         cells.pooling = options.pooling == Pooling::mean ? Pooling::mean : Pooling::extreme;
         cells.colours.label = difference_label(maps);
-        if (options.scale == CellScale::square_root) cells.colours.scale = ScaleKind::square_root;
+        if (!linear) cells.colours.scale = ScaleKind::square_root;
         cells.colours.map = ColourMap::diverging;
         cells.colours.maximum = most > 0 ? most : 1;
         cells.colours.minimum = -cells.colours.maximum;
@@ -251,12 +316,12 @@ FigureData map_difference(Files files, const FigureOptions& options) {
         whole = whole && map.pairs.whole();
     }
     const maps::Cells& part = maps.front().region;
-    figure.columns = std::ssize(maps);
+    figure.columns = options.sides ? 3 : std::ssize(maps);
     figure.reflow = true;
     figure.narrowest_mm = 50;
     figure.panel_aspect = std::clamp(static_cast<double>(part.queries()) / static_cast<double>(part.keys()), 0.3, 2.0);
-    if (maps.size() == 1) figure.widest_mm = 150;
-    figure.shared_colours = true;
+    if (figure.panels.size() == 1) figure.widest_mm = 150;
+    figure.shared_colours = !options.sides;
     const bool one_text = files[0] == files[1] && !options.other_sequence;
     figure.notes = source_notes(files.first(one_text ? 1 : 2), options);
     if (const std::string pairs = pairs_note(maps.front().pairs); !pairs.empty()) figure.notes.push_back(pairs);
@@ -265,13 +330,18 @@ FigureData map_difference(Files files, const FigureOptions& options) {
                                ", keys " + std::to_string(part.k_begin) + " to " + std::to_string(part.k_end - 1) +
                                ".");
     }
-    figure.notes.push_back(scale_note(maps, options, pooled, whole));
+    if (options.sides) {
+        const auto notes = side_notes(sides, options);
+        figure.notes.insert(figure.notes.end(), notes.begin(), notes.end());
+    }
+    figure.notes.push_back(change_note(maps, options, pooled, whole));
     if (std::any_of(maps.begin(), maps.end(), [](const MapDifference& map) {
             return map.first == MapValues::implicit || map.second == MapValues::implicit;
         }))
         figure.notes.push_back(definition_note(MapValues::implicit));
-    figure.table = [maps = std::move(maps), mean = options.pooling == Pooling::mean] {
-        return map_table(maps, mean ? "mean_difference" : "largest_difference");
+    figure.table = [maps = std::move(maps), options] {
+        if (options.sides) return sides_table(maps);
+        return map_table(maps, options.pooling == Pooling::mean ? "mean_difference" : "largest_difference");
     };
     return figure;
 }

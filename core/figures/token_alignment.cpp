@@ -2,6 +2,7 @@
 #include "core/figures/token_alignment.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <unordered_map>
 
@@ -122,6 +123,37 @@ TokenAlignment align_tokens(const SequenceTokens& a, const SequenceTokens& b) {
         alignment.to_a[static_cast<std::size_t>(j)] = i;
     }
     return alignment;
+}
+
+std::vector<double> edge_places(const std::vector<std::int64_t>& partners, std::int64_t others) {
+    const std::size_t size = partners.size();
+    std::vector<double> places(size + 1, -1);
+    for (std::size_t i = 0; i < size; ++i) {
+        if (partners[i] < 0) continue;
+        places[i] = static_cast<double>(partners[i]);
+        if (i + 1 == size || partners[i + 1] < 0) places[i + 1] = static_cast<double>(partners[i] + 1);
+    }
+    places.front() = 0;
+    places.back() = static_cast<double>(others);
+    double highest = 0;
+    std::size_t last = 0;
+    for (std::size_t i = 0; i <= size; ++i) {
+        if (places[i] < 0) continue;
+        places[i] = highest = std::max(highest, places[i]);
+        for (std::size_t j = last + 1; j < i; ++j)
+            places[j] = places[last] +
+                        (places[i] - places[last]) * static_cast<double>(j - last) / static_cast<double>(i - last);
+        last = i;
+    }
+    return places;
+}
+
+double place_at(const std::vector<double>& places, double place) {
+    const double last = static_cast<double>(places.size()) - 1;
+    const double inside = std::clamp(place, 0.0, std::max(0.0, last));
+    const auto low = static_cast<std::size_t>(std::floor(inside));
+    if (low + 1 >= places.size()) return places.back();
+    return places[low] + (places[low + 1] - places[low]) * (inside - static_cast<double>(low));
 }
 
 }  // namespace headscope::figures

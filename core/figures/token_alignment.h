@@ -30,4 +30,11 @@ struct TokenAlignment {
 /// tokens that differ, and beyond that between tokens that occur once in each (patience). Any thread.
 TokenAlignment align_tokens(const store::SequenceTokens& a, const store::SequenceTokens& b);
 
+/// For `partners` (to_b or to_a) among `others` tokens: the place on the other side of the edge before each token, and
+/// of the last edge, rising. Edges of tokens with a partner lie at the partner's, the ends at the ends, others evenly
+/// between.
+std::vector<double> edge_places(const std::vector<std::int64_t>& partners, std::int64_t others);
+/// The place on the other side of any place between the edges; beyond them that of the end.
+double place_at(const std::vector<double>& places, double place);
+
 }  // namespace headscope::figures

@@ -457,6 +457,12 @@ TEST_CASE("evaluate measures perplexity by position, and its figure draws it", "
     check_success(run_headscope(
         {"export", scores, "--figure", "position-perplexity", "--smooth", "1", "-o", (folder / "a.csv").string()}));
     CHECK(read_file(folder / "a.csv").starts_with("model,mixer,layout"));
+    check_success(run_headscope({"export", scores, "--figure", "position-perplexity", "--names", "kept\\, long", "-o",
+                                 (folder / "named.csv").string()}));
+    CHECK(read_file(folder / "named.csv").find("\r\n\"kept, long\",") != std::string::npos);
+    check_refusal(run_headscope({"export", scores, "--figure", "position-perplexity", "--names", "a,b", "-o",
+                                 (folder / "b.csv").string()}),
+                  "expected a name for each model");
     check_refusal(run_headscope({"export", scores, "--figure", "ruler", "-o", (folder / "b.csv").string()}),
                   "ruler_retrieval");
 }

@@ -20,8 +20,13 @@ figures::FigureData drawn(const Compared& opened, const FigureRequest& wish) {
     return figures::make_figure(wish.recipe, files, wish.options);
 }
 
+const figures::HeatMap& map_of(const figures::FigureData& figure, std::size_t panel) {
+    return std::get<figures::HeatMap>(figure.panels.at(panel).content);
+}
+
+/// Of the difference, which comes last.
 const std::vector<float>& values(const figures::FigureData& figure) {
-    return std::get<figures::HeatMap>(figure.panels.at(0).content).values;
+    return map_of(figure, figure.panels.size() - 1).values;
 }
 
 /// The greatest magnitude, which the view's colours reach to.
@@ -56,6 +61,51 @@ TEST_CASE("Two texts of different length have a figure of their difference, as t
     opened.mode("compare_heads");
     REQUIRE(opened.view->figure());
     CHECK_NOTHROW(drawn(opened, *opened.view->figure()));
+}
+
+TEST_CASE("The maps' figure has the three panels of the page: numbers, part and colors", "[view][compare]") {
+    Compared opened({compared_analysis(1), compared_analysis(2)});
+    opened.plot(CompareMaps::left).show_cells({4, 14, 2, 12});
+    opened.settle();
+    for (const int scale : {0, 1, 2, 3}) {  // automatic, linear, logarithmic, square root
+        opened.choose("compare_scale", scale);
+        const auto wish = opened.view->figure();
+        REQUIRE(wish);
+        CHECK(wish->options.sides);
+        CHECK(wish->note.isEmpty());
+        const auto figure = drawn(opened, *wish);
+        REQUIRE(figure.panels.size() == 3);
+        const auto left = opened.weights(0), right = opened.weights(1);
+        for (const auto which : {CompareMaps::left, CompareMaps::right, CompareMaps::difference}) {
+            const maps::Cells shown = opened.plot(which).shown();
+            const auto& panel = figure.panels[which];
+            INFO(scale << ", " << panel.title);
+            CHECK(panel.y.first_cell == shown.q_begin);
+            CHECK(panel.x.first_cell == shown.k_begin);
+            const figures::HeatMap& map = map_of(figure, which);
+            REQUIRE(map.rows == shown.queries());
+            REQUIRE(map.columns == shown.keys());
+            const figures::ColourScale& colours = opened.plot(which).colours();
+            CHECK(map.colours.map == colours.map);
+            CHECK(map.colours.scale == colours.scale);
+            CHECK(map.colours.minimum == Approx(colours.minimum));
+            CHECK(map.colours.maximum == Approx(colours.maximum));
+            for (std::int64_t i = 0; i < map.rows * map.columns; ++i) {
+                const std::int64_t q = shown.q_begin + i / map.columns, k = shown.k_begin + i % map.columns;
+                const auto at = static_cast<std::size_t>(q * 24 + k);
+                const float value = map.values[static_cast<std::size_t>(i)];
+                const float expected = which == CompareMaps::left    ? left[at]
+                                       : which == CompareMaps::right ? right[at]
+                                                                     : right[at] - left[at];
+                if (std::isnan(value) != (k > q)) FAIL(i);
+                if (k <= q) CHECK(value == Approx(expected).margin(1e-6));
+            }
+        }
+    }
+    CHECK(opened.title("left_map_title").contains("Baseline: synthetic (a)"));
+    const auto figure = drawn(opened, *opened.view->figure());
+    CHECK(figure.panels[0].title == "Baseline: synthetic (a)");
+    CHECK(figure.panels[1].title == "Compared: synthetic (b)");
 }
 
 TEST_CASE("Two sequences of one analysis have figures, of their maps and of all heads", "[view][compare]") {

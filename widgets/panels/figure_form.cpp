@@ -57,6 +57,7 @@ QString title_of(const std::string& name) {
                                                            {"other-sequence", "Other sequence"},
                                                            {"other-layer", "Other layer"},
                                                            {"other-head", "Other head"},
+                                                           {"sides", "Both maps"},
                                                            {"tower", "Tower"},
                                                            {"from-query", "From query"},
                                                            {"to-query", "To query"},

@@ -73,8 +73,8 @@ FigureOption names_option() {
     FigureOption option{
         "names",
         "LIST",
-        "Names of the files in titles and legends, in order, separated by commas (\\, stands for a comma "
-        "in a name; an empty one, and the default: the model's)",
+        "Names of the files, or of the models of evaluations, in titles and legends, in order, separated by commas "
+        "(\\, stands for a comma in a name; an empty one, and the default: the model's)",
         {},
         false,
         {},
@@ -215,6 +215,7 @@ void add_map_options(std::vector<FigureOption>& all) {
                                  &FigureOptions::other_layer));
     all.push_back(optional_count("other-head", "Second side of maps: another head, of the same file or the second one",
                                  &FigureOptions::other_head));
+    all.push_back(flag_option("sides", "Draw both maps beside their difference", &FigureOptions::sides));
     all.push_back(
         choice<Units>("units",
                       "Draw the tokenizer's pieces or whole words, whose rows are averaged and whose columns are "

@@ -156,7 +156,7 @@ Table evaluation_table(const std::vector<EvaluationGroup>& groups, const std::ve
                 value.push_back(one.mean);
                 error.push_back(one.error);
                 seeds.push_back(std::ssize(one.each));
-                model.push_back(group.model);
+                model.push_back(group.name());
                 training_length.push_back(group.training_length);
             }
         }

@@ -122,6 +122,17 @@ std::set<GroupKey> mixed_groups(Evaluations evaluations) {
     return mixed;
 }
 
+/// The given name of each group, in that order; empty ones: none. Throws Error (usage) for another number of names.
+std::vector<std::string> names_of(const std::map<GroupKey, EvaluationGroup>& groups,
+                                  const std::map<GroupKey, std::size_t>& order, const std::vector<std::string>& names) {
+    if (names.size() == groups.size()) return names;
+    std::vector<std::string> models(groups.size());
+    if (names.empty() || groups.empty()) return models;
+    for (const auto& [key, group] : groups) models[order.at(key)] = group.model;
+    throw Error(ErrorCode::usage, "--names", "expected a name for each model: " + list_text(models, 20),
+                "found " + std::to_string(names.size()));
+}
+
 }  // namespace
 
 bool draws(const std::string& recipe, const store::EvaluationResult& result) {
@@ -170,7 +181,7 @@ std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups)
     bool custom = false;
     for (const auto& group : groups) {
         ++known[group.label];
-        custom = custom || group.label.ends_with(" custom");
+        custom = custom || (group.given.empty() && group.label.ends_with(" custom"));
     }
     std::vector<std::string> names;
     for (const auto& group : groups) names.push_back(custom || known[group.label] > 1 ? group.model : group.label);
@@ -179,6 +190,8 @@ std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups)
     for (const auto& name : names) ++same[name];
     for (auto& name : names)
         if (same[name] > 1) name += " #" + std::to_string(++number[name]);
+    for (std::size_t g = 0; g < groups.size(); ++g)
+        if (!groups[g].given.empty()) names[g] = groups[g].given;
     return names;
 }
 
@@ -209,7 +222,8 @@ const EvaluationValue* EvaluationGroup::find(const Measured& what, std::int64_t 
     return at == measured->second.end() ? nullptr : &at->second;
 }
 
-EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& recipe) {
+EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& recipe,
+                                   const std::vector<std::string>& names) {
     std::size_t results = 0;
     for (const auto& evaluation : evaluations) results += evaluation->results.size();
     if (results > kMostResults) {
@@ -219,6 +233,7 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
     const std::set<GroupKey> mixed = mixed_groups(evaluations);
     const TextNames texts(evaluations);
     std::map<GroupKey, EvaluationGroup> groups;
+    std::map<GroupKey, std::size_t> order;  // as the files have them
     for (const auto& evaluation : evaluations) {
         for (const auto& result : evaluation->results) {
             if (!std::isfinite(result.value) || !draws(recipe, result)) continue;
@@ -230,7 +245,9 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
                 continue;
             }
             const auto& model = evaluation->models[static_cast<std::size_t>(result.model)];
-            EvaluationGroup& group = groups[key_of(model, mixed.contains(key_of(model)))];
+            const auto key = key_of(model, mixed.contains(key_of(model)));
+            order.emplace(key, order.size());
+            EvaluationGroup& group = groups[key];
             check_most("models in a figure", groups.size(), kMostGroups);
             group.mixer = model.mixer;
             group.layout = model.layout;
@@ -248,7 +265,10 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
             add_value(group.values[what][result.length], model, result);
         }
     }
+    const std::vector<std::string> given = names_of(groups, order, names);
     for (auto& [key, group] : groups) {
+        group.given = given[order.at(key)];
+        if (!group.given.empty()) group.label = group.given;
         for (auto& [what, by_length] : group.values) {
             for (auto& [length, value] : by_length) {
                 const Moments over = moments(value.each);

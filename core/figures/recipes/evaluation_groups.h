@@ -57,17 +57,21 @@ struct EvaluationGroup {
     std::int64_t parameters = 0, layers = 0, training_length = 0;
     std::int64_t attention_parameters = -1, embedding_parameters = -1;  ///< as EvaluatedModel has them
     std::string model;                                                  ///< name of its first model
-    std::string label;  ///< "Standard", "RndEmbQK uniform", "MLP even", "MLP even, skipped"
+    std::string label;       ///< "Standard", "RndEmbQK uniform", "MLP even", "MLP even, skipped"; or the given name
+    std::string given = {};  ///< by options.names; empty: none
     std::map<Measured, std::map<std::int64_t, EvaluationValue>> values;  ///< by length
 
     bool standard() const { return mixers::is_standard(mixer); }
+    const std::string& name() const { return given.empty() ? model : given; }
     const EvaluationValue* find(const Measured& what, std::int64_t length) const;
 };
 
 class EvaluationGroups {
 public:
-    /// Takes the results that `recipe` draws.
-    explicit EvaluationGroups(Evaluations evaluations, const std::string& recipe = "");
+    /// Takes the results that `recipe` draws. `names`: options.names, one for each group in the order in which the
+    /// files have them; throws Error (usage) for another number.
+    explicit EvaluationGroups(Evaluations evaluations, const std::string& recipe = "",
+                              const std::vector<std::string>& names = {});
 
     /// Standard first, then by mixer and layout in the paper's order.
     const std::vector<EvaluationGroup>& groups() const noexcept { return groups_; }
@@ -101,8 +105,8 @@ private:
     bool some_have_one_ = false;
 };
 
-/// A unique name for each group: its label; its model's name if several have that label, or if one of them is a stack
-/// without a layout, whose label is empty.
+/// A name for each group: the given one, else its label; its model's name if several have that label, or if one of them
+/// is a stack without a layout, whose label is empty.
 std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups);
 
 /// Names of the models that were trained at each length.

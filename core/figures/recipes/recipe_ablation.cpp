@@ -13,8 +13,9 @@
 namespace headscope::figures {
 namespace {
 
-/// Series with one color: a mixer, separate if its blocks were skipped.
+/// Series with one color: a given name, or a mixer, separate if its blocks were skipped.
 std::string series_of(const EvaluationGroup& group) {
+    if (!group.given.empty()) return group.given;
     return mixers::column_title_of(group.mixer) + (group.skipped ? ", skipped" : "");
 }
 
@@ -68,7 +69,8 @@ private:
             values.push_back(*value);
             if (group.standard()) {
                 values.back().error = 0;  // a line, without a bar
-                if (!group.skipped) panel.markers.push_back({true, value->mean, "Standard"});
+                if (!group.skipped)
+                    panel.markers.push_back({true, value->mean, group.given.empty() ? "Standard" : group.given});
                 continue;
             }
             const auto row = std::find(layouts_.begin(), layouts_.end(), group.layout) - layouts_.begin();
@@ -111,7 +113,7 @@ private:
 };
 
 FigureData ablation(const FigureInputs& inputs, const FigureOptions& options) {
-    const EvaluationGroups evaluations(inputs.evaluations);
+    const EvaluationGroups evaluations(inputs.evaluations, "ablation", options.names);
     return Maker(evaluations, options).make();
 }
 
@@ -123,7 +125,7 @@ extern const Recipe kAblation{
     .needs = "evaluations of several layouts",
     .of_others = ablation,
     .others = RecipeInputs::evaluations,
-    .options = {"task", "metric", "length"},
+    .options = {"names", "task", "metric", "length"},
 };
 
 }  // namespace headscope::figures

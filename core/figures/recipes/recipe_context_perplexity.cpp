@@ -88,12 +88,13 @@ public:
 private:
     bool has_lengths(const Measured& what) const { return evaluations_.lengths(what).size() > 1; }
 
-    /// Colours are those of mixers, or of models where one mixer has several of a size in a panel.
+    /// Colours are those of mixers, or of models where one mixer has several of a size in a panel, or names are given.
     void find_members() {
         const auto& groups = evaluations_.groups();
         std::set<std::tuple<std::string, std::string, std::size_t>> known;
         for (const auto& group : groups)
-            of_models_ |= !known.emplace(group.mixer, part_of(group), size_index(sizes_, group.parameters)).second;
+            of_models_ |= !known.emplace(group.mixer, part_of(group), size_index(sizes_, group.parameters)).second ||
+                          !group.given.empty();
         if (of_models_) members_ = names_;
         for (std::size_t g = 0; g < groups.size(); ++g) {
             if (of_models_) {
@@ -172,7 +173,7 @@ private:
 };
 
 FigureData context_perplexity(const FigureInputs& inputs, const FigureOptions& options) {
-    const EvaluationGroups evaluations(inputs.evaluations);
+    const EvaluationGroups evaluations(inputs.evaluations, "context-perplexity", options.names);
     return Maker(evaluations, options).make();
 }
 
@@ -184,7 +185,7 @@ extern const Recipe kContextPerplexity{
     .needs = "evaluations at several lengths",
     .of_others = context_perplexity,
     .others = RecipeInputs::evaluations,
-    .options = {"task", "metric"},
+    .options = {"names", "task", "metric"},
 };
 
 }  // namespace headscope::figures

@@ -3,6 +3,7 @@
 // as signed heat maps with the heads that differ most, or the attention maps of one head.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -38,6 +39,10 @@ void check_request(Files files, const FigureOptions& options) {
     if (of_other_head(options) && !of_maps(options)) {
         throw Error(ErrorCode::usage, options.other_head ? "--other-head" : "--other-layer",
                     "expected --layer and --head beside it, of whose map it is the difference", "found none");
+    }
+    if (options.sides && !of_maps(options)) {
+        throw Error(ErrorCode::usage, "--sides", "expected --layer and --head with it: it draws both maps",
+                    options.indicator.empty() ? "found none" : "found --indicator");
     }
     if (options.other_sequence && options.all_sequences) {
         throw Error(ErrorCode::usage, "--other-sequence", "expected one --sequence beside it", "found all of them");
@@ -312,27 +317,41 @@ FigureData of_indicators(Files files, const FigureOptions& options) {
     return figure;
 }
 
-std::string title_of(Files files, const FigureOptions& options, const std::vector<std::string>& names) {
-    const bool maps = of_maps(options), logits = options.values == MapValues::logits;
-    std::string what = maps                        ? (logits ? "Attention scores" : "Attention")
-                       : options.indicator.empty() ? "Indicators"
-                                                   : indicator_title(options.indicator);
-    // Layer and head are named once, or on both sides.
-    const bool apart = of_other_head(options);
-    const auto place = [&](const FigureOptions& of, std::size_t f) {
-        std::string text;
-        if (of.layer) text += ", " + chosen_title(*files[f], of);
-        if (of.head) text += ", head " + std::to_string(*of.head);
-        return text;
-    };
+/// ", layer 3, head 1" of the options of a side.
+std::string place_of(const store::AnalysisFile& file, const FigureOptions& of) {
+    std::string text;
+    if (of.layer) text += ", " + chosen_title(file, of);
+    if (of.head) text += ", head " + std::to_string(*of.head);
+    return text;
+}
+
+/// Names of the first and the second side: parts that distinguish them.
+std::array<std::string, 2> side_names(Files files, const FigureOptions& options,
+                                      const std::vector<std::string>& names) {
     const auto side = [&](const FigureOptions& of, std::size_t f) {
-        std::string text = apart ? place(of, f) : "";
+        std::string text = of_other_head(options) ? place_of(*files[f], of) : "";
         if (options.other_sequence) text += ", sequence " + std::to_string(of.sequence.value_or(0));
         if (text.empty()) return names[f];
         return text.substr(2) + (names.size() > 1 ? " of " + names[f] : "");
     };
-    if (!apart) what += place(options, 0);
-    return what + ": " + side(minuend_options(options), 1) + " minus " + side(options, 0);
+    return {side(options, 0), side(minuend_options(options), 1)};
+}
+
+void set_titles(FigureData& figure, Files files, const FigureOptions& options, const std::vector<std::string>& names) {
+    const bool maps = of_maps(options), logits = options.values == MapValues::logits;
+    const auto [baseline, compared] = side_names(files, options, names);
+    figure.title = maps                        ? (logits ? "Attention scores" : "Attention")
+                   : options.indicator.empty() ? "Indicators"
+                                               : indicator_title(options.indicator);
+    // Layer and head are named once, or on both sides.
+    if (!of_other_head(options)) figure.title += place_of(*files[0], options);
+    figure.title += ": " + compared + " minus " + baseline;
+    if (!options.sides) return;
+    const std::array<std::string, 3> titles{"Baseline: " + baseline, "Compared: " + compared, "Compared − baseline"};
+    for (std::size_t i = 0; i < figure.panels.size(); ++i) {
+        std::string& title = figure.panels[i].title;
+        title = titles[i % titles.size()] + (title.empty() ? "" : ", " + title);
+    }
 }
 
 FigureData difference(Files given, const FigureOptions& options) {
@@ -343,7 +362,7 @@ FigureData difference(Files given, const FigureOptions& options) {
     const bool maps = of_maps(options);
     if (!maps) check_alike(files, options);
     FigureData figure = maps ? map_difference(files, options) : of_indicators(files, options);
-    figure.title = title_of(files, options, file_labels(given, options));
+    set_titles(figure, files, options, file_labels(given, options));
     return figure;
 }
 
@@ -358,7 +377,8 @@ extern const Recipe kDifference{
     .needs = "indicators: models alike; maps: analyze --record maps",
     .of_analyses = difference,
     .options = {"layer", "head", "sequence", "names", "indicator", "scale", "values", "pooling", "pixels",
-                "other-sequence", "other-layer", "other-head", "tower", "from-query", "to-query", "from-key", "to-key"},
+                "other-sequence", "other-layer", "other-head", "sides", "tower", "from-query", "to-query", "from-key",
+                "to-key"},
 };
 
 }  // namespace headscope::figures

@@ -140,8 +140,8 @@ private:
     std::vector<std::string> names_;
 };
 
-FigureData latency(const FigureInputs& inputs, const FigureOptions&) {
-    const EvaluationGroups evaluations(inputs.evaluations, "latency");
+FigureData latency(const FigureInputs& inputs, const FigureOptions& options) {
+    const EvaluationGroups evaluations(inputs.evaluations, "latency", options.names);
     return Maker(evaluations).make();
 }
 
@@ -153,6 +153,7 @@ extern const Recipe kLatency{
     .needs = "results of cost --latency",
     .of_others = latency,
     .others = RecipeInputs::evaluations,
+    .options = {"names"},
 };
 
 }  // namespace headscope::figures

@@ -154,7 +154,7 @@ private:
 };
 
 FigureData position_perplexity(const FigureInputs& inputs, const FigureOptions& options) {
-    const EvaluationGroups evaluations(inputs.evaluations, kRecipe);
+    const EvaluationGroups evaluations(inputs.evaluations, kRecipe, options.names);
     return Maker(evaluations, options).make();
 }
 
@@ -166,7 +166,7 @@ extern const Recipe kPositionPerplexity{
     .needs = "evaluations with position_perplexity",
     .of_others = position_perplexity,
     .others = RecipeInputs::evaluations,
-    .options = {"smooth"},
+    .options = {"names", "smooth"},
 };
 
 }  // namespace headscope::figures

@@ -251,7 +251,7 @@ private:
         std::vector<double> score, prr, peop, pcr_all, pcr_emb, poep;
         for (const Row& row : rows_) {
             const Sizes size = sizes(groups_[row.group]);
-            model.push_back(groups_[row.group].model);
+            model.push_back(groups_[row.group].name());
             task.push_back(row.what.task);
             metric.push_back(row.what.metric);
             text.push_back(row.what.text);
@@ -285,7 +285,7 @@ private:
 };
 
 FigureData retention(const FigureInputs& inputs, const FigureOptions& options) {
-    const EvaluationGroups evaluations(inputs.evaluations, "retention");
+    const EvaluationGroups evaluations(inputs.evaluations, "retention", options.names);
     return Maker(evaluations, options).make();
 }
 
@@ -299,7 +299,7 @@ extern const Recipe kRetention{
     .needs = "evaluations, and --baseline NAME",
     .of_others = retention,
     .others = RecipeInputs::evaluations,
-    .options = {"task", "metric", "length", "baseline", "smallest"},
+    .options = {"names", "task", "metric", "length", "baseline", "smallest"},
 };
 
 }  // namespace headscope::figures

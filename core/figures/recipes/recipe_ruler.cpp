@@ -113,7 +113,7 @@ private:
 };
 
 FigureData ruler(const FigureInputs& inputs, const FigureOptions& options) {
-    const EvaluationGroups evaluations(inputs.evaluations, "ruler");
+    const EvaluationGroups evaluations(inputs.evaluations, "ruler", options.names);
     return Maker(evaluations, options).make();
 }
 
@@ -127,7 +127,7 @@ extern const Recipe kRuler{
     .needs = "evaluations of RULER's tasks",
     .of_others = ruler,
     .others = RecipeInputs::evaluations,
-    .options = {"task"},
+    .options = {"names", "task"},
 };
 
 }  // namespace headscope::figures

@@ -78,7 +78,7 @@ private:
             const auto* standard = group.attention_parameters < 0 ? nullptr : standard_of(group);
             if (standard == nullptr) continue;
             some = some || standard != &group;
-            std::vector<std::string> cells{group.model, short_count(static_cast<double>(group.attention_parameters))};
+            std::vector<std::string> cells{group.name(), short_count(static_cast<double>(group.attention_parameters))};
             for (const auto& what : chosen) {
                 const auto length = evaluations_.chosen_length(what, options_);
                 const auto *value = group.find(what, length), *all = standard->find(what, length);
@@ -145,7 +145,7 @@ private:
 };
 
 FigureData scaling(const FigureInputs& inputs, const FigureOptions& options) {
-    const EvaluationGroups evaluations(inputs.evaluations);
+    const EvaluationGroups evaluations(inputs.evaluations, "scaling", options.names);
     return Maker(evaluations, options).make();
 }
 
@@ -157,7 +157,7 @@ extern const Recipe kScaling{
     .needs = "evaluations of several sizes",
     .of_others = scaling,
     .others = RecipeInputs::evaluations,
-    .options = {"task", "metric", "length"},
+    .options = {"names", "task", "metric", "length"},
 };
 
 }  // namespace headscope::figures

@@ -176,7 +176,7 @@ private:
 };
 
 FigureData tasks(const FigureInputs& inputs, const FigureOptions& options) {
-    const EvaluationGroups evaluations(inputs.evaluations, "tasks");
+    const EvaluationGroups evaluations(inputs.evaluations, "tasks", options.names);
     return Maker(evaluations, options).make();
 }
 
@@ -190,7 +190,7 @@ extern const Recipe kTasks{
     .needs = "evaluations of lm-eval's tasks",
     .of_others = tasks,
     .others = RecipeInputs::evaluations,
-    .options = {"task", "metric", "average", "length"},
+    .options = {"names", "task", "metric", "average", "length"},
 };
 
 }  // namespace headscope::figures

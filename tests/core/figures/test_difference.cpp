@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Differences of two analyses.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -47,8 +48,12 @@ store::SequenceTokens words(const std::vector<std::string>& pieces) {
     return tokens;
 }
 
+const HeatMap& map_of(const FigureData& figure, std::size_t panel) {
+    return std::get<HeatMap>(figure.panels.at(panel).content);
+}
+
 const HeatMap& cells(const FigureData& figure) {
-    return std::get<HeatMap>(figure.panels.at(0).content);
+    return map_of(figure, 0);
 }
 
 }  // namespace
@@ -254,6 +259,111 @@ TEST_CASE("Maps of two texts are paired by their tokens, and a token without a p
     REQUIRE(cells(part).values.size() == 60);
     for (std::size_t i = 0; i < 60; ++i)
         CHECK(cells(part).values[i] == cells(figure).values[(10 + i / 6) * 24 + 3 + i % 6]);
+}
+
+TEST_CASE("With both sides the maps stand before their difference, as attention draws them", "[figures][difference]") {
+    const Two two;
+    FigureOptions options;
+    options.layer = 1;
+    options.head = 3;
+    const auto alone = make_figure("difference", std::vector{two.a, two.b}, options);
+    options.sides = true;
+    const auto figure = make_figure("difference", std::vector{two.a, two.b}, options);
+    REQUIRE(figure.panels.size() == 3);
+    CHECK(figure.columns == 3);
+    CHECK_FALSE(figure.shared_colours);
+    CHECK(figure.title == alone.title);
+    CHECK(figure.panels[0].title == "Baseline: synthetic");
+    CHECK(figure.panels[1].title == "Compared: other");
+    CHECK(figure.panels[2].title == "Compared − baseline");
+    options.sides = false;
+    const std::array expected{make_figure("attention", std::vector{two.a}, options),
+                              make_figure("attention", std::vector{two.b}, options), alone};
+    for (std::size_t p = 0; p < 3; ++p) {
+        INFO(p);
+        const HeatMap &drawn = map_of(figure, p), &own = cells(expected[p]);
+        REQUIRE(drawn.values.size() == own.values.size());
+        for (std::size_t i = 0; i < own.values.size(); ++i) {
+            if (std::isnan(own.values[i]) != std::isnan(drawn.values[i])) FAIL(i);
+            if (!std::isnan(own.values[i]) && drawn.values[i] != own.values[i]) FAIL(i);
+        }
+        CHECK(drawn.colours.map == own.colours.map);
+        CHECK(drawn.colours.maximum == own.colours.maximum);
+        CHECK(drawn.colours.scale == ScaleKind::square_root);  // that of maps of short texts is the difference's, too
+        CHECK(figure.panels[p].x.cell_labels == expected[p].panels[0].x.cell_labels);
+    }
+    CHECK(noted(figure, "Colors show the square root of the weight."));
+    CHECK(noted(figure, "square-root color scale, symmetric around 0"));
+    // Every number that is drawn is in the table.
+    const Table table = figure.table();
+    CHECK(table.columns[0].name == "panel");
+    CHECK(table.rows() == 3 * 24 * 25 / 2);
+    options.sides = true;
+    options.scale = CellScale::logarithmic;
+    const auto decades = make_figure("difference", std::vector{two.a, two.b}, options);
+    CHECK(map_of(decades, 0).colours.scale == ScaleKind::logarithmic);
+    CHECK(map_of(decades, 1).colours.scale == ScaleKind::logarithmic);
+    CHECK(map_of(decades, 2).colours.scale == ScaleKind::square_root);
+    options.scale = CellScale::linear;
+    for (std::size_t p = 0; p < 3; ++p)
+        CHECK(map_of(make_figure("difference", std::vector{two.a, two.b}, options), p).colours.scale ==
+              ScaleKind::linear);
+    options.scale = CellScale::row_rank;
+    CHECK(refusal("difference", {two.a, two.b}, options).find("logarithmic or square-root with --sides") !=
+          std::string::npos);
+    // Scores share the end of their colors.
+    options.scale = CellScale::by_length;
+    options.values = MapValues::logits;
+    const auto scores = make_figure("difference", std::vector{two.a, two.b}, options);
+    CHECK(map_of(scores, 0).colours.maximum == map_of(scores, 1).colours.maximum);
+    CHECK(map_of(scores, 2).colours.scale == ScaleKind::linear);
+    options.head.reset();
+    CHECK(refusal("difference", {two.a, two.b}, options).find("[--sides] expected --layer and --head") !=
+          std::string::npos);
+}
+
+TEST_CASE("Both sides of a part show the tokens that lie on each other, in the scale of the whole texts",
+          "[figures][difference]") {
+    const Two two;
+    auto wish = two.wish;
+    wish.lengths = {300};
+    wish.model_name = "synthetic";
+    const auto own = two.folder.analysis("long", wish);
+    std::vector<std::string> pieces(20, "more");
+    const auto& tokens = own->header().sequences[0].pieces;
+    pieces.insert(pieces.end(), tokens.begin(), tokens.end());
+    wish.seed = 9;
+    const auto later = two.folder.analysis("later", wish, words(pieces));
+    FigureOptions options;
+    options.layer = 0;
+    options.head = 1;
+    options.sides = true;
+    options.from_query = 100;
+    options.to_query = 140;
+    options.from_key = 10;
+    options.to_key = 40;
+    const auto figure = make_figure("difference", std::vector{own, later}, options);
+    REQUIRE(figure.panels.size() == 3);
+    CHECK(figure.panels[0].y.first_cell == 100);
+    CHECK(figure.panels[1].y.first_cell == 120);
+    CHECK(figure.panels[1].x.first_cell == 30);
+    CHECK(figure.panels[2].y.first_cell == 100);
+    for (std::size_t p = 0; p < 3; ++p) {
+        REQUIRE(map_of(figure, p).values.size() == 40 * 30);
+        // Texts of more than 256 tokens need decades, also where a part is drawn.
+        CHECK(map_of(figure, p).colours.scale == (p < 2 ? ScaleKind::logarithmic : ScaleKind::square_root));
+    }
+    for (std::size_t i = 0; i < 40 * 30; ++i) {
+        const float change = map_of(figure, 1).values[i] - map_of(figure, 0).values[i];
+        if (!(std::abs(map_of(figure, 2).values[i] - change) < 1e-6F)) FAIL(i);
+    }
+    CHECK(noted(figure, "Queries 100 to 139, keys 10 to 39."));
+    CHECK(noted(figure, "Of the second map queries 120 to 159, keys 30 to 59."));
+    options.pixels = 16;
+    const auto pooled = make_figure("difference", std::vector{own, later}, options);
+    for (std::size_t p = 0; p < 3; ++p) CHECK(map_of(pooled, p).values.size() == 256);
+    CHECK(noted(pooled, "largest weight of the pairs under it"));
+    CHECK(pooled.table().columns[4].name == "first_query");
 }
 
 TEST_CASE("Two sequences of one analysis are compared, heads and maps", "[figures][difference]") {

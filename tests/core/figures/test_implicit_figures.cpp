@@ -238,6 +238,18 @@ TEST_CASE("Implicit matrices are subtracted, from each other and from weights", 
         }
     CHECK(cells.colours.label == "weight minus coefficient");
     CHECK(noted(apart, "Weights of the second minus coefficients of the first"));
+    // Beside their difference each has its own colors.
+    mixed.sides = true;
+    const auto three = sample.make("difference", mixed);
+    REQUIRE(three.panels.size() == 3);
+    const auto& signs = std::get<HeatMap>(three.panels[0].content);
+    CHECK(signs.colours.map == ColourMap::diverging);
+    CHECK(signs.values[5 * kLength + 2] == sample.at(2, 5, 2));
+    CHECK(std::get<HeatMap>(three.panels[1].content).colours.map == ColourMap::sequential);
+    CHECK(std::get<HeatMap>(three.panels[1].content).values[5 * kLength + 2] == weights[5 * kLength + 2]);
+    CHECK(three.panels[1].title.starts_with("Compared: layer 2"));
+    CHECK(noted(three, "Coefficients: colored from minus to plus"));
+    CHECK(noted(three, "Colors show the square root of the weight."));
     auto back = options_for(2, 1);
     back.other_layer = 1;
     back.other_head = 2;
@@ -248,6 +260,12 @@ TEST_CASE("Implicit matrices are subtracted, from each other and from weights", 
     const auto branches = make_figure("difference", std::vector{sample.file, second.file}, options_for(0, 1));
     REQUIRE(branches.panels.size() == 2);
     CHECK(noted(branches, "weights, and coefficients of recurrent layers"));
+    auto both = options_for(0, 1);
+    both.sides = true;
+    const auto rows = make_figure("difference", std::vector{sample.file, second.file}, both);
+    REQUIRE(rows.panels.size() == 6);
+    CHECK(rows.columns == 3);
+    CHECK(rows.panels[5].title == "Compared − baseline, " + branches.panels[1].title);
 
     // Two texts of one analysis.
     auto texts = options_for(1, 2);

@@ -172,3 +172,13 @@ TEST_CASE("Aligning 32 000 tokens takes well under a second of processor time", 
     const double took = static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
     CHECK(took < 3.0);  // three of them, and a processor that others share
 }
+
+TEST_CASE("Places between tokens of one text lie between the partners on the other", "[figures][alignment]") {
+    // Tokens 1 and 2 are 3 and 4 of seven; 0 and 3 have no partner.
+    const auto places = edge_places({-1, 3, 4, -1}, 7);
+    CHECK(places == std::vector<double>{0, 3, 4, 5, 7});
+    CHECK(place_at(places, 1.5) == 3.5);
+    CHECK(place_at(places, 0.5) == 1.5);
+    CHECK(place_at(places, -2) == 0);
+    CHECK(place_at(places, 9) == 7);
+}

@@ -56,6 +56,7 @@ public:
     void set_content(MapContent content);
     const MapContent& content() const { return content_; }
     void set_colours(const figures::ColourScale& scale, figures::Pooling pooling);
+    const figures::ColourScale& colours() const { return colours_; }
     void set_theme(const Theme& theme);
 
     /// The cells shown, whole ones and parts.

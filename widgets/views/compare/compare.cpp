@@ -324,8 +324,8 @@ std::optional<FigureRequest> CompareView::maps_figure(const CompareSides& now) c
     wish.options.tower = tower(now.left);
     const bool recurrent = now.left.place().has_implicit || now.right.place().has_implicit;
     if (maps_->look().logits() && !recurrent) wish.options.values = figures::MapValues::logits;
-    wish.options.scale = maps_->linear_difference() ? figures::CellScale::linear : figures::CellScale::square_root;
-    wish.note = tr("The figure is the difference; the maps of both sides are left out.");
+    wish.options.sides = true;
+    wish.options.scale = maps_->scale();
     const MapPlot* plot = maps_->plot(CompareMaps::left);
     const maps::Cells cells = plot->shown();
     if (cells.queries() < plot->content().queries) {

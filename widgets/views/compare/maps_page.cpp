@@ -187,16 +187,27 @@ bool CompareMaps::implicit(Which which) const {
     return side.study != nullptr && side.place().has_implicit;
 }
 
+MapLook CompareMaps::look_of(Which which) const {
+    MapLook look = look_;
+    look.values = implicit(which)            ? MapLook::Values::implicit
+                  : shown_.difference.logits ? MapLook::Values::logits
+                                             : MapLook::Values::weights;
+    return look;
+}
+
+figures::CellScale CompareMaps::scale() const {
+    const auto of_left = look_of(left).scale_for(longest());
+    return of_left == look_of(right).scale_for(longest()) ? of_left : look_.scale;
+}
+
 /// Two implicit matrices share a scale, as two maps of weights do.
 figures::ColourScale CompareMaps::colours_of(Which which) const {
-    MapLook look = look_;
+    const MapLook look = look_of(which);
     if (!implicit(which)) {
-        if (!shown_.difference.logits) look.values = MapLook::Values::weights;
         figures::ColourScale colours = look.colours(longest(), shown_.largest);
         colours.zero_apart = shown_.zeros && !look.ranks();
         return colours;
     }
-    look.values = MapLook::Values::implicit;
     const auto& ends = shown_.coefficients;
     return look.colours(longest(), implicit(left) == implicit(right) ? std::max(ends[left], ends[right]) : ends[which]);
 }

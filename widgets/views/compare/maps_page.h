@@ -43,8 +43,10 @@ public:
     void restore(const QJsonObject& state);
     bool has_maps() const { return shown_.difference.left && shown_.difference.right; }
     const MapLook& look() const { return look_; }
-    /// The difference's colours are linear, not by square root.
-    bool linear_difference() const { return look_.scale_for(longest()) == figures::CellScale::linear; }
+    /// Scale of both maps, resolved; by_length where each has its own.
+    figures::CellScale scale() const;
+    /// The difference's colors are linear, not by square root.
+    bool linear_difference() const { return scale() == figures::CellScale::linear; }
 
 Q_SIGNALS:
     void state_changed();
@@ -78,6 +80,7 @@ private:
     std::int64_t longest() const;  ///< tokens along a side
     double equal_below() const;    ///< differences that are none
     bool implicit(Which which) const;
+    MapLook look_of(Which which) const;
     figures::ColourScale colours_of(Which which) const;
     void show_titles();
     void make_square();
