@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Included once per SIMD target. Decoders of blocks of 32 and 64 values, several of them in a tile; members as in
+// large_blocks-inl.h.
+#if defined(HEADSCOPE_KERNELS_CPU_PACKED_SMALL_BLOCKS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEADSCOPE_KERNELS_CPU_PACKED_SMALL_BLOCKS_INL_H
+#undef HEADSCOPE_KERNELS_CPU_PACKED_SMALL_BLOCKS_INL_H
+#else
+#define HEADSCOPE_KERNELS_CPU_PACKED_SMALL_BLOCKS_INL_H
+#endif
+
+#include "kernels/cpu/packed/decode-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headscope::kernels::cpu::HWY_NAMESPACE {
+namespace {
+
+/// 32 values of a float16 scale, which begins the block.
+template <int kBlockBytes>
+struct Small {
+    static constexpr int kValues = 32, kBytes = kBlockBytes, kPart = 32;
+    static constexpr bool kOffsets = false;
+    static HWY_INLINE void Scales(const std::uint8_t* blocks, int count, Tile& tile) {
+        for (int i = 0; i < count; ++i) tile.scales[i] = HalfAt(blocks + i * kBytes);
+    }
+};
+
+/// And of a float16 minimum, the next number.
+template <int kBlockBytes>
+struct SmallWithMinimum : Small<kBlockBytes> {
+    static constexpr bool kOffsets = true;
+    static HWY_INLINE void Scales(const std::uint8_t* blocks, int count, Tile& tile) {
+        Small<kBlockBytes>::Scales(blocks, count, tile);
+        for (int i = 0; i < count; ++i) tile.offsets[i] = -HalfAt(blocks + i * kBlockBytes + 2);
+    }
+};
+
+struct Q4_0 : Small<18> {
+    static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
+        const HalfBytes d;
+        PutNibbles(block + 2, to, [d](auto nibbles, int) HWY_ATTR { return hn::Sub(nibbles, SetByte(d, 8)); });
+    }
+};
+
+struct Q4_1 : SmallWithMinimum<20> {
+    static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
+        PutNibbles(block + 4, to, [](auto nibbles, int) HWY_ATTR { return nibbles; });
+    }
+};
+
+/// Nibbles with a fifth bit from a word of 32: nibble | (bit set ? kSet : kClear).
+template <int kSet, int kClear>
+HWY_INLINE void PutNibblesAndBits(const std::uint8_t* bits, const std::uint8_t* from, std::int8_t* to) {
+    HWY_ALIGN static constexpr std::uint8_t kMasks[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    HWY_ALIGN static constexpr std::uint8_t kBytesOfBits[32] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1,
+                                                                2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3};
+    const HalfBytes d;
+#if HWY_TARGET == HWY_SCALAR
+    const auto bytes_of = [d, bits](int first) { return SetByte(d, bits[kBytesOfBits[first]]); };
+#else
+    const auto word = hn::BitCast(d, hn::Set(hn::Repartition<std::uint32_t, HalfBytes>(), Load<std::uint32_t>(bits)));
+    const auto bytes_of = [d, word](int first) HWY_ATTR {
+        return hn::TableLookupBytes(word, hn::Load(d, kBytesOfBits + first));
+    };
+#endif
+    PutNibbles(from, to, [d, &bytes_of](auto nibbles, int first) HWY_ATTR {
+        const auto bytes = bytes_of(first);
+        const auto is_set = hn::TestBit(bytes, hn::Load(d, kMasks + first % 16));
+        return hn::Or(nibbles, hn::IfThenElse(is_set, SetByte(d, kSet), SetByte(d, kClear)));
+    });
+}
+
+struct Q5_0 : Small<22> {
+    static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
+        PutNibblesAndBits<0, 0xF0>(block + 2, block + 6, to);  // a nibble less 16 without the bit
+    }
+};
+
+struct Q5_1 : SmallWithMinimum<24> {
+    static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
+        PutNibblesAndBits<16, 0>(block + 4, block + 8, to);
+    }
+};
+
+struct Q8_0 : Small<34> {
+    static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
+        const Bytes d;
+        for (int i = 0; i < 32; i += Lanes(d)) PutBytes(d, hn::LoadU(d, block + 2 + i), to + i);
+    }
+};
+
+struct Iq4Nl : Small<18> {
+    static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
+        PutLevels(kUnevenLevels, block + 2, to);
+    }
+};
+
+struct Mxfp4 {
+    static constexpr int kValues = 32, kBytes = 17, kPart = 32;
+    static constexpr bool kOffsets = false;
+    static HWY_INLINE void Scales(const std::uint8_t* blocks, int count, Tile& tile) {
+        for (int i = 0; i < count; ++i) {  // 2^(e - 128)
+            const std::uint32_t e = blocks[i * kBytes];
+            const std::uint32_t bits = e < 2 ? 0x00200000U << e : (e - 1) << 23U;
+            hwy::CopyBytes<4>(&bits, tile.scales + i);
+        }
+    }
+    static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
+        PutLevels(kTwiceE2m1, block + 1, to);
+    }
+};
+
+struct Nvfp4 {
+    static constexpr int kValues = 64, kBytes = 36, kPart = 16;
+    static constexpr bool kOffsets = false;
+    static HWY_INLINE void Scales(const std::uint8_t* blocks, int count, Tile& tile) {
+        for (int i = 0; i < 4 * count; ++i) tile.scales[i] = HalfOfE4m3(blocks[i / 4 * kBytes + i % 4]);
+    }
+    static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
+        // 8 bytes of a part: low nibbles, then high ones.
+        HWY_ALIGN std::int8_t nibbles[32];
+        for (int pair = 0; pair < 2; ++pair) {
+            PutLevels(kTwiceE2m1, block + 4 + 16 * pair, nibbles);
+            for (int part = 0; part < 2; ++part) {
+                hwy::CopyBytes<8>(nibbles + 8 * part, to + 32 * pair + 16 * part);
+                hwy::CopyBytes<8>(nibbles + 16 + 8 * part, to + 32 * pair + 16 * part + 8);
+            }
+        }
+    }
+
+private:
+    /// Of an unsigned e4m3, whose NaN is 0.
+    static HWY_INLINE float HalfOfE4m3(std::uint32_t byte) {
+        const std::uint32_t exponent = (byte >> 3U) & 15U, mantissa = byte & 7U;
+        if (byte == 0x7F) return 0.0F;
+        if (exponent == 0) return static_cast<float>(mantissa) * 0x1p-10F;
+        const std::uint32_t bits = (exponent + 119) << 23U | mantissa << 20U;
+        float value = 0.0F;
+        hwy::CopyBytes<4>(&bits, &value);
+        return value;
+    }
+};
+
+}  // namespace
+}  // namespace headscope::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
