@@ -22,6 +22,8 @@ public:
     StoredTensor(const Checkpoint& file, const std::string& tensor, const Cancellation& cancellation);
 
     bool is_packed() const { return packed_.has_value(); }
+    /// Null: not packed.
+    const PackedBytes* packed() const { return packed_ ? &*packed_ : nullptr; }
     /// Packed, with the last two dimensions exchanged (PackedSource::transposed).
     bool is_transposed() const { return packed_ && packed_->source().transposed; }
     /// Writes all numbers into `into`: of as many, of any shape and floating type. In their order in memory, which for

@@ -56,14 +56,30 @@ at::Tensor by_rows(const at::Tensor& x, std::int64_t weights, std::int64_t size,
 }  // namespace
 
 at::Tensor Linear::operator()(const at::Tensor& x, const Cancellation* cancellation) const {
+    if (packed) return bias.defined() ? (*packed)(x) + bias : (*packed)(x);
     if (fused(x) || fused(weight)) return trained_linear(x, weight, bias);
     return by_rows(x, weight.numel(), weight.size(0), cancellation,
                    [this](const at::Tensor& rows) { return at::linear(rows, weight, bias); });
 }
 
+std::int64_t Linear::outputs() const {
+    return packed ? packed->rows() : weight.size(0);
+}
+
+std::int64_t Linear::elements() const {
+    return packed ? packed->rows() * packed->columns() : weight.numel();
+}
+
 void Linear::declare(TensorPlan& plan, const std::string& stem, const Dimension& out, const Dimension& in,
                      bool with_bias) {
     plan.want_linear(&weight, stem, out, in);
+    if (with_bias) plan.want(&bias, {stem + ".bias"}, {out});
+}
+
+void Linear::declare_for_products(TensorPlan& plan, const std::string& stem, const Dimension& out, const Dimension& in,
+                                  bool with_bias) {
+    plan.want_linear(&weight, stem, out, in);
+    plan.allow_product(&packed);
     if (with_bias) plan.want(&bias, {stem + ".bias"}, {out});
 }
 
@@ -148,9 +164,9 @@ void Xielu::declare(TensorPlan& plan, const std::string& stem) {
 at::Tensor FeedForward::operator()(const at::Tensor& x, const Cancellation* cancellation, Routing* taken) const {
     if (experts.per_token == 0) return plain(x, cancellation);
     const at::Tensor chosen = experts(x, cancellation, taken);
-    if (!up.weight.defined()) return chosen;
+    if (!up.there()) return chosen;
     const at::Tensor shared = plain(x, cancellation);
-    return chosen + (shared_share.weight.defined() ? at::sigmoid(shared_share(x)) * shared : shared);
+    return chosen + (shared_share.there() ? at::sigmoid(shared_share(x)) * shared : shared);
 }
 
 at::Tensor FeedForward::plain(const at::Tensor& x, const Cancellation* cancellation) const {
@@ -165,7 +181,7 @@ at::Tensor FeedForward::plain(const at::Tensor& x, const Cancellation* cancellat
         const at::Tensor other = inner.narrow(-1, size, size);
         return down(recorded(gate) ? gate * other : gate.mul_(other));
     };
-    return by_rows(x, up.weight.numel() + down.weight.numel(), down.weight.size(0), cancellation, apply);
+    return by_rows(x, up.elements() + down.elements(), down.outputs(), cancellation, apply);
 }
 
 void FeedForward::declare(TensorPlan& plan, const TensorNames& names, std::int64_t layer) {
@@ -196,20 +212,22 @@ void FeedForward::declare_plain(TensorPlan& plan, const TensorNames& names, cons
     gated = config.gated_feed_forward;
     gate_scale = config.gate_scale;
     if (gated && !parts.gate_up.empty()) {
-        up.declare(plan, names.layer_stem + parts.gate_up, {2 * inner.size, "2 * " + inner.keys}, hidden,
-                   config.feed_forward_bias);
+        up.declare_for_products(plan, names.layer_stem + parts.gate_up, {2 * inner.size, "2 * " + inner.keys}, hidden,
+                                config.feed_forward_bias);
     } else if (gated) {
         const std::int64_t rows = 2 * inner.size;
         plan.want_rows(&up.weight, gate_stem + ".weight", {inner, hidden}, 0, rows);
+        plan.allow_product(&up.packed);
         plan.want_rows(&up.weight, up_stem + ".weight", {inner, hidden}, inner.size, rows);
+        plan.allow_product(&up.packed);
         if (config.feed_forward_bias) {
             plan.want_rows(&up.bias, gate_stem + ".bias", {inner}, 0, rows);
             plan.want_rows(&up.bias, up_stem + ".bias", {inner}, inner.size, rows);
         }
     } else {
-        up.declare(plan, up_stem, inner, hidden, config.feed_forward_bias);
+        up.declare_for_products(plan, up_stem, inner, hidden, config.feed_forward_bias);
     }
-    down.declare(plan, names.layer_stem + parts.down, hidden, inner, config.feed_forward_bias);
+    down.declare_for_products(plan, names.layer_stem + parts.down, hidden, inner, config.feed_forward_bias);
     if (activation == Activation::xielu) xielu.declare(plan, names.layer_stem + parts.activation);
 }
 
@@ -348,6 +366,8 @@ at::Tensor Head::entries(const at::Tensor& rows) const {
     constexpr std::int64_t chunk = 1 << 14;
     const std::int64_t all = stored ? stored->size() : vocabulary.weight.size(0);
     if (!stored && (all <= chunk || recorded(rows))) return vocabulary(rows);
+    if (const PackedMatrix* product = stored ? stored->product() : nullptr; product && rows.size(0) <= kFewTokens)
+        return vocabulary.bias.defined() ? (*product)(rows) + vocabulary.bias : (*product)(rows);
     const at::Tensor logits = at::empty({rows.size(0), all}, rows.options());
     for (std::int64_t first = 0; first < all; first += chunk) {
         const std::int64_t count = std::min(chunk, all - first);

@@ -16,6 +16,7 @@
 #include "core/model/experts.h"
 #include "core/model/heads/adaptive.h"
 #include "core/model/heads/head_loss.h"
+#include "core/model/load/packed_matrix.h"
 #include "core/model/load/recipe.h"
 #include "core/model/load/row_table.h"
 #include "core/model/load/tensor_plan.h"
@@ -25,8 +26,16 @@ namespace headscope::model {
 struct Linear {
     at::Tensor weight;  ///< [out, in], perhaps a transposed view
     at::Tensor bias;    ///< [out] or undefined
+    /// In place of `weight`, which is undefined then: in passes of few tokens.
+    std::shared_ptr<const PackedMatrix> packed{};
+    bool there() const { return weight.defined() || packed; }
+    std::int64_t outputs() const;
+    std::int64_t elements() const;  ///< of the matrix
     at::Tensor operator()(const at::Tensor& x, const Cancellation* cancellation = nullptr) const;
     void declare(TensorPlan& plan, const std::string& stem, const Dimension& out, const Dimension& in, bool with_bias);
+    /// The same for a map that is only applied: its weight may be `packed`.
+    void declare_for_products(TensorPlan& plan, const std::string& stem, const Dimension& out, const Dimension& in,
+                              bool with_bias);
 };
 
 struct Norm {

@@ -31,6 +31,15 @@ public:
                     "found NaN or infinity in block " + std::to_string(bad) + " of " + std::string(name(type_)));
     }
 
+    std::optional<BlockRows> block_rows() const override {
+        return BlockRows{static_cast<std::uint32_t>(type_), row_blocks_ * block_bytes(type_)};
+    }
+
+    const std::byte* blocks_of_row(const std::vector<std::span<const std::byte>>& parts,
+                                   std::int64_t row) const override {
+        return parts[0].data() + row * row_blocks_ * block_bytes(type_);
+    }
+
 private:
     static const std::uint8_t* bytes_of(const std::vector<std::span<const std::byte>>& parts) {
         return reinterpret_cast<const std::uint8_t*>(parts[0].data());

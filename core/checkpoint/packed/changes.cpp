@@ -66,6 +66,14 @@ public:
         source().unpack(parts, row, last - row, rows.data());
         std::copy_n(rows.begin() + (begin - row * width), end - begin, into);
     }
+
+    std::optional<BlockRows> block_rows() const override {
+        return columns() == source().columns() ? source().block_rows() : std::nullopt;
+    }
+
+    const std::byte* blocks_of_row(const Bytes& parts, std::int64_t row) const override {
+        return source().blocks_of_row(parts, row);
+    }
 };
 
 class RowsOf final : public Made {
@@ -89,6 +97,20 @@ public:
             into += length * columns();
             row += length;
         }
+    }
+
+    std::optional<BlockRows> block_rows() const override {
+        const auto first = source().block_rows();
+        for (std::size_t i = 1; first && i < source_count(); ++i) {
+            const auto other = source(i).block_rows();
+            if (!other || other->type != first->type) return std::nullopt;
+        }
+        return first;
+    }
+
+    const std::byte* blocks_of_row(const Bytes& parts, std::int64_t row) const override {
+        const SourceRow place = place_(row);
+        return source(place.source).blocks_of_row(bytes_of(place.source, parts), place.row);
     }
 
 private:

@@ -26,6 +26,8 @@ public:
 
     /// Rows [first, first + count) of the packed tensor into `into`: of as many numbers, of any shape and floating type.
     void unpack(std::int64_t first, std::int64_t count, const at::Tensor& into) const;
+    /// A row's blocks, of a tensor with PackedTensor::block_rows().
+    const std::byte* blocks_of_row(std::int64_t row) const { return source_->tensor->blocks_of_row(bytes_, row); }
     /// The model's tensor: a view with the last two dimensions exchanged where PackedSource::transposed is set.
     at::Tensor all(at::ScalarType type) const;
 

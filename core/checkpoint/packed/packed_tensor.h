@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,12 @@ struct PackedPart {
     std::string tensor;               ///< its name in the file
     std::vector<std::int64_t> shape;  ///< as stored
     std::uint64_t bytes = 0;
+};
+
+/// Rows that lie in a part as whole blocks of one of GGUF's types.
+struct BlockRows {
+    std::uint32_t type = 0;  ///< GGUF's number
+    std::int64_t bytes = 0;  ///< of a row
 };
 
 class PackedTensor {
@@ -39,6 +46,13 @@ public:
     /// Throws Error(format) with the tensor's name where a part's content is not legal: an index past the groups, a
     /// scale that is NaN or infinite. Once per tensor, before unpack.
     virtual void check(const std::vector<std::span<const std::byte>>& parts) const = 0;
+
+    /// Empty where rows are made of anything else.
+    virtual std::optional<BlockRows> block_rows() const { return std::nullopt; }
+    /// A row's blocks among `parts`, where block_rows() is not empty; null otherwise.
+    virtual const std::byte* blocks_of_row(const std::vector<std::span<const std::byte>>&, std::int64_t) const {
+        return nullptr;
+    }
 
 protected:
     PackedTensor(std::vector<std::int64_t> shape, std::vector<PackedPart> parts);

@@ -42,7 +42,10 @@ void Projections::declare(model::TensorPlan& plan, const model::TensorNames& nam
         const model::Dimension out{rows, "query, key and value of " + keys.heads + " * " + keys.head_size};
         if (in_layer.fused_layout != model::FusedLayout::by_head) {
             by_group_ = in_layer.fused_layout == model::FusedLayout::by_group;
-            all_.declare(plan, stem, out, hidden, biases_);
+            if (config.encoder)
+                all_.declare(plan, stem, out, hidden, biases_);
+            else
+                all_.declare_for_products(plan, stem, out, hidden, biases_);
             return;
         }
         plan.want_by_head(&all_.weight, stem + ".weight", {out, hidden}, heads_, 3);
@@ -53,6 +56,7 @@ void Projections::declare(model::TensorPlan& plan, const model::TensorNames& nam
         const std::string stem = names.layer_stem + name;
         const model::Dimension out{count, heads + " * " + keys.head_size};
         plan.want_rows(&all_.weight, stem + ".weight", {out, hidden}, first, rows);
+        if (!config.encoder) plan.allow_product(&all_.packed);  // rows() takes the weight apart
         if (biases_) plan.want_rows(&all_.bias, stem + ".bias", {out}, first, rows);
     };
     part(in_layer.query, 0, query_rows, (gated_ ? "2 * " : "") + keys.heads);

@@ -6,6 +6,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include "core/checkpoint/adapter.h"
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/packed/packed_source.h"
 #include "core/checkpoint/torch_types.h"
@@ -38,6 +39,7 @@ LayerWeights::LayerWeights(TensorPlan& plan, std::shared_ptr<const checkpoint::C
     not_finite_ = plan.report().not_finite;
     make_tables(stop);
     lay_out();
+    find_products();
     if (residence_ == Residence::stream) return;
     std::size_t done = 0;
     for (const auto& [layer, places] : layers_) {
@@ -124,6 +126,43 @@ void LayerWeights::lay_out() {
     }
 }
 
+void LayerWeights::find_products() {
+    if (precision_ != checkpoint::LoadAs::float32 && precision_ != checkpoint::LoadAs::stored) return;
+    for (const auto& [layer, places] : layers_) {
+        std::map<const at::Tensor*, Product> groups;
+        for (std::size_t i = 0; i < places.size(); ++i) groups[wants_[places[i].want].into].push_back(i);
+        for (auto& [into, group] : groups) {
+            // Tensors below each other fill the matrix in the order of their rows.
+            std::sort(group.begin(), group.end(),
+                      [&](std::size_t a, std::size_t b) { return wants_[places[a].want].row < wants_[places[b].want].row; });
+            const bool all = std::all_of(group.begin(), group.end(), [&](std::size_t i) {
+                const Want& want = wants_[places[i].want];
+                const auto& packed = file_->tensor(want.tensor).packed;
+                return want.packed && packed && !packed->transposed && !want.transposed && want.heads == 0 &&
+                       PackedMatrix::takes(*packed->tensor) && !(file_->adapter() && file_->adapter()->changes(want.tensor));
+            });
+            if (all) products_[layer].push_back(std::move(group));
+        }
+    }
+}
+
+void LayerWeights::set_products(std::int64_t layer, const Parts& parts) {
+    const auto found = products_.find(layer);
+    if (found == products_.end()) return;
+    std::vector<std::shared_ptr<const PackedMatrix>> made;
+    std::vector<std::shared_ptr<const PackedMatrix>>& matrices =
+        residence_ == Residence::file ? held_products_[layer] : made;
+    if (matrices.empty()) {
+        for (const Product& product : found->second) {
+            std::vector<std::shared_ptr<const StoredTensor>> stored;
+            for (const std::size_t i : product) stored.push_back(parts[i]);
+            matrices.push_back(std::make_shared<PackedMatrix>(std::move(stored)));
+        }
+    }
+    for (std::size_t p = 0; p < matrices.size(); ++p)
+        *wants_[layers_.at(layer)[found->second[p].front()].want].packed = matrices[p];
+}
+
 LayerWeights::Parts LayerWeights::read(std::int64_t layer, const Cancellation& cancellation) const {
     Parts parts;
     for (const Place& place : layers_.at(layer)) {
@@ -167,8 +206,8 @@ at::Tensor LayerWeights::fill(const Place& place, const StoredTensor& stored) {
     return own;
 }
 
-void LayerWeights::enter(std::int64_t layer, const Cancellation* cancellation) {
-    if (layer == entered_) return;
+void LayerWeights::enter(std::int64_t layer, bool few, const Cancellation* cancellation) {
+    if (layer == entered_ && few == entered_few_) return;
     leave();
     const auto places = layers_.find(layer);
     if (places == layers_.end()) return;
@@ -176,10 +215,13 @@ void LayerWeights::enter(std::int64_t layer, const Cancellation* cancellation) {
     if (residence_ == Residence::stream) read_now = take(layer, cancellation);
     const Parts& parts = residence_ == Residence::stream ? read_now : held_.at(layer);
     count(layer, parts);
-    const bool is_first = unpacked_.insert(layer).second;
+    for (const auto& [tensor, table] : tables_) table->expect_few(few);
+    if (few) set_products(layer, parts);
+    const bool is_first = !few && unpacked_.insert(layer).second;
     if (!buffer_.defined()) buffer_ = at::empty({largest_}, at::kByte);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         if (cancellation) cancellation->check();
+        if (const auto* packed = wants_[places->second[i].want].packed; packed && *packed) continue;
         const at::Tensor numbers = fill(places->second[i], *parts[i]);
         if (!is_first || !parts[i]->is_packed()) continue;
         const Want& want = wants_[places->second[i].want];
@@ -187,6 +229,7 @@ void LayerWeights::enter(std::int64_t layer, const Cancellation* cancellation) {
             not_finite_.push_back({want.tensor, number, elements(want.sizes())});
     }
     entered_ = layer;
+    entered_few_ = few;
 }
 
 LayerWeights::Parts LayerWeights::take(std::int64_t layer, const Cancellation* cancellation) {
@@ -208,7 +251,11 @@ LayerWeights::Parts LayerWeights::take(std::int64_t layer, const Cancellation* c
 
 void LayerWeights::leave() {
     if (entered_ < 0) return;
-    for (const Place& place : layers_.at(entered_)) *wants_[place.want].into = at::Tensor();
+    for (const Place& place : layers_.at(entered_)) {
+        const Want& want = wants_[place.want];
+        *want.into = at::Tensor();
+        if (want.packed) want.packed->reset();
+    }
     entered_ = -1;
 }
 

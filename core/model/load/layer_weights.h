@@ -18,6 +18,7 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/stored_tensor.h"
+#include "core/model/load/packed_matrix.h"
 #include "core/model/load/residence.h"
 #include "core/model/load/row_table.h"
 #include "core/model/load/tensor_plan.h"
@@ -35,8 +36,9 @@ public:
     LayerWeights& operator=(const LayerWeights&) = delete;
 
     Residence residence() const { return residence_; }
-    /// Fills the tensors of a layer (TensorPlan::Want::layer); another layer's are undefined from then on.
-    void enter(std::int64_t layer, const Cancellation* cancellation);
+    /// Fills the tensors of a layer (TensorPlan::Want::layer); another layer's are undefined from then on. For `few`
+    /// tokens, matrices that can be multiplied as stored are (TensorPlan::Want::packed), and their tensors stay undefined.
+    void enter(std::int64_t layer, bool few, const Cancellation* cancellation);
     /// No layer runs now.
     void leave();
     /// The same for longer: memory that only layers need is given back, unless the weights are in memory.
@@ -54,7 +56,12 @@ private:
         std::int64_t begin = 0;  ///< byte of the buffer; parts of one tensor share it
     };
 
+    /// Wants that make up one matrix which can be multiplied as stored: indices of Parts.
+    using Product = std::vector<std::size_t>;
+
     void choose();
+    void find_products();
+    void set_products(std::int64_t layer, const Parts& parts);
     at::ScalarType type_of(const TensorPlan::Want& want) const;
     /// The last two dimensions are exchanged in memory (PackedSource::transposed).
     bool lies_transposed(const TensorPlan::Want& want) const;
@@ -76,8 +83,11 @@ private:
     std::int64_t largest_ = 0;  ///< bytes of a layer
     std::map<std::string, std::shared_ptr<RowTable>> tables_;
     std::map<std::int64_t, Parts> held_;
+    std::map<std::int64_t, std::vector<Product>> products_;
+    std::map<std::int64_t, std::vector<std::shared_ptr<const PackedMatrix>>> held_products_;
     at::Tensor buffer_;
     std::int64_t entered_ = -1;
+    bool entered_few_ = false;
     std::set<std::int64_t> counted_;   ///< layers whose stored numbers were looked at
     std::set<std::int64_t> unpacked_;  ///< and those whose packed ones were
     std::vector<NotFinite> not_finite_;

@@ -7,6 +7,9 @@
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 
+#include "core/checkpoint/adapter.h"
+#include "core/checkpoint/packed/packed_source.h"
+
 namespace headscope::model {
 
 RowTable::RowTable(std::shared_ptr<const checkpoint::Checkpoint> file, std::string tensor, c10::ScalarType type,
@@ -16,7 +19,11 @@ RowTable::RowTable(std::shared_ptr<const checkpoint::Checkpoint> file, std::stri
     kept_ = kept_ || file_->is_made(tensor_);
     size_ = file_->tensor(tensor_).shape.at(0);
     columns_ = file_->tensor(tensor_).shape.at(1);
-    if (kept_) held_ = std::make_unique<checkpoint::StoredTensor>(*file_, tensor_, cancellation);
+    const checkpoint::TensorInfo& info = file_->tensor(tensor_);
+    takes_product_ = info.packed && !info.packed->transposed && type_ == c10::ScalarType::Float &&
+                     PackedMatrix::takes(*info.packed->tensor) &&
+                     !(file_->adapter() && file_->adapter()->changes(tensor_));
+    if (kept_) held_ = std::make_shared<const checkpoint::StoredTensor>(*file_, tensor_, cancellation);
 }
 
 at::Tensor RowTable::rows(const at::Tensor& ids) const {
@@ -31,8 +38,14 @@ at::Tensor RowTable::rows(const at::Tensor& ids) const {
 }
 
 at::Tensor RowTable::rows(std::int64_t first, std::int64_t count) const {
-    if (!held_) held_ = std::make_unique<checkpoint::StoredTensor>(*file_, tensor_, Cancellation());
+    if (!held_) held_ = std::make_shared<const checkpoint::StoredTensor>(*file_, tensor_, Cancellation());
     return held_->rows(first, count, type_);
+}
+
+const PackedMatrix* RowTable::product() const {
+    if (!few_ || !takes_product_ || !held_) return nullptr;
+    if (!product_) product_ = std::make_unique<const PackedMatrix>(std::vector{held_});
+    return product_.get();
 }
 
 void RowTable::release() {

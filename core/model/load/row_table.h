@@ -10,6 +10,7 @@
 
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/stored_tensor.h"
+#include "core/model/load/packed_matrix.h"
 
 namespace headscope::model {
 
@@ -28,6 +29,10 @@ public:
     /// Those that `ids` (int64, of any shape) name.
     at::Tensor rows(const at::Tensor& ids) const;
     at::Tensor rows(std::int64_t first, std::int64_t count) const;
+    /// The next products are of few tokens (kFewTokens), which may be multiplied as stored.
+    void expect_few(bool few) { few_ = few; }
+    /// The table to multiply as stored; null where it cannot be, or many tokens are expected.
+    const PackedMatrix* product() const;
     /// Drops what a whole use left in memory, unless the table is kept.
     void release();
 
@@ -37,7 +42,9 @@ private:
     c10::ScalarType type_;
     bool kept_;
     std::int64_t size_ = 0, columns_ = 0;
-    mutable std::unique_ptr<checkpoint::StoredTensor> held_;
+    mutable std::shared_ptr<const checkpoint::StoredTensor> held_;
+    mutable std::unique_ptr<const PackedMatrix> product_;  ///< of held_, once it was asked for
+    bool takes_product_ = false, few_ = false;
 };
 
 }  // namespace headscope::model

@@ -127,6 +127,10 @@ void TensorPlan::allow_rows(std::shared_ptr<RowTable>* table) {
     wants_.back().table = table;
 }
 
+void TensorPlan::allow_product(std::shared_ptr<const PackedMatrix>* packed) {
+    wants_.back().packed = packed;
+}
+
 void TensorPlan::want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in) {
     std::vector<Dimension> shape{std::move(out), std::move(in)};
     if (transposed_) std::swap(shape[0], shape[1]);

@@ -25,7 +25,8 @@
 
 namespace headscope::model {
 
-class RowTable;  // core/model/load/row_table.h
+class PackedMatrix;  // core/model/load/packed_matrix.h
+class RowTable;      // core/model/load/row_table.h
 
 /// A length and the keys of config.json that it comes from, for error texts.
 struct Dimension {
@@ -76,6 +77,7 @@ public:
         Part part = Part::other;
         std::int64_t layer = -1;                     ///< that needs it, as the file counts them; -1: none, or several
         std::shared_ptr<RowTable>* table = nullptr;  ///< who can do without `into`: reads it by rows
+        std::shared_ptr<const PackedMatrix>* packed = nullptr;  ///< the same: multiplies it as stored
 
         /// Precision for weights read as `weights`.
         checkpoint::LoadAs precision(checkpoint::LoadAs weights) const {
@@ -123,6 +125,8 @@ public:
     void want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in);
     /// The tensor asked for last is a matrix that may also be read by rows (LayerWeights).
     void allow_rows(std::shared_ptr<RowTable>* table);
+    /// The tensor asked for last is a matrix, or rows of one, that may also be multiplied as stored.
+    void allow_product(std::shared_ptr<const PackedMatrix>* packed);
     /// Rows [row, row + its first dimension) of one fused tensor of `rows` rows, made when the first part is read.
     void want_rows(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, std::int64_t row,
                    std::int64_t rows, Initial initial = Initial::usual);

@@ -103,7 +103,7 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
             declare_bias(plan, &layer.bucket_bias, names.layer_stem + names.in_layer.bucket_bias, names.keys);
         if (!names.in_layer.output.empty()) {
             first = plan.wants().size();
-            layer.output.declare(plan, names.layer_stem + names.in_layer.output, hidden,
+            layer.output.declare_for_products(plan, names.layer_stem + names.in_layer.output, hidden,
                                  {layer.mixer->output_size(), names.keys.heads + " * " + value_size},
                                  config_->output_bias && !names.in_layer.plain_output);
             plan.count_as(TensorPlan::Part::attention, first);
@@ -135,8 +135,8 @@ std::vector<const Layer*> Tower::layers() const {
     return list;
 }
 
-void Tower::enter(std::size_t number, const Cancellation* cancellation) const {
-    if (weights_) weights_->enter(place_.first_layer + static_cast<std::int64_t>(order_[number]), cancellation);
+void Tower::enter(std::size_t number, bool few, const Cancellation* cancellation) const {
+    if (weights_) weights_->enter(place_.first_layer + static_cast<std::int64_t>(order_[number]), few, cancellation);
 }
 
 void Tower::Rotation::enter(mixers::StackContext& context) const {
@@ -216,7 +216,7 @@ void Tower::begin(Pass& pass, const Batch& batch) const {
     announce(options.probe, end_prefix() + "embedding", kNoLayer, pass.hidden);
 }
 
-void Tower::step(Pass& pass, std::size_t number) const {
+void Tower::step(Pass& pass, std::size_t number, bool few) const {
     const ForwardOptions& options = pass.options;
     mixers::StackContext& context = pass.context;
     if (options.cancellation) options.cancellation->check();
@@ -231,7 +231,7 @@ void Tower::step(Pass& pass, std::size_t number) const {
         (!turns ? pass.nowhere : in_window ? pass.in_windows : pass.anywhere).enter(context);
     const auto counted = static_cast<int>(context.layer.value);
     const bool skipped = options.skip_layers.contains(counted);
-    if (!skipped) enter(number, options.cancellation);
+    if (!skipped) enter(number, few, options.cancellation);
     const Layer& layer = layers_[order_[number]];
     LayerCaches caches{pass.take_cache(), nullptr};
     if (layer.cross) caches.cross = pass.take_cache();
@@ -263,8 +263,11 @@ std::vector<at::Tensor> Tower::run(const std::vector<Start>& starts) const {
         passes.push_back(std::make_unique<Pass>(*start.options, start.context));
         begin(*passes.back(), *start.batch);
     }
+    const bool few = std::all_of(starts.begin(), starts.end(), [](const Start& start) {
+        return !start.options->probe && start.batch->ids.numel() <= kFewTokens;
+    });
     for (std::size_t number = 0; number < order_.size(); ++number)
-        for (const auto& pass : passes) step(*pass, number);
+        for (const auto& pass : passes) step(*pass, number, few);
     std::vector<at::Tensor> hidden;
     for (const auto& pass : passes) hidden.push_back(end(*pass));
     return hidden;
@@ -317,7 +320,7 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
         context.announce("input_norm", read);
         at::Tensor attention = layer.mixer->forward(read, context, caches.own);
         context.announce("mixer_output", attention);
-        if (layer.output.weight.defined()) attention = layer.output(attention, context.cancellation);
+        if (layer.output.there()) attention = layer.output(attention, context.cancellation);
         attention = scaled(layer.attention_update_norm(attention), layer.attention_sum);
         context.announce("attention_output", attention);
         mixed = dropped(attention, context, "attention");

@@ -91,10 +91,10 @@ private:
     };
     Rotation rotation(const std::optional<Rotary>& rotary, std::int64_t held, std::int64_t length, bool cached) const;
     void declare_layer(TensorPlan& plan, const TensorNames& names, std::int64_t number);
-    void enter(std::size_t number, const Cancellation* cancellation) const;
+    void enter(std::size_t number, bool few, const Cancellation* cancellation) const;
     struct Pass;
     void begin(Pass& pass, const Batch& batch) const;
-    void step(Pass& pass, std::size_t number) const;
+    void step(Pass& pass, std::size_t number, bool few) const;
     at::Tensor end(Pass& pass) const;
     std::string end_prefix() const;
     struct LayerCaches {
