@@ -59,6 +59,7 @@ std::shared_ptr<const tokenizer::Tokenizer> load_tokenizer(const fs::path& path)
 std::shared_ptr<const tokenizer::Tokenizer> tokenizer_of(const checkpoint::Checkpoint& checkpoint) {
     if (const auto own = checkpoint.own_tokenizer())
         return tokenizer::Tokenizer::from_documents(own->tokenizer, own->settings, checkpoint.path().string());
+    if (checkpoint.packed_format().starts_with("GGUF")) return nullptr;  // files beside it are another model's
     const fs::path folder = tokenizer_folder(checkpoint);
     return tokenizer::Tokenizer::is_in(folder) ? tokenizer::Tokenizer::from_folder(folder) : nullptr;
 }

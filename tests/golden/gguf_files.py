@@ -184,7 +184,7 @@ def mamba2(case):
                         ("ssm.group_count", groups), ("attention.layer_norm_rms_epsilon", EPSILON)):
         case.key(name, value)
     case.config |= {"model_type": "mamba2", "hidden_size": s.hidden, "num_hidden_layers": s.layers, "num_heads": heads,
-                    "head_dim": inner // heads, "state_size": state, "n_groups": groups, "conv_kernel": taps, "expand": 2.0,
+                    "head_dim": inner // heads, "state_size": state, "n_groups": groups, "conv_kernel": taps, "expand": 2,
                     "layer_norm_epsilon": EPSILON, "vocab_size": s.vocabulary, "tie_word_embeddings": True,
                     "use_bias": False, "use_conv_bias": True}
     case.store("token_embd.weight", "backbone.embeddings.weight", (s.vocabulary, s.hidden))

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/io/input_file.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/gguf/header.h"
 #include "core/checkpoint/packed/packed_tensor.h"
 #include "core/checkpoint/gguf/tokenizer_documents.h"
@@ -46,6 +47,9 @@ struct GgufModel {
 /// Opens a file or any shard of a model. Every key that changes the computation is read or refused by name, and every
 /// stored tensor has its place in the model. Errors: format, mismatch, unsupported, limit, io.
 GgufModel open_gguf(const std::filesystem::path& path);
+
+/// The model's tensors as a checkpoint lists them.
+std::map<std::string, TensorInfo> tensors_of(const GgufModel& model);
 
 /// Empty where the file has no vocabulary. Takes a second for the largest ones. Errors: format; unsupported for models,
 /// splits (tokenizer.ggml.pre) and settings that are not read.

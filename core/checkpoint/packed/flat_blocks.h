@@ -9,7 +9,7 @@ namespace headscope::checkpoint {
 
 /// table[code] absmax[block]. Parts: codes, absmax, quant_map (16 float32, must equal the type's table). With double
 /// quantization absmax is a byte per block: nested_quant_map[a] nested_absmax[block / nested size] + offset, and the
-/// parts go on with nested_absmax and nested_quant_map (256 float32).
+/// parts continue with nested_absmax and nested_quant_map (256 float32).
 class FlatBlocks final : public PackedTensor {
 public:
     struct Layout {

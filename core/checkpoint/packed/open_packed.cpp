@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json/json.h"
-#include "core/checkpoint/gguf/gguf.h"
 #include "core/checkpoint/packed/find_packed.h"
 #include "core/checkpoint/packed/packed_source.h"
 #include "core/checkpoint/tensor_reader.h"
@@ -71,27 +70,6 @@ std::string unpack_names(nlohmann::json& config, const std::filesystem::path& fo
     for (const std::string& part : found->consumed) tensors.erase(part);
     for (auto& [name, info] : made) tensors.insert_or_assign(name, std::move(info));
     return found->format;
-}
-
-std::map<std::string, TensorInfo> tensors_of(const GgufModel& model) {
-    std::map<std::string, TensorInfo> tensors;
-    for (const auto& [name, logical] : model.tensors) {
-        PackedSource source{logical.packed, logical.transposed, logical.type, {}};
-        for (const PackedPart& part : logical.packed->parts()) {
-            const gguf::Tensor& stored = model.stored.at(part.tensor);
-            TensorInfo bytes;
-            bytes.name = stored.name;
-            bytes.type = DataType::u8;
-            bytes.shape = {static_cast<std::int64_t>(stored.bytes)};
-            bytes.elements = static_cast<std::int64_t>(stored.bytes);
-            bytes.file = stored.file;
-            bytes.begin = stored.begin;
-            bytes.bytes = stored.bytes;
-            source.parts.push_back(std::move(bytes));
-        }
-        tensors.emplace(name, packed_info(name, std::move(source)));
-    }
-    return tensors;
 }
 
 }  // namespace headscope::checkpoint

@@ -15,15 +15,10 @@
 
 namespace headscope::checkpoint {
 
-struct GgufModel;
-
 /// `tensors` of `files`, stored in `folder`, become the model's where `config` or the tensors themselves announce
 /// quantized weights (find_packed.h), and `config` loses the keys that describe them. Returns the format; empty where
 /// nothing is packed.
 std::string unpack_names(nlohmann::json& config, const std::filesystem::path& folder,
                          const std::vector<InputFile>& files, std::map<std::string, TensorInfo>& tensors);
-
-/// The model's tensors in a GGUF file.
-std::map<std::string, TensorInfo> tensors_of(const GgufModel& model);
 
 }  // namespace headscope::checkpoint

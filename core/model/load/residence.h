@@ -16,7 +16,7 @@ enum class Residence {
 };
 /// In the order of preference.
 inline constexpr Residence kResidences[] = {Residence::float32, Residence::file, Residence::stream};
-/// Of the option --weights.
+/// Help of the option --weights.
 inline constexpr const char* kResidenceHelp =
     "Where weights stay: float32 (in memory), file (in memory as the file has them), stream (on the disk); auto: the "
     "first that fits";

@@ -8,6 +8,7 @@
 
 #include <random>
 
+#include "core/checkpoint/packed/packed_source.h"
 #include "core/checkpoint/save.h"
 #include "core/checkpoint/weights_format.h"
 #include "tests/core/base/temporary_folder.h"
@@ -30,7 +31,7 @@ struct NoProgress final : Progress {
 std::vector<at::Tensor> results(const Checkpoint& file, Residence residence) {
     const auto model = model::Model::build(file, LoadAs::float32, nullptr, nullptr, residence);
     model::Batch batch;
-    batch.ids = at::remainder(at::arange(7, at::kLong) * 5, model->config().vocabulary).unsqueeze(0);
+    batch.ids = at::remainder(at::arange(0, 35, 5, at::kLong), model->config().vocabulary).unsqueeze(0);
     model::ForwardOptions options;
     options.beyond_positions = true;
     std::vector<at::Tensor> found{model->forward(batch, options)};
@@ -56,7 +57,15 @@ void check(const fs::path& path) {
     const auto converted = Checkpoint::open(folder / "converted");
     CHECK(converted->packed_format().empty());
     CHECK(checkpoint::weights_format(*converted) == "float32");
-    check_same(results(*converted, Residence::float32), expected);
+    const std::vector<at::Tensor> found = results(*converted, Residence::float32);
+    const auto& tensors = file->tensors();
+    const bool turned = std::any_of(tensors.begin(), tensors.end(), [](const auto& entry) {
+        return entry.second.packed && entry.second.packed->transposed;
+    });
+    if (!turned) return check_same(found, expected);
+    // Products of matrices that lie the other way round are rounded otherwise.
+    for (std::size_t i = 0; i < found.size(); ++i)
+        CHECK(test::largest_difference(found[i], expected[i]) < test::kFloatError);
 }
 
 /// A Llama of two layers, its matrices in blocks of 32 values with random bytes and scales of 2^-6.

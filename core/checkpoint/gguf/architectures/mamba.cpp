@@ -70,7 +70,10 @@ void build_mamba2(ModelBuilder& build) {
         build.mismatch("ssm.inner_size", "expected a multiple of " + std::to_string(heads) + " heads");
     build.config()["num_heads"] = heads;
     build.config()["head_dim"] = inner / heads;
-    build.config()["expand"] = static_cast<double>(inner) / static_cast<double>(hidden);
+    if (inner % hidden == 0)
+        build.config()["expand"] = inner / hidden;  // transformers takes no other number
+    else
+        build.config()["expand"] = static_cast<double>(inner) / static_cast<double>(hidden);
     build.config()["n_groups"] = build.size("ssm.group_count", 1);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
         const std::string from = block(layer), to = mamba_stem(layer) + "mixer.";
