@@ -17,6 +17,7 @@
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "app/commands/tensor_list.h"
+#include "core/base/class_names.h"
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/json/json.h"
@@ -125,6 +126,8 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
             document["vocabulary"] = inspection.config.vocabulary;
             document["max_positions"] = inspection.config.max_positions;
             document["causal"] = inspection.config.causal;
+            if (inspection.config.has_classes())
+                document["classes"] = all_class_names(inspection.config.original_json, inspection.config.classes);
             if (inspection.config.family == "headscope") {
                 document["mixers"] = inspection.config.mixers;
                 document["layout"] = model::layout_of(inspection.config.mixers);
@@ -207,6 +210,7 @@ json describe_analysis(const fs::path& path) {
                      {"indicators", file->indicators()},
                      {"model_sha256", header.model_sha256},
                      {"problems", file->problems()}};
+    if (header.classes > 0) document["classes"] = all_class_names(header.config_json, header.classes);
     if (!targets.empty()) document["target_lengths"] = targets;
     if (header.record.experts) {
         document["experts"] = header.experts;

@@ -9,6 +9,7 @@
 #include <ATen/ops/log_softmax.h>
 #include <c10/core/InferenceMode.h>
 
+#include "core/base/class_names.h"
 #include "core/base/error.h"
 #include "core/data/batch/item_source.h"
 #include "core/data/batch/objective_reader.h"
@@ -92,23 +93,24 @@ std::string asked_text(const data::TextItem& item) {
     return item.has_other ? item.text + "\n" + item.other : item.text;
 }
 
-/// Reports an item with options: each class's log-probability.
+/// Reports an item with options: each class's log-probability. `names`: of all classes.
 void hand_out_class(const LabelledItems& items, std::int64_t number, std::int64_t length, const double* logs,
-                    std::int64_t classes, std::int64_t chosen, const OnAnswer& answer) {
+                    const std::vector<std::string>& names, std::int64_t chosen, const OnAnswer& answer) {
     if (!answer) return;
+    const std::int64_t classes = std::ssize(names);
     const data::TextItem& one = items.items[static_cast<std::size_t>(number)];
     HarnessItem item;
     ItemScore score;
     item.gold = std::llround(one.label);
     for (std::int64_t c = 0; c < classes; ++c) {
-        item.requests.push_back({asked_text(one), std::to_string(c)});
+        item.requests.push_back({asked_text(one), names[static_cast<std::size_t>(c)]});
         score.requests.push_back({logs[c], c == chosen, {}});
     }
     score.chosen = chosen;
     score.right = chosen == item.gold;
     score.metrics = {{"accuracy", score.right ? 1.0 : 0.0}};
     const std::vector<HarnessRequest> requests(static_cast<std::size_t>(classes));
-    answer({items.name, HarnessKind::choices, length, 0, number, item, score, requests});
+    answer({items.name, HarnessKind::choices, length, 0, number, item, score, requests, names});
 }
 
 void hand_out_said(const LabelledItems& items, std::int64_t number, std::int64_t length, const std::string& prompt,
@@ -178,6 +180,7 @@ std::vector<NamedValue> classify(model::Model& model, const LabelledWork& work, 
                                  const Share& progress) {
     const c10::InferenceMode inference;
     const std::int64_t classes = model.config().classes;
+    const std::vector<std::string> names = all_class_names(model.config().original_json, classes);
     const data::ObjectiveReader reader(settings_of("classify", length, classes), work.tokenizer);
     const auto source = reader.source(
         data::made_items([&](std::int64_t i) { return items.items[static_cast<std::size_t>(i)]; }, reader.code()));
@@ -205,7 +208,7 @@ std::vector<NamedValue> classify(model::Model& model, const LabelledWork& work, 
             truth.push_back(std::llround(label));
             losses.push_back(-row[truth.back()]);
             hits.push_back(said.back() == truth.back() ? 1 : 0);
-            hand_out_class(items, i, length, row, classes, said.back(), answer);
+            hand_out_class(items, i, length, row, names, said.back(), answer);
         }
     });
     const AnswerScore loss = mean_score(losses);

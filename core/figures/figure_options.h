@@ -101,7 +101,8 @@ struct FigureOptions {
     /// `tensors`: names, or patterns with * and ?, for the maker of the inputs.
     std::vector<std::string> tensors;
     std::string words;  ///< `hash`: a text, whose words the given hashes take
-    /// Of the files, in their order; empty, or an empty one: analysis_labels(). Of evaluations: of EvaluationGroups.
+    /// Names of the files, in their order, or of the models of evaluations (EvaluationGroups); empty, or an empty one:
+    /// analysis_labels().
     std::vector<std::string> names;
     std::optional<std::int64_t> batch, tensor_parallel, bytes;  ///< `cost`: for the maker of the inputs
     bool log_loss = false;                                      ///< `loss` of runs: both axes logarithmic

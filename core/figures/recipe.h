@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Functions that recipes share. A recipe is a file recipes/recipe_<name>.cpp that ends in one `extern const Recipe`, and a line
-// of recipes/list.inc.
+// Functions that recipes share. A recipe is a file recipes/recipe_<name>.cpp that ends in one `extern const Recipe`,
+// and a line of recipes/list.inc.
 
 #include <cstdint>
 #include <memory>
@@ -57,9 +57,10 @@ std::string chosen_title(const store::AnalysisFile& file, const FigureOptions& o
 
 /// Kind of an analysis's losses and logits. Threads: any.
 struct OutputKind {
-    bool next = true;      ///< at a token: the one after it; else the token itself
-    bool classes = false;  ///< logits are of classes, not of the vocabulary
-    bool none = false;     ///< the model has no head
+    bool next = true;                        ///< at a token: the one after it; else the token itself
+    bool classes = false;                    ///< logits are of classes, not of the vocabulary
+    bool none = false;                       ///< the model has no head
+    std::vector<std::string> class_names{};  ///< core/base/class_names.h
 };
 OutputKind output_kind(const store::AnalysisHeader& header);
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
 #include "core/base/json/json.h"
 
 namespace headscope::workspace {
@@ -37,6 +38,20 @@ ScoredText scored_text(const JsonView& view) {
 
 ItemsKey key_of(const store::EvaluatedItem& item) {
     return {item.model, item.task, item.length, item.shots};
+}
+
+ClassesOfModels classes_of_models(const store::Evaluation& evaluation) {
+    ClassesOfModels classes;
+    try {
+        const auto document = parse_json(evaluation.settings_json, "settings");
+        const JsonView settings(document, "settings");
+        for (std::size_t m = 0; m < evaluation.models.size(); ++m)
+            if (const auto names = settings.find("class_names"))
+                if (const auto own = names->find(std::to_string(m)))
+                    classes[static_cast<std::int64_t>(m)] = own->strings();
+    } catch (const Error&) {  // a file from elsewhere
+    }
+    return classes;
 }
 
 std::vector<ItemsGroup> item_groups(std::span<const store::EvaluatedItem> items) {

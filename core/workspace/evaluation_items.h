@@ -5,6 +5,7 @@
 // Threads: any. Errors: Error format for texts that are not as store::EvaluatedItem has them.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,11 @@ struct ItemsGroup {
     ItemsKey key;
     std::int64_t count = 0, wrong = 0;
 };
+/// Names of the classes that a model's options are, by Evaluation::models (`class_names` of the settings); a model that
+/// is not there has no classes.
+using ClassesOfModels = std::map<std::int64_t, std::vector<std::string>>;
+ClassesOfModels classes_of_models(const store::Evaluation& evaluation);
+
 /// In the order of the file.
 std::vector<ItemsGroup> item_groups(std::span<const store::EvaluatedItem> items);
 

@@ -274,6 +274,33 @@ TEST_CASE("evaluate asks trained encoders and translators what they were trained
     CHECK(items[1].gold == 0);
     CHECK(items[1].task == "rte");
     check_refusal(run_headscope({"evaluate", classifier, "--task", "classify", "--data", rte, rte}), "found rte twice");
+    const auto first_line = [&](const char* file) {
+        const std::string lines = read_file(folder / file);
+        return json::parse(lines.substr(0, lines.find('\n')));
+    };
+    CHECK(first_line("i.jsonl").at("gold_class") == "1");
+    // With id2label classes have names, in items, their texts, the settings and info.
+    const std::vector<std::string> classes{"apart", "alike, all"};
+    std::filesystem::path snapshot;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "c" / "snapshots")) {
+        if (!std::filesystem::exists(entry.path() / "config.json")) continue;
+        snapshot = entry.path();
+        json config = json::parse(read_file(snapshot / "config.json"));
+        config["id2label"] = {{"0", classes[0]}, {"1", classes[1]}};
+        write_file(snapshot / "config.json", config.dump());
+    }
+    REQUIRE_FALSE(snapshot.empty());
+    const json labelled = evaluated({classifier, "--task", "classify", "--data", rte, "-o",
+                                     (folder / "b.evaluation.h5").string(), "--items", (folder / "j.jsonl").string()})
+                              .at("settings");
+    CHECK(labelled.at("class_names") == json{{"0", classes}});
+    CHECK(first_line("j.jsonl").at("gold") == 1);
+    CHECK(first_line("j.jsonl").at("gold_class") == "alike, all");
+    const json texts = json::parse(store::read_item_texts(folder / "b.evaluation.h5", 0));
+    CHECK(texts.at("requests").at(1).at("continuation") == "alike, all");
+    const Outcome about = run_headscope({"info", snapshot.string(), "--json"});
+    check_success(about);
+    CHECK(json::parse(about.out).at("classes") == classes);
     // Every form reports cut items. The generator's tokenizer makes one token of each word.
     std::string many;
     for (int i = 0; i < 60; ++i) many += "x ";

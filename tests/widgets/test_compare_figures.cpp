@@ -24,7 +24,7 @@ const figures::HeatMap& map_of(const figures::FigureData& figure, std::size_t pa
     return std::get<figures::HeatMap>(figure.panels.at(panel).content);
 }
 
-/// Of the difference, which comes last.
+/// Cells of the difference, which comes last.
 const std::vector<float>& values(const figures::FigureData& figure) {
     return map_of(figure, figure.panels.size() - 1).values;
 }

@@ -252,6 +252,26 @@ TEST_CASE("An item shows its options, their tokens and what they sum to", "[item
     CHECK(page.list()->currentIndex().row() == 0);
 }
 
+TEST_CASE("Options that are a head's classes have their names", "[items]") {
+    store::Evaluation evaluation = sample();
+    evaluation.settings_json = R"({"class_names": {"0": ["not_entailment", "entailment"]}})";
+    Page page(evaluation);
+    const auto cell = [&](int row, int column) { return page.list()->model()->index(row, column).data().toString(); };
+    CHECK(cell(0, ItemModel::gold_column) == QStringLiteral("entailment"));
+    CHECK(cell(0, ItemModel::chosen_column) == QStringLiteral("not_entailment"));
+    page.choose("items_other", QStringLiteral("large"));
+    CHECK(cell(1, ItemModel::other_column) == QStringLiteral("✓ 2"));  // of a model without classes
+    REQUIRE(page.text()->text());
+    const QStringList lines = page.shown().split(QLatin1Char('\n'));
+    CHECK(std::any_of(lines.begin(), lines.end(), [](const QString& line) {
+        return line.startsWith(QStringLiteral("not_entailment")) && line.contains(QStringLiteral("● chosen"));
+    }));
+    CHECK_FALSE(page.shown().contains(QStringLiteral("Option")));
+    auto* options = child<QComboBox>(*page.view, "items_option");
+    CHECK(options->itemText(0) == QStringLiteral("not_entailment, chosen"));
+    CHECK(options->itemText(1) == QStringLiteral("entailment, right"));
+}
+
 TEST_CASE("Contexts that are chosen from stand before what follows each", "[items]") {
     Page page;
     page.choose("items_task", QStringLiteral("winogrande"));

@@ -118,9 +118,10 @@ TEST_CASE("What the model expected in place of a token", "[loss]") {
 TEST_CASE("Classes of tokens and of a text stand where choices do", "[loss]") {
     tests::SyntheticAnalysis a;
     a.causal = false;
-    const auto write = [&a](const std::filesystem::path& path, const char* head, std::int64_t classes) {
+    std::string labels;
+    const auto write = [&](const std::filesystem::path& path, const char* head, std::int64_t classes) {
         store::AnalysisHeader header = tests::synthetic_header(a);
-        header.config_json = std::string(R"({"causal": false, "head": ")") + head + "\"}";
+        header.config_json = std::string(R"({"causal": false, "head": ")") + head + "\"" + labels + "}";
         header.classes = classes;
         store::AnalysisWriter writer(path, header);
         for (std::int32_t layer = 0; layer < a.layers; ++layer) tests::write_synthetic_layer(writer, a, 0, layer);
@@ -152,6 +153,10 @@ TEST_CASE("Classes of tokens and of a text stand where choices do", "[loss]") {
     Shown text([&](const auto& path) { write(path, "sequence_classes", 2); });
     REQUIRE(text.table("predictions").model_of_tokens().rows().size() == 2);
     CHECK(text.label("predictions_title").contains("class 0 with probability 0.5"));
+    labels = R"(, "original": {"id2label": {"0": "entailment", "1": "LABEL_1"}})";
+    Shown named([&](const auto& path) { write(path, "sequence_classes", 2); });
+    CHECK(named.label("predictions_title").contains("This text: entailment with probability 0.5"));
+    CHECK(named.table("predictions").model_of_tokens().rows().at(1).token == "class 1");
     Shown number([&](const auto& path) { write(path, "sequence_classes", 1); });
     CHECK(number.label("predictions_title").contains("2.5"));
 

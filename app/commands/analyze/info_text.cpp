@@ -115,6 +115,7 @@ void print_description(const json& document) {
                                          "vocabulary",
                                          "max_positions",
                                          "causal",
+                                         "classes",
                                          "parameters",
                                          "weights",
                                          "mixers",

@@ -19,6 +19,7 @@
 #include "app/commands/loading.h"
 #include "app/commands/option_use.h"
 #include "core/analysis/input.h"
+#include "core/base/class_names.h"
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/io/output_file.h"
@@ -87,6 +88,7 @@ struct Prepared {
     std::shared_ptr<const checkpoint::Checkpoint> checkpoint;
     evaluation::Request request;
     std::vector<evaluation::NamedText> texts;
+    std::vector<std::string> classes;      ///< of classify: the head's, by name
     std::optional<training::JobFile> job;  ///< what trained it, where that is known
     model::Residence residence = model::Residence::float32;
 };
@@ -190,6 +192,8 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
     for (const std::string& option : options.task_options) set_task_option(request, option);
     prepare_answers(options, hay, sets, *prepared.checkpoint, inspection.config, tokenizer, request);
     prepare_labelled(options, *prepared.checkpoint, inspection.config, tokenizer, job, cancellation, request);
+    if (!request.labelled.classes.empty() && inspection.config.classes > 1)
+        prepared.classes = all_class_names(inspection.config.original_json, inspection.config.classes);
     request.speed.batch = options.batch;
     request.speed.seed = options.seed;
     request.speed.open = [checkpoint = prepared.checkpoint, &cancellation] {
@@ -263,6 +267,8 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
                 {{"model", one.checkpoint->path().string()}, {"position", token->position}, {"id", token->id.value()}});
     if (std::any_of(options.tasks.begin(), options.tasks.end(), evaluation::reads_labelled_items))
         settings["data"] = options.data;
+    for (std::size_t m = 0; m < models.size(); ++m)
+        if (!models[m].classes.empty()) settings["class_names"][std::to_string(m)] = models[m].classes;
     if (asks_translations(options)) {
         std::vector<model::BeamOptions> searches;
         for (const Prepared& one : models) searches.push_back(one.request.labelled.beams);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/base/class_names.h"
+
 namespace headscope::evaluation {
 namespace {
 
@@ -51,6 +53,10 @@ std::string item_line(const AnsweredItem& answered, std::int64_t model, bool tex
             line["tokens"].push_back(request.each.size());
         }
         if (has_options(answered.kind)) line["gold"] = item.gold;
+        if (!answered.classes.empty()) {
+            line["gold_class"] = class_name(answered.classes, item.gold);
+            line["chosen_class"] = class_name(answered.classes, score.chosen);
+        }
     }
     for (const auto& [metric, value] : score.metrics) line[metric] = value;
     return text_of(line) + "\n";

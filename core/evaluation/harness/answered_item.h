@@ -23,11 +23,12 @@ struct AnsweredItem {
     const HarnessItem& item;
     const ItemScore& score;
     std::span<const HarnessRequest> requests;  ///< the item's; of a page its windows; of said answers none
+    std::span<const std::string> classes{};    ///< names of the options, where they are a head's classes
 };
 
 /// A line of JSON: model, task, item, then loglikelihood, greedy and tokens of each request, gold where there are
-/// options; of said answers length and generated; each metric's value. `texts`: context and continuation too, of said
-/// answers the prompt.
+/// options; of classes the names of the right and the chosen one; of said answers length and generated; each metric's
+/// value. `texts`: context and continuation too, of said answers the prompt.
 std::string item_line(const AnsweredItem& answered, std::int64_t model, bool texts);
 
 /// A row of an evaluation file. `tokenizer`: says what the scored tokens read as.

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/base/class_names.h"
 #include "core/base/error.h"
 #include "core/base/json/json.h"
 #include "core/figures/recipe.h"
@@ -175,6 +176,7 @@ OutputKind output_kind(const store::AnalysisHeader& header) {
     kind.classes = head == "token_classes" || head == "sequence_classes";
     kind.none = head == "none";
     kind.next = causal && !kind.classes;
+    if (kind.classes) kind.class_names = class_names(header.config_json);
     return kind;
 }
 

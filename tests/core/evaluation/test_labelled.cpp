@@ -109,7 +109,9 @@ TEST_CASE("Spoilt texts are scored by seed and number, whatever the batches are"
 TEST_CASE("Texts and pairs get the class that the head says of their first token", "[evaluation][labelled]") {
     const LabelledWork work = work_of_bytes();
     const LabelledItems items = some_items();
-    const auto made = fresh(classes_of_texts(2));
+    json config = classes_of_texts(2);
+    config["id2label"] = {{"0", "LABEL_0"}, {"1", "entailment"}};
+    const auto made = fresh(config);
     model::Model& model = made->model();
     std::vector<std::int64_t> said, truth;
     double loss = 0;
@@ -138,16 +140,25 @@ TEST_CASE("Texts and pairs get the class that the head says of their first token
         loss -= logs[0][truth.back()].item<double>() / 5;
     }
     std::vector<std::int64_t> chosen, gold;
-    const auto values = evaluation::classify(model, work, items, 40, {},
-                                             [&](const evaluation::AnsweredItem& answered) {
-                                                 CHECK(answered.task == "rte");
-                                                 const auto row =
-                                                     evaluation::evaluated_item(answered, 0, *work.tokenizer.tokenizer);
-                                                 chosen.push_back(row.chosen);
-                                                 gold.push_back(row.gold);
-                                                 CHECK(json::parse(row.texts).at("requests").size() == 2);
-                                             },
-                                             {});
+    const auto values =
+        evaluation::classify(model, work, items, 40, {},
+                             [&](const evaluation::AnsweredItem& answered) {
+                                 CHECK(answered.task == "rte");
+                                 const auto row = evaluation::evaluated_item(answered, 0, *work.tokenizer.tokenizer);
+                                 chosen.push_back(row.chosen);
+                                 gold.push_back(row.gold);
+                                 // Classes by their names; transformers' own is none.
+                                 const json texts = json::parse(row.texts).at("requests");
+                                 REQUIRE(texts.size() == 2);
+                                 CHECK(texts[0].at("continuation") == "0");
+                                 CHECK(texts[1].at("continuation") == "entailment");
+                                 const json line = json::parse(evaluation::item_line(answered, 0, false));
+                                 const auto name = [](std::int64_t c) { return c == 0 ? "0" : "entailment"; };
+                                 CHECK(line.at("gold") == row.gold);
+                                 CHECK(line.at("gold_class") == name(row.gold));
+                                 CHECK(line.at("chosen_class") == name(row.chosen));
+                             },
+                             {});
     CHECK(chosen == said);
     CHECK(gold == truth);
     REQUIRE(values.size() == 4);

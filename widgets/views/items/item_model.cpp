@@ -12,11 +12,6 @@
 namespace headscope::widgets {
 namespace {
 
-/// As people count options; nothing where there are none.
-QString option_words(std::int64_t option) {
-    return option < 0 ? QString() : QString::number(option + 1);
-}
-
 QString right_mark(bool right) {
     return right ? QStringLiteral("✓") : QStringLiteral("✗");
 }
@@ -41,6 +36,10 @@ void ItemModel::append_rows(const std::vector<workspace::ShownItem>& rows) {
 const store::EvaluatedItem* ItemModel::item(std::int64_t row) const {
     const auto& items = source_->items();
     return items && row >= 0 && row < std::ssize(*items) ? &(*items)[static_cast<std::size_t>(row)] : nullptr;
+}
+
+QString ItemModel::option_words(const store::EvaluatedItem& of, std::int64_t option) const {
+    return option < 0 ? QString() : source_->option_name(of.model, option);
 }
 
 int ItemModel::place_of(std::int64_t number) const {
@@ -81,12 +80,12 @@ QVariant ItemModel::data(const QModelIndex& index, int role) const {
         case right_column:
             return judged_ ? right_mark(one->right) : QString();
         case gold_column:
-            return option_words(one->gold);
+            return option_words(*one, one->gold);
         case chosen_column:
-            return option_words(one->chosen);
+            return option_words(*one, one->chosen);
         case other_column:
             if (!other || !judged_) return {};
-            return QString(right_mark(other->right) + QLatin1Char(' ') + option_words(other->chosen)).trimmed();
+            return QString(right_mark(other->right) + QLatin1Char(' ') + option_words(*other, other->chosen)).trimmed();
         default:
             return source_->words(shown.row);
     }
@@ -97,8 +96,8 @@ QVariant ItemModel::headerData(int section, Qt::Orientation orientation, int rol
     const QStringList titles{tr("Item"), tr("Right"), tr("Gold"), tr("Chosen"), tr("Other"), tr("Text")};
     const QStringList tips{tr("Index in the data, from 0"),
                            tr("Whether the model's answer is right"),
-                           tr("The right option, counted from 1"),
-                           tr("The option that the model chose"),
+                           tr("The right class, or option, counted from 1"),
+                           tr("The class or option that the model chose"),
                            tr("The other model's choice, and whether it is right"),
                            tr("Start of the item")};
     if (role == Qt::DisplayRole) return titles[section];

@@ -35,6 +35,8 @@ public:
 
 private:
     const store::EvaluatedItem* item(std::int64_t row) const;
+    /// Name of an option of an item; empty: there is none.
+    QString option_words(const store::EvaluatedItem& of, std::int64_t option) const;
 
     const ItemSource* source_;
     std::vector<workspace::ShownItem> rows_;

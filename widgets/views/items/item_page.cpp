@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/error.h"
+
 namespace headscope::widgets {
 namespace {
 
@@ -21,7 +23,8 @@ QString number_words(double value, int digits) {
 
 class PageMaker {
 public:
-    PageMaker(const store::EvaluatedItem& item, const workspace::ItemTexts& texts) : item_(item), texts_(texts) {}
+    PageMaker(const store::EvaluatedItem& item, const workspace::ItemTexts& texts, std::span<const std::string> classes)
+        : item_(item), texts_(texts), classes_(classes) {}
 
     ItemPage make() {
         if (texts_.said)
@@ -69,6 +72,11 @@ private:
         double most = 1;
         for (std::size_t i = 0; i < texts_.requests.size(); ++i) {
             const workspace::ScoredText& request = texts_.requests[i];
+            if (i < classes_.size()) {
+                heading(QString::fromStdString(escaped(classes_[i])) + marks(i) + QStringLiteral("   ") +
+                        tr_page("log-probability %1").arg(number_words(request.loglikelihood, 3)));
+                continue;
+            }
             heading((options ? tr_page("Option %1").arg(i + 1) : tr_page("Continuation")) + marks(i) +
                     QStringLiteral("   ") +
                     tr_page("log-likelihood %1, by character %2")
@@ -154,14 +162,16 @@ private:
 
     const store::EvaluatedItem& item_;
     const workspace::ItemTexts& texts_;
+    std::span<const std::string> classes_;
     ShownText shown_;
     ItemPage page_;
 };
 
 }  // namespace
 
-ItemPage make_item_page(const store::EvaluatedItem& item, const workspace::ItemTexts& texts) {
-    return PageMaker(item, texts).make();
+ItemPage make_item_page(const store::EvaluatedItem& item, const workspace::ItemTexts& texts,
+                        std::span<const std::string> classes) {
+    return PageMaker(item, texts, classes).make();
 }
 
 }  // namespace headscope::widgets

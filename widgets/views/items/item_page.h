@@ -4,6 +4,8 @@
 #include <QString>
 #include <QStringList>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "core/figures/figure_data.h"
@@ -24,6 +26,8 @@ struct ItemPage {
     bool scored = false;  ///< the scale means something
 };
 
-ItemPage make_item_page(const store::EvaluatedItem& item, const workspace::ItemTexts& texts);
+/// `classes`: names of the options, where they are a head's classes.
+ItemPage make_item_page(const store::EvaluatedItem& item, const workspace::ItemTexts& texts,
+                        std::span<const std::string> classes = {});
 
 }  // namespace headscope::widgets

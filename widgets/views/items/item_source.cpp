@@ -5,12 +5,14 @@
 #include <string>
 #include <utility>
 
+#include "core/base/class_names.h"
 #include "core/base/error.h"
 
 namespace headscope::widgets {
 namespace {
 
 constexpr std::size_t kWordBytes = 200;        ///< of a text in the list
+constexpr std::size_t kMostClassName = 40;     ///< of a class in the list
 constexpr std::size_t kRowsAtOnce = 64;        ///< others that wait for the reader come in between
 constexpr qsizetype kMostKnownWords = 50'000;  ///< a list of more forgets what it showed
 
@@ -53,6 +55,7 @@ void ItemSource::open(const QString& path, std::shared_ptr<const store::Evaluati
     path_ = path;
     record_ = std::move(record);
     items_.reset();
+    classes_ = record_ ? workspace::classes_of_models(*record_) : workspace::ClassesOfModels{};
     groups_.clear();
     failure_.clear();
     words_.clear();
@@ -82,6 +85,12 @@ void ItemSource::open(const QString& path, std::shared_ptr<const store::Evaluati
                           Q_EMIT items_read();
                       });
                   });
+}
+
+QString ItemSource::option_name(std::int64_t model, std::int64_t option) const {
+    const auto classes = classes_.find(model);
+    if (classes == classes_.end()) return QString::number(option + 1);
+    return QString::fromStdString(escaped(class_name(classes->second, option), kMostClassName));
 }
 
 void ItemSource::ask_words(const std::vector<std::int64_t>& rows) {
@@ -122,12 +131,14 @@ void ItemSource::ask_page(std::int64_t row) {
         QString failure;
     };
     reader_->cancel(&page_);
+    const auto own = classes_.find((*items_)[static_cast<std::size_t>(row)].model);
     reader_->post(&page_, [this, path = path_.toStdString(), items = items_, row, asked = ++asked_,
+                           classes = own == classes_.end() ? std::vector<std::string>{} : own->second,
                            send = mailbox_.sender()](const Cancellation&) {
         auto read = std::make_shared<Read>();
         try {
             read->texts = texts_of(path, row);
-            read->page = make_item_page((*items)[static_cast<std::size_t>(row)], read->texts);
+            read->page = make_item_page((*items)[static_cast<std::size_t>(row)], read->texts, classes);
         } catch (...) {
             read->failure = failure_now();
         }

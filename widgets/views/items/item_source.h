@@ -30,6 +30,9 @@ public:
     const std::shared_ptr<const Items>& items() const { return items_; }
     const std::vector<workspace::ItemsGroup>& groups() const { return groups_; }
     const QString& failure() const { return failure_; }
+    /// Name of a model's option, which is a class of its head; as people count options where it is none.
+    QString option_name(std::int64_t model, std::int64_t option) const;
+    bool of_classes(std::int64_t model) const { return classes_.contains(model); }
 
     /// The begin of the texts of these rows, for a list; rows that were asked for before, and are not read yet, are
     /// dropped.
@@ -67,6 +70,7 @@ private:
     std::shared_ptr<const store::Evaluation> record_;
     std::shared_ptr<const Items> items_;
     std::vector<workspace::ItemsGroup> groups_;
+    workspace::ClassesOfModels classes_;
     QString failure_;
     QHash<std::int64_t, QString> words_;
     std::vector<std::int64_t> asked_words_;  ///< of those that are on their way

@@ -341,7 +341,8 @@ void ItemsView::show_page() {
     if (texts.said) option_->addItem(tr("prompt and answer"), 0);
     for (std::size_t i = 0; i < texts.requests.size(); ++i) {
         const auto number = static_cast<std::int64_t>(i);
-        QString words = tr("option %1").arg(number + 1);
+        const QString name = source_->option_name(item->model, number);
+        QString words = source_->of_classes(item->model) ? name : tr("option %1").arg(name);
         if (texts.requests.size() == 1) words = tr("continuation");
         if (number == item->gold) words += tr(", right");
         if (number == item->chosen) words += tr(", chosen");

@@ -12,6 +12,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/figures/recipe.h"
 #include "widgets/desk/presence.h"
 #include "widgets/panels/token_weights.h"
@@ -27,6 +28,7 @@ namespace headscope::widgets {
 namespace {
 
 constexpr std::size_t kSurprises = 200, kBest = 10;
+constexpr std::size_t kMostClassWords = 60;  ///< of a class's name
 constexpr int kNarrowLoss = 760;
 
 QString short_value(double value) {
@@ -207,7 +209,11 @@ void LossView::refresh_surprises() {
 }
 
 QString LossView::name_of(std::int32_t id) const {
-    if (output().classes) return tr("class %1").arg(id);
+    if (const auto kind = output(); kind.classes) {
+        const auto at = static_cast<std::size_t>(id);
+        const bool named = at < kind.class_names.size() && !kind.class_names[at].empty();
+        return named ? QString::fromStdString(escaped(kind.class_names[at], kMostClassWords)) : tr("class %1").arg(id);
+    }
     if (known_) {
         const auto found = known_->labels.find(id);
         if (found != known_->labels.end()) return found->second;
