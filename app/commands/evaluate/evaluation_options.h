@@ -5,13 +5,18 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace headscope::app {
 
 /// Options of `headscope evaluate`.
 struct EvaluationOptions {
     std::vector<std::string> models, data, task_options;
     std::vector<std::string> tasks;  ///< expanded: no sets
-    std::string adapter, output, lengths, skip, prefix = "auto", dtype = "float32", weights = "auto", kernels = "auto", haystack, dump;
+    std::string adapter, output, lengths, skip, haystack, dump;
+    std::string prefix = "auto", dtype = "float32", weights = "auto", kernels = "auto";
     std::string shots_rule = "drawn", items, prompts;
     std::int64_t stride = 0, tokens = 0, sequences = 0, batch_tokens = 4096;
     std::int64_t beams = 0, batch = 8;  ///< beams 0: as the model's files say
@@ -24,5 +29,8 @@ struct EvaluationOptions {
     int threads = 0;
     bool json = false, beyond_positions = false, baselines = false;
 };
+
+/// Adds them to the command; `options` must outlive it.
+void add_evaluation_options(CLI::App& command, EvaluationOptions& options);
 
 }  // namespace headscope::app
