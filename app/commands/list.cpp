@@ -13,6 +13,7 @@
 #include "core/evaluation/tasks.h"
 #include "core/figures/figure_style.h"
 #include "core/figures/make_figure.h"
+#include "core/figures/options/option_list.h"
 #include "core/mixers/types/type.h"
 #include "core/model/load/presets.h"
 #include "core/model/load/recipe.h"
@@ -45,11 +46,49 @@ Rows preset_rows() {
     return rows;
 }
 
+std::string joined(const std::vector<std::string>& words, const std::string& between) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+    return text;
+}
+
+/// Figures, each with the options that it reads beside those of the page.
+Rows figure_rows() {
+    Rows rows;
+    for (const auto* recipe : figures::recipes()) {
+        std::vector<std::string> options;
+        for (const auto& option : figures::figure_options())
+            if (!option.of_page && figures::has_option(recipe->name, option)) options.push_back("--" + option.name);
+        rows.push_back({recipe->name, recipe->description, recipe->needs, joined(options, " ")});
+    }
+    return rows;
+}
+
+Rows figure_option_rows() {
+    Rows rows;
+    for (const auto& option : figures::figure_options()) {
+        const auto recipes = figures::recipes_with(option);
+        rows.push_back({"--" + option.name, option.help,
+                        option.choices.empty() ? option.value : joined(option.choices, "|"),
+                        recipes.empty() ? "all" : joined(recipes, ", ")});
+    }
+    return rows;
+}
+
+/// Columns after the name and the description, as --json names them.
+std::vector<std::string> more_columns(const std::string& what) {
+    if (what == "figures") return {"needs", "options"};
+    if (what == "figure-options") return {"values", "figures"};
+    if (what == "job-keys") return {"default", "values"};
+    if (what == "tasks") return {"metrics"};
+    if (what == "datasets") return {"options"};
+    return {};
+}
+
 Rows rows_of(const std::string& what) {
     Rows rows;
-    if (what == "figures")
-        for (const auto* recipe : figures::recipes())
-            rows.push_back({recipe->name, recipe->description, recipe->needs});
+    if (what == "figures") rows = figure_rows();
+    if (what == "figure-options") rows = figure_option_rows();
     if (what == "colour-maps") {
         for (const auto& map : figures::colour_maps()) {
             const bool diverging = map.kind == figures::ColourMap::diverging;
@@ -72,7 +111,8 @@ Rows rows_of(const std::string& what) {
         const training::JobFile standard;
         for (const auto& key : training::job_keys()) {
             const nlohmann::json value = key.get(standard);
-            rows.push_back({key.full_name(), key.help, value.is_null() ? "" : training::toml_value(value)});
+            rows.push_back(
+                {key.full_name(), key.help, value.is_null() ? "" : training::toml_value(value), expected_text(key)});
         }
     }
     if (what == "kernels")
@@ -92,31 +132,28 @@ void add_list(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand("list", "What there is: figures, mixers, families, kernels, examples, ...");
     static std::string what;
     static bool json = false;
-    add_option(*command, "what", what,
-               "figures, colour-maps, mixers, families, presets, job-keys, tasks, datasets, papers, kernels, examples")
-        ->required()
-        ->check(one_of({"figures", "colour-maps", "mixers", "families", "presets", "job-keys", "tasks", "datasets",
-                        "papers", "kernels", "examples"}));
+    const std::vector<std::string> lists{"figures",  "figure-options", "colour-maps", "mixers", "families", "presets",
+                                         "job-keys", "tasks",          "datasets",    "papers", "kernels",  "examples"};
+    add_option(*command, "what", what, joined(lists, ", "))->required()->check(one_of(lists));
     add_flag(*command, "--json", json, "One JSON document");
     command->callback([&context] {
         context.command = [] {
-            const auto third_column = [] {
-                return std::string(what == "job-keys" ? "default" : what == "datasets" ? "options" : "needs");
-            };
+            const auto more = more_columns(what);
             const Rows rows = rows_of(what);
             if (json) {
                 nlohmann::json document = nlohmann::json::array();
                 for (const auto& row : rows) {
                     nlohmann::json entry = {{"name", row[0]}};
                     if (row.size() > 1) entry["description"] = row[1];
-                    if (row.size() > 2) entry[third_column()] = row[2];
+                    for (std::size_t c = 2; c < row.size(); ++c) entry[more[c - 2]] = row[c];
                     document.push_back(entry);
                 }
                 print_json(document);
             } else if (rows.empty()) {
                 print("No " + what + " in this version: they come with training and evaluation.\n");
             } else {
-                std::vector<std::string> header{"name", "what it is", third_column()};
+                std::vector<std::string> header{"name", "what it is"};
+                header.insert(header.end(), more.begin(), more.end());
                 header.resize(rows[0].size());
                 print(format_table(header, rows));
             }

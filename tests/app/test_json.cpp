@@ -117,6 +117,15 @@ TEST_CASE("lists are documents", "[app][json]") {
     CHECK(document({"list", "kernels", "--json"}).size() >= 2);
     CHECK(document({"list", "mixers", "--json"}).is_array());
     CHECK(document({"list", "papers", "--json"}).size() == 5);
+    CHECK(document({"list", "tasks", "--json"}).at(0).at("metrics").is_string());
+    const json option = document({"list", "figure-options", "--json"}).at(0);
+    CHECK(option.at("name") == "--layer");
+    CHECK(option.at("values") == "N");
+    CHECK(option.at("figures").get<std::string>().starts_with("radar, scores"));
+    const json key = document({"list", "job-keys", "--json"}).at(1);
+    CHECK(key.at("name") == "seed");
+    CHECK(key.at("default") == "1");
+    CHECK(key.at("values") == "a whole number from 0 to 1e+15");
 }
 
 TEST_CASE("greedy generation is the same every time and as long as asked", "[app][json]") {
