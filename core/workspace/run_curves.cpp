@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "core/base/series.h"
 
 namespace headscope::workspace {
 namespace {
@@ -34,21 +35,6 @@ bool measured(const std::vector<double>& values, std::size_t rows) {
 
 }  // namespace
 
-std::vector<double> smoothed(std::span<const double> values, double weight) {
-    weight = std::clamp(weight, 0.0, 0.99999);
-    std::vector<double> means;
-    means.reserve(values.size());
-    double sum = 0, weights = 0;
-    for (const double value : values) {
-        if (!std::isnan(value)) {
-            sum = sum * weight + value;
-            weights = weights * weight + 1;
-        }
-        means.push_back(weights > 0 ? sum / weights : std::numeric_limits<double>::quiet_NaN());
-    }
-    return means;
-}
-
 PlainCurve thinned_between(std::span<const double> x, std::span<const double> y,
                            const std::optional<std::pair<double, double>>& range, std::size_t most) {
     std::size_t begin = 0, end = std::min(x.size(), y.size());
@@ -62,29 +48,10 @@ PlainCurve thinned_between(std::span<const double> x, std::span<const double> y,
     }
     PlainCurve curve;
     if (begin >= end) return curve;
-    const std::size_t count = end - begin, buckets = std::max<std::size_t>(1, most / 2);
-    const auto keep = [&](std::size_t i) {
-        curve.x.push_back(x[i]);
-        curve.y.push_back(y[i]);
-    };
-    if (count <= 2 * buckets) {
-        for (std::size_t i = begin; i < end; ++i) keep(i);
-        return curve;
+    for (const std::size_t i : kept_points(y.subspan(begin, end - begin), most, true)) {
+        curve.x.push_back(x[begin + i]);
+        curve.y.push_back(y[begin + i]);
     }
-    keep(begin);
-    for (std::size_t b = 0; b < buckets; ++b) {
-        const std::size_t first = begin + 1 + b * (count - 2) / buckets,
-                          last = begin + 1 + (b + 1) * (count - 2) / buckets;
-        std::size_t low = first, high = first;
-        for (std::size_t i = first; i < last; ++i) {
-            if (!(y[i] >= y[low])) low = std::isnan(y[i]) ? low : i;
-            if (!(y[i] <= y[high])) high = std::isnan(y[i]) ? high : i;
-        }
-        if (first == last) continue;
-        keep(std::min(low, high));
-        if (low != high) keep(std::max(low, high));
-    }
-    keep(end - 1);
     return curve;
 }
 

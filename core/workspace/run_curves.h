@@ -17,12 +17,8 @@ struct PlainCurve {
     std::vector<double> x, y;
 };
 
-/// Exponentially weighted mean of what came so far, each older value weighing `weight` times the next (0: the values
-/// themselves), without the pull of a first value: weights are divided by their sum. NaN values are passed over.
-std::vector<double> smoothed(std::span<const double> values, double weight);
-
-/// The part of a curve between low and high, with one point beyond each end: each of most / 2 equal stretches of points
-/// keeps its least and greatest value, in their order, so that no peak is lost.
+/// The kept_points() (core/base/series.h), ends included, of the part of a curve between low and high and of one point
+/// beyond each.
 PlainCurve thinned_between(std::span<const double> x, std::span<const double> y,
                            const std::optional<std::pair<double, double>>& range, std::size_t most);
 
@@ -30,7 +26,7 @@ enum class RunAxis { step, tokens, seconds };
 
 struct RunCurveOptions {
     RunAxis axis = RunAxis::step;
-    double smoothing = 0.9;                          ///< weight of smoothed()
+    double smoothing = 0.9;                          ///< weight of smoothed() (core/base/series.h)
     std::optional<std::pair<double, double>> range;  ///< of the axis; empty: all
     std::size_t most = 1600;                         ///< points a curve
     bool perplexity = false;                         ///< exp of the losses, of smoothed ones after smoothing

@@ -2,8 +2,8 @@
 // Curves of layers or heads: number of points, and distinct looks.
 
 #include <algorithm>
-#include <cmath>
 
+#include "core/base/series.h"
 #include "core/figures/recipe.h"
 
 namespace headscope::figures {
@@ -16,22 +16,7 @@ constexpr std::size_t kLegendEntries = 10;  ///< more would not be readable
 
 Curve thinned(Curve curve, std::size_t most, std::size_t most_errors) {
     const std::size_t count = std::min(curve.x.size(), curve.y.size());
-    std::vector<std::size_t> kept;
-    if (count <= most) {
-        for (std::size_t i = 0; i < count; ++i) kept.push_back(i);
-    } else {
-        const std::size_t stretches = std::max<std::size_t>(1, most / 2);
-        for (std::size_t k = 0; k < stretches; ++k) {
-            const std::size_t begin = k * count / stretches, end = (k + 1) * count / stretches;
-            std::size_t low = begin, high = begin;
-            for (std::size_t i = begin; i < end; ++i) {
-                if (curve.y[i] < curve.y[low] || std::isnan(curve.y[low])) low = i;
-                if (curve.y[i] > curve.y[high] || std::isnan(curve.y[high])) high = i;
-            }
-            kept.push_back(std::min(low, high));
-            if (low != high) kept.push_back(std::max(low, high));
-        }
-    }
+    const auto kept = kept_points(std::span(curve.y).first(count), most, false);
     Curve fewer = curve;
     fewer.x.clear();
     fewer.y.clear();

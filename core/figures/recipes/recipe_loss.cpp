@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/base/series.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_text.h"
 
@@ -61,11 +62,7 @@ Losses read(const store::AnalysisFile& file, const std::string& name, const Figu
     if (sequences.size() == 1) losses.tokens = output[static_cast<std::size_t>(sequences.front())].pieces;
     const auto count = static_cast<std::int64_t>(longest);
     losses.window = std::clamp<std::int64_t>(count / 20, 5, 256);
-    for (std::int64_t i = 0; i < count; ++i) {
-        const auto first = std::max<std::int64_t>(0, i + 1 - losses.window);
-        const std::span last(losses.loss.begin() + first, losses.loss.begin() + i + 1);
-        losses.running.push_back(moments(last).mean);
-    }
+    losses.running = running_mean(losses.loss, static_cast<std::size_t>(losses.window));
     return losses;
 }
 

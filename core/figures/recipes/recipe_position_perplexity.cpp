@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/series.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"
-#include "core/figures/recipes/run_series.h"
 
 namespace headscope::figures {
 namespace {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/series.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/run_series.h"
 

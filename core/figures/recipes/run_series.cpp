@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "core/base/error.h"
@@ -67,26 +66,6 @@ std::vector<double> RunAxis::places(const store::RunRecord& run, std::span<const
     all.reserve(steps.size());
     for (const auto step : steps) all.push_back(place(run, step));
     return all;
-}
-
-std::vector<double> running_mean(std::span<const double> values, std::size_t window) {
-    std::vector<double> means;
-    means.reserve(values.size());
-    double sum = 0;
-    std::size_t count = 0;
-    const auto finite = [&](std::size_t i) { return std::isfinite(values[i]); };
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if (finite(i)) {
-            sum += values[i];
-            ++count;
-        }
-        if (i >= window && finite(i - window)) {
-            sum -= values[i - window];
-            --count;
-        }
-        means.push_back(count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN());
-    }
-    return means;
 }
 
 Curve known_points(std::span<const double> x, std::span<const double> y) {

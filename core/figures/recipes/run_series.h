@@ -36,9 +36,6 @@ private:
     std::string label_;
 };
 
-/// At each place the mean of the last `window` values that are not NaN; NaN where there are none.
-std::vector<double> running_mean(std::span<const double> values, std::size_t window);
-
 /// A curve without the places whose value is NaN: a gap in records is no gap in a line.
 Curve known_points(std::span<const double> x, std::span<const double> y);
 

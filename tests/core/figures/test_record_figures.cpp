@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "core/base/series.h"
 #include "core/cost/cost_table.h"
 #include "core/figures/make_figure.h"
 #include "core/figures/recipes/evaluation_groups.h"
-#include "core/figures/recipes/run_series.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/figures/sample_records.h"
 
@@ -47,16 +47,6 @@ const std::vector<Curve>& curves(const Panel& panel) {
 }
 
 }  // namespace
-
-TEST_CASE("A running mean is that of the last values that there are", "[figures][run]") {
-    const std::vector<double> values{1, 2, NAN, 4, 5};
-    const auto means = running_mean(values, 2);
-    CHECK(means[0] == 1);
-    CHECK(means[1] == 1.5);
-    CHECK(means[2] == 2);
-    CHECK(means[3] == 4);
-    CHECK(means[4] == 4.5);
-}
 
 TEST_CASE("One run's loss: steps thin, their mean wide, validation as dots on a line, in one panel", "[figures][run]") {
     const auto run = sample_record("a");

@@ -186,21 +186,6 @@ TEST_CASE("The time left follows the pace of the last steps", "[workspace][run]"
     CHECK(*run.seconds_left() == Approx(20.0));
 }
 
-TEST_CASE("The smoothed curve is the mean with falling weights, without the pull of its begin", "[workspace][curves]") {
-    const std::vector<double> values{4, kNone, 2, 8};
-    CHECK(std::isnan(smoothed(std::vector<double>{kNone}, 0.5).front()));
-    const auto plain = smoothed(values, 0);
-    CHECK(plain[0] == 4);
-    CHECK(plain[1] == 4);
-    CHECK(plain[3] == 8);
-    const auto half = smoothed(values, 0.5);
-    CHECK(half[0] == 4);
-    CHECK(half[2] == Approx((4 * 0.5 + 2) / 1.5));
-    CHECK(half[3] == Approx((4 * 0.25 + 2 * 0.5 + 8) / 1.75));
-    const std::vector<double> same(1000, 3.5);
-    for (const double value : smoothed(same, 0.99)) CHECK(value == Approx(3.5).epsilon(1e-12));
-}
-
 TEST_CASE("Thinning keeps both ends and every peak", "[workspace][curves]") {
     std::vector<double> x(10'007), y(x.size(), 1);
     std::iota(x.begin(), x.end(), 0);

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/series.h"
+
 namespace headscope::widgets {
 namespace {
 
@@ -14,25 +16,6 @@ constexpr int kLeastMean = 8, kMeansAcross = 40;  ///< the running mean takes a 
 constexpr double kFewest = 8;                     ///< tokens that zooming in leaves
 
 }  // namespace
-
-std::vector<double> running_mean(const std::vector<float>& values, int width) {
-    std::vector<double> sums{0};
-    std::vector<std::int64_t> counts{0};
-    for (const float value : values) {
-        const bool there = std::isfinite(value);
-        sums.push_back(sums.back() + (there ? static_cast<double>(value) : 0));
-        counts.push_back(counts.back() + (there ? 1 : 0));
-    }
-    std::vector<double> means;
-    const std::int64_t half = width / 2, size = std::ssize(values);
-    for (std::int64_t i = 0; i < size; ++i) {
-        const auto begin = static_cast<std::size_t>(std::max<std::int64_t>(0, i - half));
-        const auto end = static_cast<std::size_t>(std::min(size, i + half + 1));
-        const auto count = static_cast<double>(counts[end] - counts[begin]);
-        means.push_back(count > 0 ? (sums[end] - sums[begin]) / count : std::numeric_limits<double>::quiet_NaN());
-    }
-    return means;
-}
 
 LossCurve::LossCurve(QWidget* parent) : QCustomPlot(parent), theme_(make_theme(false)) {
     setObjectName(QStringLiteral("loss_curve"));
@@ -96,7 +79,8 @@ void LossCurve::set_values(const std::vector<float>& values) {
     const bool other_length = values.size() != values_.size();
     values_ = values;
     mean_width_ = std::max(kLeastMean, static_cast<int>(values.size()) / kMeansAcross) | 1;
-    const std::vector<double> means = running_mean(values, mean_width_);
+    const auto width = static_cast<std::size_t>(mean_width_);
+    const std::vector<double> numbers(values.begin(), values.end()), means = running_mean(numbers, width, width / 2);
     QVector<QCPGraphData> raw, mean;
     double highest = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {

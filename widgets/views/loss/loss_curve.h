@@ -43,7 +43,4 @@ private:
     QPoint pressed_;
 };
 
-/// The mean of the values within width / 2 of each place that are not NaN; NaN where there is none.
-std::vector<double> running_mean(const std::vector<float>& values, int width);
-
 }  // namespace headscope::widgets
