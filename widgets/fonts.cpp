@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/figures/token_text.h"
 
 namespace headscope::widgets {
 namespace {
@@ -63,9 +64,7 @@ bool has_glyphs(const QString& character) {
 
 QString code_points(const QString& character) {
     QString text;
-    for (const char32_t code : character.toUcs4()) {
-        text += QString("‹U+%1›").arg(static_cast<uint>(code), 4, 16, QChar('0')).toUpper();
-    }
+    for (const char32_t code : character.toUcs4()) text += QString::fromStdString(figures::code_point_name(code));
     return text;
 }
 

@@ -14,6 +14,7 @@
 #include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/base/json/json.h"
+#include "core/figures/token_text.h"
 #include "core/tokenizer/hashed/word_hash.h"
 #include "core/tokenizer/token_record.h"
 #include "core/tokenizer/tokenizer.h"
@@ -108,7 +109,7 @@ void print_encoding(const tokenizer::Tokenizer& tokenizer, const tokenizer::Toke
 
 void print_table(const tokenizer::Tokenizer& tokenizer, const tokenizer::TokenRecord& tokens,
                  const Cancellation& cancellation) {
-    constexpr std::size_t rows_at_once = 16384;
+    constexpr std::size_t rows_at_once = 16384, longest_piece = 200;
     const std::vector<std::string> header = {"position", "id", "piece", "bytes"};
     std::vector<std::vector<std::string>> rows;
     std::size_t position = 0;
@@ -119,7 +120,7 @@ void print_table(const tokenizer::Tokenizer& tokenizer, const tokenizer::TokenRe
         rows.clear();
     };
     tokens.each([&](const tokenizer::FoundToken& token) {
-        rows.push_back({std::to_string(position++), std::to_string(token.id), escaped(spelled(tokenizer, token)),
+        rows.push_back({std::to_string(position++), std::to_string(token.id), figures::visible_token(spelled(tokenizer, token), longest_piece),
                         token.special ? "added" : std::to_string(token.begin) + ".." + std::to_string(token.end)});
         if (rows.size() == rows_at_once) print_rows();
     });

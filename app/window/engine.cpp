@@ -14,7 +14,7 @@
 #include "core/analysis/job_request.h"
 #include "core/analysis/rate_book.h"
 #include "core/base/error.h"
-#include "core/workspace/token_display.h"
+#include "core/figures/token_text.h"
 #include "kernels/parallel.h"
 
 namespace headscope::app {
@@ -168,7 +168,7 @@ std::function<QString(std::int32_t)> Engine::speller(int id) const {
     const auto model = find(id);
     if (!model || !model->tokenizer) return {};
     return [tokenizer = model->tokenizer](std::int32_t token) {
-        return QString::fromStdString(workspace::visible_text(tokenizer->surface(token), 24));
+        return QString::fromStdString(figures::visible_token(tokenizer->surface(token), 24));
     };
 }
 

@@ -8,8 +8,12 @@
 #include <cstdio>
 #include <vector>
 
+#include "core/base/text/text.h"
+
 namespace headscope::figures {
 namespace {
+
+constexpr char32_t joiner = 0x200D;
 
 std::string hexadecimal(const char* format, unsigned value) {
     std::array<char, 32> buffer{};
@@ -17,26 +21,76 @@ std::string hexadecimal(const char* format, unsigned value) {
     return buffer.data();
 }
 
-std::string encoded(utf8proc_int32_t code) {
-    std::array<utf8proc_uint8_t, 4> bytes{};
-    const auto size = utf8proc_encode_char(code, bytes.data());
-    return {reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(size)};
+bool is_mark(char32_t point) {
+    const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(point));
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
 }
 
-std::string visible(utf8proc_int32_t code) {
-    switch (code) {
+/// Walks a text one seen character at a time: with its marks, and with what a joiner joins to it.
+class Characters {
+public:
+    explicit Characters(std::string_view text) : text_(text) {}
+    bool at_end() const { return at_ >= text_.size(); }
+
+    std::string take() {
+        char32_t point = 0;
+        std::size_t size = decode_utf8(text_.substr(at_), point);
+        if (size == 0) return byte_name(static_cast<unsigned char>(text_[at_++]));
+        std::string shown = stand_in(point);
+        const bool plain = shown.empty();
+        if (plain) shown = std::string(is_mark(point) ? "◌" : "").append(text_.substr(at_, size));
+        at_ += size;
+        // Take at most 16 marks: a hostile text may pile them up.
+        for (int more = 0; plain && more < 16; ++more) {
+            size = decode_utf8(text_.substr(at_), point);
+            if (size == 0 || (point != joiner && !is_mark(point) && !joined_)) break;
+            if (joined_ && !stand_in(point).empty()) break;
+            joined_ = point == joiner;
+            if (joined_ && !joins(at_ + size)) break;
+            shown.append(text_.substr(at_, size));
+            at_ += size;
+        }
+        joined_ = false;
+        return shown;
+    }
+
+private:
+    /// Something to see follows the joiner that ends at `at`.
+    bool joins(std::size_t at) const {
+        char32_t point = 0;
+        return at < text_.size() && decode_utf8(text_.substr(at), point) > 0 && point != joiner &&
+               stand_in(point).empty();
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+    bool joined_ = false;  ///< the last one was a joiner
+};
+
+}  // namespace
+
+std::string code_point_name(char32_t point) {
+    return hexadecimal("‹U+%04X›", static_cast<unsigned>(point));
+}
+
+std::string byte_name(unsigned char byte) {
+    return hexadecimal("‹x%02X›", byte);
+}
+
+std::string stand_in(char32_t point) {
+    switch (point) {
         case ' ':
             return "␣";
+        case '\t':
+            return "⇥";
         case '\n':
             return "↵";
         case '\r':
             return "␍";
-        case '\t':
-            return "⇥";
         default:
             break;
     }
-    switch (utf8proc_category(code)) {
+    switch (utf8proc_category(static_cast<utf8proc_int32_t>(point))) {
         case UTF8PROC_CATEGORY_CC:
         case UTF8PROC_CATEGORY_CF:
         case UTF8PROC_CATEGORY_CS:
@@ -45,57 +99,30 @@ std::string visible(utf8proc_int32_t code) {
         case UTF8PROC_CATEGORY_ZL:
         case UTF8PROC_CATEGORY_ZP:
         case UTF8PROC_CATEGORY_ZS:
-            return hexadecimal("‹U+%04X›", static_cast<unsigned>(code));
+            return code_point_name(point);
         default:
-            return encoded(code);
+            return "";
     }
 }
-
-/// One element a character as it is read: marks stay with their base, so that eliding never splits them. A mark at the
-/// start (half a character in a byte-level piece) gets a dotted circle to sit on.
-std::vector<std::string> characters(std::string_view piece) {
-    std::vector<std::string> all;
-    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(piece.data());
-    std::size_t at = 0;
-    while (at < piece.size()) {
-        utf8proc_int32_t code = -1;
-        const auto size = utf8proc_iterate(bytes + at, static_cast<utf8proc_ssize_t>(piece.size() - at), &code);
-        if (size <= 0) {
-            all.push_back(hexadecimal("‹x%02X›", bytes[at]));
-            ++at;
-            continue;
-        }
-        at += static_cast<std::size_t>(size);
-        const auto category = utf8proc_category(code);
-        const bool mark = category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
-                          category == UTF8PROC_CATEGORY_ME || code == 0x200D;
-        if (mark && !all.empty()) {
-            all.back() += encoded(code);
-        } else if (mark && code != 0x200D) {
-            all.push_back("◌" + encoded(code));
-        } else {
-            all.push_back(visible(code));
-        }
-    }
-    return all;
-}
-
-}  // namespace
 
 std::string visible_token(std::string_view piece, std::size_t limit) {
     if (piece.empty()) return "∅";
-    const auto all = characters(piece);
-    std::string text;
-    if (all.size() <= std::max<std::size_t>(limit, 2)) {
-        for (const auto& character : all) text += character;
-        return text;
+    limit = std::max<std::size_t>(limit, 3);
+    // The middle of a very long piece is never read.
+    constexpr std::size_t most_bytes = 64;  // of one character, marks included
+    if (piece.size() / (2 * most_bytes) > limit) {
+        const std::size_t tail = piece.size() - limit * most_bytes;
+        return visible_token(std::string(piece.substr(0, limit * most_bytes)) + std::string(piece.substr(tail)), limit);
     }
-    const std::size_t tail = (limit - 1) / 3;
-    const std::size_t head = limit - 1 - tail;
-    for (std::size_t i = 0; i < head; ++i) text += all[i];
-    text += "…";
-    for (std::size_t i = all.size() - tail; i < all.size(); ++i) text += all[i];
-    return text;
+    std::vector<std::string> all;
+    for (Characters characters(piece); !characters.at_end();) all.push_back(characters.take());
+    std::string shown;
+    const std::size_t tail = all.size() > limit ? (limit - 1) / 3 : 0;
+    const std::size_t head = all.size() > limit ? limit - 1 - tail : all.size();
+    for (std::size_t i = 0; i < head; ++i) shown += all[i];
+    if (all.size() > limit) shown += "…";
+    for (std::size_t i = all.size() - tail; i < all.size(); ++i) shown += all[i];
+    return shown;
 }
 
 }  // namespace headscope::figures

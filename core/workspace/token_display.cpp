@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/base/text/text.h"
+#include "core/figures/token_text.h"
 
 namespace headscope::workspace {
 namespace {
@@ -123,7 +124,7 @@ std::vector<TokenChip> TokenDisplay::chips(std::int64_t first, std::int64_t coun
         chip.label = text.empty() && piece(token).empty() && here.end - here.begin == 1 &&
                              static_cast<std::size_t>(token) >= sequence_.pieces.size()
                          ? "#" + std::to_string(chip.id)
-                         : visible_text(text, limit);
+                         : figures::visible_token(text, limit);
         chip.first = here.begin;
         chip.parts = static_cast<std::int32_t>(here.end - here.begin);
         chip.special = special(token);

@@ -19,7 +19,7 @@ namespace headscope::workspace {
 struct TokenChip {
     std::int64_t token = 0;  ///< position in the sequence
     std::int32_t id = 0;
-    std::string label;         ///< of the group: visible_text, elided
+    std::string label;         ///< of the group: figures::visible_token(), elided
     std::int64_t first = 0;    ///< the group's first token
     std::int32_t part = 1;     ///< 1: the first one of the group
     std::int32_t parts = 1;    ///< tokens in the group
@@ -30,12 +30,6 @@ struct TokenChip {
     /// "the", or "🙂 2/3" for one of several tokens.
     std::string numbered() const;
 };
-
-/// A text in which nothing hides: space "·", tab "→", line feed "⏎", carriage return "␍"; no-break and other spaces,
-/// joiners without anything to join, bidirectional marks and overrides and further controls "‹U+202E›", bytes that are
-/// not UTF-8 "‹xE2›", nothing "∅". Marks stay with what they mark. At most `limit` characters, elided in the middle
-/// with "…".
-std::string visible_text(std::string_view text, std::size_t limit);
 
 /// Makes chips of a sequence when they are asked for. Refers to the sequence, which must live; its lists may have
 /// different lengths (files from elsewhere): what is missing is shown as its id. Immutable: any thread.

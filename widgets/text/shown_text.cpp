@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/text/text.h"
+#include "core/figures/token_text.h"
 #include "core/workspace/token_display.h"
 
 namespace headscope::widgets {
@@ -14,16 +15,6 @@ namespace {
 
 constexpr QChar kNarrowSpace(0x202F), kZeroWidthSpace(0x200B);
 constexpr std::size_t kLongestName = 40;  ///< of a special token
-
-/// True for characters that would vanish or reorder their neighbors if a text held them raw.
-bool is_hidden(char32_t code) {
-    return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x202A && code <= 0x202E) ||
-           (code >= 0x2066 && code <= 0x2069) || code == 0x2028 || code == 0x2029 || code == 0xFEFF;
-}
-
-QString named(const char* format, unsigned value) {
-    return QString::asprintf(format, value);
-}
 
 class Shower {
 public:
@@ -89,22 +80,16 @@ void append_shown(QString& text, std::string_view bytes) {
         char32_t code = 0;
         const std::size_t size = decode_utf8(bytes.substr(i), code);
         if (size == 0) {
-            text += named("‹x%02X›", static_cast<unsigned char>(bytes[i]));
+            text += QString::fromStdString(figures::byte_name(static_cast<unsigned char>(bytes[i])));
             ++i;
             continue;
         }
         i += size;
-        if (code == '\n') {
-            text += QStringLiteral("↵\n");
-        } else if (code == '\t') {
-            text += QStringLiteral("⇥\u2003");
-        } else if (code == '\r') {
-            if (i >= bytes.size() || bytes[i] != '\n') text += QStringLiteral("␍");
-        } else if (is_hidden(code)) {
-            text += named("‹U+%04X›", static_cast<unsigned>(code));
-        } else {
-            text += QString::fromUcs4(&code, 1);
-        }
+        if (code == '\r' && i < bytes.size() && bytes[i] == '\n') continue;  // the line feed stands for both
+        // Spaces and joiners of running text stay; controls and marks of the writing direction would act unseen.
+        text += is_showable(code) ? QString::fromUcs4(&code, 1) : QString::fromStdString(figures::stand_in(code));
+        if (code == '\n') text += QLatin1Char('\n');
+        if (code == '\t') text += QChar(0x2003);
     }
 }
 

@@ -12,7 +12,7 @@ namespace headscope::widgets {
 
 /// A tokenised text as it is read: the text's own characters where tokens have places in it (what a tokenizer leaves
 /// out, such as BERT's spaces, stands between them), pieces where they have none. Line feeds show as "↵" and break the
-/// line, tabs as "⇥"; control characters and overrides of the writing direction as "‹U+202E›", bytes that are no
+/// line, tabs as "⇥"; control characters and marks of the writing direction as "‹U+202E›", bytes that are no
 /// character as "‹x9C›". Values only: any thread.
 struct ShownText {
     struct Token {

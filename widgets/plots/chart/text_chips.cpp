@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/figures/token_text.h"
 #include "widgets/fonts.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/draw_text.h"
@@ -21,7 +22,7 @@ constexpr int kMostBlankLines = 2;
 /// A line may begin with this token: it is not in the middle of a word.
 bool begins_word(const figures::TextBlock::Chip& chip) {
     return chip.space_before || chip.outlined || chip.breaks_before > 0 || chip.text.starts_with(' ') ||
-           chip.text.starts_with("␣");
+           chip.text.starts_with(figures::stand_in(' '));
 }
 
 }  // namespace
