@@ -48,7 +48,7 @@ part monkey $((third + 600)) python3 tests/window/monkey.py "$program" --seconds
 part kills $((third / 2 + 300)) env HEADSCOPE_KILLS=$((third / 6)) HEADSCOPE_KILL_SEED="$seed" \
     ctest --test-dir build/release -R '^app_train_kills$' --output-on-failure
 part mixers_learn $((third + 1800)) ctest --test-dir build/release -R '^app_mixers_learn$' --output-on-failure
-part reproduce 3000 ctest --test-dir build/release -R '^app_reproduce_' --output-on-failure
+part reproduce 3000 ctest --test-dir build/release -L '^reproduce$' --output-on-failure
 targets=$(find tests/fuzz/targets -name '*.cpp' ! -name target.cpp | wc -l)
 each=$((third * $(nproc) / targets))
 part fuzz $((third + 1800)) installer/fuzz.sh $((each > 10 ? each : 10))

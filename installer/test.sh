@@ -9,7 +9,7 @@ preset=${1:-release}
 if [ "$preset" = core-only ]; then installer/setup.sh --no-window; else installer/setup.sh; fi
 installer/build.sh "$preset"
 selection=("$@")
-[ ${#selection[@]} -gt 0 ] || selection=(-LE slow)
+[ ${#selection[@]} -gt 0 ] || selection=(-L '^fast$')
 report=$PWD/build/$preset/tests.xml
 rm -f "$report"
 status=0
