@@ -85,7 +85,7 @@ std::vector<GuideMaps> Tower::run_guides(std::int64_t length, const ForwardOptio
     for (std::size_t number = 0; number < order_.size(); ++number) {
         if (context.cancellation) context.cancellation->check();
         if (skipped(number)) continue;
-        enter(number, context.cancellation);
+        enter(number, false, context.cancellation);
         const Layer& layer = layers_[order_[number]];
         for (const Stream& stream : streams) {
             if (stream.guide == source(number))
