@@ -96,11 +96,10 @@ void add_labelled_tasks(std::vector<Task>& list) {
     static const Corrupted corrupted;
     static const Classes classes;
     static const Translations translations;
-    list.push_back(
-        {"masked", "How well an encoder says the masked tokens of a text (BERT's 15 %)", &corrupted, "loss, accuracy"});
-    list.push_back({"shuffle_random",
-                    "How well an encoder tells which tokens of a text changed places or were replaced", &corrupted,
+    list.push_back({"masked", "How well an encoder predicts the masked tokens of a text (BERT's 15 %)", &corrupted,
                     "loss, accuracy"});
+    list.push_back({"shuffle_random", "How well an encoder recognizes tokens that changed places or were replaced",
+                    &corrupted, "loss, accuracy"});
     list.push_back({"classify", "Classes, or a number, of texts and pairs in JSON lines: --data NAME=FILE.jsonl",
                     &classes, "accuracy, f1, matthews, spearman, loss"});
     list.push_back({"translation", "What an encoder-decoder makes of source texts in JSON lines, and BLEU of it",
