@@ -4,7 +4,7 @@
 // The table of operators: for each, what runs it in float64 by the formula (reference), on the processor's SIMD units
 // (cpu) and on a GPU. A new operator is a row here and three functions of one signature; an
 // unwritten one needs a stub that throws (gpu/stubs.cpp): a gap fails to link. Row operators, matrix products and
-// the optimiser (rows.h, convolution.h, gemm.h, optimizer.h) work on plain memory of the processor and have no rows.
+// the optimiser (rows.h, convolution.h, gemm.h, packed/, optimizer.h) work on the processor's memory and have no rows.
 
 #include <cstdint>
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Products of a few tokens with a matrix that stays in GGUF's blocks: decoding reads each stored byte once and writes no
-// expanded weight to memory. A matrix of many tokens is faster expanded, then multiplied (gemm.h).
+// Products of a few tokens with a matrix that stays in GGUF's blocks: decoding reads each stored byte once and writes
+// no expanded weight to memory. A matrix of many tokens is faster expanded, then multiplied (gemm.h).
 //
 // A weight is s q - m with a small integer q; s and m belong to a part of 16 or 32 columns. With x_i in float32
 //
@@ -30,7 +30,7 @@ struct PackedProduct {
     PackedType type = PackedType::f16;
     const void* blocks = nullptr;  ///< [rows, columns] in whole blocks, at any address; rows lie together
     std::int64_t rows = 0, columns = 0;
-    const float* x = nullptr;  ///< [tokens, columns]
+    const float* x = nullptr;  ///< [tokens, columns]; fastest where rows begin at multiples of 32 bytes
     std::int64_t tokens = 0, x_stride = 0;
     const float* bias = nullptr;  ///< [rows] or null
     float* y = nullptr;           ///< [tokens, rows]

@@ -121,24 +121,42 @@ PackedWeight packed_weight(PackedType type, const std::uint8_t* b, std::int64_t 
         return levels[static_cast<std::size_t>(nibble(from, i, 16))];
     };
     switch (type) {
-        case PackedType::f16: return {half(b), 0.0};
-        case PackedType::bf16: return {double{std::bit_cast<float>(word16(b) << 16U)}, 0.0};
-        case PackedType::q4_0: return {half(b) * (nibble(b + 2, i, 16) - 8), 0.0};
-        case PackedType::q4_1: return {half(b) * nibble(b + 4, i, 16), -half(b + 2)};
-        case PackedType::q5_0: return {half(b) * (nibble(b + 6, i, 16) + fifth(b + 2, i) - 16), 0.0};
-        case PackedType::q5_1: return {half(b) * (nibble(b + 8, i, 16) + fifth(b + 4, i)), -half(b + 2)};
-        case PackedType::q8_0: return {half(b) * static_cast<std::int8_t>(b[2 + i]), 0.0};
-        case PackedType::q2_k: return q2_k(b, i);
-        case PackedType::q3_k: return q3_k(b, i);
-        case PackedType::q4_k: return q4_k(b, i);
-        case PackedType::q5_k: return q5_k(b, i);
-        case PackedType::q6_k: return q6_k(b, i);
-        case PackedType::iq4_nl: return {half(b) * level(kUnevenLevels, b + 2), 0.0};
-        case PackedType::iq4_xs: return iq4_xs(b, i);
-        case PackedType::tq1_0: return tq1_0(b, i);
-        case PackedType::tq2_0: return {half(b + 64) * (field2(b, i) - 1), 0.0};
-        case PackedType::mxfp4: return {std::ldexp(level(kTwiceE2m1, b + 1), b[0] - 128), 0.0};
-        case PackedType::nvfp4: return nvfp4(b, i);
+        case PackedType::f16:
+            return {half(b), 0.0};
+        case PackedType::bf16:
+            return {double{std::bit_cast<float>(word16(b) << 16U)}, 0.0};
+        case PackedType::q4_0:
+            return {half(b) * (nibble(b + 2, i, 16) - 8), 0.0};
+        case PackedType::q4_1:
+            return {half(b) * nibble(b + 4, i, 16), -half(b + 2)};
+        case PackedType::q5_0:
+            return {half(b) * (nibble(b + 6, i, 16) + fifth(b + 2, i) - 16), 0.0};
+        case PackedType::q5_1:
+            return {half(b) * (nibble(b + 8, i, 16) + fifth(b + 4, i)), -half(b + 2)};
+        case PackedType::q8_0:
+            return {half(b) * static_cast<std::int8_t>(b[2 + i]), 0.0};
+        case PackedType::q2_k:
+            return q2_k(b, i);
+        case PackedType::q3_k:
+            return q3_k(b, i);
+        case PackedType::q4_k:
+            return q4_k(b, i);
+        case PackedType::q5_k:
+            return q5_k(b, i);
+        case PackedType::q6_k:
+            return q6_k(b, i);
+        case PackedType::iq4_nl:
+            return {half(b) * level(kUnevenLevels, b + 2), 0.0};
+        case PackedType::iq4_xs:
+            return iq4_xs(b, i);
+        case PackedType::tq1_0:
+            return tq1_0(b, i);
+        case PackedType::tq2_0:
+            return {half(b + 64) * (field2(b, i) - 1), 0.0};
+        case PackedType::mxfp4:
+            return {std::ldexp(level(kTwiceE2m1, b + 1), b[0] - 128), 0.0};
+        case PackedType::nvfp4:
+            return nvfp4(b, i);
     }
     throw Error("packed weight", "a listed type", "number " + std::to_string(static_cast<std::uint32_t>(type)));
 }

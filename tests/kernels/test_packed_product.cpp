@@ -29,8 +29,8 @@ constexpr double kUnpackRoundings = 3;
 constexpr float kCanary = 4321.0F;
 
 constexpr PackedType kTypes[] = {
-    PackedType::f16,  PackedType::q4_0, PackedType::q4_1, PackedType::q5_0,   PackedType::q5_1,   PackedType::q8_0,
-    PackedType::q2_k, PackedType::q3_k, PackedType::q4_k, PackedType::q5_k,   PackedType::q6_k,   PackedType::iq4_nl,
+    PackedType::f16,  PackedType::q4_0,  PackedType::q4_1,  PackedType::q5_0,   PackedType::q5_1,  PackedType::q8_0,
+    PackedType::q2_k, PackedType::q3_k,  PackedType::q4_k,  PackedType::q5_k,   PackedType::q6_k,  PackedType::iq4_nl,
     PackedType::bf16, PackedType::tq1_0, PackedType::tq2_0, PackedType::iq4_xs, PackedType::mxfp4, PackedType::nvfp4};
 
 gguf::BlockType stored_type(PackedType type) {
@@ -72,7 +72,7 @@ struct Case {
 
     PackedProduct product(std::vector<float>& y, bool biased) {
         y.assign(static_cast<std::size_t>(tokens * y_stride()), kCanary);
-        return {type,       blocks(), rows, columns, x.data(), tokens, x_stride(), biased ? bias.data() : nullptr,
+        return {type,     blocks(),  rows, columns, x.data(), tokens, x_stride(), biased ? bias.data() : nullptr,
                 y.data(), y_stride()};
     }
     std::vector<float> run(bool biased = false) {
@@ -167,8 +167,8 @@ TEST_CASE("every float16 is read exactly by every backend", "[packed][targets]")
                 halves[static_cast<std::size_t>(i * columns + i % columns)] = static_cast<std::uint16_t>(i);
             const std::vector<float> x(static_cast<std::size_t>(columns), 1.0F);
             std::vector<float> y(kRows);
-            packed_product({PackedType::f16, halves.data(), kRows, columns, x.data(), 1, columns, nullptr, y.data(),
-                            kRows});
+            packed_product(
+                {PackedType::f16, halves.data(), kRows, columns, x.data(), 1, columns, nullptr, y.data(), kRows});
             std::int64_t wrong = 0;
             for (std::int64_t i = 0; i < kRows; ++i) {
                 const std::uint8_t bytes[2] = {static_cast<std::uint8_t>(i & 255), static_cast<std::uint8_t>(i >> 8)};

@@ -102,12 +102,20 @@ HWY_INLINE void PutBytes(D /*d*/, hn::Vec<D> bytes, std::int8_t* to) {
 /// 32 values from 16 bytes, low nibbles first: map(nibbles, number of the first).
 template <class Map>
 HWY_INLINE void PutNibbles(const std::uint8_t* from, std::int8_t* to, const Map& map) {
-    const HalfBytes d;
+    const Bytes d;
+#if HWY_MAX_BYTES >= 32
+    HWY_ALIGN static constexpr std::uint32_t kShifts[8] = {0, 0, 0, 0, 4, 4, 4, 4};
+    const hn::Repartition<std::uint32_t, Bytes> d32;
+    const auto words = hn::BitCast(d32, hn::LoadDup128(d, from));
+    const auto bytes = hn::BitCast(d, hn::Shr(words, hn::Load(d32, kShifts)));
+    PutBytes(d, map(hn::And(bytes, SetByte(d, 15)), 0), to);
+#else
     for (int i = 0; i < 16; i += Lanes(d)) {
         const auto bytes = hn::LoadU(d, from + i);
         PutBytes(d, map(hn::And(bytes, SetByte(d, 15)), i), to + i);
         PutBytes(d, map(hn::ShiftRight<4>(bytes), 16 + i), to + 16 + i);
     }
+#endif
 }
 
 HWY_ALIGN constexpr std::int8_t kUnevenLevels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
@@ -122,8 +130,8 @@ HWY_INLINE void PutLevels(const std::int8_t* levels, const std::uint8_t* from, s
         to[16 + i] = levels[from[i] >> 4];
     }
 #else
-    const HalfBytes d;
-    const auto table = hn::BitCast(d, hn::Load(hn::RebindToSigned<HalfBytes>(), levels));
+    const Bytes d;
+    const auto table = hn::BitCast(d, hn::LoadDup128(hn::RebindToSigned<Bytes>(), levels));
     PutNibbles(from, to, [table](auto nibbles, int) HWY_ATTR { return hn::TableLookupBytes(table, nibbles); });
 #endif
 }

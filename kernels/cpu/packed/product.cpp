@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A tile of a row is decoded to bytes in the first-level cache while the tile before it is multiplied: the processor has
-// two independent streams of instructions to overlap.
+// A tile of a row is decoded to bytes in the first-level cache while the tile before it is multiplied: the processor
+// has two independent streams of instructions to overlap.
 #include "kernels/cpu/packed/product.h"
 
 #include <cstddef>
@@ -23,61 +23,138 @@ namespace {
 using F32 = hn::CappedTag<float, 16>;
 using V = hn::Vec<F32>;
 
-constexpr int kMostTokens = 4;  // whose sums fit into the registers of AVX2
+constexpr std::int64_t kMostTokens = 4;  // whose sums fit into the registers of AVX2
 constexpr std::int64_t kAheadBytes = 1024, kLineBytes = 64;
+/// Rows that read a chunk of x while it stays in the first-level cache.
+constexpr std::int64_t kGroupRows = 16;
+
+/// Tiles of a chunk. One token is bound by memory and reads rows as they lie, but for the longest.
+constexpr std::int64_t ChunkTiles(std::size_t tokens) {
+    return tokens == 1 ? 64 : 16 / static_cast<std::int64_t>(tokens);
+}
 
 HWY_INLINE float Sum(V v) {
     return hn::GetLane(hn::SumOfLanes(F32(), v));
 }
 
-template <class T>
-struct Tiles {
-    static constexpr std::int64_t kBlocks = kTileValues / T::kValues, kParts = kTileValues / T::kPart;
-    static std::int64_t Count(std::int64_t columns) { return (columns + kTileValues - 1) / kTileValues; }
+/// A block type at run time. Code that multiplies depends on `part` and `offsets` alone.
+struct Decoder {
+    void (*decode)(const std::uint8_t* blocks, int count, Tile& tile) = nullptr;
+    std::int64_t values = 0, bytes = 0;  ///< of a block
+    std::int64_t part = 0;
+    bool offsets = false;
+
+    std::int64_t TileBlocks() const { return kTileValues / values; }
+    std::int64_t Tiles(std::int64_t columns) const { return (columns + kTileValues - 1) / kTileValues; }
+    /// Parts of a row, filled up to whole tiles.
+    std::int64_t Parts(std::int64_t columns) const { return Tiles(columns) * (kTileValues / part); }
 };
 
-/// Hands out the decoded tiles of rows that lie together, one ahead.
 template <class T>
+void DecodeTile(const std::uint8_t* blocks, int count, Tile& tile) {
+    constexpr int kBlocks = kTileValues / T::kValues;
+    if (count == kBlocks) {
+        T::Scales(blocks, kBlocks, tile);
+        HWY_UNROLL(8)
+        for (int i = 0; i < kBlocks; ++i) T::Values(blocks + i * T::kBytes, tile.values + i * T::kValues);
+        return;
+    }
+    if (T::kOffsets) hwy::ZeroBytes<sizeof tile.offsets>(tile.offsets);
+    T::Scales(blocks, count, tile);
+    for (int i = 0; i < count; ++i) T::Values(blocks + i * T::kBytes, tile.values + i * T::kValues);
+}
+
+template <class T>
+constexpr Decoder DecoderOf() {
+    return {&DecodeTile<T>, T::kValues, T::kBytes, T::kPart, T::kOffsets};
+}
+
+/// decode is null for numbers of 16 bits.
+Decoder DecoderFor(PackedType type) {
+    switch (type) {
+        case PackedType::f16:
+        case PackedType::bf16:
+            break;
+        case PackedType::q4_0:
+            return DecoderOf<Q4_0>();
+        case PackedType::q4_1:
+            return DecoderOf<Q4_1>();
+        case PackedType::q5_0:
+            return DecoderOf<Q5_0>();
+        case PackedType::q5_1:
+            return DecoderOf<Q5_1>();
+        case PackedType::q8_0:
+            return DecoderOf<Q8_0>();
+        case PackedType::q2_k:
+            return DecoderOf<Q2K>();
+        case PackedType::q3_k:
+            return DecoderOf<Q3K>();
+        case PackedType::q4_k:
+            return DecoderOf<Q4K>();
+        case PackedType::q5_k:
+            return DecoderOf<Q5K>();
+        case PackedType::q6_k:
+            return DecoderOf<Q6K>();
+        case PackedType::iq4_nl:
+            return DecoderOf<Iq4Nl>();
+        case PackedType::iq4_xs:
+            return DecoderOf<Iq4Xs>();
+        case PackedType::tq1_0:
+            return DecoderOf<Tq1_0>();
+        case PackedType::tq2_0:
+            return DecoderOf<Tq2_0>();
+        case PackedType::mxfp4:
+            return DecoderOf<Mxfp4>();
+        case PackedType::nvfp4:
+            return DecoderOf<Nvfp4>();
+    }
+    return {};
+}
+
+/// Decoded tiles of some columns of rows, row after row, one ahead.
 class TileReader {
 public:
-    TileReader(const std::uint8_t* begin, std::int64_t rows, std::int64_t columns)
-        : at_(begin), blocks_(columns / T::kValues), rows_left_(rows), row_left_(blocks_) {
-        DecodeNext();
+    TileReader(const Decoder& decoder, const std::uint8_t* begin, std::int64_t row_bytes, std::int64_t rows,
+               std::int64_t columns)
+        : decoder_(decoder),
+          row_(begin),
+          at_(begin),
+          row_bytes_(row_bytes),
+          blocks_(columns / decoder.values),
+          rows_left_(rows),
+          blocks_left_(blocks_) {
+        DecodeNext(tiles_[0]);
     }
 
     /// The next tile, valid until the next call. Not to be called more often than there are tiles.
     HWY_INLINE const Tile& Next() {
         const Tile& tile = tiles_[ready_];
         ready_ ^= 1;
-        DecodeNext();
+        if (rows_left_ != 0) DecodeNext(tiles_[ready_]);
         return tile;
     }
 
 private:
-    HWY_INLINE void DecodeNext() {
-        if (rows_left_ == 0) return;
-        Tile& tile = tiles_[ready_];
-        int count = 1;
-        if constexpr (Tiles<T>::kBlocks > 1) {
-            count = static_cast<int>(HWY_MIN(Tiles<T>::kBlocks, row_left_));
-            if (T::kOffsets && count < Tiles<T>::kBlocks) hwy::ZeroBytes<sizeof tile.offsets>(tile.offsets);
-        }
-        for (std::int64_t i = 0; i < count * T::kBytes; i += kLineBytes) hwy::Prefetch(at_ + kAheadBytes + i);
-        T::Scales(at_, count, tile);
-        for (int i = 0; i < count; ++i) T::Values(at_ + i * T::kBytes, tile.values + i * T::kValues);
-        at_ += count * T::kBytes;
-        row_left_ -= count;
-        if (row_left_ == 0) {
-            row_left_ = blocks_;
+    HWY_INLINE void DecodeNext(Tile& tile) {
+        const std::int64_t count = HWY_MIN(decoder_.TileBlocks(), blocks_left_), bytes = count * decoder_.bytes;
+        for (std::int64_t i = 0; i < bytes; i += kLineBytes) hwy::Prefetch(at_ + kAheadBytes + i);
+        decoder_.decode(at_, static_cast<int>(count), tile);
+        at_ += bytes;
+        blocks_left_ -= count;
+        if (blocks_left_ == 0) {
+            blocks_left_ = blocks_;
             --rows_left_;
+            row_ += row_bytes_;
+            at_ = row_;
         }
     }
 
     Tile tiles_[2];
     int ready_ = 0;
-    const std::uint8_t* at_;
-    const std::int64_t blocks_;
-    std::int64_t rows_left_, row_left_;
+    const Decoder decoder_;
+    const std::uint8_t *row_, *at_;
+    const std::int64_t row_bytes_, blocks_;
+    std::int64_t rows_left_, blocks_left_;
 };
 
 /// Sums of a row and some tokens, of even and odd parts apart: half as long a chain of additions.
@@ -87,79 +164,99 @@ struct RowSums {
     hn::Vec<ScaleFloats> offsets[kTokens];
 };
 
-/// sums += scale * (values x) of one part.
-template <class T, int kParity, std::size_t... K>
+/// Some columns of x, and their sums by parts.
+struct Tokens {
+    const float* x = nullptr;
+    std::int64_t stride = 0;
+    const float* sums = nullptr;
+    std::int64_t sums_stride = 0;
+};
+
+/// sums[token] += scale * (values x) of one part.
+template <int kPart, std::size_t... K>
 HWY_INLINE void AddPart(std::index_sequence<K...>, const std::int8_t* values, float scale, const float* x,
-                        std::int64_t stride, RowSums<sizeof...(K)>& sums) {
+                        std::int64_t stride, V* sums) {
     const F32 d;
     const hn::Rebind<std::int32_t, F32> di;
     const hn::Rebind<std::int8_t, F32> d8;
-    const auto value = [=](int i) HWY_ATTR {
-        return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(d8, values + i)));
-    };
+    const auto value = [=](int i) HWY_ATTR { return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(d8, values + i))); };
     const V first = value(0);
     V part[] = {hn::Mul(first, hn::LoadU(d, x + static_cast<std::int64_t>(K) * stride))...};
     HWY_UNROLL(8)
-    for (int i = Lanes(d); i < T::kPart; i += Lanes(d)) {
+    for (int i = Lanes(d); i < kPart; i += Lanes(d)) {
         const V next = value(i);
         ((part[K] = hn::MulAdd(next, hn::LoadU(d, x + static_cast<std::int64_t>(K) * stride + i), part[K])), ...);
     }
     const V factor = hn::Set(d, scale);
-    ((sums.parts[kParity][K] = hn::MulAdd(part[K], factor, sums.parts[kParity][K])), ...);
+    ((sums[K] = hn::MulAdd(part[K], factor, sums[K])), ...);
 }
 
-template <class T, std::size_t... K>
-HWY_INLINE void AddTile(std::index_sequence<K...> tokens, const Tile& tile, int parts, const float* x,
-                        std::int64_t stride, const float* x_sums, std::int64_t sums_stride,
-                        RowSums<sizeof...(K)>& sums) {
+template <int kPart, bool kOffsets, std::size_t... K>
+HWY_INLINE void AddTile(std::index_sequence<K...> tokens, const Tile& tile, int parts, const Tokens& at,
+                        RowSums<sizeof...(K)>& row) {
+    V even[] = {row.parts[0][K]...}, odd[] = {row.parts[1][K]...};
     int part = 0;
     for (; part + 2 <= parts; part += 2) {
-        const std::int64_t at = part * T::kPart;
-        AddPart<T, 0>(tokens, tile.values + at, tile.scales[part], x + at, stride, sums);
-        AddPart<T, 1>(tokens, tile.values + at + T::kPart, tile.scales[part + 1], x + at + T::kPart, stride, sums);
+        const int i = part * kPart;
+        AddPart<kPart>(tokens, tile.values + i, tile.scales[part], at.x + i, at.stride, even);
+        AddPart<kPart>(tokens, tile.values + i + kPart, tile.scales[part + 1], at.x + i + kPart, at.stride, odd);
     }
     if (part < parts) {
-        const std::int64_t at = part * T::kPart;
-        AddPart<T, 0>(tokens, tile.values + at, tile.scales[part], x + at, stride, sums);
+        const int i = part * kPart;
+        AddPart<kPart>(tokens, tile.values + i, tile.scales[part], at.x + i, at.stride, even);
     }
-    if constexpr (T::kOffsets) {
+    ((row.parts[0][K] = even[K], row.parts[1][K] = odd[K]), ...);
+    if constexpr (kOffsets) {
         const ScaleFloats d;
-        for (int i = 0; i < Tiles<T>::kParts; i += Lanes(d)) {
+        for (int i = 0; i < kTileValues / kPart; i += Lanes(d)) {
             const auto offset = hn::Load(d, tile.offsets + i);
-            ((sums.offsets[K] = hn::MulAdd(
-                  offset, hn::LoadU(d, x_sums + static_cast<std::int64_t>(K) * sums_stride + i), sums.offsets[K])),
+            ((row.offsets[K] = hn::MulAdd(
+                  offset, hn::LoadU(d, at.sums + static_cast<std::int64_t>(K) * at.sums_stride + i), row.offsets[K])),
              ...);
         }
     }
 }
 
 /// Rows of tokens first .. first + K.
-template <class T, std::size_t... K>
-void BlockRows(std::index_sequence<K...> tokens, const PackedTask& task, std::int64_t first) {
+template <int kPart, bool kOffsets, std::size_t... K>
+void BlockRows(std::index_sequence<K...> tokens, const PackedTask& task, const Decoder& decoder, std::int64_t first) {
+    constexpr std::int64_t kParts = kTileValues / kPart, kChunk = ChunkTiles(sizeof...(K)) * kTileValues;
     const F32 d;
     const ScaleFloats ds;
     const PackedProduct& product = *task.product;
-    const std::int64_t tiles = Tiles<T>::Count(product.columns), sums_stride = tiles * Tiles<T>::kParts;
-    const float* x = product.x + first * product.x_stride;
-    const float* x_sums = T::kOffsets ? task.sums + first * sums_stride : nullptr;
-    TileReader<T> reader(static_cast<const std::uint8_t*>(product.blocks) + task.row_begin * task.row_bytes,
-                         task.row_end - task.row_begin, product.columns);
-    const int last_parts = static_cast<int>((product.columns - (tiles - 1) * kTileValues) / T::kPart);
-    for (std::int64_t row = task.row_begin; row < task.row_end; ++row) {
-        RowSums<sizeof...(K)> sums;
-        ((sums.parts[0][K] = sums.parts[1][K] = hn::Zero(d), sums.offsets[K] = hn::Zero(ds)), ...);
-        for (std::int64_t tile = 0; tile < tiles; ++tile) {
-            const int parts = tile + 1 < tiles ? static_cast<int>(Tiles<T>::kParts) : last_parts;
-            AddTile<T>(tokens, reader.Next(), parts, x + tile * kTileValues, product.x_stride,
-                       x_sums + (T::kOffsets ? tile * Tiles<T>::kParts : 0), sums_stride, sums);
+    const Tokens all{product.x + first * product.x_stride, product.x_stride, nullptr, decoder.Parts(product.columns)};
+    const auto* blocks = static_cast<const std::uint8_t*>(product.blocks);
+    RowSums<sizeof...(K)> sums[kGroupRows];
+    for (std::int64_t begin = task.row_begin; begin < task.row_end; begin += kGroupRows) {
+        const std::int64_t rows = HWY_MIN(kGroupRows, task.row_end - begin);
+        for (std::int64_t row = 0; row < rows; ++row)
+            ((sums[row].parts[0][K] = sums[row].parts[1][K] = hn::Zero(d), sums[row].offsets[K] = hn::Zero(ds)), ...);
+        for (std::int64_t column = 0; column < product.columns; column += kChunk) {
+            const std::int64_t columns = HWY_MIN(kChunk, product.columns - column);
+            TileReader reader(decoder, blocks + begin * task.row_bytes + column / decoder.values * decoder.bytes,
+                              task.row_bytes, rows, columns);
+            for (std::int64_t row = 0; row < rows; ++row) {
+                Tokens at = all;
+                at.x += column;
+                if (kOffsets) at.sums = task.sums + first * all.sums_stride + column / kPart;
+                for (std::int64_t left = columns; left > 0; left -= kTileValues) {
+                    const int parts = static_cast<int>(HWY_MIN(kParts, left / kPart));
+                    AddTile<kPart, kOffsets>(tokens, reader.Next(), parts, at, sums[row]);
+                    at.x += kTileValues;
+                    if (kOffsets) at.sums += kParts;
+                }
+            }
         }
-        const auto write = [&](std::int64_t token, V even, V odd, hn::Vec<ScaleFloats> offsets) HWY_ATTR {
-            float result = Sum(hn::Add(even, odd));
-            if constexpr (T::kOffsets) result -= hn::GetLane(hn::SumOfLanes(ds, offsets));
-            if (product.bias != nullptr) result += product.bias[row];
-            product.y[(first + token) * product.y_stride + row] = result;
-        };
-        (write(static_cast<std::int64_t>(K), sums.parts[0][K], sums.parts[1][K], sums.offsets[K]), ...);
+        for (std::int64_t row = 0; row < rows; ++row) {
+            const RowSums<sizeof...(K)>& of = sums[row];
+            const auto write = [&](std::int64_t token, V parts, hn::Vec<ScaleFloats> offsets) HWY_ATTR {
+                float result = Sum(parts);
+                if constexpr (kOffsets) result -= hn::GetLane(hn::SumOfLanes(ds, offsets));
+                if (product.bias != nullptr) result += product.bias[begin + row];
+                product.y[(first + token) * product.y_stride + begin + row] = result;
+            };
+            (write(static_cast<std::int64_t>(K), hn::Add(of.parts[0][K], of.parts[1][K]), of.offsets[K]), ...);
+        }
     }
 }
 
@@ -219,82 +316,43 @@ template <class Body>
 HWY_INLINE void ForTokens(std::int64_t tokens, const Body& body) {
     std::int64_t first = 0;
     for (; first + kMostTokens <= tokens; first += kMostTokens) body(std::make_index_sequence<kMostTokens>(), first);
-    if ((tokens - first) / 2 == 1) {
+    if (first + 2 <= tokens) {
         body(std::make_index_sequence<2>(), first);
         first += 2;
     }
     if (first < tokens) body(std::make_index_sequence<1>(), first);
 }
 
-/// body(decoder) for the decoder of a type; false for numbers of 16 bits.
-template <class Body>
-HWY_INLINE bool WithDecoder(PackedType type, const Body& body) {
-    switch (type) {
-        case PackedType::f16:
-        case PackedType::bf16: return false;
-        case PackedType::q4_0: body(Q4_0()); break;
-        case PackedType::q4_1: body(Q4_1()); break;
-        case PackedType::q5_0: body(Q5_0()); break;
-        case PackedType::q5_1: body(Q5_1()); break;
-        case PackedType::q8_0: body(Q8_0()); break;
-        case PackedType::q2_k: body(Q2K()); break;
-        case PackedType::q3_k: body(Q3K()); break;
-        case PackedType::q4_k: body(Q4K()); break;
-        case PackedType::q5_k: body(Q5K()); break;
-        case PackedType::q6_k: body(Q6K()); break;
-        case PackedType::iq4_nl: body(Iq4Nl()); break;
-        case PackedType::iq4_xs: body(Iq4Xs()); break;
-        case PackedType::tq1_0: body(Tq1_0()); break;
-        case PackedType::tq2_0: body(Tq2_0()); break;
-        case PackedType::mxfp4: body(Mxfp4()); break;
-        case PackedType::nvfp4: body(Nvfp4()); break;
-    }
-    return true;
-}
-
 std::int64_t PackedSumsSize(const PackedProduct& product) {
-    std::int64_t size = 0;
-    WithDecoder(product.type, [&](auto decoder) {
-        using T = decltype(decoder);
-        if (T::kOffsets) size = product.tokens * Tiles<T>::Count(product.columns) * Tiles<T>::kParts;
-    });
-    return size;
-}
-
-template <class T>
-void PartSums(const PackedProduct& product, float* sums) {
-    const F32 d;
-    const std::int64_t parts = Tiles<T>::Count(product.columns) * Tiles<T>::kParts;
-    for (std::int64_t token = 0; token < product.tokens; ++token, sums += parts) {
-        const float* x = product.x + token * product.x_stride;
-        for (std::int64_t part = 0; part < parts; ++part) {
-            V sum = hn::Zero(d);
-            if ((part + 1) * T::kPart <= product.columns) {
-                for (int i = 0; i < T::kPart; i += Lanes(d))
-                    sum = hn::Add(sum, hn::LoadU(d, x + part * T::kPart + i));
-            }
-            sums[part] = Sum(sum);
-        }
-    }
+    const Decoder decoder = DecoderFor(product.type);
+    return decoder.offsets ? product.tokens * decoder.Parts(product.columns) : 0;
 }
 
 void PackedSums(const PackedProduct& product, float* sums) {
-    WithDecoder(product.type, [&](auto decoder) HWY_ATTR { PartSums<decltype(decoder)>(product, sums); });
+    const F32 d;
+    const Decoder decoder = DecoderFor(product.type);
+    const std::int64_t parts = decoder.Parts(product.columns), inside = product.columns / decoder.part;
+    for (std::int64_t token = 0; token < product.tokens; ++token, sums += parts) {
+        const float* x = product.x + token * product.x_stride;
+        for (std::int64_t part = 0; part < inside; ++part) {
+            V sum = hn::Zero(d);
+            for (std::int64_t i = 0; i < decoder.part; i += Lanes(d)) sum = hn::Add(sum, hn::LoadU(d, x + i));
+            sums[part] = Sum(sum);
+            x += decoder.part;
+        }
+        for (std::int64_t part = inside; part < parts; ++part) sums[part] = 0.0F;
+    }
 }
 
 void PackedRows(const PackedTask& task) {
-    const PackedProduct& product = *task.product;
-    const bool is_blocks = WithDecoder(product.type, [&](auto decoder) HWY_ATTR {
-        ForTokens(product.tokens, [&](auto tokens, std::int64_t first) HWY_ATTR {
-            BlockRows<decltype(decoder)>(tokens, task, first);
-        });
-    });
-    if (is_blocks) return;
-    ForTokens(product.tokens, [&](auto tokens, std::int64_t first) HWY_ATTR {
-        if (product.type == PackedType::f16)
-            NumberRows<Halves>(tokens, task, first);
-        else
-            NumberRows<Brains>(tokens, task, first);
+    const Decoder decoder = DecoderFor(task.product->type);
+    ForTokens(task.product->tokens, [&](auto tokens, std::int64_t first) HWY_ATTR {
+        if (task.product->type == PackedType::f16) return NumberRows<Halves>(tokens, task, first);
+        if (task.product->type == PackedType::bf16) return NumberRows<Brains>(tokens, task, first);
+        if (decoder.part == 16 && decoder.offsets) return BlockRows<16, true>(tokens, task, decoder, first);
+        if (decoder.part == 16) return BlockRows<16, false>(tokens, task, decoder, first);
+        if (decoder.offsets) return BlockRows<32, true>(tokens, task, decoder, first);
+        return BlockRows<32, false>(tokens, task, decoder, first);
     });
 }
 

@@ -36,7 +36,7 @@ struct SmallWithMinimum : Small<kBlockBytes> {
 
 struct Q4_0 : Small<18> {
     static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
-        const HalfBytes d;
+        const Bytes d;
         PutNibbles(block + 2, to, [d](auto nibbles, int) HWY_ATTR { return hn::Sub(nibbles, SetByte(d, 8)); });
     }
 };
@@ -50,21 +50,21 @@ struct Q4_1 : SmallWithMinimum<20> {
 /// Nibbles with a fifth bit from a word of 32: nibble | (bit set ? kSet : kClear).
 template <int kSet, int kClear>
 HWY_INLINE void PutNibblesAndBits(const std::uint8_t* bits, const std::uint8_t* from, std::int8_t* to) {
-    HWY_ALIGN static constexpr std::uint8_t kMasks[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    HWY_ALIGN static constexpr std::uint8_t kMasks[32] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128,
+                                                          1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
     HWY_ALIGN static constexpr std::uint8_t kBytesOfBits[32] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1,
                                                                 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3};
-    const HalfBytes d;
+    const Bytes d;
 #if HWY_TARGET == HWY_SCALAR
     const auto bytes_of = [d, bits](int first) { return SetByte(d, bits[kBytesOfBits[first]]); };
 #else
-    const auto word = hn::BitCast(d, hn::Set(hn::Repartition<std::uint32_t, HalfBytes>(), Load<std::uint32_t>(bits)));
-    const auto bytes_of = [d, word](int first) HWY_ATTR {
-        return hn::TableLookupBytes(word, hn::Load(d, kBytesOfBits + first));
-    };
+    const auto word = hn::BitCast(d, hn::Set(hn::Repartition<std::uint32_t, Bytes>(), Load<std::uint32_t>(bits)));
+    const auto bytes_of = [d, word](int first)
+                              HWY_ATTR { return hn::TableLookupBytes(word, hn::Load(d, kBytesOfBits + first)); };
 #endif
     PutNibbles(from, to, [d, &bytes_of](auto nibbles, int first) HWY_ATTR {
         const auto bytes = bytes_of(first);
-        const auto is_set = hn::TestBit(bytes, hn::Load(d, kMasks + first % 16));
+        const auto is_set = hn::TestBit(bytes, hn::Load(d, kMasks + first));
         return hn::Or(nibbles, hn::IfThenElse(is_set, SetByte(d, kSet), SetByte(d, kClear)));
     });
 }
@@ -104,16 +104,17 @@ struct Mxfp4 {
             hwy::CopyBytes<4>(&bits, tile.scales + i);
         }
     }
-    static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
-        PutLevels(kTwiceE2m1, block + 1, to);
-    }
+    static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) { PutLevels(kTwiceE2m1, block + 1, to); }
 };
 
 struct Nvfp4 {
     static constexpr int kValues = 64, kBytes = 36, kPart = 16;
     static constexpr bool kOffsets = false;
     static HWY_INLINE void Scales(const std::uint8_t* blocks, int count, Tile& tile) {
-        for (int i = 0; i < 4 * count; ++i) tile.scales[i] = HalfOfE4m3(blocks[i / 4 * kBytes + i % 4]);
+        for (int i = 0; i < count; i += 2) {
+            const std::uint64_t second = i + 1 < count ? Load<std::uint32_t>(blocks + (i + 1) * kBytes) : 0;
+            PutHalvesOfE4m3(second << 32U | Load<std::uint32_t>(blocks + i * kBytes), tile.scales + 4 * i);
+        }
     }
     static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
         // 8 bytes of a part: low nibbles, then high ones.
@@ -128,15 +129,19 @@ struct Nvfp4 {
     }
 
 private:
-    /// Of an unsigned e4m3, whose NaN is 0.
-    static HWY_INLINE float HalfOfE4m3(std::uint32_t byte) {
-        const std::uint32_t exponent = (byte >> 3U) & 15U, mantissa = byte & 7U;
-        if (byte == 0x7F) return 0.0F;
-        if (exponent == 0) return static_cast<float>(mantissa) * 0x1p-10F;
-        const std::uint32_t bits = (exponent + 119) << 23U | mantissa << 20U;
-        float value = 0.0F;
-        hwy::CopyBytes<4>(&bits, &value);
-        return value;
+    /// Of eight unsigned e4m3, whose NaN is 0: the numbers of float16 with their bits are 2^8 smaller.
+    static HWY_INLINE void PutHalvesOfE4m3(std::uint64_t bytes, float* to) {
+        const ScaleFloats d;
+        const hn::Rebind<std::uint16_t, ScaleFloats> d16;
+        const hn::Rebind<std::uint8_t, ScaleFloats> d8;
+        std::uint8_t from[8];
+        hwy::CopyBytes<8>(&bytes, from);
+        for (int i = 0; i < 8; i += Lanes(d)) {
+            const auto word = hn::PromoteTo(d16, hn::LoadU(d8, from + i));
+            const auto number = hn::IfThenZeroElse(hn::Eq(word, hn::Set(d16, std::uint16_t{0x7F})), word);
+            const auto half = hn::ShiftLeft<7>(hn::And(number, hn::Set(d16, std::uint16_t{0x7F})));
+            hn::Store(hn::Mul(FromHalf(d, half), hn::Set(d, 128.0F)), d, to + i);
+        }
     }
 };
 
