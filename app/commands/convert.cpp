@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -10,22 +11,36 @@
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/base/error.h"
+#include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/save.h"
+#include "core/model/fresh/average.h"
 #include "core/model/fresh/swap.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
+#include "core/run/run_folder.h"
+#include "core/training/trainer/snapshots.h"
 
 namespace headscope::app {
 namespace convert_command {
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr int kMostPaths = 10'000;
+
 struct ConvertOptions {
-    std::string source, adapter, destination, type = "stored", mixer_options;
+    std::vector<std::string> paths;  ///< sources, then the destination
+    std::string adapter, type = "stored", mixer_options;
     std::vector<std::string> swaps;
+    bool average = false;
+    std::int64_t last = 5;
     std::uint64_t seed = 0;
+
+    const std::string& source() const { return paths.front(); }
+    const std::string& destination() const { return paths.back(); }
 };
 
 /// "1,3-5=mlp": these layers (counted from 0), or "all", get this mixer.
@@ -50,9 +65,39 @@ std::string swap(const ConvertOptions& options, const checkpoint::Checkpoint& so
     const std::int64_t layers = model::inspect(source).config.all_layers();
     for (const std::string& text : options.swaps) add_swap(swap.layers, text, layers);
     const auto fresh =
-        model::convert_swapped(source, swap, options.seed, options.destination, type, progress, cancellation);
+        model::convert_swapped(source, swap, options.seed, options.destination(), type, progress, cancellation);
     if (fresh.empty()) return "with other mixers; every tensor is the source's";
     return "with other mixers; fresh are " + list_text(fresh);
+}
+
+/// The last snapshots of a run, or the checkpoint that `path` is.
+std::vector<fs::path> snapshots_of(const fs::path& path, std::int64_t last) {
+    const training::RunFolder run{path};
+    if (!run.exists()) return {path};
+    const training::SnapshotStore store(run);
+    const std::vector<std::int64_t> steps = store.steps();
+    if (std::ssize(steps) < last)
+        throw Error(ErrorCode::usage, shown(path),
+                    "expected a run with " + std::to_string(last) + " snapshots (its job's snapshots.keep; --last N)",
+                    "found " + std::to_string(steps.size()));
+    std::vector<fs::path> folders;
+    for (auto step = steps.end() - last; step != steps.end(); ++step) folders.push_back(store.folder(*step));
+    return folders;
+}
+
+/// Says whose mean was written.
+std::string average(const ConvertOptions& options, checkpoint::LoadAs type, ConsoleProgress& progress,
+                    const Cancellation& cancellation) {
+    std::vector<std::shared_ptr<const checkpoint::Checkpoint>> files;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i + 1 < options.paths.size(); ++i) {
+        for (const fs::path& folder : snapshots_of(options.paths[i], options.last)) {
+            files.push_back(model::open_checkpoint(folder, ""));
+            names.push_back(escaped(files.back()->display_name()));
+        }
+    }
+    model::convert_average(files, options.destination(), type, progress, cancellation);
+    return "mean of " + std::to_string(files.size()) + " checkpoints: " + list_text(names, names.size());
 }
 
 checkpoint::LoadAs type_of(const std::string& name) {
@@ -66,11 +111,18 @@ checkpoint::LoadAs type_of(const std::string& name) {
 
 void add_convert(CLI::App& app, Context& context) {
     using namespace convert_command;
-    auto* command =
-        app.add_subcommand("convert", "Write a checkpoint as safetensors in another type, or with other mixers");
+    auto* command = app.add_subcommand(
+        "convert", "Write a checkpoint as safetensors in another type, with other mixers, or as a mean of several");
     auto options = std::make_shared<ConvertOptions>();
-    add_option(*command, "source", options->source, "A checkpoint")->required();
-    add_option(*command, "destination", options->destination, "A new folder")->required();
+    add_option(*command, "paths", options->paths,
+               "A checkpoint, then a new folder; with --average runs or checkpoints, then a new folder")
+        ->required()
+        ->expected(2, kMostPaths);
+    add_flag(*command, "--average", options->average,
+             "Write the mean of checkpoints of one model, in float64, rounded to the stored type; of a run that of "
+             "its last snapshots");
+    add_option(*command, "--last", options->last, "Snapshots of a run that --average takes")
+        ->check(in_range<std::int64_t>(1, kMostPaths));
     add_option(*command, "--adapter", options->adapter,
                "A folder with a LoRA adapter (PEFT): what is written is merged");
     add_option(*command, "--dtype", options->type,
@@ -84,18 +136,33 @@ void add_convert(CLI::App& app, Context& context) {
                R"(Options of mixers, as {"approximate": {"second_order": "diagonal"}})");
     add_option(*command, "--seed", options->seed, "Of the weights that a swapped mixer has and the checkpoint lacks");
     command->callback([&context, options, command] {
-        check_options("convert", given_options(*command), {options->swaps.empty() ? "a change of type" : "--swap"});
+        std::vector<std::string> kinds;
+        if (options->average) kinds.emplace_back("--average");
+        if (!options->swaps.empty()) kinds.emplace_back("--swap");
+        if (kinds.size() > 1) throw UsageError("--average excludes --swap");
+        if (kinds.empty()) kinds.emplace_back("a change of type");
+        check_options("convert", given_options(*command), kinds);
+        if (!options->average && options->paths.size() > 2)
+            throw UsageError(
+                "convert: a source and a destination are expected (several sources need --average); found " +
+                std::to_string(options->paths.size()) + " paths");
         context.command = [&context, options] {
-            const auto source = model::open_checkpoint(options->source, options->adapter);
             ConsoleProgress progress;
+            if (options->average) {
+                const std::string made = average(*options, type_of(options->type), progress, context.cancellation);
+                print(escaped(options->destination()) + ": " + made + "\n");
+                return;
+            }
+            const auto source = model::open_checkpoint(options->source(), options->adapter);
             if (!options->swaps.empty()) {
                 const std::string made =
                     swap(*options, *source, type_of(options->type), progress, context.cancellation);
-                print(escaped(options->destination) + ": " + made + "\n");
+                print(escaped(options->destination()) + ": " + made + "\n");
                 return;
             }
-            checkpoint::convert(*source, options->destination, type_of(options->type), progress, context.cancellation);
-            print(escaped(options->destination) + ": " + std::to_string(source->tensors().size()) + " tensors, " +
+            checkpoint::convert(*source, options->destination(), type_of(options->type), progress,
+                                context.cancellation);
+            print(escaped(options->destination()) + ": " + std::to_string(source->tensors().size()) + " tensors, " +
                   (options->type == "stored" ? "as they were" : options->type) +
                   (source->adapter() ? ", " + std::to_string(source->adapter()->merged().size()) + " merged" : "") +
                   "\n");

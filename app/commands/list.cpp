@@ -41,7 +41,8 @@ Rows preset_rows() {
         const std::string printed = preset.printed.empty() ? "" : " (the paper: " + preset.printed + ")";
         rows.push_back({preset.name, millions(parameters) + " parameters" + printed + ", " +
                                          std::to_string(preset.layers) + " layers, " + std::to_string(preset.hidden) +
-                                         " wide, " + std::to_string(preset.heads) + " heads: " + preset.summary});
+                                         " wide, " + std::to_string(preset.heads) + " heads: " + preset.summary +
+                                         (preset.chosen ? "; sizes chosen, the paper gives none" : "")});
     }
     return rows;
 }

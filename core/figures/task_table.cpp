@@ -33,6 +33,7 @@ public:
         if (!options_.task.empty() && what.task != options_.task) return false;
         if (!options_.metric.empty() && !is_accuracy(options_.metric)) return what.metric == options_.metric;
         if (is_accuracy(what.metric)) return what.metric == accuracy(what);
+        if (what.metric == kChanceAdjusted) return false;  // by --metric alone
         if (what.metric == "bits_per_byte" || what.metric == "byte_perplexity") return !has(what, "word_perplexity");
         return true;
     }
@@ -67,7 +68,7 @@ TaskResults results_of(const EvaluationGroups& evaluations, const Measured& what
     TaskResults results;
     results.what = what;
     results.title = evaluations.title(what);
-    results.share = is_accuracy(what.metric) || what.metric == "contains";
+    results.share = is_accuracy(what.metric) || what.metric == "contains" || what.metric == kChanceAdjusted;
     results.lower = lower_is_better(what.metric);
     results.baselines = evaluations.baselines(what);
     for (const auto& group : evaluations.groups()) results.values.push_back(value_of(group, what, options));

@@ -120,6 +120,9 @@ TEST_CASE("evaluate asks lm-eval's tasks, item by item", "[app][evaluate][harnes
     CHECK(accuracy.at("length") == 1024);  // the model's positions
     CHECK(row_of(document, "arc_easy", "chance").at("value").get<double>() == Approx((1 / 3. + 1 / 2. + 1 / 4.) / 3));
     CHECK(row_of(document, "arc_easy", "majority").at("value").get<double>() == Approx(1 / 3.));
+    const double guessed = (1 / 3. + 1 / 2. + 1 / 4.) / 3;  // more than the majority has
+    CHECK(row_of(document, "arc_easy", "acc_chance").at("value").get<double>() ==
+          Approx((right / 3 - guessed) / (1 - guessed)));
     const double words =
         lines[3].at("loglikelihood").at(0).get<double>() + lines[4].at("loglikelihood").at(0).get<double>();
     CHECK(row_of(document, "lambada_openai", "perplexity").at("value").get<double>() == Approx(std::exp(-words / 2)));

@@ -7,6 +7,7 @@
 #include "expectations.h"
 #include "files.h"
 #include "program.h"
+#include "training_job.h"
 
 using namespace headscope::testing;
 namespace fs = std::filesystem;
@@ -133,6 +134,31 @@ TEST_CASE("a model with other mixers is a checkpoint that names them, and is ana
     check_refusal(run_headscope({"convert", sample().string(), (folder / "other").string(), "--swap", "9=mlp"}), "9");
     check_usage_error(run_headscope({"convert", sample().string(), (folder / "other").string(), "--swap", "mlp"}));
     CHECK(folder.names() == std::vector<std::string>{"swapped", "x.headscope.h5"});
+}
+
+TEST_CASE("convert averages a run's last snapshots, or checkpoints by name", "[app][output][convert]") {
+    TemporaryFolder folder;
+    const std::string run = (folder / "run").string();
+    const fs::path job = write_tiny_job(folder / ".", 8, "[snapshots]\nevery = 1\nkeep = 5\n");
+    check_success(run_headscope({"train", job.string(), "-o", run}));
+    const std::string mean = (folder / "mean").string(), two = (folder / "two").string();
+    const Outcome five = run_headscope({"convert", "--average", run, mean});
+    check_success(five);
+    CHECK(five.out.find("mean of 5 checkpoints: step-000004, step-000005") != std::string::npos);
+    check_success(run_headscope({"info", mean}));
+    check_success(run_headscope({"convert", "--average", "--last", "2", run, two}));
+    const std::string named = (folder / "named").string();
+    check_success(
+        run_headscope({"convert", "--average", run + "/snapshots/step-000007", run + "/snapshots/step-000008", named}));
+    CHECK(read_file(folder / "named/model.safetensors") == read_file(folder / "two/model.safetensors"));
+    CHECK(read_file(folder / "named/model.safetensors") != read_file(folder / "mean/model.safetensors"));
+
+    const std::string none = (folder / "none").string();
+    check_refusal(run_headscope({"convert", "--average", "--last", "6", run, none}), "6 snapshots");
+    check_refusal(run_headscope({"convert", "--average", sample().string(), run, none}), "tensor \"");
+    check_usage_error(run_headscope({"convert", sample().string(), sample().string(), none}));
+    check_usage_error(run_headscope({"convert", sample().string(), none, "--last", "2"}));
+    CHECK_FALSE(fs::exists(none));
 }
 
 TEST_CASE("words are hashed without a model, or by a checkpoint that hashes words", "[app][output]") {

@@ -206,4 +206,20 @@ std::vector<HarnessValue> guesses_of(const HarnessTask& task, std::span<const Ha
     return values;
 }
 
+std::optional<HarnessValue> chance_adjusted(std::span<const HarnessValue> values,
+                                            std::span<const HarnessValue> guesses) {
+    const auto find = [](std::span<const HarnessValue> all, const char* metric) {
+        const auto found =
+            std::find_if(all.begin(), all.end(), [&](const HarnessValue& one) { return one.metric == metric; });
+        return found == all.end() ? nullptr : &*found;
+    };
+    const HarnessValue* const accuracy = find(values, "acc");
+    const HarnessValue* const chance = find(guesses, "chance");
+    const HarnessValue* const majority = find(guesses, "majority");
+    if (accuracy == nullptr || chance == nullptr || majority == nullptr) return std::nullopt;
+    const double c = std::max(chance->value, majority->value);
+    if (!(c < 1)) return std::nullopt;
+    return HarnessValue{"acc_chance", (accuracy->value - c) / (1 - c), accuracy->error / (1 - c), accuracy->count};
+}
+
 }  // namespace headscope::evaluation

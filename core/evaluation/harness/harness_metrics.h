@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -50,5 +51,10 @@ std::vector<HarnessValue> baselines_of(const HarnessTask& task, std::span<const 
 /// "chance_" before each metric. `scores` count the scored tokens. Empty for other tasks.
 std::vector<HarnessValue> guesses_of(const HarnessTask& task, std::span<const HarnessItem> items,
                                      std::span<const ItemScore> scores, std::int64_t vocabulary);
+
+/// "acc_chance" (Lazy Attention, C.3): (acc - c) / (1 - c), c the larger of chance and majority. None without acc or
+/// without both guesses, and none where c is 1.
+std::optional<HarnessValue> chance_adjusted(std::span<const HarnessValue> values,
+                                            std::span<const HarnessValue> guesses);
 
 }  // namespace headscope::evaluation

@@ -96,10 +96,13 @@ private:
                 run_.on_answer({task.name, task.kind, work_.tokens.length, work_.shots, static_cast<std::int64_t>(i),
                                 item, scores[i], requests});
         }
-        add(items, values_of(task, items.items, scores, work_.resamples, run_.score.cancellation), cut);
+        const auto values = values_of(task, items.items, scores, work_.resamples, run_.score.cancellation);
+        add(items, values, cut);
         if (!work_.baselines) return;
-        add(items, baselines_of(task, items.items), 0);
-        add(items, guesses_of(task, items.items, scores, model_.config().vocabulary), 0);
+        auto guesses = baselines_of(task, items.items);
+        if (guesses.empty()) guesses = guesses_of(task, items.items, scores, model_.config().vocabulary);
+        if (const auto adjusted = chance_adjusted(values, guesses)) add(items, {*adjusted}, cut);
+        add(items, guesses, 0);
     }
 
     GeneratedAnswer answer(const HarnessTask& task, const std::string& prompt) {

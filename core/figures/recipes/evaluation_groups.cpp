@@ -30,8 +30,8 @@ constexpr const char* kChance = "chance";
 constexpr const char* kMajority = "majority";
 constexpr std::string_view kChanceOf = "chance_";  ///< before a metric that is no accuracy
 /// Metrics of lm-eval's tasks.
-constexpr std::array<const char*, 7> kTaskMetrics{
-    "acc", "acc_norm", "contains", "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"};
+constexpr std::array<const char*, 8> kTaskMetrics{"acc",        "acc_norm",        kChanceAdjusted,   "contains",
+                                                  "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"};
 
 bool is_baseline(const std::string& metric) {
     return metric == kChance || metric == kMajority || metric.starts_with(kChanceOf);

@@ -129,6 +129,8 @@ std::string shots_text(std::int64_t shots);
 bool lower_is_better(const std::string& metric);
 /// A share of items that models got right, as lm-eval calls it.
 bool is_accuracy(const std::string& metric);
+/// An accuracy over chance and majority, (acc - c) / (1 - c): stored with `evaluate --baselines`, drawn by --metric.
+inline constexpr const char* kChanceAdjusted = "acc_chance";
 
 /// Sizes of models from small to large: parameters that differ by a quarter or less are one size (some mixers have no
 /// biases), named by the largest.

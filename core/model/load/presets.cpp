@@ -55,6 +55,7 @@ Preset read_preset(const nlohmann::json& entry) {
     preset.options = entry.value("mixers", nlohmann::json::object()).dump();
     preset.rope_theta = entry.value("rope_theta", preset.rope_theta);
     preset.tied = entry.value("tied", preset.tied);
+    preset.chosen = entry.value("chosen", preset.chosen);
     preset.more = entry.value("config", nlohmann::json::object()).dump();
     return preset;
 }

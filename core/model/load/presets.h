@@ -27,6 +27,7 @@ struct Preset {
     std::string options = "{}";         ///< "mixers" of the configuration, as JSON
     double rope_theta = 10'000.0;
     bool tied = false;        ///< the head is the embedding
+    bool chosen = false;      ///< sizes are ours: the paper names the model, not its sizes
     std::string more = "{}";  ///< further keys of the configuration, as JSON
 };
 

@@ -214,6 +214,29 @@ TEST_CASE("Baselines are who guesses and who always says the most frequent answe
     CHECK(evaluation::baselines_of(task_of(HarnessKind::last_word, {"perplexity", "acc"}), items).empty());
 }
 
+TEST_CASE("An accuracy over chance is 0 for the better guesser and 1 for no error", "[evaluation]") {
+    using evaluation::HarnessValue;
+    const std::vector<HarnessValue> guesses{{"chance", 0.25, 0, 100}, {"majority", 0.4, 0, 100}};
+    const auto adjusted = [&](double acc) {
+        const std::vector<HarnessValue> values{{"acc", acc, 0.03, 100}, {"acc_norm", 0.9, 0.03, 100}};
+        const auto value = evaluation::chance_adjusted(values, guesses);
+        REQUIRE(value);
+        CHECK(value->metric == "acc_chance");
+        CHECK(value->error == Approx(0.05));
+        CHECK(value->count == 100);
+        return value->value;
+    };
+    CHECK(adjusted(0.4) == Approx(0).margin(1e-15));
+    CHECK(adjusted(1) == 1);
+    CHECK(adjusted(0.55) == Approx(0.25));
+    CHECK(adjusted(0.25) == Approx(-0.25));
+    const std::vector<HarnessValue> acc{{"acc", 1, 0, 5}}, said{{"contains", 1, 0, 5}};
+    CHECK_FALSE(evaluation::chance_adjusted(said, guesses));
+    CHECK_FALSE(evaluation::chance_adjusted(acc, {}));
+    const std::vector<HarnessValue> one_class{{"chance", 0.5, 0, 5}, {"majority", 1, 0, 5}};
+    CHECK_FALSE(evaluation::chance_adjusted(acc, one_class));
+}
+
 TEST_CASE("A guesser gives each token of the vocabulary one probability", "[evaluation]") {
     // By hand: words of 1, 2 and 1 tokens, a vocabulary of 10; two of the three words are the same.
     Asked words{task_of(HarnessKind::last_word, {"perplexity", "acc"}), {}, {}};

@@ -264,6 +264,23 @@ TEST_CASE("LAMBADA is none of the seven tasks, and guessers have their average",
     CHECK(latex.find("39.3") != std::string::npos);
 }
 
+TEST_CASE("Accuracies over chance are drawn where they are asked for, and are in no average", "[figures][tasks]") {
+    auto all = one_task("acc", {0.55, 0.7});
+    for (std::int64_t m = 0; m < 2; ++m)
+        all.results.push_back({m, "piqa", "acc_chance", 2048, m == 0 ? 0.1 : 0.4, 0.02, 100});
+    const auto usual = table_of(all);
+    REQUIRE(usual.tasks().size() == 1);
+    CHECK(usual.tasks()[0].what.metric == "acc");
+    FigureOptions options;
+    options.metric = "acc_chance";
+    const auto adjusted = table_of(all, options);
+    REQUIRE(adjusted.tasks().size() == 1);
+    CHECK(adjusted.tasks()[0].share);
+    CHECK(adjusted.tasks()[0].values[1]->value == 0.4);
+    CHECK(adjusted.tasks()[0].values[1]->rank == best);
+    CHECK_FALSE(adjusted.average());
+}
+
 TEST_CASE("Each model is shown at its own longest context, examples in the prompt apart", "[figures][tasks]") {
     auto all = one_task("acc", {0.3, 0.5});
     all.results[1].length = 1024;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 
 #include <nlohmann/json.hpp>
@@ -45,6 +46,22 @@ TEST_CASE("The paper's presets have its sizes and, counted by hand, its paramete
                          21 * (2 * 768 * 1024 + 3 * 1536 * 1024 + 4 * (2 * 768 + 1536) + 2 * 6 * 1024 + 2 * 6 + 256 +
                                3 * 1024 * 2816 + 2 * 1024) +
                          1024},
+        {"transformer-760m", 32000 * 1536 + 24 * (4 * 1536 * 1536 + 3 * 1536 * 4096 + 2 * 1536) + 1536},
+        {"sigmoid-760m", 32000 * 1536 + 24 * (4 * 1536 * 1536 + 3 * 1536 * 4096 + 2 * 1536) + 1536},
+        {"retnet-760m", 32000 * 1536 + 22 * (5 * 1536 * 1536 + 64 + 3 * 1536 * 4096 + 2 * 1536) + 1536},
+        {"ttt-760m", 32000 * 1536 +
+                         22 * (5 * 1536 * 1536 + 64 + 4 * 3 * 1536 + 24 * 1537 + 64 * 1536 + 3 * 1536 +
+                               3 * 1536 * 4096 + 2 * 1536) +
+                         1536},
+        {"titans-760m", 32000 * 1536 +
+                            22 * (5 * 1536 * 1536 + 64 + 4 * 3 * 1536 + 3 * 24 * 1537 + 64 * 1536 + 2 * 1536 +
+                                  3 * 1536 * 4096 + 2 * 1536) +
+                            1536},
+        // Queries, keys and values with four taps each, a write strength a head, a gain of a head's 128 numbers.
+        {"deltanet-340m",
+         32000 * 1024 + 24 * (4 * 1024 * 1024 + 4 * 3 * 1024 + 8 * 1024 + 128 + 3 * 1024 * 2816 + 2 * 1024) + 1024},
+        {"deltanet-760m",
+         32000 * 1536 + 24 * (4 * 1536 * 1536 + 4 * 3 * 1536 + 12 * 1536 + 128 + 3 * 1536 * 4096 + 2 * 1536) + 1536},
         {"lazy-760m", 32000 * 1536 + 24 * (4 * 1536 * 1536 + 24 * 513 + 3 * 1536 * 4096 + 2 * 1536) + 1536},
         // Rows of z and x of 3072, B and C of 128, dt of 48; four taps and a bias of x, B and C; A, D and a bias of dt.
         {"mamba2-800m",
@@ -97,6 +114,7 @@ TEST_CASE("NAtS-L's presets have the parameters that the paper prints, and the s
         const std::string printed = preset.printed, name = preset.name;
         if (name.ends_with("-800m")) CHECK(std::round(parameters / 1e6) == std::stod(printed));
         if (name.ends_with("-340m")) CHECK(parameters / 1e6 == Approx(340).epsilon(0.05));
+        if (name.ends_with("-760m")) CHECK(parameters / 1e6 == Approx(760).epsilon(0.05));
         if (name.ends_with("-380m")) CHECK(parameters / 1e6 == Approx(380).epsilon(0.05));
         if (printed.empty()) ours[name.substr(0, 4)].push_back(parameters);
     }
@@ -107,6 +125,45 @@ TEST_CASE("NAtS-L's presets have the parameters that the paper prints, and the s
         INFO(size);
         const auto [least, most] = std::minmax_element(parameters.begin(), parameters.end());
         CHECK(*most < 1.1 * *least);
+    }
+}
+
+TEST_CASE("Each baseline of Lazy Attention has a preset of both sizes, marked as chosen", "[presets]") {
+    const std::map<std::string, double> million{{"transformer-760m", 728.7}, {"gdn-760m", 743.6},
+                                                {"mamba2-340m", 349.6},      {"mamba2-760m", 752.1},
+                                                {"deltanet-340m", 341.6},    {"deltanet-760m", 729.6}};
+    const auto parameters = [](const std::string& name) {
+        return static_cast<double>(model::inspect_config(model::preset_json(name).dump()).parameters);
+    };
+    for (const auto& [name, count] : million) {
+        INFO(name);
+        CHECK(parameters(name) / 1e6 == Approx(count).margin(0.05));
+    }
+    const auto& all = model::presets();
+    for (const char* model : {"transformer", "gdn", "mamba2", "deltanet", "sigmoid", "retnet", "ttt", "titans"}) {
+        for (const char* size : {"-340m", "-760m"}) {
+            const std::string name = std::string(model) + size;
+            INFO(name);
+            const auto found =
+                std::find_if(all.begin(), all.end(), [&](const model::Preset& one) { return one.name == name; });
+            REQUIRE(found != all.end());
+            CHECK(found->chosen);
+            CHECK(found->tied);
+            CHECK(found->vocabulary == 32000);
+        }
+    }
+    // DeltaNet has as many layers as bring its total nearest to Lazy Attention's.
+    for (const std::string size : {"340m", "760m"}) {
+        INFO(size);
+        nlohmann::json config = model::preset_json("deltanet-" + size);
+        const double wanted = parameters("lazy-" + size);
+        const double nearest = std::abs(parameters("deltanet-" + size) - wanted);
+        const auto layers = config.at("num_hidden_layers").get<std::size_t>();
+        for (const std::size_t other : {layers - 1, layers + 1}) {
+            config["num_hidden_layers"] = other;
+            config["layers"] = std::vector<std::string>(other, "deltanet");
+            CHECK(std::abs(static_cast<double>(model::inspect_config(config.dump()).parameters) - wanted) > nearest);
+        }
     }
 }
 
