@@ -12,7 +12,7 @@
 //
 //   |error of y| <= k 2^-24 (|bias| + sum over columns of (|s q| + |m|) |x|)
 //
-// as for a float32 dot product of the expanded weights. Exact are q, float16 scales, and for F16 and BF16 the weights.
+// as for a float32 dot product of the expanded weights. q, float16 scales and weights in F16 and BF16 are read exactly.
 // Numbers below 2^-126 count as 0; |x| must be below 2^100. Infinite or NaN x makes y of its token infinite or NaN.
 //
 // Bits of y[token, row] depend on the row, the token and the SIMD target alone: neither on the thread count, nor on

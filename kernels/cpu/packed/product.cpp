@@ -23,7 +23,7 @@ namespace {
 using F32 = hn::CappedTag<float, 16>;
 using V = hn::Vec<F32>;
 
-constexpr std::int64_t kMostTokens = 4;  // whose sums fit into the registers of AVX2
+constexpr std::int64_t kMostTokens = 4;  // their sums fit into the registers of AVX2
 constexpr std::int64_t kAheadBytes = 1024, kLineBytes = 64;
 /// Rows that read a chunk of x while it stays in the first-level cache.
 constexpr std::int64_t kGroupRows = 16;

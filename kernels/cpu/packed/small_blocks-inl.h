@@ -24,7 +24,7 @@ struct Small {
     }
 };
 
-/// And of a float16 minimum, the next number.
+/// The same with a float16 minimum after the scale.
 template <int kBlockBytes>
 struct SmallWithMinimum : Small<kBlockBytes> {
     static constexpr bool kOffsets = true;
@@ -129,7 +129,7 @@ struct Nvfp4 {
     }
 
 private:
-    /// Of eight unsigned e4m3, whose NaN is 0: the numbers of float16 with their bits are 2^8 smaller.
+    /// Half of eight unsigned e4m3; NaN becomes 0. Read as float16, their bits give numbers that are 2^8 smaller.
     static HWY_INLINE void PutHalvesOfE4m3(std::uint64_t bytes, float* to) {
         const ScaleFloats d;
         const hn::Rebind<std::uint16_t, ScaleFloats> d16;
