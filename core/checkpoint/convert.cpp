@@ -140,7 +140,7 @@ void convert(const Checkpoint& source, const std::filesystem::path& destination,
              const ConvertChanges& changes, Progress& progress, const Cancellation& cancellation,
              std::uint64_t shard_bytes) {
     try {
-        if (const Error* fault = source.quantization_fault()) throw Error(*fault);
+        if (const Error* fault = source.has_config() ? source.quantization_fault() : nullptr) throw Error(*fault);
         const LoadAs as = asked == LoadAs::stored && !source.packed_format().empty() ? LoadAs::float32 : asked;
         nlohmann::json config = changes.config ? *changes.config : source.config();
         if (const char* name = dtype_name(as); name != nullptr && source.has_config()) {

@@ -62,27 +62,6 @@ at::Tensor Linear::operator()(const at::Tensor& x, const Cancellation* cancellat
                    [this](const at::Tensor& rows) { return at::linear(rows, weight, bias); });
 }
 
-std::int64_t Linear::outputs() const {
-    return packed ? packed->rows() : weight.size(0);
-}
-
-std::int64_t Linear::elements() const {
-    return packed ? packed->rows() * packed->columns() : weight.numel();
-}
-
-void Linear::declare(TensorPlan& plan, const std::string& stem, const Dimension& out, const Dimension& in,
-                     bool with_bias) {
-    plan.want_linear(&weight, stem, out, in);
-    if (with_bias) plan.want(&bias, {stem + ".bias"}, {out});
-}
-
-void Linear::declare_for_products(TensorPlan& plan, const std::string& stem, const Dimension& out, const Dimension& in,
-                                  bool with_bias) {
-    plan.want_linear(&weight, stem, out, in);
-    plan.allow_product(&packed);
-    if (with_bias) plan.want(&bias, {stem + ".bias"}, {out});
-}
-
 at::Tensor Norm::operator()(const at::Tensor& x) const {
     if (affine && !weight.defined()) return x;
     if (kind == NormKind::layer) {

@@ -8,7 +8,7 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/flush_denormals.h"
-#include "kernels/cpu/packed/product.h"
+#include "kernels/packed/cpu/product.h"
 #include "kernels/flop_counter.h"
 #include "kernels/operators.h"
 #include "kernels/parallel.h"

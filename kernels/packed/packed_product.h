@@ -42,7 +42,7 @@ void packed_product(const PackedProduct& product);
 
 bool packed_product_supported(PackedType type);
 
-/// Bound of the roundings that a term of a sum over so many columns takes part in.
+/// The most roundings of a term of a sum over so many columns.
 std::int64_t packed_product_roundings(std::int64_t columns);
 
 }  // namespace headscope::kernels

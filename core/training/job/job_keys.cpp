@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "core/model/load/residence.h"
-
 namespace headscope::training {
 namespace {
 
@@ -112,7 +110,7 @@ private:
         text("preset", OptionKind::text, &ModelSettings::preset, "Sizes by name; see headscope list presets");
         text("from", OptionKind::path, &ModelSettings::from,
              "A checkpoint to train on, instead of a preset; data.tokenizer replaces its tokenizer");
-        bind(choice("model", "weights", model::residence_choices(),
+        bind(choice("model", "weights", {"auto", "float32", "file", "stream"},
                     "Where weights of `from` stay while they are only read; training holds float32"),
              &JobFile::model, &ModelSettings::weights);
         text("mixer", OptionKind::text, &ModelSettings::mixer, "Token mixer; see headscope list mixers");

@@ -90,7 +90,7 @@ TEST_CASE("A configuration must be strict JSON in a regular file", "[checkpoint]
 TEST_CASE("Errors on folders without a checkpoint list the expected files", "[checkpoint]") {
     const TemporaryFolder folder;
     refused(folder.path(), ErrorCode::format,
-            "model.safetensors, pytorch_model.bin or an index of their shards in this folder; found neither");
+            "model.safetensors, pytorch_model.bin, an index of their shards or a .gguf file in this folder; found neither");
     write_file(folder / "training_args.bin", "x");
     write_file(folder / "tf_model.h5", "x");
     refused(folder.path(), ErrorCode::format,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A run from start to end: it learns, reports its events, and leaves snapshots that others open.
+#include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -7,11 +8,13 @@
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/generate/generate.h"
+#include "core/model/load/residence.h"
 #include "core/model/model.h"
 #include "core/run/journal_reader.h"
 #include "core/run/run_folder.h"
 #include "core/run/run_history.h"
 #include "core/tokenizer/tokenizer.h"
+#include "core/training/job/job_keys.h"
 #include "core/training/trainer/snapshots.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/training/training_run.h"
@@ -284,4 +287,13 @@ TEST_CASE("A job that no memory holds is refused before any is taken", "[trainin
     };
     refused({"model.hidden_size=131072", "model.num_hidden_layers=4096"}, "model] expected a job that fits into");
     refused({"training.batch=1048576", "data.sequence_length=900", "model.hidden_size=4096"}, "training.batch");
+}
+
+TEST_CASE("A job may name every residence of weights", "[training]") {
+    const auto& keys = headscope::training::job_keys();
+    const auto key = std::find_if(keys.begin(), keys.end(), [](const headscope::training::JobKey& one) {
+        return one.section == "model" && one.name == "weights";
+    });
+    REQUIRE(key != keys.end());
+    CHECK(key->choices == headscope::model::residence_choices());
 }

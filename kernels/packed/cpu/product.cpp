@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A tile of a row is decoded to bytes in the first-level cache while the tile before it is multiplied: the processor
 // has two independent streams of instructions to overlap.
-#include "kernels/cpu/packed/product.h"
+#include "kernels/packed/cpu/product.h"
 
 #include <cstddef>
 #include <utility>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/packed/product.cpp"
+#define HWY_TARGET_INCLUDE "kernels/packed/cpu/product.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/packed/large_blocks-inl.h"
-#include "kernels/cpu/packed/small_blocks-inl.h"
+#include "kernels/packed/cpu/large_blocks-inl.h"
+#include "kernels/packed/cpu/small_blocks-inl.h"
 
 #include "hwy/cache_control.h"
 

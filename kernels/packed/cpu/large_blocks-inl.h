@@ -11,7 +11,7 @@
 #define HEADSCOPE_KERNELS_CPU_PACKED_LARGE_BLOCKS_INL_H
 #endif
 
-#include "kernels/cpu/packed/decode-inl.h"
+#include "kernels/packed/cpu/decode-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headscope::kernels::cpu::HWY_NAMESPACE {
