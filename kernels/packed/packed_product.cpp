@@ -12,7 +12,7 @@
 #include "kernels/flop_counter.h"
 #include "kernels/operators.h"
 #include "kernels/parallel.h"
-#include "kernels/reference/packed_product.h"
+#include "kernels/packed/reference/product.h"
 
 namespace headscope::kernels {
 namespace {

@@ -144,7 +144,7 @@ TEST_CASE("convert averages a run's last snapshots, or checkpoints by name", "[a
     const std::string mean = (folder / "mean").string(), two = (folder / "two").string();
     const Outcome five = run_headscope({"convert", "--average", run, mean});
     check_success(five);
-    CHECK(five.out.find("mean of 5 checkpoints: step-000004, step-000005") != std::string::npos);
+    CHECK(five.out.find(R"(mean of 5 checkpoints: "step-000004", "step-000005")") != std::string::npos);
     check_success(run_headscope({"info", mean}));
     check_success(run_headscope({"convert", "--average", "--last", "2", run, two}));
     const std::string named = (folder / "named").string();

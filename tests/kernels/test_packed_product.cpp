@@ -16,7 +16,7 @@
 #include "kernels/backend.h"
 #include "kernels/packed/packed_product.h"
 #include "kernels/parallel.h"
-#include "kernels/reference/packed_product.h"
+#include "kernels/packed/reference/product.h"
 
 using namespace headscope::kernels;
 namespace gguf = headscope::checkpoint::gguf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/reference/packed_product.h"
+#include "kernels/packed/reference/product.h"
 
 #include <array>
 #include <bit>
