@@ -42,7 +42,7 @@ void packed_product(const PackedProduct& product);
 
 bool packed_product_supported(PackedType type);
 
-/// Roundings of one term in a sum over so many columns, at most.
+/// Roundings of one term in a sum over `columns` products, at most.
 std::int64_t packed_product_roundings(std::int64_t columns);
 
 }  // namespace headscope::kernels

@@ -328,6 +328,8 @@ Blueprint make_blueprint(const nlohmann::json& as_read, const checkpoint::Checkp
     if (file) check_layers(*file, reader, made.config, made.names);
     fill_mixers(made.config);
     made.config.name = file ? file->display_name() : "a new model";
+    // Names of classes lie outside, where transformers has them.
+    if (inside && as_read.contains("id2label")) config["id2label"] = as_read.at("id2label");
     made.config.original_json = config.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     return made;
 }
