@@ -60,7 +60,7 @@ CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent, Of::trainin
     columns_ = new FittedColumns(table_);
     columns_->set_whole({0});
     std::vector<int> papers{0};  // what was measured comes behind these
-    for (int column = kCostColumns; column < table_->columnCount(); column += 2) papers.push_back(column);
+    for (int paper = kCostColumns; paper < table_->columnCount(); paper += 2) papers.push_back(paper);
     columns_->set_order(std::move(papers));
     plot_ = new CurvePlot(content());
     plot_->setObjectName(QStringLiteral("cost_plot"));
