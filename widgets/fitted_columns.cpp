@@ -25,7 +25,10 @@ bool has_words(const QAbstractItemView& list, int column) {
     const QModelIndex first = list.model()->index(0, column, list.rootIndex());
     if (list.indexWidget(first)) return false;
     const QVariant alignment = first.data(Qt::TextAlignmentRole);
-    return !alignment.isValid() || (alignment.toInt() & Qt::AlignRight) == 0;
+    if (!alignment.isValid()) return true;
+    const bool flags = alignment.metaType() == QMetaType::fromType<Qt::Alignment>();
+    return !(flags ? alignment.value<Qt::Alignment>() : Qt::Alignment::fromInt(alignment.toInt()))
+                .testFlag(Qt::AlignRight);
 }
 
 QString heading_of(const QAbstractItemView& list, int column) {
