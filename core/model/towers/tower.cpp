@@ -257,6 +257,19 @@ std::string Tower::end_prefix() const {
     return place_.stack == "encoder" ? "encoder_" : "";
 }
 
+namespace {
+
+/// Who measures an attention may read the map behind it (AttentionRecord::output_projection).
+bool measures(Probe& probe, const std::vector<Site>& sites) {
+    for (std::size_t i = 0; i < sites.size(); ++i) {
+        const SiteIndex site(static_cast<std::int64_t>(i));
+        if (probe.request(site) || probe.implicit_request(site) != Probe::Implicit::nothing) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
 std::vector<at::Tensor> Tower::run(const std::vector<Start>& starts) const {
     std::vector<std::unique_ptr<Pass>> passes;
     for (const Start& start : starts) {
@@ -264,7 +277,8 @@ std::vector<at::Tensor> Tower::run(const std::vector<Start>& starts) const {
         begin(*passes.back(), *start.batch);
     }
     const bool few = std::all_of(starts.begin(), starts.end(), [](const Start& start) {
-        return !start.options->probe && start.batch->ids.numel() <= kFewTokens;
+        return start.batch->ids.numel() <= kFewTokens &&
+               !(start.options->probe && measures(*start.options->probe, *start.context.sites));
     });
     for (std::size_t number = 0; number < order_.size(); ++number)
         for (const auto& pass : passes) step(*pass, number, few);
