@@ -144,7 +144,8 @@ TEST_CASE("Quantized and renamed weights are reported before tensors that they l
     };
     base.rename("model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.q_proj.qweight");
     refused("found none, and packed weights: GPTQ");
-    base.config["quantization_config"] = {{"quant_method", "awq"}, {"bits", 4}};
+    base.config["quantization_config"] = {
+        {"quant_method", "awq"}, {"bits", 4}, {"group_size", 32}, {"version", "gemm"}, {"zero_point", true}};
     refused("q_proj.qzeros");
 }
 

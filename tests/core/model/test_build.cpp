@@ -116,7 +116,7 @@ TEST_CASE("Packed experts must fit together", "[model][build]") {
     refuses(checkpoint, ErrorCode::mismatch, "down_proj_blocks\"] expected ");
     checkpoint = golden_model("gpt-oss-packed").checkpoint;
     checkpoint.config["intermediate_size"] = 33;
-    refuses(checkpoint, ErrorCode::mismatch, "down_proj] expected shape [3, 33, 32]");
+    refuses(checkpoint, ErrorCode::mismatch, "gate_up_proj] expected shape [3, 32, 66]");
 }
 
 TEST_CASE("A file without a head gives a model without logits and says what it misses", "[model][build]") {
