@@ -9,8 +9,6 @@
 
 namespace headscope::widgets {
 
-class FittedColumns;
-
 /// The numbers of a figure: rows and columns as its CSV has them.
 class NumberTableModel : public QAbstractTableModel {
     Q_OBJECT
@@ -55,7 +53,6 @@ private:
     NumberTableModel* model_;
     class Sorted;
     Sorted* sorted_;
-    FittedColumns* fitted_;
 };
 
 }  // namespace headscope::widgets

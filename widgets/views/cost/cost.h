@@ -16,7 +16,6 @@ class QTableWidget;
 namespace headscope::widgets {
 
 class CurvePlot;
-class FittedColumns;
 
 /// Costs of mixers by the paper's formulas at any sizes, beside costs measured here: a table at one length, curves
 /// against the length.
@@ -65,7 +64,6 @@ private:
     QProgressBar* busy_;
     QLabel* words_;
     QTableWidget* table_;
-    FittedColumns* columns_ = nullptr;
     CurvePlot* plot_;
     QSplitter* splitter_;
     QString wanted_sizes_;

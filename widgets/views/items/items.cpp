@@ -13,7 +13,6 @@
 #include "core/figures/recipes/evaluation_groups.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/presence.h"
-#include "widgets/fitted_columns.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
 #include "widgets/text/text_area.h"
@@ -242,8 +241,7 @@ void ItemsView::list_items() {
     listed_ = wanted;
     listed_find_ = find;
     candidates_ = workspace::shown_items(*listed_items_, wanted);
-    columns_->set_wanted(ItemModel::other_column, wanted.other.has_value());
-    columns_->fit();
+    table_->setColumnHidden(ItemModel::other_column, !wanted.other);
     source_->stop_searching();
     if (find.isEmpty()) {
         model_->set_rows(candidates_, judged(wanted.shown));

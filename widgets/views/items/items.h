@@ -20,7 +20,6 @@ namespace headscope::widgets {
 class Banner;
 class ColourKey;
 class EvaluationShelf;
-class FittedColumns;
 class TokenTextArea;
 struct OpenEvaluation;
 
@@ -68,7 +67,6 @@ private:
     QLineEdit* find_ = nullptr;
     QLabel *count_ = nullptr, *title_ = nullptr;
     ItemTable* table_ = nullptr;
-    FittedColumns* columns_ = nullptr;
     Banner* failure_ = nullptr;
     TokenTextArea* text_ = nullptr;
     ColourKey* key_ = nullptr;

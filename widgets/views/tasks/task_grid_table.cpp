@@ -12,10 +12,11 @@
 #include <utility>
 
 #include "core/figures/table.h"
-#include "widgets/fitted_columns.h"
 
 namespace headscope::widgets {
 namespace {
+
+constexpr int kMeasuredTasks = 200;  ///< that columns are made wide for
 
 bool same_task_headings(const figures::TaskGrid& one, const figures::TaskGrid& two) {
     return one.corner() == two.corner() &&
@@ -132,7 +133,7 @@ TaskGridTable::TaskGridTable(QWidget* parent) : QTableView(parent), model_(new T
     verticalHeader()->hide();
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
     horizontalHeader()->setHighlightSections(false);
-    fitted_ = new FittedColumns(this);
+    horizontalHeader()->setResizeContentsPrecision(kMeasuredTasks);
 }
 
 void TaskGridTable::set_grid(figures::TaskGrid grid) {
@@ -140,7 +141,7 @@ void TaskGridTable::set_grid(figures::TaskGrid grid) {
     model_->set_grid(std::move(grid));
     if (same) return;
     sortByColumn(-1, Qt::AscendingOrder);
-    fitted_->fit();
+    resizeColumnsToContents();
 }
 
 QString TaskGridTable::latex() const {

@@ -9,8 +9,6 @@
 
 namespace headscope::widgets {
 
-class FittedColumns;
-
 /// A grid of tasks and models: names, then a column each.
 class TaskGridModel : public QAbstractTableModel {
     Q_OBJECT
@@ -61,7 +59,6 @@ protected:
 
 private:
     TaskGridModel* model_;
-    FittedColumns* fitted_;
 };
 
 }  // namespace headscope::widgets
