@@ -146,7 +146,7 @@ TEST_CASE("Quantized and renamed weights are reported before tensors that they l
     refused("found none, and packed weights: GPTQ");
     base.config["quantization_config"] = {
         {"quant_method", "awq"}, {"bits", 4}, {"group_size", 32}, {"version", "gemm"}, {"zero_point", true}};
-    refused("q_proj.qzeros");
+    refused("q_proj.qweight\"] expected I32 (AWQ 4 bits); found F32");
 }
 
 TEST_CASE("Infinity in a configuration hides neither the family nor the tensors", "[model][adapter]") {
