@@ -259,7 +259,7 @@ std::string Tower::end_prefix() const {
 
 namespace {
 
-/// Who measures an attention may read the map behind it (AttentionRecord::output_projection).
+/// A probe that measures an attention may read the map behind it (AttentionRecord::output_projection).
 bool measures(Probe& probe, const std::vector<Site>& sites) {
     for (std::size_t i = 0; i < sites.size(); ++i) {
         const SiteIndex site(static_cast<std::int64_t>(i));
