@@ -79,7 +79,7 @@ def headers():
 
 def others():
     for name, start, word in (
-            ("GGUF", b"GGUF\3\0\0\0", "GGUF"), ("LFS", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "LFS"),
+            ("GGUF", b"GGUF\3\0\0\0", "cut short"), ("LFS", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "LFS"),
             ("HTML", b"<!DOCTYPE html><html><body>login</body>", "HTML"), ("gzip", b"\x1f\x8b\x08" + b"\0" * 50, "gzip"),
             ("tar", b"x" * 257 + b"ustar\0" + b"x" * 400, "tar"), ("HDF5", b"\x89HDF\r\n\x1a\n" + b"\0" * 100, "HDF5"),
             ("NumPy", b"\x93NUMPY\1\0" + b"\0" * 50, "NumPy"), ("JSON", b'{"a": 1}', "JSON"), ("text", b"hello\n" * 9, "")):
