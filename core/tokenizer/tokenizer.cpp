@@ -204,7 +204,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_file(const std::filesystem::pat
 std::shared_ptr<const Tokenizer> Tokenizer::from_documents(const nlohmann::json& tokenizer,
                                                            const nlohmann::json& settings, const std::string& where) {
     const nlohmann::json no_config = nlohmann::json::object();
-    return make_pipeline(tokenizer, where, choices_of(JsonView(settings, where), JsonView(no_config, where), tokenizer));
+    return make_pipeline(tokenizer, where,
+                         choices_of(JsonView(settings, where), JsonView(no_config, where), tokenizer));
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json, const std::string& where, bool types) {
@@ -221,7 +222,7 @@ std::shared_ptr<const Tokenizer> make_pipeline(const nlohmann::json& document, c
 
 bool Tokenizer::is_in(const std::filesystem::path& folder) {
     return ends_at_regular_file(folder / "tokenizer.json") || has_word_vocabulary(folder) || has_older_files(folder) ||
-           reads_sentencepiece_files(folder) || hash_settings_in(folder) || may_be_gguf(folder);
+           reads_sentencepiece_files(folder) || hash_settings_in(folder);
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::path& folder) {

@@ -20,6 +20,7 @@
 #include "core/model/load/native_head.h"
 #include "core/model/load/presets.h"
 #include "core/model/objectives/objective.h"
+#include "core/tokenizer/files/gguf_files.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -315,6 +316,7 @@ void check_tokenizer(const JobFile& job) {
     const data::DataSettings& settings = job.data;
     if (settings.generator || job.model.from.empty() || settings.tokenizer != standard_tokenizer(job)) return;
     std::filesystem::path folder = job.base / settings.tokenizer;
+    if (tokenizer::may_be_gguf(folder) && tokenizer::gguf_documents(folder)) return;
     std::error_code error;
     if (!std::filesystem::is_directory(folder, error))
         folder = folder.has_parent_path() ? folder.parent_path() : std::filesystem::path(".");

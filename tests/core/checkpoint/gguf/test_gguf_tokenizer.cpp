@@ -200,3 +200,9 @@ TEST_CASE("Vocabularies of a GGUF file that cannot be read are refused by key", 
     refused(with("no scores", 0), ErrorCode::format, "tokenizer.ggml.scores");
     refused(with("token_type", std::vector<std::int32_t>{1, 7}), ErrorCode::unsupported, "found 7");
 }
+
+TEST_CASE("A GGUF file beside other weights is not their tokenizer", "[checkpoint][gguf]") {
+    const TemporaryFolder folder;
+    write_file(folder / "other.gguf", GgufBuilder().bytes());
+    CHECK_FALSE(tokenizer::Tokenizer::is_in(folder.path()));
+}
