@@ -122,8 +122,7 @@ private:
         using Job = AnalysisJob;
         choice("dtype", "dtype", &Job::dtype, {"float32", "bfloat16"},
                "Type of weights and activations: float32 or bfloat16");
-        choice("weights", "weights_requested", &Job::weights, model::residence_choices(),
-               model::kResidenceHelp);
+        choice("weights", "weights_requested", &Job::weights, model::residence_choices(), model::kResidenceHelp);
         choice("device", "device", &Job::device, {"cpu", "cuda", "auto"}, "cpu, cuda or auto");
         count("threads", "threads", &Job::threads, 0, kMostThreads, "0: all processors");
         add("kernels", &Job::kernels, "auto, reference or one of headscope list kernels");

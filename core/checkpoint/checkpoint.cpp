@@ -269,7 +269,8 @@ at::Tensor Checkpoint::load(const std::string& name, LoadAs as, const Cancellati
 at::Tensor Checkpoint::load_row(const std::string& name, std::int64_t row, LoadAs as) const {
     TensorInfo info = tensor(name);
     const std::int64_t row_bits = info.shape.size() == 2 ? info.shape[1] * bits(info.type) : 0;
-    if (is_made(name) || !info.strides.empty() || row_bits == 0 || row_bits % 8 != 0) return load(name, as).narrow(0, row, 1);
+    if (is_made(name) || !info.strides.empty() || row_bits == 0 || row_bits % 8 != 0)
+        return load(name, as).narrow(0, row, 1);
     const auto size = static_cast<std::uint64_t>(row_bits / 8);
     info.begin += static_cast<std::uint64_t>(row) * size;
     info.bytes = size;

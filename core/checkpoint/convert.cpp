@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/base/json/json.h"
 #include "core/base/process/free_memory.h"
 #include "core/base/process/os_error.h"
-#include "core/base/json/json.h"
 #include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/convert.h"
@@ -117,8 +117,8 @@ void expect_memory_to_make(const Checkpoint& source, LoadAs as) {
         if (source.is_made(name) && (!largest || info.elements > largest->elements)) largest = &info;
     if (!largest) return;
     const double exact = largest->type == DataType::f64 ? 8 : 4, written = bits(loaded_type(largest->type, as)) / 8.0;
-    expect_memory("the tensor " + escaped(largest->name), static_cast<double>(largest->elements) * (2 * exact + written),
-                  {}, "");
+    expect_memory("the tensor " + escaped(largest->name),
+                  static_cast<double>(largest->elements) * (2 * exact + written), {}, "");
 }
 
 /// Further files of a model whose weight file holds its tokenizer.

@@ -21,7 +21,6 @@ public:
     /// Errors as of Checkpoint::load.
     StoredTensor(const Checkpoint& file, const std::string& tensor, const Cancellation& cancellation);
 
-    bool is_packed() const { return packed_.has_value(); }
     /// Null: not packed.
     const PackedBytes* packed() const { return packed_ ? &*packed_ : nullptr; }
     /// Packed, with the last two dimensions exchanged (PackedSource::transposed).

@@ -194,7 +194,7 @@ fs::path weights_in(const fs::path& folder, std::vector<std::string>& notes) {
         return folder / name;
     }
     const std::vector<std::string> names = names_in(folder);
-    const char* const wish = "expected model.safetensors or model.safetensors.index.json";
+    const char* const expected = "expected model.safetensors or model.safetensors.index.json";
     auto candidates = chosen(names, [](const std::string& name) { return name.ends_with(".safetensors.index.json"); });
     if (candidates.empty()) {
         candidates = chosen(
@@ -202,7 +202,7 @@ fs::path weights_in(const fs::path& folder, std::vector<std::string>& notes) {
     }
     const bool has_pytorch = is_there(folder / pytorch_names[0]) || is_there(folder / pytorch_names[1]);
     if (candidates.size() == 1 || !has_pytorch) {
-        if (const std::string name = only(candidates, folder, wish); !name.empty()) {
+        if (const std::string name = only(candidates, folder, expected); !name.empty()) {
             say_ignored(name);
             return folder / name;
         }
@@ -215,15 +215,16 @@ fs::path weights_in(const fs::path& folder, std::vector<std::string>& notes) {
         candidates =
             chosen(names, [](const std::string& name) { return is_pytorch(name) && !is_training_state(name); });
     }
-    if (const std::string name = only(candidates, folder, wish); !name.empty()) return folder / name;
-    if (const std::string name = only(gguf_models(names), folder, wish); !name.empty()) return folder / name;
+    if (const std::string name = only(candidates, folder, expected); !name.empty()) return folder / name;
+    if (const std::string name = only(gguf_models(names), folder, expected); !name.empty()) return folder / name;
     if (is_there(folder / adapter_config_name) || std::any_of(names.begin(), names.end(), is_adapter_weights)) {
         throw Error(ErrorCode::unsupported, shown(folder), "expected a model",
                     "found " + adapter_text(folder) + ": open its base with --adapter " + shown(folder));
     }
-    throw Error(ErrorCode::format, shown(folder),
-                "expected model.safetensors, pytorch_model.bin, an index of their shards or a .gguf file in this folder",
-                other_weights(folder, names));
+    throw Error(
+        ErrorCode::format, shown(folder),
+        "expected model.safetensors, pytorch_model.bin, an index of their shards or a .gguf file in this folder",
+        other_weights(folder, names));
 }
 
 bool adapter_alone(const fs::path& folder) {

@@ -165,7 +165,8 @@ ChosenTokenizer tokenizer_at(const fs::path& path) {
     const bool other = is_folder && ends_at_regular_file(path / file_names[0]);
     if (!other && tokenizer::may_be_gguf(path)) {
         const auto documents = tokenizer::gguf_documents(path);
-        if (documents) return tokenizer_from(documents->tokenizer.dump(), documents->settings.dump(1) + "\n", shown(path));
+        if (documents)
+            return tokenizer_from(documents->tokenizer.dump(), documents->settings.dump(1) + "\n", shown(path));
     }
     ChosenTokenizer chosen;
     chosen.tokenizer = is_folder ? tokenizer::Tokenizer::from_folder(path) : tokenizer::Tokenizer::from_file(path);

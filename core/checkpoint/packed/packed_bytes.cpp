@@ -27,18 +27,13 @@ PackedBytes::PackedBytes(const std::vector<InputFile>& files, std::shared_ptr<co
     source_->tensor->check(bytes_);
 }
 
-std::uint64_t PackedBytes::bytes() const {
-    std::uint64_t all = 0;
-    for (const auto& part : bytes_) all += part.size();
-    return all;
-}
-
 void PackedBytes::unpack(std::int64_t first, std::int64_t count, const at::Tensor& into) const {
     const PackedTensor& tensor = *source_->tensor;
     const std::int64_t columns = tensor.columns();
     if (into.scalar_type() == at::kFloat && into.is_contiguous()) {
         auto* numbers = into.mutable_data_ptr<float>();
-        const std::int64_t rows_of_thread = std::max<std::int64_t>(1, kNumbersOfThread / std::max<std::int64_t>(1, columns));
+        const std::int64_t rows_of_thread =
+            std::max<std::int64_t>(1, kNumbersOfThread / std::max<std::int64_t>(1, columns));
         at::parallel_for(0, count, rows_of_thread, [&](std::int64_t begin, std::int64_t end) {
             tensor.unpack(bytes_, first + begin, end - begin, numbers + begin * columns);
         });

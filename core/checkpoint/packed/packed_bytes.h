@@ -22,9 +22,9 @@ public:
                 const Cancellation& cancellation);
 
     const PackedSource& source() const { return *source_; }
-    std::uint64_t bytes() const;
 
-    /// Rows [first, first + count) of the packed tensor into `into`: of as many numbers, of any shape and floating type.
+    /// Rows [first, first + count) of the packed tensor into `into`: of as many numbers, of any shape and floating
+    /// type.
     void unpack(std::int64_t first, std::int64_t count, const at::Tensor& into) const;
     /// A row's blocks, of a tensor with PackedTensor::block_rows().
     const std::byte* blocks_of_row(std::int64_t row) const { return source_->tensor->blocks_of_row(bytes_, row); }

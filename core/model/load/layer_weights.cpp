@@ -6,7 +6,6 @@
 
 #include <ATen/ops/empty.h>
 
-#include "core/checkpoint/adapter.h"
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/packed/packed_source.h"
 #include "core/checkpoint/torch_types.h"
@@ -133,13 +132,12 @@ void LayerWeights::find_products() {
         for (std::size_t i = 0; i < places.size(); ++i) groups[wants_[places[i].want].into].push_back(i);
         for (auto& [into, group] : groups) {
             // Tensors below each other fill the matrix in the order of their rows.
-            std::sort(group.begin(), group.end(),
-                      [&](std::size_t a, std::size_t b) { return wants_[places[a].want].row < wants_[places[b].want].row; });
+            std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) {
+                return wants_[places[a].want].row < wants_[places[b].want].row;
+            });
             const bool all = std::all_of(group.begin(), group.end(), [&](std::size_t i) {
                 const Want& want = wants_[places[i].want];
-                const auto& packed = file_->tensor(want.tensor).packed;
-                return want.packed && packed && !packed->transposed && !want.transposed && want.heads == 0 &&
-                       PackedMatrix::takes(*packed->tensor) && !(file_->adapter() && file_->adapter()->changes(want.tensor));
+                return want.packed && !want.transposed && want.heads == 0 && PackedMatrix::takes(*file_, want.tensor);
             });
             if (all) products_[layer].push_back(std::move(group));
         }
@@ -223,7 +221,7 @@ void LayerWeights::enter(std::int64_t layer, bool few, const Cancellation* cance
         if (cancellation) cancellation->check();
         if (const auto* packed = wants_[places->second[i].want].packed; packed && *packed) continue;
         const at::Tensor numbers = fill(places->second[i], *parts[i]);
-        if (!is_first || !parts[i]->is_packed()) continue;
+        if (!is_first || !parts[i]->packed()) continue;
         const Want& want = wants_[places->second[i].want];
         if (const std::int64_t number = checkpoint::count_not_finite(numbers); number > 0)
             not_finite_.push_back({want.tensor, number, elements(want.sizes())});

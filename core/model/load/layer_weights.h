@@ -37,7 +37,8 @@ public:
 
     Residence residence() const { return residence_; }
     /// Fills the tensors of a layer (TensorPlan::Want::layer); another layer's are undefined from then on. For `few`
-    /// tokens, matrices that can be multiplied as stored are (TensorPlan::Want::packed), and their tensors stay undefined.
+    /// tokens, matrices that can be multiplied as stored are (TensorPlan::Want::packed), and their tensors stay
+    /// undefined.
     void enter(std::int64_t layer, bool few, const Cancellation* cancellation);
     /// No layer runs now.
     void leave();

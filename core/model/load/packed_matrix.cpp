@@ -6,15 +6,19 @@
 
 #include <ATen/ops/empty.h>
 
+#include "core/checkpoint/adapter.h"
 #include "kernels/packed/packed_product.h"
 
 namespace headscope::model {
 
 using checkpoint::PackedBytes;
 
-bool PackedMatrix::takes(const checkpoint::PackedTensor& tensor) {
-    const auto blocks = tensor.block_rows();
-    if (!blocks || tensor.shape().size() != 2) return false;
+bool PackedMatrix::takes(const checkpoint::Checkpoint& file, const std::string& tensor) {
+    const auto& packed = file.tensor(tensor).packed;
+    if (!packed || packed->transposed || packed->tensor->shape().size() != 2) return false;
+    if (file.adapter() && file.adapter()->changes(tensor)) return false;
+    const auto blocks = packed->tensor->block_rows();
+    if (!blocks) return false;
     const auto type = static_cast<kernels::PackedType>(blocks->type);
     // Plain numbers give the bits that they give in float32.
     return type != kernels::PackedType::f16 && type != kernels::PackedType::bf16 &&

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -19,8 +20,8 @@ inline constexpr std::int64_t kFewTokens = 8;
 /// for many, a copy and a matrix product take less time. Immutable; const members are safe from several threads.
 class PackedMatrix {
 public:
-    /// True for a tensor of blocks that have a product.
-    static bool takes(const checkpoint::PackedTensor& tensor);
+    /// True for a matrix of the file that lies there in blocks which have a product, and that no adapter changes.
+    static bool takes(const checkpoint::Checkpoint& file, const std::string& tensor);
 
     /// Tensors one below the other, all of a type that takes() accepts and with as many columns.
     explicit PackedMatrix(std::vector<std::shared_ptr<const checkpoint::StoredTensor>> parts);

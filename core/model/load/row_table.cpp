@@ -7,9 +7,6 @@
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 
-#include "core/checkpoint/adapter.h"
-#include "core/checkpoint/packed/packed_source.h"
-
 namespace headscope::model {
 
 RowTable::RowTable(std::shared_ptr<const checkpoint::Checkpoint> file, std::string tensor, c10::ScalarType type,
@@ -19,10 +16,7 @@ RowTable::RowTable(std::shared_ptr<const checkpoint::Checkpoint> file, std::stri
     kept_ = kept_ || file_->is_made(tensor_);
     size_ = file_->tensor(tensor_).shape.at(0);
     columns_ = file_->tensor(tensor_).shape.at(1);
-    const checkpoint::TensorInfo& info = file_->tensor(tensor_);
-    takes_product_ = info.packed && !info.packed->transposed && type_ == c10::ScalarType::Float &&
-                     PackedMatrix::takes(*info.packed->tensor) &&
-                     !(file_->adapter() && file_->adapter()->changes(tensor_));
+    takes_product_ = type_ == c10::ScalarType::Float && PackedMatrix::takes(*file_, tensor_);
     if (kept_) held_ = std::make_shared<const checkpoint::StoredTensor>(*file_, tensor_, cancellation);
 }
 
