@@ -108,7 +108,7 @@ TEST_CASE("Cut, damaged and foreign files are refused by name", "[data][publishe
     refused("a.jsonl.zst", zst.substr(0, zst.size() / 2), "text", ErrorCode::format, "whole zstd file");
     refused("a.jsonl.gz", plain, "text", ErrorCode::format, "expected a gzip file");
     refused("a.jsonl.zst", plain, "text", ErrorCode::format, "expected a zstd file");
-    refused("a.jsonl.zst", zst + "more", "text", ErrorCode::format, "expected a zstd file");
+    refused("a.jsonl.zst", zst + "more and more", "text", ErrorCode::format, "expected a zstd file");
     refused("a.parquet", "PAR1", "text", ErrorCode::unsupported, "found Parquet");
     refused("a.jsonl", plain, "document.text", ErrorCode::format, "line 1, column");
     refused("a.jsonl", plain, "document.text", ErrorCode::format, "\"document.text\"");

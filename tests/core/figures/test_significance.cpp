@@ -139,7 +139,7 @@ TEST_CASE("A model that differs from the best of the others over seeds is marked
         const auto& p = std::get<std::vector<double>>(column.values);
         CHECK(std::count_if(p.begin(), p.end(), [](double value) { return value < 0.05; }) == 1);
     }
-    options.significance = "nobody";
+    options.significance = "absent";
     CHECK_THROWS_MATCHES(make_figure("tasks", inputs_of(all), options), Error,
                          IsError(ErrorCode::usage, "--significance"));
 }
