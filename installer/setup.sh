@@ -37,7 +37,7 @@ install_packages() {
 setup.sh: this is not Debian 12 or newer, so the packages are yours to install. Wanted, by their Debian 12 names and versions
 (other distributions name them alike): g++ 12 or newer with C++20, cmake 3.25, ninja, pkg-config, python3 with pip;
 catch2 2.13 (not 3), CLI11 2.x, HDF5 1.10 or newer with its C++ interface, highway (libhwy) 1.0, oniguruma 6.9,
-OpenSSL 3 (libcrypto), zlib, utf8proc 2.8, nlohmann-json 3.11; for figures Qt 6.4 (base, svg) and QCustomPlot 2.1 built for
+OpenSSL 3 (libcrypto), zlib, libzstd, utf8proc 2.8, nlohmann-json 3.11; for figures Qt 6.4 (base, svg) and QCustomPlot 2.1 built for
 Qt 6, and the fonts Noto Sans (core, CJK, colour emoji) and DejaVu.
 Tools not found here:${missing_tools:- none}
 EOF

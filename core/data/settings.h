@@ -31,12 +31,15 @@ struct ObjectiveSettings {
     double shuffle = 0.1;             ///< shuffle_random: share of tokens that change places
     double random = 0.1;              ///< shuffle_random: share of the others that are replaced
     std::int64_t classes = 2;         ///< classify; 1: a number
+    std::string source = "source", target = "target";  ///< translation: columns, as DataSettings::column
 };
 
 /// Exactly one of text, corpus and generator says what to train on.
 struct DataSettings {
     std::vector<std::string>
-        text;            ///< files, folders (all .txt and .jsonl files below them), patterns (*, ?, [..], **)
+        text;  ///< files, folders (all .txt and .jsonl files below them), patterns (*, ?, [..], **)
+    /// Column of JSON objects that is a document: a member, or at each dot a member of the object before it.
+    std::string column = "text";
     std::string corpus;  ///< name of a ready corpus: "kjv"
     std::optional<GeneratorSettings> generator;
     /// "bytes", "train:N" (a byte-level BPE of N tokens is trained on the text), or the path of a tokenizer.json or of

@@ -69,6 +69,8 @@ FoundFiles find_files(const DataSettings& settings, const DataPlaces& places) {
         throw Error(ErrorCode::usage, training_key, "expected files to train on",
                     found.held_out.empty() ? "found none" : "found none that is not held out");
     }
+    for (auto* files : {&found.training, &found.held_out})
+        for (SourceFile& file : *files) file.column = settings.column;
     check_kinds(found.training, settings.objective, training_key);
     check_kinds(found.held_out, settings.objective, held_out_key);
     return found;
@@ -210,6 +212,12 @@ private:
         for (std::size_t i = 0; i < count; ++i) {
             text += std::to_string(static_cast<int>(sources_[i].file.kind)) + " " + sources_[i].info.sha256 + "\n";
         }
+        // Defaults leave the names of files in the cache as they were.
+        const DataSettings standard;
+        const ObjectiveSettings& objective = settings_.objective;
+        if (!items_ && settings_.column != standard.column) text += "column " + settings_.column + "\n";
+        if (items_ && (objective.source != standard.objective.source || objective.target != standard.objective.target))
+            text += "columns " + objective.source + "\n" + objective.target + "\n";
         return text;
     }
     std::string key_of(const ChosenTokenizer& chosen) const {
@@ -318,7 +326,7 @@ private:
     }
 
     void read(const InputFile& file, SourceKind kind, Tokeniser& to, const std::function<void(std::uint64_t)>& told) {
-        if (!items_) return read_parts(file, kind, to, told);
+        if (!items_) return read_parts(file, kind, to, told, settings_.column);
         const auto take = [&to](const TextItem& item) {
             to.label(static_cast<float>(item.label));
             feed(item.text, to);
@@ -371,7 +379,7 @@ void read_texts(const std::vector<SourceFile>& sources, const ObjectiveSettings&
             };
             read_items(file, source.kind, objective, take, told);
         } else {
-            read_parts(file, source.kind, sink, told);
+            read_parts(file, source.kind, sink, told, source.column);
         }
         before += static_cast<double>(file.size());
     }

@@ -90,6 +90,7 @@ struct FigureOptions {
     std::optional<std::int64_t> smooth;
     Against against = Against::step;  ///< `loss` of runs, `timeline`
     std::string task, metric;         ///< of evaluations; empty: the first that there is
+    std::string significance;         ///< `tasks`: model that is compared with the best of the others; empty: none
     std::string average;              ///< `tasks`: a name of task_averages.h; empty: the paper's whose tasks these are
     std::optional<std::int64_t> length;  ///< of evaluations: context length; `cost`: tokens of the table
     bool measure = false;                ///< `cost`: the maker of the inputs measures, too

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/figures/recipe.h"
+#include "core/figures/significance/significance.h"
 #include "core/figures/task_averages.h"
 
 namespace headscope::figures {
@@ -110,7 +111,10 @@ TaskGrid::Cell cell_of(const TaskResults& results, double value, double error, R
 }
 
 TaskGrid::Cell cell_of(const TaskResults& results, const std::optional<TaskValue>& value) {
-    return value ? cell_of(results, value->value, value->error, value->rank) : TaskGrid::Cell();
+    if (!value) return {};
+    TaskGrid::Cell cell = cell_of(results, value->value, value->error, value->rank);
+    cell.significant = value->significant();
+    return cell;
 }
 
 TaskGrid::Cell cell_of(const TaskResults& results, const std::optional<double>& baseline) {
@@ -146,11 +150,15 @@ std::string latex_text(const TaskGrid::Heading& heading) {
 std::string latex_text(const TaskGrid::Cell& cell) {
     if (std::isnan(cell.value)) return "--";
     const char* mark = cell.rank == Rank::best ? "\\textbf{" : cell.rank == Rank::second ? "\\underline{" : "";
-    const std::string value = mark + cell.value_text + (*mark != '\0' ? "}" : "");
+    const std::string value = mark + cell.value_text + (*mark != '\0' ? "}" : "") + (cell.significant ? "$^{*}$" : "");
     return cell.error_text.empty() ? value : value + R"( $\pm$ )" + cell.error_text;
 }
 
 }  // namespace
+
+bool TaskValue::significant() const {
+    return p < kSignificant;
+}
 
 TaskTable::TaskTable(const EvaluationGroups& evaluations, const FigureOptions& options)
     : models_(group_names(evaluations.groups())) {
@@ -166,7 +174,26 @@ TaskTable::TaskTable(const EvaluationGroups& evaluations, const FigureOptions& o
         tasks_.push_back(std::move(results));
     }
     if (tasks_.empty()) evaluations.chosen_length(*first, options);  // says at which there are any
+    if (!options.significance.empty()) test(evaluations, options.significance);
     add_average(evaluations, options);
+}
+
+/// Compares a model with the best of the others, task by task.
+void TaskTable::test(const EvaluationGroups& evaluations, const std::string& model) {
+    const auto& groups = evaluations.groups();
+    const std::size_t tested = named_group(groups, "--significance", model);
+    for (TaskResults& task : tasks_) {
+        if (!task.values[tested]) continue;
+        std::optional<std::size_t> best;
+        for (std::size_t m = 0; m < groups.size(); ++m) {
+            if (m == tested || !task.values[m]) continue;
+            const double value = task.values[m]->value;
+            if (!best || (task.lower ? value < task.values[*best]->value : value > task.values[*best]->value)) best = m;
+        }
+        if (best)
+            task.values[tested]->p = difference_p(groups[tested], task.values[tested]->length, groups[*best],
+                                                  task.values[*best]->length, task.what);
+    }
 }
 
 void TaskTable::add_average(const EvaluationGroups& evaluations, const FigureOptions& options) {

@@ -24,6 +24,8 @@ struct TaskValue {
     std::int64_t length = 0;                                  ///< context in tokens; 0: of several
     std::int64_t seeds = 1;
     Rank rank = Rank::none;
+    double p = std::numeric_limits<double>::quiet_NaN();  ///< of options.significance; NaN: not tested
+    bool significant() const;
 };
 
 /// A task by one of its metrics, or the mean of several.
@@ -56,6 +58,7 @@ public:
     const std::string& average_name() const noexcept { return average_name_; }  ///< of task_averages.h
 
 private:
+    void test(const EvaluationGroups& evaluations, const std::string& model);
     void add_average(const EvaluationGroups& evaluations, const FigureOptions& options);
     void average_over(const std::vector<TaskResults>& tasks);
 
@@ -77,7 +80,10 @@ public:
         double error = std::numeric_limits<double>::quiet_NaN();
         std::string value_text = "–", error_text;  ///< as printed
         Rank rank = Rank::none;
-        std::string text() const { return error_text.empty() ? value_text : value_text + " ± " + error_text; }
+        bool significant = false;  ///< marked *
+        std::string text() const {
+            return value_text + (significant ? "*" : "") + (error_text.empty() ? "" : " ± " + error_text);
+        }
     };
     /// Averages and baselines stay behind the others, however these are sorted.
     enum class Kind { result, average, baseline };

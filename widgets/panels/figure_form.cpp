@@ -45,6 +45,7 @@ QString title_of(const std::string& name) {
                                                            {"distance", "Distance axis"},
                                                            {"baseline", "Baseline"},
                                                            {"smallest", "Smallest"},
+                                                           {"significance", "Significance"},
                                                            {"indicator", "Indicator"},
                                                            {"normalise", "Scale"},
                                                            {"statistic", "Statistic"},

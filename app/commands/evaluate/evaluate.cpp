@@ -121,6 +121,10 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
         data::ObjectiveSettings objective;
         objective.kind = name;
         objective.classes = config.classes;
+        if (job) {
+            objective.source = job->data.objective.source;
+            objective.target = job->data.objective.target;
+        }
         for (const std::string& entry : options.data) {
             auto items = evaluation::labelled_file(entry, name);
             if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == items.name; }))

@@ -177,8 +177,7 @@ private:
         }
         for (auto& name : names) {
             const auto& info = checkpoint->tensor(name);
-            unread_.push_back(
-                {checkpoint, {title, std::move(name), checkpoint::stored_type(info), info.shape, {}}});
+            unread_.push_back({checkpoint, {title, std::move(name), checkpoint::stored_type(info), info.shape, {}}});
         }
     }
 
@@ -212,7 +211,9 @@ private:
         if (format == "headscope-run") {
             add_run(store::read_run_file(path));
         } else if (format == "headscope-evaluation") {
-            inputs_.evaluations.push_back(std::make_shared<store::Evaluation>(store::read_evaluation(path)));
+            auto evaluation = std::make_shared<store::Evaluation>(store::read_evaluation(path));
+            if (!request_.options.significance.empty()) evaluation->items = store::read_items(path);
+            inputs_.evaluations.push_back(std::move(evaluation));
         } else {
             auto file = store::AnalysisFile::open(path);
             if (!wants_sizes()) return inputs_.analyses.push_back(std::move(file));

@@ -27,18 +27,38 @@ struct Field {
 };
 using Fields = std::map<std::string, Field>;
 
-/// The members of one object, not those of objects within.
+/// The members of one object; those of objects within as "translation.en", unless a member has that name.
 class FieldReader final : public JsonEvents {
 public:
     explicit FieldReader(std::string where) : where_(std::move(where)) {}
-    Fields fields;
+    Fields fields, nested;
 
-    void begin_object() override { open("an object"); }
-    void end_object() override { --depth_; }
-    void begin_array() override { open("an array"); }
-    void end_array() override { --depth_; }
+    void begin_object() override {
+        open("an object");
+        path_.emplace_back();
+    }
+    void end_object() override {
+        path_.pop_back();
+        --depth_;
+    }
+    void begin_array() override {
+        open("an array");
+        ++arrays_;
+    }
+    void end_array() override {
+        --arrays_;
+        --depth_;
+    }
     void key(std::string& name) override {
-        if (depth_ != 1) return;
+        path_.back() = name;
+        field_ = nullptr;
+        if (arrays_ > 0) return;
+        if (depth_ > 1) {
+            std::string whole = path_.front();
+            for (std::size_t i = 1; i < path_.size(); ++i) whole += "." + path_[i];
+            field_ = &nested[whole];
+            return;
+        }
         const auto [entry, is_new] = fields.try_emplace(std::move(name));
         if (!is_new) {
             throw Error(ErrorCode::format, where_, "expected one \"" + escaped(entry->first, 40) + "\" in an object",
@@ -61,12 +81,14 @@ private:
     }
     void take(Field field, const char* what) {
         if (depth_ == 0) throw Error(ErrorCode::format, where_, "expected an object", std::string("found ") + what);
-        if (depth_ == 1) *field_ = std::move(field);
+        if (field_ != nullptr) *field_ = std::move(field);
+        field_ = nullptr;
     }
 
     std::string where_;
-    Field* field_ = nullptr;
-    int depth_ = 0;
+    Field* field_ = nullptr;  ///< of the last key, while its value is awaited
+    std::vector<std::string> path_;
+    int depth_ = 0, arrays_ = 0;
 };
 
 /// Columns of the two texts; several columns of one are joined by spaces.
@@ -106,13 +128,17 @@ public:
         read_json_events(
             line, [this](std::size_t) { return where_; }, reader);
         fields_ = std::move(reader.fields);
+        nested_ = std::move(reader.nested);
     }
 
     TextItem item() const {
         if (kind_of(objective_).translates) {
-            for (const char* name : {"source", "target"})
-                if (!fields_.contains(name)) refuse("expected a \"source\" and a \"target\"", names_of(fields_));
-            return {text("source"), text("target"), true};
+            for (const std::string& name : {objective_.source, objective_.target})
+                if (find(name) == nullptr)
+                    refuse("expected a \"" + escaped(objective_.source, 40) + "\" and a \"" +
+                               escaped(objective_.target, 40) + '"',
+                           names_of(fields_));
+            return {text(objective_.source), text(objective_.target), true};
         }
         for (const Columns& columns : known_columns()) {
             const auto there = [this](const std::string& name) { return fields_.contains(name); };
@@ -129,8 +155,15 @@ private:
         throw Error(ErrorCode::format, where_, expected, "found " + found);
     }
 
+    /// A member, else one of an object within.
+    const Field* find(const std::string& name) const {
+        for (const Fields* all : {&fields_, &nested_})
+            if (const auto found = all->find(name); found != all->end()) return &found->second;
+        return nullptr;
+    }
+
     std::string text(const std::string& name) const {
-        const Field& field = fields_.at(name);
+        const Field& field = *find(name);
         if (field.kind != Field::Kind::text) {
             refuse("expected a string for \"" + name + '"',
                    field.kind == Field::Kind::other ? field.text : std::string("a number"));
@@ -174,7 +207,7 @@ private:
 
     std::string where_;
     const ObjectiveSettings& objective_;
-    Fields fields_;
+    Fields fields_, nested_;
 };
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace headscope::data {
 /// True for the objectives whose data are items.
 bool reads_items(const ObjectiveSettings& objective);
 
-/// Calls take for each object's item, in order; `kind` is one of JSON. translation: the strings "source" and "target".
+/// Calls take for each object's item, in order; `kind` is one of JSON. translation: the strings in objective.source and
+/// objective.target ("translation.en" is a member of a member).
 /// classify: "label", a class in [0, classes) or, with classes = 1, a number; and the texts in the columns of the first
 /// of these that a line has: text (with pair, or with span1_text and span2_text), word with sentence1 and sentence2,
 /// sentence1/sentence2, question1/question2, premise/hypothesis, premise with choice1, choice2 and question,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/json/json_events.h"
@@ -13,31 +15,44 @@
 namespace headscope::data {
 namespace {
 
-constexpr std::size_t piece = std::size_t{256} << 10U;
-
-/// The "text" of an object.
+/// A column of an object: the member of that name, else, at each dot, a member of the object before it.
 class TextField final : public JsonEvents {
 public:
     using Place = std::function<std::string(std::size_t byte)>;
-    explicit TextField(Place place) : place_(std::move(place)) {}
+    TextField(Place place, const std::string& column)
+        : place_(std::move(place)), column_(column), quoted_('"' + escaped(column, 60) + '"') {}
 
     std::string finish() {
-        if (!text_) refuse("expected an object with a \"text\"", "found none in it");
-        return std::move(*text_);
+        if (exact_) return std::move(*exact_);
+        if (!nested_) refuse("expected an object with a " + quoted_, "found none in it");
+        return std::move(*nested_);
     }
 
-    void begin_object() override { open("an object"); }
-    void end_object() override { --depth_; }
-    void begin_array() override { open("an array"); }
-    void end_array() override { --depth_; }
+    void begin_object() override {
+        open("an object", false);
+        path_.emplace_back();
+    }
+    void end_object() override {
+        path_.pop_back();
+        --depth_;
+    }
+    void begin_array() override {
+        open("an array", true);
+        ++arrays_;
+    }
+    void end_array() override {
+        --arrays_;
+        --depth_;
+    }
     void key(std::string& name) override {
-        is_text_ = depth_ == 1 && name == "text";
-        if (is_text_ && text_) refuse("expected one \"text\" in an object", "found another");
+        path_.back() = std::move(name);
+        taken_ = wanted();
+        if (taken_ && *taken_) refuse("expected one " + quoted_ + " in an object", "found another");
     }
     void string(std::string& value) override {
         if (depth_ == 0) refuse_root("a string");
-        if (is_text_) text_ = std::move(value);
-        is_text_ = false;
+        if (taken_) *taken_ = std::move(value);
+        taken_ = nullptr;
     }
     void unsigned_integer(std::uint64_t) override { other("a number"); }
     void negative_integer(std::int64_t) override { other("a number"); }
@@ -46,34 +61,52 @@ public:
     void null() override { other("null"); }
 
 private:
-    void open(const std::string& what) {
-        if (depth_ == 0 && what != "an object") refuse_root(what);
-        if (is_text_) refuse("expected a string for \"text\"", "found " + what);
+    /// Where the value of the last key goes, if it is the column.
+    std::optional<std::string>* wanted() {
+        if (arrays_ > 0) return nullptr;
+        if (path_.size() == 1) return path_[0] == column_ ? &exact_ : nullptr;
+        std::string_view rest = column_;
+        for (std::size_t i = 0; i < path_.size(); ++i) {
+            if (!rest.starts_with(path_[i])) return nullptr;
+            rest.remove_prefix(path_[i].size());
+            if (i + 1 == path_.size()) break;
+            if (!rest.starts_with('.')) return nullptr;
+            rest.remove_prefix(1);
+        }
+        return rest.empty() ? &nested_ : nullptr;
+    }
+    void open(const std::string& what, bool array) {
+        if (depth_ == 0 && array) refuse_root(what);
+        if (taken_) refuse("expected a string for " + quoted_, "found " + what);
         ++depth_;
     }
     void other(const std::string& what) {
         if (depth_ == 0) refuse_root(what);
-        if (is_text_) refuse("expected a string for \"text\"", "found " + what);
+        if (taken_) refuse("expected a string for " + quoted_, "found " + what);
     }
     [[noreturn]] void refuse_root(const std::string& what) const {
-        refuse("expected an object with a \"text\"", "found " + what);
+        refuse("expected an object with a " + quoted_, "found " + what);
     }
     [[noreturn]] void refuse(const std::string& expected, const std::string& found) const {
         throw Error(ErrorCode::format, place_(position() > 0 ? position() - 1 : 0), expected, found);
     }
 
     Place place_;
-    std::optional<std::string> text_;
-    int depth_ = 0;
-    bool is_text_ = false;
+    const std::string& column_;
+    std::string quoted_;
+    std::optional<std::string> exact_, nested_;
+    std::optional<std::string>* taken_ = nullptr;
+    std::vector<std::string> path_;  ///< the last key of each open object
+    int depth_ = 0, arrays_ = 0;
 };
 
 bool is_blank(std::string_view line) {
     return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-void take_line(std::string_view line, const std::function<std::string(std::size_t)>& place, PartSink& sink) {
-    TextField field(place);
+void take_line(std::string_view line, const std::function<std::string(std::size_t)>& place, PartSink& sink,
+               const std::string& column) {
+    TextField field(place, column);
     read_json_events(line, place, field);
     const std::string text = field.finish();
     sink.begin_document();
@@ -91,20 +124,13 @@ void take_line(std::string_view line, const std::function<std::string(std::size_
 
 void read_lines(const InputFile& file, const std::function<void(std::string_view, std::uint64_t)>& take,
                 const std::function<void(std::uint64_t)>& progress) {
-    constexpr std::string_view mark = "\xEF\xBB\xBF";
     std::uint64_t line = 1;
-    std::string waiting, buffer;
+    std::string waiting;
     const auto hand_on = [&](std::string_view text) {
         if (!is_blank(text)) take(text, line);
         ++line;
     };
-    for (std::uint64_t at = 0; at < file.size();) {
-        check_cancellation();
-        buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(piece, file.size() - at)));
-        file.read(at, buffer.data(), buffer.size());
-        const std::size_t marked = at == 0 && buffer.starts_with(mark) ? mark.size() : 0;
-        at += buffer.size();
-        std::string_view rest = std::string_view(buffer).substr(marked);
+    const auto add = [&](std::string_view rest, std::uint64_t) {
         for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
             if (waiting.empty()) {
                 hand_on(rest.substr(0, end));
@@ -120,13 +146,14 @@ void read_lines(const InputFile& file, const std::function<void(std::string_view
                         "expected lines of at most " + size_text(longest_line), "found a longer one");
         }
         waiting += rest;
-        progress(at);
-    }
+        return true;
+    };
+    read_source(file, add, progress);
     if (!waiting.empty()) hand_on(waiting);
 }
 
 void read_json_texts(const InputFile& file, SourceKind kind, PartSink& sink,
-                     const std::function<void(std::uint64_t)>& progress) {
+                     const std::function<void(std::uint64_t)>& progress, const std::string& column) {
     read_records(
         file, kind,
         [&](std::string_view text, std::uint64_t first) {
@@ -144,7 +171,7 @@ void read_json_texts(const InputFile& file, SourceKind kind, PartSink& sink,
                     return shown(file.path()) + ", line " + std::to_string(line) + ", column " +
                            std::to_string(characters + 1);
                 },
-                sink);
+                sink, column);
         },
         progress);
 }

@@ -14,9 +14,6 @@
 namespace headscope::data {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{256} << 10U;
-constexpr std::string_view kMark = "\xEF\xBB\xBF";
-
 bool is_space(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -158,27 +155,13 @@ private:
     bool in_string_ = false, escape_ = false;
 };
 
-/// Hands on a file's bytes without its byte order mark, until `take` returns false.
-void read_pieces(const InputFile& file, const std::function<bool(std::string_view)>& take, const BytesRead& progress) {
-    std::string buffer;
-    for (std::uint64_t at = 0; at < file.size();) {
-        check_cancellation();
-        buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, file.size() - at)));
-        file.read(at, buffer.data(), buffer.size());
-        const std::size_t marked = at == 0 && buffer.starts_with(kMark) ? kMark.size() : 0;
-        at += buffer.size();
-        if (!take(std::string_view(buffer).substr(marked))) return;
-        if (progress) progress(at);
-    }
-}
-
 }  // namespace
 
 SourceKind json_kind(const InputFile& file) {
     std::string line;  // the first that is not blank
     bool array = false;
-    read_pieces(file,
-                [&](std::string_view bytes) {
+    read_source(file,
+                [&](std::string_view bytes, std::uint64_t) {
                     for (const char c : bytes) {
                         if (line.empty() && is_space(c)) continue;
                         if (line.empty() && c == '[') array = true;
@@ -200,9 +183,9 @@ SourceKind json_kind(const InputFile& file) {
 void read_records(const InputFile& file, SourceKind kind, const TakeRecord& take, const BytesRead& progress) {
     if (kind != SourceKind::json_array) return read_lines(file, take, progress);
     ArrayCutter cutter(file, take);
-    read_pieces(
+    read_source(
         file,
-        [&](std::string_view bytes) {
+        [&](std::string_view bytes, std::uint64_t) {
             cutter.add(bytes);
             return true;
         },

@@ -9,13 +9,13 @@
 #include <string_view>
 
 #include "core/base/io/input_file.h"
+#include "core/data/source/source_bytes.h"
 #include "core/data/source/source_files.h"
 
 namespace headscope::data {
 
 /// A record's JSON, and the line of the file where it begins, from 1 on.
 using TakeRecord = std::function<void(std::string_view text, std::uint64_t line)>;
-using BytesRead = std::function<void(std::uint64_t bytes)>;
 
 /// json_array for a file whose first character is [, json_lines for one whose first line is an object. Error format
 /// for any other.

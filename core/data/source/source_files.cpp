@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/process/os_error.h"
 #include "core/data/source/json_objects.h"
+#include "core/data/source/source_bytes.h"
 
 namespace headscope::data {
 namespace {
@@ -21,7 +23,8 @@ bool is_pattern(const std::string& text) {
 }
 
 bool is_json_lines(const fs::path& path) {
-    return path.extension() == ".jsonl" || path.extension() == ".ndjson";
+    const fs::path extension = unpacked_name(path).extension();
+    return extension == ".jsonl" || extension == ".ndjson";
 }
 
 /// Entries of a folder, sorted, without hidden ones.
@@ -47,7 +50,8 @@ void take_folder(const fs::path& folder, std::vector<fs::path>& files) {
     for (const auto& entry : entries(folder)) {
         const fs::path& path = entry.path();
         if (is_folder(entry)) take_folder(path, files);
-        if ((path.extension() == ".txt" || is_json_lines(path)) && ends_at_regular_file(path)) files.push_back(path);
+        if ((unpacked_name(path).extension() == ".txt" || is_json_lines(path)) && ends_at_regular_file(path))
+            files.push_back(path);
     }
 }
 
@@ -105,11 +109,23 @@ std::vector<fs::path> files_of(const std::string& wanted, const fs::path& base, 
     return files;
 }
 
+[[noreturn]] void refuse_parquet(const fs::path& path) {
+    fs::path lines = path.filename();
+    lines.replace_extension(".jsonl");
+    throw Error(ErrorCode::unsupported, shown(path),
+                "expected text or JSON lines, as Python makes them: import datasets; "
+                "datasets.load_dataset(\"parquet\", data_files=\"" +
+                    shown(path) + "\")[\"train\"].to_json(\"" + shown(fs::path(path).replace_extension(".jsonl")) +
+                    "\")",
+                "found Parquet");
+}
+
 }  // namespace
 
 SourceKind source_kind(const fs::path& path) {
     if (is_json_lines(path)) return SourceKind::json_lines;
-    if (path.extension() == ".json") return json_kind(InputFile(path, "text file"));
+    if (path.extension() == ".parquet") refuse_parquet(path);
+    if (unpacked_name(path).extension() == ".json") return json_kind(InputFile(path, "text file"));
     return SourceKind::text;
 }
 

@@ -10,24 +10,26 @@ namespace headscope::data {
 /// How text lies in a file.
 enum class SourceKind {
     text,        ///< UTF-8, one document
-    json_lines,  ///< .jsonl, or .json with an object a line: its "text" is a document
+    json_lines,  ///< .jsonl, or .json with an object a line: its column (SourceFile) is a document
     bible,       ///< Debian's bible-kjv-text: a document a book
     json_array,  ///< .json with one array of such objects
 };
 
-/// How text lies in a file, by its name; a .json file is looked into. Error format for a .json file that holds neither
-/// an array nor an object on its first line, which is never read as text.
+/// How text lies in a file, by its name without .gz or .zst; a .json file is looked into. Error unsupported for
+/// Parquet; format for a .json file that holds neither an array nor an object on its first line, which is never read as
+/// text.
 SourceKind source_kind(const std::filesystem::path& path);
 
 struct SourceFile {
     std::filesystem::path path;
     SourceKind kind = SourceKind::text;
+    std::string column = "text";  ///< of JSON objects: what a document is; "document.text" is a member of a member
 };
 
 /// The files that `wanted` names, relative to `base`: files; folders, of which all .txt and .jsonl files below are
-/// taken; patterns with *, ?, [abc] and ** (any folders). In this order, those of one entry sorted by path, no file
-/// twice; hidden files and linked folders only where they are named. `key` is what the settings call the list.
-/// Error: usage for an entry that names no file; io; those of source_kind().
+/// taken, compressed ones too; patterns with *, ?, [abc] and ** (any folders). In this order, those of one entry sorted
+/// by path, no file twice; hidden files and linked folders only where they are named. `key` is what the settings call
+/// the list. Error: usage for an entry that names no file; io; those of source_kind().
 std::vector<SourceFile> find_sources(const std::vector<std::string>& wanted, const std::filesystem::path& base,
                                      const std::string& key);
 

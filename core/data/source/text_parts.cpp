@@ -7,11 +7,10 @@
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
+#include "core/data/source/source_bytes.h"
 
 namespace headscope::data {
 namespace {
-
-constexpr std::size_t piece = std::size_t{256} << 10U;
 
 bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -24,24 +23,23 @@ bool is_continuation(char c) {
 }
 
 void read_text(const InputFile& file, PartSink& sink, const std::function<void(std::uint64_t)>& progress) {
-    constexpr std::string_view mark = "\xEF\xBB\xBF";
-    std::uint64_t skipped = 0;
+    std::uint64_t skipped = 0;  // a byte order mark
+    bool begun = false;
     const auto refuse = [&](std::uint64_t byte) {
         throw Error(ErrorCode::format, shown(file.path()), "expected text in UTF-8",
                     "found no UTF-8 at byte " + std::to_string(skipped + byte));
     };
     PartCutter cutter(sink);
-    std::string buffer;
     sink.begin_document();
-    for (std::uint64_t at = 0; at < file.size();) {
-        buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(piece, file.size() - at)));
-        file.read(at, buffer.data(), buffer.size());
-        const bool marked = at == 0 && buffer.starts_with(mark);
-        if (marked) skipped = mark.size();
-        at += buffer.size();
-        cutter.add(std::string_view(buffer).substr(marked ? mark.size() : 0), refuse);
-        progress(at);
-    }
+    read_source(
+        file,
+        [&](std::string_view bytes, std::uint64_t at) {
+            if (!begun) skipped = at;
+            begun = true;
+            cutter.add(bytes, refuse);
+            return true;
+        },
+        progress);
     cutter.finish(refuse);
     sink.end_document();
 }
@@ -86,14 +84,14 @@ void PartCutter::hand_on(std::size_t size, const std::function<void(std::uint64_
 }
 
 void read_parts(const InputFile& file, SourceKind kind, PartSink& sink,
-                const std::function<void(std::uint64_t)>& progress) {
+                const std::function<void(std::uint64_t)>& progress, const std::string& column) {
     switch (kind) {
         case SourceKind::text:
             read_text(file, sink, progress);
             break;
         case SourceKind::json_lines:
         case SourceKind::json_array:
-            read_json_texts(file, kind, sink, progress);
+            read_json_texts(file, kind, sink, progress, column);
             break;
         case SourceKind::bible:
             read_bible(file, sink);

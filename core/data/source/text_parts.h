@@ -32,9 +32,9 @@ public:
 
 /// Reads all of a source, without a byte order mark at a file's start. `bytes_read` receives the position in the file.
 /// Error: format with file and byte (or line and column) for invalid UTF-8 or JSON; mismatch if the file changes
-/// meanwhile.
+/// meanwhile. `column`: SourceFile's.
 void read_parts(const InputFile& file, SourceKind kind, PartSink& sink,
-                const std::function<void(std::uint64_t bytes_read)>& progress);
+                const std::function<void(std::uint64_t bytes_read)>& progress, const std::string& column = "text");
 
 /// A place to cut the text, in (least, text.size()), as far back as the rules above allow.
 std::size_t cut_place(std::string_view text, std::size_t least);
@@ -65,7 +65,7 @@ void read_lines(const InputFile& file, const std::function<void(std::string_view
 
 // The kinds.
 void read_json_texts(const InputFile& file, SourceKind kind, PartSink& sink,
-                     const std::function<void(std::uint64_t bytes_read)>& progress);
+                     const std::function<void(std::uint64_t bytes_read)>& progress, const std::string& column);
 void read_bible(const InputFile& file, PartSink& sink);
 
 }  // namespace headscope::data

@@ -70,6 +70,10 @@ void add_record_options(std::vector<FigureOption>& all) {
                     "Metric of the evaluations (default: the first; tasks: the one that papers print; with acc or "
                     "acc_norm only tasks that have it are drawn)",
                     &FigureOptions::metric));
+    all.push_back(word_option("significance",
+                              "Model that is marked * where it differs from the best of the others: Welch's t over "
+                              "seeds, else the paired t over items, p < 0.05",
+                              &FigureOptions::significance));
     NamedValues<std::string> averages;
     for (const TaskAverage& one : task_averages()) averages.emplace_back(one.name, one.name);
     averages.emplace_back(kAverageOfAll, kAverageOfAll);

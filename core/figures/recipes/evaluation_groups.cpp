@@ -176,6 +176,14 @@ bool is_accuracy(const std::string& metric) {
     return metric == "acc" || metric == "acc_norm";
 }
 
+std::size_t named_group(const std::vector<EvaluationGroup>& groups, const char* option, const std::string& name) {
+    const std::vector<std::string> names = group_names(groups);
+    for (std::size_t i = 0; i < groups.size(); ++i)
+        if (names[i] == name || groups[i].model == name) return i;
+    throw Error(ErrorCode::usage, option, "expected a model of these files: " + list_text(names, 20),
+                "found " + (name.empty() ? "none" : escaped(name)));
+}
+
 std::vector<std::string> group_names(const std::vector<EvaluationGroup>& groups) {
     std::map<std::string, int> known;
     bool custom = false;
@@ -259,6 +267,9 @@ EvaluationGroups::EvaluationGroups(Evaluations evaluations, const std::string& r
             group.training_length = model.training_length;
             if (group.model.empty()) group.model = model.name;
             group.label = group_label(model);
+            const EvaluationMember member{evaluation, result.model};
+            if (std::find(group.members.begin(), group.members.end(), member) == group.members.end())
+                group.members.push_back(member);
             const Measured what{result.task, result.metric, result.shots, texts.name(result), result.subset};
             if (std::find(all_.begin(), all_.end(), what) == all_.end()) all_.push_back(what);
             check_most("tasks with their metrics", all_.size(), kMostMeasured);

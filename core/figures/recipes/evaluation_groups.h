@@ -51,6 +51,13 @@ struct EvaluationValue {
     std::vector<std::int64_t> counts{};  ///< of each: tokens or items
 };
 
+/// A model of a file.
+struct EvaluationMember {
+    std::shared_ptr<const store::Evaluation> evaluation;
+    std::int64_t model = 0;  ///< index in Evaluation::models
+    bool operator==(const EvaluationMember&) const = default;
+};
+
 struct EvaluationGroup {
     std::string mixer, layout;  ///< as EvaluatedModel has them
     bool skipped = false;       ///< blocks that are not Standard were left out
@@ -60,6 +67,7 @@ struct EvaluationGroup {
     std::string label;       ///< "Standard", "RndEmbQK uniform", "MLP even", "MLP even, skipped"; or the given name
     std::string given = {};  ///< by options.names; empty: none
     std::map<Measured, std::map<std::int64_t, EvaluationValue>> values;  ///< by length
+    std::vector<EvaluationMember> members{};
 
     bool standard() const { return mixers::is_standard(mixer); }
     const std::string& name() const { return given.empty() ? model : given; }
@@ -104,6 +112,10 @@ private:
     std::size_t most_seeds_ = 0;
     bool some_have_one_ = false;
 };
+
+/// The index of the group that an option names by its name in the figure or by its model's. Throws Error usage that
+/// lists the names.
+std::size_t named_group(const std::vector<EvaluationGroup>& groups, const char* option, const std::string& name);
 
 /// A name for each group: the given one, else its label; its model's name if several have that label, or if one of them
 /// is a stack without a layout, whose label is empty.

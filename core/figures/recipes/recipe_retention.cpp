@@ -94,10 +94,7 @@ public:
 
 private:
     const EvaluationGroup& named(const char* option, const std::string& name) const {
-        for (std::size_t i = 0; i < groups_.size(); ++i)
-            if (names_[i] == name || groups_[i].model == name) return groups_[i];
-        throw Error(ErrorCode::usage, option, "expected a model of these files: " + list_text(names_, 20),
-                    "found " + (name.empty() ? "none" : escaped(name)));
+        return groups_[named_group(groups_, option, name)];
     }
     const std::string& name_of(const EvaluationGroup& group) const {
         return names_[static_cast<std::size_t>(&group - groups_.data())];

@@ -20,7 +20,7 @@ constexpr double kNarrowest = 28;  ///< mm: "word perplexity" below a panel
 class Maker {
 public:
     Maker(const EvaluationGroups& evaluations, const FigureOptions& options)
-        : evaluations_(evaluations), tasks_(evaluations, options) {}
+        : evaluations_(evaluations), significance_(options.significance), tasks_(evaluations, options) {}
 
     FigureData make() {
         std::vector<Measured> chosen;
@@ -67,10 +67,10 @@ private:
             dot.points = true;
             dot.error_of_x = true;
             colour_member(dot, m, rows);
-            if (value.rank == Rank::best) {
-                dot.dot = kBestDot;
-                curves.labels.push_back({x, y, "best"});
-            }
+            const bool best = value.rank == Rank::best;
+            if (best) dot.dot = kBestDot;
+            if (best || value.significant())
+                curves.labels.push_back({x, y, std::string(best ? "best" : "") + (value.significant() ? "*" : "")});
             add_reach(reach, {x, unit * value.error, {}}, panel.x.scale);
             curves.curves.push_back(std::move(dot));
         }
@@ -116,6 +116,10 @@ private:
             if (!missing.empty())
                 notes.push_back("No average of " + std::string(paper->title) + ": it needs " + missing + " too.");
         }
+        if (!significance_.empty())
+            notes.push_back("*: " + significance_ +
+                            " differs from the best of the others, p < 0.05: Welch's t over "
+                            "seeds, else the paired t over items.");
         if (!lower.empty()) notes.push_back("Lower is better: " + lower + ".");
         for (const auto& [shots, names] : by_shots)
             notes.push_back("Examples in the prompt, " + std::to_string(shots) + ": " + names + ".");
@@ -126,7 +130,7 @@ private:
     Table table() const {
         std::vector<std::string> task_names, metric, text, subset, model, mixer, layout, skipped, rank;
         std::vector<std::int64_t> shots, parameters, length, seeds;
-        std::vector<double> value, error;
+        std::vector<double> value, error, p;
         const auto add = [&](const TaskResults& task, const std::string& name, const EvaluationGroup& group,
                              const TaskValue& one) {
             task_names.push_back(task.average ? "average" : task.what.task);
@@ -142,6 +146,7 @@ private:
             length.push_back(one.length);
             value.push_back(one.value);
             error.push_back(one.error);
+            p.push_back(one.p);
             seeds.push_back(one.seeds);
             rank.emplace_back(one.rank == Rank::best ? "best" : one.rank == Rank::second ? "second" : "");
         };
@@ -168,10 +173,12 @@ private:
                  {"seeds", std::move(seeds)},
                  {"rank", std::move(rank)},
                  {"text", std::move(text)},
-                 {"subset", std::move(subset)}}};
+                 {"subset", std::move(subset)},
+                 {"p", std::move(p)}}};
     }
 
     const EvaluationGroups& evaluations_;
+    std::string significance_;
     TaskTable tasks_;
 };
 
@@ -190,7 +197,7 @@ extern const Recipe kTasks{
     .needs = "evaluations of lm-eval's tasks",
     .of_others = tasks,
     .others = RecipeInputs::evaluations,
-    .options = {"names", "task", "metric", "average", "length"},
+    .options = {"names", "task", "metric", "average", "significance", "length"},
 };
 
 }  // namespace headscope::figures

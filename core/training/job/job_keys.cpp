@@ -198,11 +198,22 @@ private:
 
     void data() {
         using data::DataSettings;
-        bind_optional_texts(
-            add("data", "text", OptionKind::paths,
-                "Files, folders, patterns (*, ?, [..], **); .jsonl files with a \"text\" field; translation: "
-                "\"source\" and \"target\"; classify: \"label\", optional \"pair\""),
-            &JobFile::data, &DataSettings::text);
+        bind_optional_texts(add("data", "text", OptionKind::paths,
+                                "Files, folders, patterns (*, ?, [..], **), also .gz and .zst; .jsonl files with a "
+                                "\"text\" field; translation: "
+                                "\"source\" and \"target\"; classify: \"label\", optional \"pair\""),
+                            &JobFile::data, &DataSettings::text);
+        bind(add("data", "column", OptionKind::text,
+                 "Column of JSON objects that is the text; document.text is a member of a member"),
+             &JobFile::data, &DataSettings::column);
+        const auto column = [&](JobKey& key, std::string data::ObjectiveSettings::*member) {
+            key.get = [=](const JobFile& job) { return json(job.data.objective.*member); };
+            key.set = [=](JobFile& job, const json& value) { job.data.objective.*member = value.get<std::string>(); };
+        };
+        column(add("data", "source", OptionKind::text, "translation: column of the text, such as translation.en"),
+               &data::ObjectiveSettings::source);
+        column(add("data", "target", OptionKind::text, "translation: column of its translation"),
+               &data::ObjectiveSettings::target);
         bind_optional_text(
             add("data", "corpus", OptionKind::text, "A ready corpus, instead of text; see headscope list datasets"),
             &JobFile::data, &DataSettings::corpus);

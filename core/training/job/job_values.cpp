@@ -72,6 +72,15 @@ void check_objective(const JobFile& job) {
     of("shuffle", "shuffle_random", objective.shuffle != standard.shuffle);
     of("random", "shuffle_random", objective.random != standard.random);
     of("classes", "classify", objective.classes != standard.classes);
+    const auto column = [&](const char* key, const char* kind, bool given, bool read) {
+        if (given && !read)
+            contradiction(job, std::string("data.") + key, std::string(kind) + " beside it", escaped(objective.kind));
+    };
+    const bool items = kind_of(objective).reads_items();
+    const bool translates = kind_of(objective).translates;
+    column("column", "an objective that reads text", job.data.column != data::DataSettings().column, !items);
+    column("source", "objective.kind = \"translation\"", objective.source != standard.source, translates);
+    column("target", "objective.kind = \"translation\"", objective.target != standard.target, translates);
     if (!kind_of(objective).reads_stream() && job.data.fixed_token)
         contradiction(job, "data.fixed_token", "objective.kind = \"next_token\" beside it", escaped(objective.kind));
     const bool held_out = job.data.validation > 0 || !job.data.validation_files.empty() || job.data.generator;
