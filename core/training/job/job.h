@@ -22,14 +22,14 @@
 namespace headscope::training {
 
 struct ModelSettings {
-    std::string preset = "tiny-1m";                    ///< empty with `from`
+    std::string preset = "tiny-1m";                    ///< empty with `from`, or where `config` has all sizes
     std::string from;                                  ///< a checkpoint to go on from; its mixers may be replaced
     std::string weights = "auto";                      ///< residence of weights that are only read
     std::string mixer;                                 ///< empty: the preset's or the checkpoint's own
     std::string layout = "uniform";                    ///< which layers are standard beside `mixer`
     std::vector<std::string> layers;                   ///< the mixer of each layer, instead of mixer and layout
     nlohmann::json mixers = nlohmann::json::object();  ///< options by mixer name
-    nlohmann::json config = nlohmann::json::object();  ///< keys of config.json that replace the preset's
+    nlohmann::json config = nlohmann::json::object();  ///< keys of config.json, which go before the preset's
 };
 
 struct TrainingSettings {

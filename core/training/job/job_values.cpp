@@ -40,6 +40,14 @@ void check_mixers(const json& value, const std::string& place) {
         if (!options.is_object()) refuse(options, place, "a table of options for the mixer " + escaped(name));
 }
 
+void check_head(const json& value, const std::string& place) {
+    for (const auto& [name, inside] : value.items()) {
+        if (name == "kind" ? inside.is_string() : name == "classes" && inside.is_number_integer() && inside > 0)
+            continue;
+        refuse(value, place, "a table of kind and classes: { kind = \"token_classes\", classes = 3 }");
+    }
+}
+
 std::string pointer_of(const std::string& name) {
     std::string pointer = "/" + name;
     std::replace(pointer.begin(), pointer.end(), '.', '/');
@@ -87,6 +95,7 @@ json checked_value(const JobKey& key, const json& value, const std::string& plac
     if (key.name == "fixed_token") check_fixed_token(checked, place);
     if (key.name == "generator") check_generator(checked, place);
     if (key.name == "mixers") check_mixers(checked, place);
+    if (key.name == "head") check_head(checked, place);
     return checked;
 }
 
@@ -109,8 +118,8 @@ void check_together(const JobFile& job) {
         contradiction(job, training.minutes ? "training.minutes" : "training.tokens",
                       "one of steps, tokens and minutes", std::to_string(lengths) + " of them");
     }
-    if (job.model.preset.empty() == job.model.from.empty())
-        contradiction(job, "model.from", "either preset or from", job.model.from.empty() ? "none" : "both");
+    if (!job.model.preset.empty() && !job.model.from.empty())
+        contradiction(job, "model.from", "either preset or from", "both");
     if (!job.model.layers.empty() && !job.model.mixer.empty())
         contradiction(job, "model.layers", "either layers, or mixer and layout", "both");
     if (!job.model.layers.empty() && !job.model.layout.empty())

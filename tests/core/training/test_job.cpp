@@ -397,6 +397,26 @@ TEST_CASE("All that a native configuration says is a key of a job", "[training][
                            IsError(ErrorCode::format, "a table"));
 }
 
+TEST_CASE("A job may have no preset, and says so when it is written", "[training][job]") {
+    const JobFile job = read("[model]\npreset = \"\"\nhidden_size = 32\n" + kLeast);
+    CHECK(job.model.preset.empty());
+    CHECK(read(job_text(job)).model.preset.empty());
+    JobFile changed = read(kLeast);
+    set_key(changed, "model.preset=");
+    CHECK(job_text(changed).find("\npreset = \"\"\n") != std::string::npos);
+    set_key(changed, "model.from=/other");
+    CHECK(job_text(changed).find("\npreset") == std::string::npos);
+}
+
+TEST_CASE("A head in a job is a table of kind and classes", "[training][job]") {
+    const JobFile job = read("[model]\nhead = { kind = \"token_classes\", classes = 3 }\n" + kLeast);
+    CHECK(job.model.config.at("head").at("classes") == 3);
+    CHECK(job_differences(read(job_text(job)), job, false).empty());
+    for (const char* head : {"{ kind = 3 }", "{ classes = 0 }", "{ classes = \"two\" }", "{ size = 2 }"})
+        REQUIRE_THROWS_MATCHES(read(std::string("[model]\nhead = ") + head + "\n" + kLeast), Error,
+                               IsError(ErrorCode::format, "line 2, column 1: model.head"));
+}
+
 TEST_CASE("A default minimum follows the learning rate", "[training][job]") {
     JobFile job = read(kLeast);
     CHECK(job.schedule.minimum_rate == 4e-5);
