@@ -23,7 +23,9 @@ constexpr std::uint64_t kLargestJob = 1'000'000;
 
 /// Keys of which one stands instead of the others.
 const std::vector<std::vector<std::string>> kAlternatives = {
-    {"training.steps", "training.tokens", "training.minutes"},
+    {"training.steps", "training.tokens", "training.minutes", "training.epochs"},
+    {"schedule.warmup_steps", "schedule.warmup_tokens", "schedule.warmup_share"},
+    {"evaluation.every", "evaluation.every_epochs"},
     {"data.text", "data.corpus", "data.generator"},
     {"model.preset", "model.from"},
     {"model.layers", "model.mixer"},
@@ -195,6 +197,17 @@ LossWords loss_words(const data::ObjectiveSettings& objective) {
 
 bool has_accuracy(const data::ObjectiveSettings& objective) {
     return kind_of(objective).has_accuracy(objective);
+}
+
+std::vector<std::string> metrics_of(const data::ObjectiveSettings& objective) {
+    std::vector<std::string> metrics{"loss"};
+    if (has_accuracy(objective)) metrics.emplace_back("accuracy");
+    if (!kind_of(objective).labels()) return metrics;
+    if (objective.classes == 1)
+        metrics.emplace_back("spearman");
+    else
+        metrics.insert(metrics.end(), {"f1", "matthews"});
+    return metrics;
 }
 
 std::string standard_tokenizer(const JobFile& job) {

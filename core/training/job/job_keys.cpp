@@ -239,11 +239,14 @@ private:
             key.ends_run = true;
             section(key, member);
         };
-        end(count("training", "steps", 1, 1e12, "Updates; or give tokens or minutes"), &S::steps);
+        end(count("training", "steps", 1, 1e12, "Updates; or give tokens, minutes or epochs"), &S::steps);
         end(count("training", "tokens", 1, kMost, "Tokens to train on, instead of steps"), &S::tokens);
         auto& minutes = number("training", "minutes", 0, 1e6, "Time limit, instead of steps");
         minutes.above = true;
         end(minutes, &S::minutes);
+        auto& epochs = number("training", "epochs", 0, 1e9, "Passes over the training data, instead of steps");
+        epochs.above = true;
+        end(epochs, &S::epochs);
         section(count("training", "batch", 1, 1 << 20, "Sequences of one pass, of all processes together"), &S::batch);
         section(count("training", "accumulate", 1, 1 << 20, "Passes whose gradients make one update"), &S::accumulate);
         section(choice("training", "precision", {"float32", "bfloat16"},
@@ -282,8 +285,14 @@ private:
                        "Course of the rate after warm-up; cosine_restarts: five times from the peak; wsd: constant, "
                        "then linear at the end"),
                 &S::kind);
-        section(count("schedule", "warmup_steps", 0, 1e9, "Updates in which the rate rises to its peak"),
+        section(count("schedule", "warmup_steps", 0, 1e9,
+                      "Updates in which the rate rises to its peak; or give warmup_tokens or warmup_share"),
                 &S::warmup_steps);
+        section(count("schedule", "warmup_tokens", 0, kMost, "Tokens in which the rate rises, instead of warmup_steps"),
+                &S::warmup_tokens);
+        section(number("schedule", "warmup_share", 0, 1,
+                       "Share of the run in which the rate rises, instead of warmup_steps; not with minutes"),
+                &S::warmup_share);
         section(number("schedule", "warmup_start", 0, 100, "Rate before warm-up"), &S::warmup_start);
         section(number("schedule", "minimum_rate", 0, 100,
                        "Rate of the last update; default for linear and cosine_restarts: 0"),
@@ -300,10 +309,17 @@ private:
         };
         every(count("evaluation", "every", 0, 1e9, "Updates between evaluations on held-out text; 0: none"),
               &JobFile::evaluation, &EvaluationSettings::every);
+        auto& passes = number("evaluation", "every_epochs", 0, 1e9,
+                              "Passes over the training data between evaluations, instead of every");
+        passes.above = true;
+        every(passes, &JobFile::evaluation, &EvaluationSettings::every_epochs);
         every(count("evaluation", "batches", 1, 1e6, "Batches of an evaluation, always the same ones"),
               &JobFile::evaluation, &EvaluationSettings::batches);
+        bind(choice("evaluation", "metric", {"loss", "accuracy", "f1", "matthews", "spearman"},
+                    "Value that patience and snapshots/best follow; but for loss, of all held-out items"),
+             &JobFile::evaluation, &EvaluationSettings::metric);
         bind(count("evaluation", "patience", 0, 1e9,
-                   "Evaluations in a row without a lower loss that end the run; 0: none"),
+                   "Evaluations in a row without a better metric that end the run; 0: none"),
              &JobFile::evaluation, &EvaluationSettings::patience);
         every(count("snapshots", "every", 0, 1e9, "Updates between snapshots; 0: only at the end"), &JobFile::snapshots,
               &SnapshotSettings::every);

@@ -83,9 +83,29 @@ void check_objective(const JobFile& job) {
     if (!kind_of(objective).reads_stream() && job.data.fixed_token)
         contradiction(job, "data.fixed_token", "objective.kind = \"next_token\" beside it", escaped(objective.kind));
     const bool held_out = job.data.validation > 0 || !job.data.validation_files.empty() || job.data.generator;
-    if (job.evaluation.patience > 0 && (job.evaluation.every == 0 || !held_out))
+    const bool evaluates = job.evaluation.evaluates();
+    if (job.evaluation.patience > 0 && (!evaluates || !held_out))
         contradiction(job, "evaluation.patience", "held-out text, and evaluation.every above 0, beside it",
-                      job.evaluation.every == 0 ? "evaluation.every = 0" : "data.validation = 0");
+                      evaluates ? "data.validation = 0" : "evaluation.every = 0");
+    const std::vector<std::string> metrics = metrics_of(objective);
+    if (std::find(metrics.begin(), metrics.end(), job.evaluation.metric) == metrics.end())
+        contradiction(
+            job, "evaluation.metric",
+            "one of " + list_text(metrics, metrics.size()) + " with objective.kind = " + escaped(objective.kind),
+            escaped(job.evaluation.metric));
+    if (job.evaluation.every && job.evaluation.every_epochs)
+        contradiction(job, "evaluation.every_epochs", "one of every and every_epochs", "both");
+}
+
+void check_warmup(const JobFile& job) {
+    const ScheduleSettings& schedule = job.schedule;
+    const int warmups =
+        (schedule.warmup_steps ? 1 : 0) + (schedule.warmup_tokens ? 1 : 0) + (schedule.warmup_share ? 1 : 0);
+    if (warmups > 1)
+        contradiction(job, schedule.warmup_share ? "schedule.warmup_share" : "schedule.warmup_tokens",
+                      "one of warmup_steps, warmup_tokens and warmup_share", std::to_string(warmups) + " of them");
+    if (schedule.warmup_share && job.training.minutes)
+        contradiction(job, "schedule.warmup_share", "training.steps, tokens or epochs with it", "training.minutes");
 }
 
 }  // namespace
@@ -113,11 +133,16 @@ void check_sizes(const JobFile& job) {
 void check_together(const JobFile& job) {
     check_sizes(job);
     const auto& training = job.training;
-    const int lengths = (training.steps ? 1 : 0) + (training.tokens ? 1 : 0) + (training.minutes ? 1 : 0);
+    const int lengths =
+        (training.steps ? 1 : 0) + (training.tokens ? 1 : 0) + (training.minutes ? 1 : 0) + (training.epochs ? 1 : 0);
     if (lengths != 1) {
-        contradiction(job, training.minutes ? "training.minutes" : "training.tokens",
-                      "one of steps, tokens and minutes", std::to_string(lengths) + " of them");
+        contradiction(job,
+                      training.epochs    ? "training.epochs"
+                      : training.minutes ? "training.minutes"
+                                         : "training.tokens",
+                      "one of steps, tokens, minutes and epochs", std::to_string(lengths) + " of them");
     }
+    check_warmup(job);
     if (!job.model.preset.empty() && !job.model.from.empty())
         contradiction(job, "model.from", "either preset or from", "both");
     if (!job.model.layers.empty() && !job.model.mixer.empty())

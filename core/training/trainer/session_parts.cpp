@@ -14,7 +14,6 @@
 #include "core/mixers/types/type.h"
 #include "core/model/load/generation_settings.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
-#include "core/training/job/run_end.h"
 #include "core/training/trainer/job_model.h"
 
 namespace headscope::training {
@@ -76,12 +75,14 @@ void open_data(Session& session, const fs::path& folder, Progress& progress, con
     const auto seed = static_cast<std::uint64_t>(session.job.seed);
     session.source = session.data->source(data::Split::training, seed);
     session.held_out = session.data->source(data::Split::validation, seed);
+    check_epochs(session.job, session.source->epoch());
+    session.lengths = run_lengths(session.job, session.source->epoch());
 }
 
 void fresh_state(Session& session) {
     session.state = TrainingState();
     session.state.peak_rate = session.job.optimizer.learning_rate;
-    session.state.planned_steps = planned_updates(session.job);
+    session.state.planned_steps = session.lengths.updates;
 }
 
 void adopt(Session& session, const TrainingState& state, const fs::path& folder) {
