@@ -21,6 +21,9 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLargestJob = 1'000'000;
 
+// The parts of kGuideText.
+constexpr const char *kGuidedMixer = "fixed_seq_qk", *kTextOption = "text";
+
 /// Keys of which one stands instead of the others.
 const std::vector<std::vector<std::string>> kAlternatives = {
     {"training.steps", "training.tokens", "training.minutes", "training.epochs"},
@@ -89,6 +92,8 @@ json absolute(const JobKey& key, json value, const fs::path& base) {
     };
     const bool paths =
         key.kind == OptionKind::path || key.kind == OptionKind::paths || key.kind == OptionKind::share_or_paths;
+    if (key.full_name() == "model.mixers" && value.contains(kGuidedMixer) && value[kGuidedMixer].contains(kTextOption))
+        change(value[kGuidedMixer][kTextOption]);
     if (!paths || value.is_null()) return value;
     if (value.is_string()) change(value);
     if (value.is_array())
@@ -208,6 +213,17 @@ std::vector<std::string> metrics_of(const data::ObjectiveSettings& objective) {
     else
         metrics.insert(metrics.end(), {"f1", "matthews"});
     return metrics;
+}
+
+std::string guide_text(const JobFile& job) {
+    const json mixer = job.model.mixers.value(kGuidedMixer, json::object());
+    return mixer.value(kTextOption, "");
+}
+
+json mixer_options(const JobFile& job) {
+    json options = job.model.mixers;
+    if (options.contains(kGuidedMixer)) options[kGuidedMixer].erase(kTextOption);
+    return options;
 }
 
 std::string standard_tokenizer(const JobFile& job) {

@@ -125,6 +125,13 @@ bool has_accuracy(const data::ObjectiveSettings& objective);
 /// Values of evaluation.metric for this objective; loss first.
 std::vector<std::string> metrics_of(const data::ObjectiveSettings& objective);
 
+/// File whose first tokens fixed_seq_qk layers read, instead of the training text's; empty: none. It is an option of
+/// the job alone: mixer_options() leaves it out.
+inline constexpr const char* kGuideText = "model.mixers.fixed_seq_qk.text";
+std::string guide_text(const JobFile& job);
+/// model.mixers without the options that no configuration holds.
+nlohmann::json mixer_options(const JobFile& job);
+
 /// Default of data.tokenizer: "bytes", or with model.from that checkpoint, for its tokenizer.
 std::string standard_tokenizer(const JobFile& job);
 

@@ -38,6 +38,9 @@ void check_generator(const json& value, const std::string& place) {
 void check_mixers(const json& value, const std::string& place) {
     for (const auto& [name, options] : value.items())
         if (!options.is_object()) refuse(options, place, "a table of options for the mixer " + escaped(name));
+    const json guided = value.value("fixed_seq_qk", json::object());
+    if (guided.contains("text") && (!guided["text"].is_string() || guided["text"] == ""))
+        refuse(guided["text"], place, "a path for fixed_seq_qk's text");
 }
 
 void check_head(const json& value, const std::string& place) {

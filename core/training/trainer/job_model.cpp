@@ -138,7 +138,7 @@ std::unique_ptr<model::Trainable> open_model(const JobFile& job, Progress& progr
     const model::ModelConfig config = model::inspect(*file).config;
     const std::vector<std::string> mixers = mixers_of(job, config.all_layers());
     for (std::size_t layer = 0; layer < mixers.size(); ++layer) swap[static_cast<int>(layer)] = mixers[layer];
-    model::MixerSwap changes(swap, job.model.mixers.empty() ? std::string() : job.model.mixers.dump());
+    model::MixerSwap changes(swap, job.model.mixers.empty() ? std::string() : mixer_options(job).dump());
     if (!config.causal) changes.head = other_head(job, config.head, config.classes, config.hashed.is_table());
     return model::Trainable::open(*file, weight_type(job), changes, static_cast<std::uint64_t>(job.seed), &progress,
                                   &cancellation);
@@ -205,7 +205,7 @@ std::string model_config(const JobFile& job, const OfData& data) {
     if (!mixers.empty()) config["layers"] = mixers;
     if (!job.model.mixers.empty()) {
         if (!config.contains("mixers")) config["mixers"] = json::object();
-        config["mixers"].merge_patch(job.model.mixers);  // a preset's other options stay
+        config["mixers"].merge_patch(mixer_options(job));  // a preset's other options stay
     }
     if (!hashes && !job.model.config.contains("vocab_size")) config["vocab_size"] = data.vocabulary;
     if (!hashes && config["vocab_size"].get<std::int64_t>() < data.vocabulary) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/model/load/native_config.h"
 #include "core/model/load/presets.h"
 #include "core/run/run_folder.h"
@@ -17,6 +18,7 @@ using namespace headscope;
 using namespace headscope::training;
 using namespace headscope::test;
 using nlohmann::json;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -119,6 +121,51 @@ TEST_CASE("Keys of a stack replace the preset's and those that follow from them"
     const json plain = config({"model.preset=", "model.num_hidden_layers=1"});
     CHECK_FALSE(plain.contains("attention_bias"));
     CHECK(plain.at("max_position_embeddings") == 2048);
+}
+
+TEST_CASE("A guide is the beginning of the text that the job names", "[training][job][guides]") {
+    const TemporaryFolder folder;
+    const std::string words = "Another corpus, which no layer learns from but which each reads.";
+    write_file(folder / "guide.txt", words);
+    write_file(folder / "guide.jsonl", "{\"text\": \"ab\"}\n{\"text\": \"" + words + "\"}\n");
+    const auto job = [&](const std::string& file) {
+        return small_job(folder, {"model.mixer=fixed_seq_qk", "model.max_position_embeddings=32", "training.steps=1",
+                                  "model.mixers.fixed_seq_qk.text=" + (folder / file).string()});
+    };
+    const auto guide = [&](const fs::path& run) {
+        const auto file = checkpoint::Checkpoint::open(RunFolder{run}.snapshots() / snapshot_name(1));
+        const at::Tensor ids = file->load("model.guide_ids", checkpoint::LoadAs::stored);
+        return std::vector<std::int64_t>(ids.const_data_ptr<std::int64_t>(),
+                                         ids.const_data_ptr<std::int64_t>() + ids.numel());
+    };
+    run(fresh(job("guide.txt"), folder / "text"));
+    const std::vector<std::int64_t> begin(words.begin(), words.begin() + 32);
+    CHECK(guide(folder / "text") == begin);
+    // Documents end as those of the data do: with the token after the bytes.
+    run(fresh(job("guide.jsonl"), folder / "lines"));
+    const std::vector<std::int64_t> lines = guide(folder / "lines");
+    CHECK(std::vector<std::int64_t>(lines.begin(), lines.begin() + 3) == std::vector<std::int64_t>{'a', 'b', 256});
+    CHECK(std::equal(lines.begin() + 3, lines.end(), begin.begin()));
+    // The option is the job's alone, and its path is absolute in the run.
+    CHECK_FALSE(config_of(job("guide.txt")).at("mixers").at("fixed_seq_qk").contains("text"));
+    JobFile relative = job("guide.txt");
+    relative.model.mixers["fixed_seq_qk"]["text"] = "guide.txt";
+    relative.base = folder.path();
+    CHECK(guide_text(with_absolute_paths(relative)) == (folder / "guide.txt").string());
+    run(fresh(relative, folder / "relative"));
+    CHECK(guide(folder / "relative") == begin);
+
+    write_file(folder / "short.txt", words.substr(0, 30));
+    const auto refused = [&](const JobFile& bad, const std::string& part) {
+        REQUIRE_THROWS_MATCHES(run(fresh(bad, folder / "refused")), Error, IsError(ErrorCode::usage, part));
+        REQUIRE_THROWS_MATCHES(run(fresh(bad, folder / "refused")), Error, IsError(ErrorCode::usage, kGuideText));
+        CHECK_FALSE(fs::exists(folder / "refused"));
+    };
+    refused(job("none.txt"), "none.txt");
+    JobFile too_few = job("short.txt");
+    refused(too_few, "at least 32");
+    set_key(too_few, "model.mixer=standard");
+    refused(too_few, "fixed_seq_qk layers");
 }
 
 TEST_CASE("Keys that a stack does not read are refused at their place", "[training][job]") {
