@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/mixers/types/alibi.h"
 #include "core/mixers/types/lazy.h"
 #include "core/mixers/types/natsl.h"
 #include "core/mixers/types/state_sizes.h"
