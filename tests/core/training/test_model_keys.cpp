@@ -94,7 +94,7 @@ TEST_CASE("A job without a preset trains an encoder of the specification's keys"
     CHECK(made.token_types == 2);
     CHECK(made.head_transform);  // the objective's head
     CHECK(made.tied_head);
-    // What was trained is what a resumed run continues.
+    // A resumed run continues the same model.
     TrainRequest request = fresh(job, folder / "parts");
     request.stop_after = [](std::int64_t step) { return step == 20; };
     run(request);
