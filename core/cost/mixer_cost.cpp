@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/mixers/types/alibi.h"
 #include "core/mixers/types/lazy.h"
 #include "core/mixers/types/natsl.h"
 #include "core/mixers/types/state_sizes.h"
@@ -54,7 +55,11 @@ Letters CostSetting::letters(std::string_view mixer) const {
     letters['l'] = std::log2(number(length) * number(hidden));
     if (type == &mixers::kLazy) {
         letters['b'] = says("distance_bias") ? number(whole("window")) : 0;
-        letters['o'] = word("normaliser") == "elastic" && word("offset") != "fixed" ? 1 : 0;
+        // Numbers of each head: an offset, a slope.
+        letters['o'] = (word("normaliser") == "elastic" && word("offset") != "fixed" ? 1 : 0) +
+                       (word("slopes") == "trained" ? 1 : 0);
+    } else if (type == &mixers::kAlibi) {
+        letters['o'] = says("trained") ? 1 : 0;
     } else if (type == &mixers::kStreamingLlm) {
         letters['q'] = number(std::min(length, whole("first") + whole("window") - 1));
         letters['r'] = word("positions") == "cache" ? 2 : 1;

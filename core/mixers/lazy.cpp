@@ -3,11 +3,10 @@
 
 #include <cmath>
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/flip.h>
-
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
+#include "core/mixers/shared/slopes.h"
+#include "core/mixers/types/alibi.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/training_ops.h"
 #include "kernels/normaliser.h"
@@ -18,11 +17,6 @@ namespace {
 template <class T>
 T lazy_option(const model::ModelConfig& config, const char* key) {
     return config.mixer_options.get<T>(kLazy, key);
-}
-
-std::vector<float> numbers(const at::Tensor& tensor) {
-    const at::Tensor single = tensor.detach().to(at::kFloat).contiguous();
-    return {single.const_data_ptr<float>(), single.const_data_ptr<float>() + single.numel()};
 }
 
 }  // namespace
@@ -36,15 +30,17 @@ LazyMixer::LazyMixer(const model::ModelConfig& config, std::int64_t)
     learns_offset_ = elastic_ && offset != "fixed";
     if (offset == "constant") rule_.offset_form = kernels::OffsetForm::constant;
     if (lazy_option<bool>(config, "distance_bias")) window_ = lazy_option<std::int64_t>(config, "window");
+    const auto slopes = lazy_option<std::string>(config, "slopes");
+    has_slopes_ = slopes != "none";
+    learns_slopes_ = slopes == "trained";
     rule_.beyond_table = kernels::BeyondTable::zero;
-    rule_.bias_length = window_;
-    rule_.bias_origin = window_ > 0 ? window_ - 1 : 0;
 }
 
 std::vector<Site> LazyMixer::sites() const {
     Site site = maps_.site(true);
     site.bias_length = static_cast<std::int32_t>(window_);
     site.has_offsets = elastic_;
+    site.has_slopes = has_slopes_;
     return {site};
 }
 
@@ -54,6 +50,10 @@ void LazyMixer::declare(model::TensorPlan& plan, const model::TensorNames& names
     const model::Dimension heads{maps_.query_heads(), plan.keys().heads};
     if (window_ > 0) {
         plan.want(&bias_, {stem + "distance_bias"}, {heads, {window_, "lazy.window"}}, model::Initial::bias);
+        plan.keep_exact();
+    }
+    if (learns_slopes_) {
+        plan.want(&slopes_, {stem + "slopes"}, {heads}, model::Initial::slopes);
         plan.keep_exact();
     }
     if (learns_offset_) {
@@ -75,14 +75,14 @@ at::Tensor LazyMixer::forward(const at::Tensor& normed, const StackContext& cont
     kernels::ScoreRule rule = rule_;
     rule.query_offset = context.first_position;
     RuleTensors tensors;
-    if (window_ > 0) {
-        // The rule's table goes by key - query: from the farthest to 0.
-        tensors.distance_bias = at::flip(bias_, {1});
-        rule.distance_bias = numbers(tensors.distance_bias);
-    }
+    if (learns_slopes_)
+        set_trained_slopes(slopes_, bias_, key.size(2), rule, tensors);
+    else if (window_ > 0)
+        set_distance_bias(bias_, rule, tensors);
+    if (has_slopes_ && !learns_slopes_) rule.slopes = alibi_slopes(maps_.query_heads(), 1);
     if (learns_offset_) {
         tensors.offsets = offset_;
-        rule.offsets = numbers(offset_);
+        rule.offsets = rule_numbers(offset_);
     } else if (elastic_) {
         rule.offsets.assign(static_cast<std::size_t>(maps_.query_heads()), -1.0F);
     }

@@ -26,9 +26,11 @@ private:
     kernels::ScoreRule rule_;
     std::int64_t window_ = 0;  ///< 0: no bias
     bool elastic_, learns_offset_;
+    bool has_slopes_ = false, learns_slopes_ = false;  ///< ALiBi's, besides the bias
     double first_offset_;
     at::Tensor bias_;    ///< [heads, window], by distance from 0 on
     at::Tensor offset_;  ///< [heads]
+    at::Tensor slopes_;  ///< [heads], if they are learned
 };
 
 }  // namespace headscope::mixers

@@ -14,26 +14,13 @@
 #include "core/base/error.h"
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
+#include "core/mixers/shared/slopes.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/training_ops.h"
 #include "kernels/normaliser.h"
 
 namespace headscope::mixers {
 namespace {
-
-/// The slopes of ALiBi (Press et al., arXiv 2108.12409): 2^(-8 k / n), k = 1 .. n, for a power of two of heads; further
-/// heads take every other slope of twice as many.
-std::vector<float> alibi_slopes(std::int64_t heads, double scale) {
-    std::int64_t power = 1;
-    while (2 * power <= heads) power *= 2;
-    std::vector<float> slopes;
-    for (std::int64_t head = 0; head < heads; ++head) {
-        const double step = head < power ? static_cast<double>(head + 1) / static_cast<double>(power)
-                                         : static_cast<double>(2 * (head - power) + 1) / static_cast<double>(2 * power);
-        slopes.push_back(static_cast<float>(std::exp2(-8.0 * step) * scale));
-    }
-    return slopes;
-}
 
 /// A configuration may say any number; what is stored of a shared bias ends here.
 constexpr std::int64_t kFarthestStored = 1 << 16;
@@ -56,7 +43,8 @@ StandardMixer::StandardMixer(const MixerType& type, const model::ModelConfig& co
       maps_(config),
       has_slopes_(&type == &kAlibi || (config.positions == model::PositionKind::alibi && !config.alibi_rounded)),
       steps_rounded_(config.positions == model::PositionKind::alibi && config.alibi_rounded),
-      slope_scale_(config.alibi_scale) {
+      slope_scale_(config.alibi_scale),
+      learns_slopes_(&type == &kAlibi && config.mixer_options.get<bool>(kAlibi, "trained")) {
     rule_.scale =
         config.attention_scale > 0 ? config.attention_scale : 1.0 / std::sqrt(static_cast<double>(config.head_size));
     if (config.scale_by_inverse_layer) rule_.scale /= static_cast<double>(layer + 1);
@@ -91,6 +79,11 @@ void StandardMixer::declare(model::TensorPlan& plan, const model::TensorNames& n
     if (type_ == &kSinkLogits || plan.config().sink_logits) {
         plan.want(&sinks_, {names.layer_stem + names.in_layer.sinks}, {{maps_.query_heads(), plan.keys().heads}});
     }
+    if (learns_slopes_) {
+        plan.want(&slopes_, {names.layer_stem + "self_attn.slopes"}, {{maps_.query_heads(), plan.keys().heads}},
+                  model::Initial::slopes);
+        plan.keep_exact();
+    }
 }
 
 at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& around, MixerCache* cache) const {
@@ -123,8 +116,12 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
     }
 
     kernels::ScoreRule rule = rule_;
+    RuleTensors tensors{sinks_};
     // Not before: a mixer is made from a configuration that no tensor has borne out yet.
-    if (has_slopes_) rule.slopes = alibi_slopes(maps_.query_heads(), slope_scale_);
+    if (learns_slopes_)
+        set_trained_slopes(slopes_, {}, key.size(2), rule, tensors);
+    else if (has_slopes_)
+        rule.slopes = alibi_slopes(maps_.query_heads(), slope_scale_);
     rule.query_offset = context.first_position;
     if (sinks_.defined()) {
         const at::Tensor sinks = sinks_.to(at::kFloat).contiguous();
@@ -135,6 +132,7 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
         rule.bias_length = context.shared_bias->bias_length;
         rule.bias_origin = context.shared_bias->bias_origin;
         rule.beyond_table = context.shared_bias->beyond_table;
+        tensors.distance_bias = context.shared_bias_table;
     } else if (bias_ != 0) {
         // A table of one number, which all distances clamp to.
         rule.distance_bias.assign(static_cast<std::size_t>(maps_.query_heads()), bias_);
@@ -149,8 +147,7 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
     }
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
     if (gate.defined()) context.output_projection = nullptr;  // the gate lies between
-    const at::Tensor output = attend(query, key, value, rule, context.site, context,
-                                     {sinks_, context.shared_bias ? context.shared_bias_table : at::Tensor()});
+    const at::Tensor output = attend(query, key, value, rule, context.site, context, tensors);
     return gate.defined() ? output * at::sigmoid(gate) : output;
 }
 

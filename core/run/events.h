@@ -76,7 +76,7 @@ struct Snapshot {
     std::string name;  ///< of the folder in snapshots/: "step-000200"
     std::uint64_t bytes = 0;
     double seconds = 0;  ///< that writing took
-    bool best = false;   ///< of the validation losses so far
+    bool best = false;   ///< by evaluation.metric so far
 };
 
 /// A request from the control folder, and its result.

@@ -136,6 +136,41 @@ TEST_CASE("Keys of the model's configuration are in the form", "[train][form]") 
     CHECK(child<QComboBox>(*page.view, "job_model_rotary")->currentText() == "as the preset");
 }
 
+TEST_CASE("A stack of the specification's keys is set in the form", "[train][form]") {
+    Page page("train");
+    const auto choose = [&](const char* name, const char* value) {
+        auto* box = child<QComboBox>(*page.view, name);
+        box->setCurrentIndex(box->findData(QString::fromLatin1(value)));
+        Q_EMIT box->activated(box->currentIndex());
+    };
+    choose("job_model_stack", "encoder");
+    choose("job_model_norm", "layer");
+    choose("job_model_norm_place", "post");
+    choose("job_model_positions", "learned");
+    choose("job_model_feed_forward", "plain");
+    choose("job_model_embedding_norm", "true");
+    type(child<QLineEdit>(*page.view, "job_model_type_vocab_size"), QStringLiteral("2"));
+    type(child<QLineEdit>(*page.view, "job_model_head"), QStringLiteral("{ kind = \"none\" }"));
+    const auto& config = page.draft().job().model.config;
+    CHECK(config.at("stack") == "encoder");
+    CHECK(config.at("norm") == "layer");
+    CHECK(config.at("norm_place") == "post");
+    CHECK(config.at("positions") == "learned");
+    CHECK(config.at("feed_forward") == "plain");
+    CHECK(config.at("embedding_norm") == true);
+    CHECK(config.at("type_vocab_size") == 2);
+    CHECK(config.at("head").at("kind") == "none");
+    CHECK_FALSE(page.draft().problem());
+}
+
+TEST_CASE("Without its checkpoint a job has the first preset again", "[train][form]") {
+    Page page("train");
+    CHECK_FALSE(page.draft().set("model.from", "\"/models/llama\""));
+    CHECK(page.draft().job().model.preset.empty());
+    CHECK_FALSE(page.draft().unset("model.from"));
+    CHECK(page.draft().job().model.preset == "tiny-1m");
+}
+
 TEST_CASE("A refused value shows its error under its field, and the job stays", "[train][form]") {
     Page page("train");
     const QString before = page.draft().text();

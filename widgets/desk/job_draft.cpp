@@ -114,6 +114,7 @@ std::optional<JobProblem> JobDraft::unset(const std::string& key) {
     try {
         training::JobFile wanted = job_;
         known->set(wanted, known->get(training::JobFile{}));
+        if (key == "model.from" && wanted.model.preset.empty()) wanted.model.preset = training::JobFile{}.model.preset;
         if (key == "data.tokenizer") wanted.tokenizer_given = false;
         if (!wanted.tokenizer_given) wanted.data.tokenizer = training::standard_tokenizer(wanted);
         training::check_together(wanted);

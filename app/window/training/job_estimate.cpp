@@ -126,8 +126,8 @@ void add_length(widgets::JobEstimate& estimate, const training::JobFile& job, do
     }
     if (estimate.steps >= 1) {
         const bool held_out = job.data.generator || job.data.validation > 0 || !job.data.validation_files.empty();
-        for (const std::string& warning :
-             training::unreached_intervals(job, 0, static_cast<std::int64_t>(estimate.steps), held_out))
+        for (const std::string& warning : training::unreached_intervals(
+                 job, training::run_lengths(job), 0, static_cast<std::int64_t>(estimate.steps), held_out))
             estimate.warnings << text(warning);
     }
     estimate.tokens = estimate.steps * step_tokens;
@@ -215,7 +215,7 @@ std::string speed_key(const training::JobFile& job) {
         const std::string name = one.full_name();
         const bool matters = one.section == "model" || name == "data.sequence_length" || name == "data.tokenizer" ||
                              (one.section == "training" && name != "training.steps" && name != "training.tokens" &&
-                              name != "training.minutes" && name != "training.clip");
+                              name != "training.minutes" && name != "training.epochs" && name != "training.clip");
         if (matters) key += name + "=" + one.get(job).dump() + ";";
     }
     return key;

@@ -26,6 +26,7 @@ struct Biased {
     std::int64_t first_head = 0, first = 0;   ///< the first distance
     std::vector<std::vector<double>> biases;  ///< [heads, distances]
     bool slopes = false;                      ///< they are a slope times the distance alone
+    bool sums = false;                        ///< a learned bias minus that
 };
 
 bool equal(const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b) {
@@ -117,6 +118,7 @@ private:
         for (std::int64_t h = 0; h < heads; ++h) sloped |= !std::isnan(slope(site, h));
         if (end == 0 && !sloped) return one;
         one.slopes = end == 0;
+        one.sums = sloped && !one.slopes;
         one.first = one.slopes ? 0 : header.bias_first + begin;
         one.first_head = options_.head.value_or(0);
         for (std::int64_t h = one.first_head; h < (options_.head ? std::min(heads, one.first_head + 1) : heads); ++h) {
@@ -251,11 +253,12 @@ FigureData bias(Files files, const FigureOptions& options) {
     if (options.head) figure.title += ", head " + std::to_string(*options.head);
     const auto range = common_range(all);
     std::size_t heads = 0;
-    bool slopes = false, shared = false;
+    bool slopes = false, sums = false, shared = false;
     for (const auto& one : all) {
         figure.panels.push_back(panel(one, logarithmic, files.size() > 1, !options.layer || all.size() > 1, range));
         heads = std::max(heads, one.biases.size());
         slopes |= one.slopes;
+        sums |= one.sums;
         shared |= one.layers.size() > 1;
     }
     figure.columns = std::min<std::int64_t>(4, std::ssize(all));
@@ -280,6 +283,7 @@ FigureData bias(Files files, const FigureOptions& options) {
                     : "Linear distance; all panels share the scale of biases.");
     if (slopes)
         figure.notes.push_back("ALiBi: slope times distance, unbounded; drawn up to " + std::to_string(reach) + ".");
+    if (sums) figure.notes.emplace_back("Drawn: the learned bias minus slope times distance, as far as biases go.");
     if (shared) figure.notes.emplace_back("Layers with equal biases share a panel.");
     figure.table = [all = std::move(all)] { return bias_table(all); };
     return figure;

@@ -6,7 +6,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/expm1.h>
+#include <ATen/ops/tensor.h>
 
+#include "core/mixers/types/alibi.h"
 #include "core/model/random_fill.h"
 
 namespace headscope::model {
@@ -23,6 +25,8 @@ void fill_fresh(const TensorPlan::Want& want, const ModelConfig& config, std::ui
         fill_normal(value, key, want.number);
     } else if (want.initial == Initial::hyperplane) {
         fill_normal(value, key, 1);
+    } else if (want.initial == Initial::slopes) {
+        value.copy_(at::tensor(mixers::alibi_slopes(value.numel(), 1), at::kFloat));
     } else if (want.initial == Initial::rate_log) {
         fill_uniform(value, key);
         value.mul_(16).clamp_min_(1e-4).log_();

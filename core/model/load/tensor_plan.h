@@ -49,6 +49,7 @@ enum class Initial {
     hyperplane,  ///< N(0, 1), not trained: of hashes of words
     /// rate_log, from U(1, 16) (Mamba2).
     rate_log_from_1,
+    slopes,  ///< ALiBi's, a number for each head
 };
 
 class TensorPlan {

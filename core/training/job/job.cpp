@@ -21,9 +21,14 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLargestJob = 1'000'000;
 
+// The parts of kGuideText.
+constexpr const char *kGuidedMixer = "fixed_seq_qk", *kTextOption = "text";
+
 /// Keys of which one stands instead of the others.
 const std::vector<std::vector<std::string>> kAlternatives = {
-    {"training.steps", "training.tokens", "training.minutes"},
+    {"training.steps", "training.tokens", "training.minutes", "training.epochs"},
+    {"schedule.warmup_steps", "schedule.warmup_tokens", "schedule.warmup_share"},
+    {"evaluation.every", "evaluation.every_epochs"},
     {"data.text", "data.corpus", "data.generator"},
     {"model.preset", "model.from"},
     {"model.layers", "model.mixer"},
@@ -87,6 +92,8 @@ json absolute(const JobKey& key, json value, const fs::path& base) {
     };
     const bool paths =
         key.kind == OptionKind::path || key.kind == OptionKind::paths || key.kind == OptionKind::share_or_paths;
+    if (key.full_name() == "model.mixers" && value.contains(kGuidedMixer) && value[kGuidedMixer].contains(kTextOption))
+        change(value[kGuidedMixer][kTextOption]);
     if (!paths || value.is_null()) return value;
     if (value.is_string()) change(value);
     if (value.is_array())
@@ -195,6 +202,28 @@ LossWords loss_words(const data::ObjectiveSettings& objective) {
 
 bool has_accuracy(const data::ObjectiveSettings& objective) {
     return kind_of(objective).has_accuracy(objective);
+}
+
+std::vector<std::string> metrics_of(const data::ObjectiveSettings& objective) {
+    std::vector<std::string> metrics{"loss"};
+    if (has_accuracy(objective)) metrics.emplace_back("accuracy");
+    if (!kind_of(objective).labels()) return metrics;
+    if (objective.classes == 1)
+        metrics.emplace_back("spearman");
+    else
+        metrics.insert(metrics.end(), {"f1", "matthews"});
+    return metrics;
+}
+
+std::string guide_text(const JobFile& job) {
+    const json mixer = job.model.mixers.value(kGuidedMixer, json::object());
+    return mixer.value(kTextOption, "");
+}
+
+json mixer_options(const JobFile& job) {
+    json options = job.model.mixers;
+    if (options.contains(kGuidedMixer)) options[kGuidedMixer].erase(kTextOption);
+    return options;
 }
 
 std::string standard_tokenizer(const JobFile& job) {

@@ -22,20 +22,21 @@
 namespace headscope::training {
 
 struct ModelSettings {
-    std::string preset = "tiny-1m";                    ///< empty with `from`
+    std::string preset = "tiny-1m";                    ///< empty with `from`, or where `config` has all sizes
     std::string from;                                  ///< a checkpoint to go on from; its mixers may be replaced
     std::string weights = "auto";                      ///< residence of weights that are only read
     std::string mixer;                                 ///< empty: the preset's or the checkpoint's own
     std::string layout = "uniform";                    ///< which layers are standard beside `mixer`
     std::vector<std::string> layers;                   ///< the mixer of each layer, instead of mixer and layout
     nlohmann::json mixers = nlohmann::json::object();  ///< options by mixer name
-    nlohmann::json config = nlohmann::json::object();  ///< keys of config.json that replace the preset's
+    nlohmann::json config = nlohmann::json::object();  ///< keys of config.json, which go before the preset's
 };
 
 struct TrainingSettings {
-    /// How long: one of the three.
+    /// How long: one of the four.
     std::optional<std::int64_t> steps = 1000, tokens;
     std::optional<double> minutes;
+    std::optional<double> epochs;       ///< passes over the training data
     std::int64_t batch = 16;            ///< sequences of one pass, of all processes together
     std::int64_t accumulate = 1;        ///< passes of a step
     std::string precision = "float32";  ///< or bfloat16, with float32 master weights
@@ -55,16 +56,23 @@ struct OptimizerSettings {
 
 struct ScheduleSettings {
     std::string kind = "cosine";
-    std::int64_t warmup_steps = 100;
+    /// How long the rate rises: at most one of the three; a share is of the whole run's updates.
+    std::optional<std::int64_t> warmup_steps = 100, warmup_tokens;
+    std::optional<double> warmup_share;
     double warmup_start = 0.0;  ///< the rate that warm-up rises from
     double minimum_rate = 4e-5;
     double decay_share = 0.2;  ///< of wsd: the last part, in which the rate falls
 };
 
 struct EvaluationSettings {
-    std::int64_t every = 100;  ///< steps; 0: never
+    /// One of the two.
+    std::optional<std::int64_t> every = 100;  ///< steps; 0: never
+    std::optional<double> every_epochs;       ///< passes over the training data
     std::int64_t batches = 8;
-    std::int64_t patience = 0;  ///< evaluations in a row without a lower loss that end the run; 0: never
+    std::string metric = "loss";  ///< that snapshots/best and patience follow: one of metrics_of()
+    std::int64_t patience = 0;    ///< evaluations in a row without a better metric that end the run; 0: never
+
+    bool evaluates() const { return every_epochs || every.value_or(0) > 0; }
 };
 
 struct SnapshotSettings {
@@ -114,6 +122,15 @@ using data::LossWords;
 LossWords loss_words(const data::ObjectiveSettings& objective);
 /// True if shares of right answers are measured with the loss.
 bool has_accuracy(const data::ObjectiveSettings& objective);
+/// Values of evaluation.metric for this objective; loss first.
+std::vector<std::string> metrics_of(const data::ObjectiveSettings& objective);
+
+/// File whose first tokens fixed_seq_qk layers read, instead of the training text's; empty: none. It is an option of
+/// the job alone: mixer_options() leaves it out.
+inline constexpr const char* kGuideText = "model.mixers.fixed_seq_qk.text";
+std::string guide_text(const JobFile& job);
+/// model.mixers without the options that no configuration holds.
+nlohmann::json mixer_options(const JobFile& job);
 
 /// Default of data.tokenizer: "bytes", or with model.from that checkpoint, for its tokenizer.
 std::string standard_tokenizer(const JobFile& job);

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "core/training/job/config_keys.h"
+
 namespace headscope::training {
 namespace {
 
@@ -107,7 +109,15 @@ private:
         const auto text = [&](const char* name, OptionKind kind, std::string ModelSettings::*member, const char* help) {
             bind_optional_text(add("model", name, kind, help), &JobFile::model, member);
         };
-        text("preset", OptionKind::text, &ModelSettings::preset, "Sizes by name; see headscope list presets");
+        auto& preset = add("model", "preset", OptionKind::text,
+                           "Sizes by name; see headscope list presets; \"\": those of the keys below alone");
+        // An empty name is written out, unless a checkpoint stands instead: without the key tiny-1m is read.
+        preset.get = [](const JobFile& job) {
+            return job.model.preset.empty() && !job.model.from.empty() ? json() : json(job.model.preset);
+        };
+        preset.set = [](JobFile& job, const json& value) {
+            job.model.preset = value.is_null() ? std::string() : value.get<std::string>();
+        };
         text("from", OptionKind::path, &ModelSettings::from,
              "A checkpoint to train on, instead of a preset; data.tokenizer replaces its tokenizer");
         bind(choice("model", "weights", {"auto", "float32", "file", "stream"},
@@ -121,57 +131,7 @@ private:
                             &JobFile::model, &ModelSettings::layers);
         auto& mixers = add("model", "mixers", OptionKind::table, "Options by mixer: approximate = { ... }");
         bind(mixers, &JobFile::model, &ModelSettings::mixers);
-        config_keys();
-    }
-
-    /// Keys that replace the preset's values in config.json.
-    void config_keys() {
-        const auto config = [&](JobKey& key) {
-            key.get = [name = key.name](const JobFile& job) {
-                const auto found = job.model.config.find(name);
-                return found == job.model.config.end() ? json() : *found;
-            };
-            key.set = [name = key.name](JobFile& job, const json& value) {
-                if (value.is_null())
-                    job.model.config.erase(name);
-                else
-                    job.model.config[name] = value;
-            };
-        };
-        const auto size = [&](const char* name, double highest, const char* help) {
-            config(count("model", name, 1, highest, help));
-        };
-        size("vocab_size", 1 << 22, "Rows of the embedding; default: the tokenizer's tokens");
-        size("hidden_size", 1 << 17, "Width of the residual stream");
-        size("intermediate_size", 1 << 20, "Width of the feed-forward");
-        size("num_hidden_layers", 4096, "Blocks");
-        size("num_attention_heads", 4096, "Query heads of a layer");
-        size("num_key_value_heads", 4096, "Key and value heads of a layer; fewer than query heads: grouped");
-        size("head_dim", 1 << 14, "Size of a head; default: hidden_size / num_attention_heads");
-        size("max_position_embeddings", 1 << 24, "Tokens of the longest text");
-        auto& eps = number("model", "rms_norm_eps", 0, 1, "Added to the mean square in norms");
-        eps.above = true;
-        config(eps);
-        auto& theta = number("model", "rope_theta", 0, 1e12, "Base of the rotary frequencies");
-        theta.above = true;
-        config(theta);
-        config(number("model", "initializer_range", 0, 10, "Standard deviation of fresh weights"));
-        const auto flag = [&](const char* name, const char* help) {
-            config(add("model", name, OptionKind::flag, help));
-        };
-        config(add("model", "rope_parameters", OptionKind::table,
-                   "Other rotary positions, as Llama's: { rope_type = \"linear\", factor = 2 }"));
-        config(add("model", "embedding", OptionKind::table,
-                   "Hashes of words in place of a vocabulary: { kind = \"emb\", hash = \"md5\", rows = 1000 }"));
-        flag("rotary", "Rotary positions; without them heads may be of any size");
-        flag("attention_bias", "Biases of queries, keys and values");
-        flag("output_bias", "A bias of attention's output map");
-        flag("mlp_bias", "Biases of the feed-forward");
-        flag("qk_norm", "RMS norms of each query and key head");
-        config(choice("model", "hidden_act",
-                      {"silu", "gelu", "gelu_pytorch_tanh", "quick_gelu", "relu", "relu2", "tanh"},
-                      "Activation of the feed-forward; default: silu"));
-        flag("tie_word_embeddings", "The head is the embedding");
+        for (JobKey& key : config_keys()) keys_.push_back(std::move(key));
     }
 
     void objective() {
@@ -289,11 +249,14 @@ private:
             key.ends_run = true;
             section(key, member);
         };
-        end(count("training", "steps", 1, 1e12, "Updates; or give tokens or minutes"), &S::steps);
+        end(count("training", "steps", 1, 1e12, "Updates; or give tokens, minutes or epochs"), &S::steps);
         end(count("training", "tokens", 1, kMost, "Tokens to train on, instead of steps"), &S::tokens);
         auto& minutes = number("training", "minutes", 0, 1e6, "Time limit, instead of steps");
         minutes.above = true;
         end(minutes, &S::minutes);
+        auto& epochs = number("training", "epochs", 0, 1e9, "Passes over the training data, instead of steps");
+        epochs.above = true;
+        end(epochs, &S::epochs);
         section(count("training", "batch", 1, 1 << 20, "Sequences of one pass, of all processes together"), &S::batch);
         section(count("training", "accumulate", 1, 1 << 20, "Passes whose gradients make one update"), &S::accumulate);
         section(choice("training", "precision", {"float32", "bfloat16"},
@@ -332,8 +295,14 @@ private:
                        "Course of the rate after warm-up; cosine_restarts: five times from the peak; wsd: constant, "
                        "then linear at the end"),
                 &S::kind);
-        section(count("schedule", "warmup_steps", 0, 1e9, "Updates in which the rate rises to its peak"),
+        section(count("schedule", "warmup_steps", 0, 1e9,
+                      "Updates in which the rate rises to its peak; or give warmup_tokens or warmup_share"),
                 &S::warmup_steps);
+        section(count("schedule", "warmup_tokens", 0, kMost, "Tokens in which the rate rises, instead of warmup_steps"),
+                &S::warmup_tokens);
+        section(number("schedule", "warmup_share", 0, 1,
+                       "Share of the run in which the rate rises, instead of warmup_steps; not with minutes"),
+                &S::warmup_share);
         section(number("schedule", "warmup_start", 0, 100, "Rate before warm-up"), &S::warmup_start);
         section(number("schedule", "minimum_rate", 0, 100,
                        "Rate of the last update; default for linear and cosine_restarts: 0"),
@@ -350,10 +319,17 @@ private:
         };
         every(count("evaluation", "every", 0, 1e9, "Updates between evaluations on held-out text; 0: none"),
               &JobFile::evaluation, &EvaluationSettings::every);
+        auto& passes = number("evaluation", "every_epochs", 0, 1e9,
+                              "Passes over the training data between evaluations, instead of every");
+        passes.above = true;
+        every(passes, &JobFile::evaluation, &EvaluationSettings::every_epochs);
         every(count("evaluation", "batches", 1, 1e6, "Batches of an evaluation, always the same ones"),
               &JobFile::evaluation, &EvaluationSettings::batches);
+        bind(choice("evaluation", "metric", {"loss", "accuracy", "f1", "matthews", "spearman"},
+                    "Value that patience and snapshots/best follow; but for loss, of all held-out items"),
+             &JobFile::evaluation, &EvaluationSettings::metric);
         bind(count("evaluation", "patience", 0, 1e9,
-                   "Evaluations in a row without a lower loss that end the run; 0: none"),
+                   "Evaluations in a row without a better metric that end the run; 0: none"),
              &JobFile::evaluation, &EvaluationSettings::patience);
         every(count("snapshots", "every", 0, 1e9, "Updates between snapshots; 0: only at the end"), &JobFile::snapshots,
               &SnapshotSettings::every);

@@ -38,6 +38,17 @@ void check_generator(const json& value, const std::string& place) {
 void check_mixers(const json& value, const std::string& place) {
     for (const auto& [name, options] : value.items())
         if (!options.is_object()) refuse(options, place, "a table of options for the mixer " + escaped(name));
+    const json guided = value.value("fixed_seq_qk", json::object());
+    if (guided.contains("text") && (!guided["text"].is_string() || guided["text"] == ""))
+        refuse(guided["text"], place, "a path for fixed_seq_qk's text");
+}
+
+void check_head(const json& value, const std::string& place) {
+    for (const auto& [name, inside] : value.items()) {
+        if (name == "kind" ? inside.is_string() : name == "classes" && inside.is_number_integer() && inside > 0)
+            continue;
+        refuse(value, place, "a table of kind and classes: { kind = \"token_classes\", classes = 3 }");
+    }
 }
 
 std::string pointer_of(const std::string& name) {
@@ -84,9 +95,29 @@ void check_objective(const JobFile& job) {
     if (!kind_of(objective).reads_stream() && job.data.fixed_token)
         contradiction(job, "data.fixed_token", "objective.kind = \"next_token\" beside it", escaped(objective.kind));
     const bool held_out = job.data.validation > 0 || !job.data.validation_files.empty() || job.data.generator;
-    if (job.evaluation.patience > 0 && (job.evaluation.every == 0 || !held_out))
+    const bool evaluates = job.evaluation.evaluates();
+    if (job.evaluation.patience > 0 && (!evaluates || !held_out))
         contradiction(job, "evaluation.patience", "held-out text, and evaluation.every above 0, beside it",
-                      job.evaluation.every == 0 ? "evaluation.every = 0" : "data.validation = 0");
+                      evaluates ? "data.validation = 0" : "evaluation.every = 0");
+    const std::vector<std::string> metrics = metrics_of(objective);
+    if (std::find(metrics.begin(), metrics.end(), job.evaluation.metric) == metrics.end())
+        contradiction(
+            job, "evaluation.metric",
+            "one of " + list_text(metrics, metrics.size()) + " with objective.kind = " + escaped(objective.kind),
+            escaped(job.evaluation.metric));
+    if (job.evaluation.every && job.evaluation.every_epochs)
+        contradiction(job, "evaluation.every_epochs", "one of every and every_epochs", "both");
+}
+
+void check_warmup(const JobFile& job) {
+    const ScheduleSettings& schedule = job.schedule;
+    const int warmups =
+        (schedule.warmup_steps ? 1 : 0) + (schedule.warmup_tokens ? 1 : 0) + (schedule.warmup_share ? 1 : 0);
+    if (warmups > 1)
+        contradiction(job, schedule.warmup_share ? "schedule.warmup_share" : "schedule.warmup_tokens",
+                      "one of warmup_steps, warmup_tokens and warmup_share", std::to_string(warmups) + " of them");
+    if (schedule.warmup_share && job.training.minutes)
+        contradiction(job, "schedule.warmup_share", "training.steps, tokens or epochs with it", "training.minutes");
 }
 
 }  // namespace
@@ -96,6 +127,7 @@ json checked_value(const JobKey& key, const json& value, const std::string& plac
     if (key.name == "fixed_token") check_fixed_token(checked, place);
     if (key.name == "generator") check_generator(checked, place);
     if (key.name == "mixers") check_mixers(checked, place);
+    if (key.name == "head") check_head(checked, place);
     return checked;
 }
 
@@ -113,13 +145,18 @@ void check_sizes(const JobFile& job) {
 void check_together(const JobFile& job) {
     check_sizes(job);
     const auto& training = job.training;
-    const int lengths = (training.steps ? 1 : 0) + (training.tokens ? 1 : 0) + (training.minutes ? 1 : 0);
+    const int lengths =
+        (training.steps ? 1 : 0) + (training.tokens ? 1 : 0) + (training.minutes ? 1 : 0) + (training.epochs ? 1 : 0);
     if (lengths != 1) {
-        contradiction(job, training.minutes ? "training.minutes" : "training.tokens",
-                      "one of steps, tokens and minutes", std::to_string(lengths) + " of them");
+        contradiction(job,
+                      training.epochs    ? "training.epochs"
+                      : training.minutes ? "training.minutes"
+                                         : "training.tokens",
+                      "one of steps, tokens, minutes and epochs", std::to_string(lengths) + " of them");
     }
-    if (job.model.preset.empty() == job.model.from.empty())
-        contradiction(job, "model.from", "either preset or from", job.model.from.empty() ? "none" : "both");
+    check_warmup(job);
+    if (!job.model.preset.empty() && !job.model.from.empty())
+        contradiction(job, "model.from", "either preset or from", "both");
     if (!job.model.layers.empty() && !job.model.mixer.empty())
         contradiction(job, "model.layers", "either layers, or mixer and layout", "both");
     if (!job.model.layers.empty() && !job.model.layout.empty())

@@ -56,7 +56,7 @@ const ScheduleKind& schedule_kind(const ScheduleSettings& schedule) {
 }
 
 double learning_rate(const ScheduleSettings& schedule, double peak, std::int64_t update, std::int64_t updates) {
-    const std::int64_t warmup = schedule.warmup_steps;
+    const std::int64_t warmup = schedule.warmup_steps.value_or(0);
     if (update < warmup) {
         const double start = std::min(schedule.warmup_start, peak);
         return start + (peak - start) * static_cast<double>(update) / static_cast<double>(warmup);
@@ -73,9 +73,10 @@ double learning_rate(const ScheduleSettings& schedule, double peak, std::int64_t
 
 bool depends_on_end(const ScheduleSettings& schedule, std::int64_t update, std::int64_t updates) {
     const ScheduleKind& kind = schedule_kind(schedule);
-    if (kind.rate == nullptr || update < schedule.warmup_steps) return false;
+    const std::int64_t warmup = schedule.warmup_steps.value_or(0);
+    if (kind.rate == nullptr || update < warmup) return false;
     if (kind.falls_at_end) return fallen(schedule, update, updates) > 0;
-    return update > schedule.warmup_steps;
+    return update > warmup;
 }
 
 std::int64_t updates_for_tokens(std::int64_t tokens, std::int64_t step_tokens) {

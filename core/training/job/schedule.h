@@ -19,7 +19,8 @@ struct ScheduleKind {
 const ScheduleKind& schedule_kind(const ScheduleSettings& schedule);
 
 /// The learning rate of update number `update` (from 1) of `updates` (> 0), with `peak` in the place of the job's
-/// learning_rate. Warm-up rises in a line from warmup_start to the peak at update warmup_steps; the last update has
+/// learning_rate. Warm-up rises in a line from warmup_start to the peak at update warmup_steps, to which other warm-ups
+/// are resolved first (run_lengths() of run_end.h); the last update has
 /// minimum_rate (constant: the peak). cosine_restarts falls five times from the peak (Loshchilov and Hutter, arXiv
 /// 1608.03983; get_cosine_with_hard_restarts_schedule_with_warmup of transformers, whose step this is). A pure
 /// function: nothing of it has to be saved.

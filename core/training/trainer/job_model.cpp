@@ -2,7 +2,6 @@
 #include "core/training/trainer/job_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -17,12 +16,12 @@
 #include "core/data/tokenizer_choice.h"
 #include "core/mixers/types/type.h"
 #include "core/model/fresh/fresh_weights.h"
-#include "core/model/load/native_head.h"
 #include "core/model/load/presets.h"
 #include "core/model/objectives/objective.h"
 #include "core/tokenizer/files/gguf_files.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/tokenizer/tokenizer.h"
+#include "core/training/trainer/job_config.h"
 
 namespace headscope::training {
 namespace {
@@ -33,26 +32,6 @@ constexpr std::size_t kNgrams = 50'000;  ///< of a job's text, at most
 constexpr const char* kNgramsName = "ngrams.json";
 constexpr const char* kPiecesName = "tokenizer.json";
 constexpr std::uint64_t kLargestNgrams = 64'000'000;
-
-/// "head" of a native configuration that the job's objective is learned by, where a model has another one; else empty.
-std::string other_head(const JobFile& job, model::HeadKind head, std::int64_t classes, bool has_vocabulary) {
-    const data::ObjectiveSettings& objective = job.data.objective;
-    const data::ObjectiveKind& kind = data::kind_of(objective);
-    const model::NativeHead* wanted = model::find_native_head(kind.head);
-    if (wanted == nullptr || (wanted->head == model::HeadKind::vocabulary && !has_vocabulary)) return {};
-    json keys{{"kind", kind.head}};
-    if (wanted->has_classes()) keys["classes"] = kind.head_classes(objective);
-    const bool same = head == wanted->head && (!wanted->has_classes() || classes == keys["classes"]);
-    return same ? std::string() : keys.dump();
-}
-
-/// The head that a preset with its changes has.
-std::string other_head(const JobFile& job, const json& config) {
-    const json head = config.value("head", json::object());
-    const model::NativeHead* named = model::find_native_head(head.value("kind", "language"));
-    return other_head(job, named == nullptr ? model::HeadKind::vocabulary : named->head,
-                      head.value("classes", std::int64_t{0}), !config.contains("embedding"));
-}
 
 void check_objective(const JobFile& job, const model::ModelConfig& config) {
     model::make_objective(job.data.objective.kind, job.data.objective.classes)->check(config);
@@ -114,38 +93,6 @@ Error at_config_key(const JobFile& job, const Error& error) {
     return error_at_key(job, "model", error);
 }
 
-json preset_config(const JobFile& job) {
-    json config;
-    try {
-        config = model::preset_json(job.model.preset);
-    } catch (const Error& error) {
-        throw error_at_key(job, "model.preset", Error(error.code(), "", error.expected(), error.found()));
-    }
-    const json& changes = job.model.config;
-    // Values derived from sizes follow the changed ones.
-    if (changes.contains("hidden_size") || changes.contains("num_attention_heads")) config.erase("head_dim");
-    if (changes.contains("num_attention_heads")) config.erase("num_key_value_heads");
-    const auto changed = [&changes](const char* key) {
-        return changes.contains(key) && changes.at(key).is_number_integer() ? changes.at(key).get<std::int64_t>() : 0;
-    };
-    if (config.value("embedding_scale", 1.0) != 1 && changed("hidden_size") > 0)
-        config["embedding_scale"] = std::sqrt(static_cast<double>(changed("hidden_size")));
-    if (config.contains("num_encoder_layers") && changed("num_hidden_layers") > 0)
-        config["num_encoder_layers"] = changed("num_hidden_layers") / 2;
-    config.update(changes);
-    // A table of the vocabulary is one kind of embedding; of another there is no vocabulary.
-    if (config.value("embedding", json::object()).value("kind", json("table")) == "table") {
-        config.erase("embedding");
-    } else {
-        for (const char* key : {"vocab_size", "tie_word_embeddings"})
-            if (!changes.contains(key)) config.erase(key);
-        config["tie_word_embeddings"] = config.value("tie_word_embeddings", false);
-        config.erase("head");  // the preset's may be of a vocabulary
-    }
-    if (const std::string head = other_head(job, config); !head.empty()) config["head"] = json::parse(head);
-    return config;
-}
-
 tokenizer::HashSettings hash_settings(const json& config) {
     if (!config.contains("embedding")) return {};
     return tokenizer::read_hash_settings(JsonView(config["embedding"], "config.json: embedding"));
@@ -192,7 +139,7 @@ std::unique_ptr<model::Trainable> open_model(const JobFile& job, Progress& progr
     const model::ModelConfig config = model::inspect(*file).config;
     const std::vector<std::string> mixers = mixers_of(job, config.all_layers());
     for (std::size_t layer = 0; layer < mixers.size(); ++layer) swap[static_cast<int>(layer)] = mixers[layer];
-    model::MixerSwap changes(swap, job.model.mixers.empty() ? std::string() : job.model.mixers.dump());
+    model::MixerSwap changes(swap, job.model.mixers.empty() ? std::string() : mixer_options(job).dump());
     if (!config.causal) changes.head = other_head(job, config.head, config.classes, config.hashed.is_table());
     return model::Trainable::open(*file, weight_type(job), changes, static_cast<std::uint64_t>(job.seed), &progress,
                                   &cancellation);
@@ -259,7 +206,7 @@ std::string model_config(const JobFile& job, const OfData& data) {
     if (!mixers.empty()) config["layers"] = mixers;
     if (!job.model.mixers.empty()) {
         if (!config.contains("mixers")) config["mixers"] = json::object();
-        config["mixers"].merge_patch(job.model.mixers);  // a preset's other options stay
+        config["mixers"].merge_patch(mixer_options(job));  // a preset's other options stay
     }
     if (!hashes && !job.model.config.contains("vocab_size")) config["vocab_size"] = data.vocabulary;
     if (!hashes && config["vocab_size"].get<std::int64_t>() < data.vocabulary) {

@@ -10,6 +10,7 @@
 #include "core/model/generate/generate.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/training/job/number_text.h"
+#include "core/training/trainer/held_out_metric.h"
 #include "core/training/trainer/probe_run.h"
 
 namespace headscope::training {
@@ -48,16 +49,27 @@ std::string Observer::validate() {
     if (std::isfinite(s_.state.validation)) return name + " " + number_text(s_.state.validation);
     const auto start = Clock::now();
     Loss all;
+    HeldOutMetric metric(s_.job);
     std::int64_t wanted = s_.job.evaluation.batches * s_.job.training.batch;
-    if (s_.held_out->epoch() > 0) wanted = std::min(wanted, s_.held_out->epoch());  // no window counts twice
+    // No window counts twice; a metric other than the loss is of all items.
+    if (const std::int64_t epoch = s_.held_out->epoch(); epoch > 0)
+        wanted = metric.is_loss() ? std::min(wanted, epoch) : epoch;
     for (std::int64_t first = 0; first < wanted; first += s_.job.training.batch) {
-        all.add(s_.learner->evaluate(s_.held_out->read(first, std::min(s_.job.training.batch, wanted - first))));
+        const data::DataBatch batch = s_.held_out->read(first, std::min(s_.job.training.batch, wanted - first));
+        all.add(s_.learner->evaluate(batch));
+        metric.add(*s_.learner, batch);
     }
     s_.state.validation = all.mean();
+    const double value = metric.value(all);
+    s_.state.score = metric.is_loss() ? value : -value;
     Validation event{s_.state.step, all.mean(), all.counted, seconds_since(start)};
     if (has_accuracy(s_.job.data.objective)) event.accuracy = all.accuracy();
     emit_(event);
     if (!std::isfinite(all.mean())) warn("the validation loss is not finite");
+    if (!metric.is_loss())
+        emit_(Log{
+            LogLevel::note, s_.state.step,
+            s_.job.evaluation.metric + " " + number_text(value) + " of " + std::to_string(wanted) + " held-out items"});
     return name + " " + number_text(all.mean());
 }
 

@@ -1,57 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/training/trainer/session_parts.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
-
-#include <algorithm>
-#include <cstring>
-
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
 #include "core/base/process/os_error.h"
-#include "core/data/token_file.h"
-#include "core/mixers/types/type.h"
 #include "core/model/load/generation_settings.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
-#include "core/training/job/run_end.h"
+#include "core/training/trainer/guide_text.h"
 #include "core/training/trainer/job_model.h"
 
 namespace headscope::training {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-/// Input of a fixed guide (fixed_seq_qk): the start of the training text. A checkpoint trained with one keeps it.
-void set_guide(Session& session) {
-    model::Trainable& model = session.learner->model();
-    const ModelSettings& settings = session.job.model;
-    const auto reads_tokens = [](const std::string& name) {
-        const mixers::MixerType* type = mixers::find_type(name);
-        return type != nullptr && type->query_key_source == mixers::QueryKeySource::fixed_guide;
-    };
-    const bool fresh = settings.from.empty() || reads_tokens(settings.mixer) ||
-                       std::any_of(settings.layers.begin(), settings.layers.end(), reads_tokens);
-    if (!fresh || !model.has_guide_ids()) return;
-    const std::int64_t wanted = std::max<std::int64_t>(1, std::as_const(model).model().config().max_positions);
-    std::vector<std::int64_t> ids;
-    if (const auto& path = session.data->summary().token_file; !path.empty()) {
-        const auto file = data::TokenFile::open(path);
-        const data::TokenRange range = file->range(data::Split::training);
-        ids.resize(static_cast<std::size_t>(std::min(wanted, range.size())));
-        file->copy(range.begin, static_cast<std::int64_t>(ids.size()), ids.data());
-    } else {
-        const std::int64_t count = (wanted + session.source->length() - 1) / session.source->length();
-        ids = session.source->read(0, count).ids;
-    }
-    at::Tensor tensor = at::empty({static_cast<std::int64_t>(ids.size())}, at::kLong);
-    std::memcpy(tensor.mutable_data_ptr(), ids.data(), ids.size() * sizeof(std::int64_t));
-    const at::NoGradGuard no_gradient;
-    model.set_guide_ids(tensor);
-}
-
-}  // namespace
 
 void write_job(const RunFolder& run, const JobFile& job) {
     // A link would lead out of the folder: to the file, say, that the job was written in.
@@ -76,12 +36,14 @@ void open_data(Session& session, const fs::path& folder, Progress& progress, con
     const auto seed = static_cast<std::uint64_t>(session.job.seed);
     session.source = session.data->source(data::Split::training, seed);
     session.held_out = session.data->source(data::Split::validation, seed);
+    check_epochs(session.job, session.source->epoch());
+    session.lengths = run_lengths(session.job, session.source->epoch());
 }
 
 void fresh_state(Session& session) {
     session.state = TrainingState();
     session.state.peak_rate = session.job.optimizer.learning_rate;
-    session.state.planned_steps = planned_updates(session.job);
+    session.state.planned_steps = session.lengths.updates;
 }
 
 void adopt(Session& session, const TrainingState& state, const fs::path& folder) {
@@ -111,7 +73,7 @@ void begin_model(Session& session, Progress& progress, const Cancellation& cance
     if (!session.job.model.from.empty())
         session.generation =
             model::generation_keys_of(*checkpoint::Checkpoint::open(session.job.base / session.job.model.from)).keys;
-    set_guide(session);
+    set_guide(session, progress, cancellation);
     fresh_state(session);
 }
 

@@ -75,7 +75,7 @@ void check_machine(Session& session, const Started& before, int processes) {
 /// The end of a run that goes on: that of its job, or the last plan of a job of minutes whose rates follow plans.
 void adopt_end(Session& session) {
     if (follows_plans(session.job)) return;
-    session.state.planned_steps = planned_updates(session.job);
+    session.state.planned_steps = session.lengths.updates;
     std::erase_if(session.replays, [](const Replay& replay) { return replay.action == "plan"; });
 }
 
@@ -110,8 +110,8 @@ void open_resumed(Session& session, int processes, Progress& progress, const Can
         if (const auto* one = std::get_if<Validation>(&event.what)) session.validated_first |= one->step == 0;
         if (const auto* one = std::get_if<ProbeResult>(&event.what)) session.probed_first |= one->step == 0;
     }
-    check_end(session.job, was, state.step, state.planned_steps, session.run.path);
     open_data(session, step >= 0 ? session.snapshots->folder(step) : fs::path(), progress, cancellation);
+    check_end(session.job, was, state.step, state.planned_steps, session.source->epoch(), session.run.path);
     if (step >= 0) {
         const fs::path folder = session.snapshots->folder(step);
         check_job(read_job(state.job, "snapshot"), was, folder);

@@ -53,8 +53,11 @@ public:
               session, [this](What what) { emit(std::move(what)); }, never_),
           start_(Clock::now()),
           before_(session.state.seconds),
+          schedule_(session.job.schedule),
           plan_(session.job.training.minutes.value_or(0) * 60),
-          run_file_(session.run.path, request.run_file_every) {}
+          run_file_(session.run.path, request.run_file_every) {
+        schedule_.warmup_steps = session.lengths.warmup;
+    }
 
     TrainOutcome run() {
         begin();
@@ -105,6 +108,7 @@ private:
         emit(std::move(started));
         emit(StateChanged{RunState::running, state().step, s_.resumed ? "resumed" : ""});
         for (const std::string& problem : s_.problems) log(LogLevel::warning, problem);
+        if (!s_.resumed && gives_other_units(s_.job)) log(LogLevel::note, "the run has " + s_.lengths.text());
         if (!s_.resumed) tell_entropies();
         if (s_.untold)
             emit(Snapshot{state().step, snapshot_name(state().step), s_.snapshots->bytes(state().step), 0,
@@ -113,7 +117,7 @@ private:
         if (!s_.resumed && !minutes()) warn_of_intervals();
         if (request_.start == TrainRequest::Start::fork) snapshot();
         if (state().step > 0) return;
-        if (s_.job.evaluation.every > 0 && !s_.validated_first) observer_.validate();
+        if (s_.job.evaluation.evaluates() && !s_.validated_first) observer_.validate();
         if (s_.job.probe.every > 0 && !s_.probed_first) observer_.probe();
     }
 
@@ -129,7 +133,7 @@ private:
 
     TrainOutcome end() {
         const bool finished = done() && !stopping_;
-        if (s_.held_out && s_.job.evaluation.every > 0) observer_.validate();
+        if (s_.held_out && s_.job.evaluation.evaluates()) observer_.validate();
         if (state().step > 0) snapshot();
         emit(StateChanged{finished ? RunState::finished : RunState::stopped, state().step, ""});
         s_.journal->sync();
@@ -162,7 +166,7 @@ private:
         state().position += s_.job.sequences();
         state().tokens += s_.job.step_tokens();
         state().seconds = elapsed();
-        state().validation = std::nan("");
+        state().validation = state().score = std::nan("");
         loss_ = event.loss;
         event.tokens = state().tokens;
         event.tokens_per_second = static_cast<double>(s_.job.step_tokens()) / std::max(seconds_since(start), 1e-9);
@@ -204,12 +208,12 @@ private:
     double rate(std::int64_t update) {
         // Before its first plan a job of minutes is as long as it can be.
         const std::int64_t all = state().planned_steps > 0 ? state().planned_steps : std::int64_t{1} << 40;
-        return learning_rate(s_.job.schedule, state().peak_rate, update, all);
+        return learning_rate(schedule_, state().peak_rate, update, all);
     }
 
     void after_step() {
         const std::int64_t step = state().step;
-        if (due(step, s_.job.evaluation.every)) {
+        if (due(step, s_.lengths.evaluation_every)) {
             observer_.validate();
             wait_for_better();
         }
@@ -219,16 +223,16 @@ private:
         if (request_.stop_after && request_.stop_after(step)) stop();
     }
 
-    /// Counts the planned evaluations in a row that found no lower loss: job, data and step decide it alone.
+    /// Counts the planned evaluations in a row that found no better metric: job, data and step decide it alone.
     void wait_for_better() {
         const std::int64_t patience = s_.job.evaluation.patience;
         if (patience == 0 || !s_.held_out) return;
-        const bool better = state().validation < state().least_validation;
+        const bool better = state().score < state().least_validation;
         state().waited = better ? 0 : state().waited + 1;
-        if (better) state().least_validation = state().validation;
+        if (better) state().least_validation = state().score;
         if (state().waited >= patience)
-            log(LogLevel::note, "ends here: " + std::to_string(patience) +
-                                    " evaluations in a row found no lower loss (evaluation.patience)");
+            log(LogLevel::note, "ends here: " + std::to_string(patience) + " evaluations in a row found no better " +
+                                    s_.job.evaluation.metric + " (evaluation.patience)");
     }
 
     // Work between two updates.
@@ -293,7 +297,7 @@ private:
     void warn_of_intervals() {
         if (state().planned_steps <= 0) return;
         for (const std::string& problem :
-             unreached_intervals(s_.job, state().begin_step, state().planned_steps, s_.held_out != nullptr))
+             unreached_intervals(s_.job, s_.lengths, state().begin_step, state().planned_steps, s_.held_out != nullptr))
             log(LogLevel::warning, problem);
     }
 
@@ -357,16 +361,16 @@ private:
 
     /// Its name, for messages. A full disk ends no training: the older snapshots exist.
     std::string snapshot() {
-        if (s_.job.evaluation.every > 0) observer_.validate();
+        if (s_.job.evaluation.evaluates()) observer_.validate();
         if (!s_.learner->weights_finite())
             throw Error(ErrorCode::limit, "snapshot of step " + std::to_string(state().step), "expected finite weights",
                         "found others; nothing was written");
         // One that is there already says what was best when it was written, and the link says the same.
-        const bool best = !s_.snapshots->holds(state().step) && std::isfinite(state().validation) &&
-                          state().validation < state().best_validation;
+        const bool best = !s_.snapshots->holds(state().step) && std::isfinite(state().score) &&
+                          state().score < state().best_validation;
         const TrainingState before = state();
         if (best) {
-            state().best_validation = state().validation;
+            state().best_validation = state().score;
             state().best_step = state().step;
         }
         const auto start = Clock::now();
@@ -405,6 +409,7 @@ private:
     Observer observer_;
     Clock::time_point start_;
     double before_ = 0, paused_ = 0;
+    ScheduleSettings schedule_;  ///< with its warm-up in updates
     TimePlan plan_;
     bool paused_now_ = false, stopping_ = false, ending_ = false, cancelled_ = false;
     double loss_ = std::nan("");

@@ -110,6 +110,9 @@ void open_fork(Session& session, const TrainRequest& request, Progress& progress
         session.state.best_validation = fresh.best_validation;
         session.state.least_validation = fresh.least_validation;
         session.state.waited = 0;
+        // Another metric is measured again.
+        if (read_job(state.job, "snapshot").evaluation.metric != session.job.evaluation.metric)
+            session.state.validation = session.state.score = fresh.validation;
         session.state.begin_step = state.step;
         session.state.begin_seconds = state.seconds;
         if (state.data_hash != session.data->hash()) session.state.position = 0;

@@ -13,6 +13,7 @@
 #include "core/data/data_set.h"
 #include "core/run/journal.h"
 #include "core/run/run_folder.h"
+#include "core/training/job/run_end.h"
 #include "core/training/trainer/learner.h"
 #include "core/training/trainer/snapshots.h"
 #include "core/training/trainer/trainer.h"
@@ -42,6 +43,7 @@ struct Session {
     std::unique_ptr<JournalWriter> journal;
     std::unique_ptr<SnapshotStore> snapshots;
     TrainingState state;
+    RunLengths lengths;  ///< of the job with these data
     std::vector<Replay> replays;
     std::vector<std::string> problems;  ///< what was noticed on the way: damaged snapshots, a torn journal
     bool rewound = false;               ///< the journal has later steps

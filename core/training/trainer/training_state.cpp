@@ -33,6 +33,7 @@ json state_json(const TrainingState& state) {
             {"peak_rate", state.peak_rate},
             {"planned_steps", state.planned_steps},
             {"validation", number(state.validation)},
+            {"score", number(state.score)},
             {"best_validation", number(state.best_validation)},
             {"best_step", state.best_step},
             {"least_validation", number(state.least_validation)},
@@ -60,6 +61,7 @@ TrainingState read_state(const json& document, const std::string& where) {
     state.peak_rate = view.at("peak_rate").number(0);
     state.planned_steps = view.at("planned_steps").integer(counts);
     state.validation = view.number_or("validation", std::numeric_limits<double>::quiet_NaN());
+    state.score = view.number_or("score", state.validation);  // older states follow the loss
     state.best_validation = view.number_or("best_validation", std::numeric_limits<double>::infinity());
     state.best_step = view.at("best_step").integer({-1, counts.highest});
     state.least_validation = view.number_or("least_validation", std::numeric_limits<double>::infinity());

@@ -27,6 +27,8 @@ struct TrainingState {
     double peak_rate = 0;             ///< the schedule's, from the job or a request
     std::int64_t planned_steps = 0;   ///< 0: a job of minutes before its first plan
     double validation = std::numeric_limits<double>::quiet_NaN();  ///< loss at this step
+    /// evaluation.metric at this step, its sign such that lower is better; so are the best and the least.
+    double score = std::numeric_limits<double>::quiet_NaN();
     double best_validation = std::numeric_limits<double>::infinity();
     std::int64_t best_step = -1;
     double least_validation = std::numeric_limits<double>::infinity();  ///< of the evaluations that patience counts

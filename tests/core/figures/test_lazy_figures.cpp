@@ -28,6 +28,27 @@ const Curves& curves(const FigureData& figure, std::size_t panel) {
 
 }  // namespace
 
+TEST_CASE("A learned bias with slopes is drawn as their sum", "[figures][bias]") {
+    const FigureFiles folder;
+    LazySample both;
+    both.slopes = true;
+    const auto figure = make_figure("bias", std::vector{sample(folder, both)}, {});
+    REQUIRE(figure.panels.size() == 3);
+    for (std::size_t layer = 0; layer < 3; ++layer) {
+        for (std::size_t h = 0; h < 4; ++h) {
+            const Curve& curve = curves(figure, layer).curves.at(h);
+            REQUIRE(curve.y.size() == 64);
+            for (const std::int64_t at : {0, 1, 40, 63}) {
+                const double bias = lazy_bias(static_cast<std::int64_t>(layer), static_cast<std::int64_t>(h), at);
+                const double slope = lazy_slope(static_cast<std::int64_t>(h));
+                CHECK(curve.y[static_cast<std::size_t>(at)] == Approx(bias - slope * static_cast<double>(at)));
+            }
+        }
+    }
+    CHECK(noted(figure, "minus slope times distance"));
+    CHECK_FALSE(noted(make_figure("bias", std::vector{sample(folder, {}, "learned")}, {}), "minus slope"));
+}
+
 TEST_CASE("Learned biases: a panel a layer, a curve a head", "[figures][bias]") {
     const FigureFiles folder;
     const auto file = sample(folder);

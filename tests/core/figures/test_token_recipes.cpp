@@ -238,6 +238,57 @@ TEST_CASE("The text by who looks at a token: that key's column", "[figures][text
     CHECK(refusal("text", {file}, options).find("--range") != std::string::npos);
 }
 
+TEST_CASE("Column mass by position has the analyses' own values, a curve a model", "[figures][column-mass]") {
+    const FigureFiles folder;
+    SyntheticAnalysis made;
+    made.lengths = {24, 17};
+    const auto a = folder.analysis("a", made);
+    made.seed = 5;
+    made.layers = 2;
+    made.model_name = "other";
+    const auto b = folder.analysis("b", made);
+    // One head of one layer: what the file holds.
+    FigureOptions options;
+    options.layer = 1;
+    options.head = 3;
+    options.sequence = 1;
+    const auto one = make_figure("column-mass", std::vector{a, b}, options);
+    const std::string csv = figure_csv(one);
+    CHECK(csv.starts_with("model,position,mass\r\nsynthetic,0,"));
+    const auto mass = numbers(one, "mass");
+    REQUIRE(mass.size() == 34);
+    for (std::size_t f = 0; f < 2; ++f) {
+        const auto stored = (f == 0 ? a : b)->column_mass(1, 1);
+        for (std::size_t j = 0; j < 17; ++j) CHECK(mass[f * 17 + j] == stored.data[3 * 17 + j]);
+    }
+    const auto& curves = std::get<Curves>(one.panels.at(0).content).curves;
+    REQUIRE(curves.size() == 2);
+    CHECK(curves[1].name == "other");
+    CHECK(curves[0].x.front() == 1);
+    CHECK(one.panels[0].x.scale == ScaleKind::logarithmic);
+
+    // Means over heads, layers and sequences; the last keys are those of the longer text alone.
+    FigureOptions all;
+    all.all_sequences = true;
+    const auto mean = numbers(make_figure("column-mass", std::vector{b}, all), "mass");
+    REQUIRE(mean.size() == 24);
+    for (const std::size_t j : {std::size_t{0}, std::size_t{16}, std::size_t{20}}) {
+        double sum = 0;
+        int count = 0;
+        for (const std::int64_t s : {0, 1}) {
+            const std::size_t length = s == 0 ? 24 : 17;
+            if (j >= length) continue;
+            for (const std::int64_t site : {0, 1}) {
+                const auto stored = b->column_mass(s, site);
+                for (std::size_t h = 0; h < 4; ++h, ++count) sum += stored.data[h * length + j];
+            }
+        }
+        CHECK(mean[j] == Approx(sum / count).epsilon(1e-12));
+    }
+    options.head = 4;
+    CHECK(refusal("column-mass", {a}, options).find("[--head] expected 0 to 3") != std::string::npos);
+}
+
 TEST_CASE("The text by who is looked at and by loss, a part of it, by rank", "[figures][text]") {
     const FigureFiles folder;
     SyntheticAnalysis wish;

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
@@ -34,6 +35,9 @@ const std::vector<std::pair<std::string, json>> kAblations{
     {"softmax", {{"normaliser", "softmax"}}},
     {"sparsemax", {{"normaliser", "sparsemax"}}},
     {"entmax", {{"normaliser", "entmax"}}},
+    {"ALiBi's slopes", {{"slopes", "fixed"}}},
+    {"trained slopes", {{"slopes", "trained"}, {"window", 17}}},
+    {"trained slopes alone", {{"slopes", "trained"}, {"distance_bias", false}}},
 };
 
 json lazy(const json& options, const json& more = json::object()) {
@@ -188,9 +192,90 @@ TEST_CASE("Bias and offset begin as the options say, take no weight decay, and a
     CHECK(has({{"offset", "constant"}}, "offset"));
 }
 
+TEST_CASE("Trained slopes begin as ALiBi's, take no weight decay, and are there where they are learned",
+          "[lazy][alibi]") {
+    const auto slopes_of = [](const Trainable& model) {
+        return test::find_parameter(model, "model.layers.0.self_attn.slopes");
+    };
+    for (const json& config :
+         {lazy({{"slopes", "trained"}}), native_config({"alibi"}, {{"mixers", {{"alibi", {{"trained", true}}}}}})}) {
+        const auto model = Trainable::create(config.dump(), 3, at::kFloat);
+        const model::Parameter* slopes = slopes_of(*model);
+        REQUIRE(slopes != nullptr);
+        CHECK(at::equal(slopes->value, at::tensor(std::vector<float>{1.0F / 16, 1.0F / 256, 1.0F / 4})));
+        CHECK(slopes->trained);
+        CHECK_FALSE(slopes->decays);
+    }
+    for (const json& config : {lazy({{"slopes", "fixed"}}), native_config({"alibi"})})
+        CHECK(slopes_of(*Trainable::create(config.dump(), 3, at::kFloat)) == nullptr);
+}
+
+TEST_CASE("Gradients of slopes are finite differences of the loss, alone and besides a learned bias",
+          "[lazy][alibi][gradients]") {
+    const model::Batch batch = some_tokens(2, 40);
+    const std::vector<std::pair<std::string, json>> models{
+        {"alibi", native_config({"alibi", "alibi"}, {{"mixers", {{"alibi", {{"trained", true}}}}}})},
+        {"lazy, a short window",
+         lazy({{"slopes", "trained"}, {"window", 9}, {"offset_init", -0.9}}, {{"rotary", false}})},
+        {"lazy, a long window", lazy({{"slopes", "trained"}, {"offset_init", -0.9}}, {{"rotary", false}})},
+        {"lazy, softmax", lazy({{"slopes", "trained"}, {"normaliser", "softmax"}, {"distance_bias", false}})}};
+    for (const auto& [name, config] : models) {
+        INFO(name);
+        const auto exact = Trainable::create(config.dump(), 3, at::kDouble);
+        const auto single = Trainable::create(config.dump(), 3, at::kFloat);
+        for (std::size_t i = 0; i < exact->parameters().size(); ++i)
+            exact->parameters()[i].value.copy_(single->parameters()[i].value);
+        // Recorded: inference keeps slopes in float32.
+        const auto loss = [&] { return test::next_token_loss(*exact, batch); };
+        loss().backward();
+        test::next_token_loss(*single, batch).backward();
+        for (const char* layer : {"0", "1"}) {
+            const std::string tensor = std::string("model.layers.") + layer + ".self_attn.slopes";
+            const model::Parameter* slopes = test::find_parameter(*exact, tensor);
+            REQUIRE(slopes != nullptr);
+            for (std::int64_t head = 0; head < 3; ++head) {
+                const at::Tensor number = slopes->value[head];
+                const double before = number.item<double>(), step = 1e-5;
+                number.fill_(before + step);
+                const double above = loss().item<double>();
+                number.fill_(before - step);
+                const double below = loss().item<double>();
+                number.fill_(before);
+                const std::int64_t place = slopes->value.storage_offset() + head;
+                const double found = exact->gradients()[place].item<double>();
+                INFO(tensor << ", head " << head);
+                CHECK(found == Approx((above - below) / (2 * step)).epsilon(1e-5).margin(1e-9));
+                CHECK(found != 0);
+                CHECK(single->gradients()[place].item<double>() ==
+                      Approx(found).margin(64 * test::kFloatError * largest_value(exact->gradients())));
+            }
+        }
+    }
+}
+
+TEST_CASE("A model with trained slopes computes the same whether autograd records or not", "[lazy][alibi]") {
+    const model::Batch batch = some_tokens(2, 70);
+    for (const json& config : {lazy({{"slopes", "trained"}, {"window", 17}}),
+                               native_config({"alibi"}, {{"mixers", {{"alibi", {{"trained", true}}}}}})}) {
+        const auto model = Trainable::create(config.dump(), 3, at::kFloat);
+        const at::Tensor recorded_states = model->forward(batch).detach();
+        CHECK(largest_difference(model->model().forward(batch), recorded_states) <
+              3 * test::kFloatError * largest_value(recorded_states));
+        // Untrained, they are those of ALiBi.
+        json fixed = config;
+        if (fixed["mixers"].contains("alibi"))
+            fixed["mixers"]["alibi"]["trained"] = false;
+        else
+            fixed["mixers"]["lazy"]["slopes"] = "fixed";
+        const auto plain = Trainable::create(fixed.dump(), 3, at::kFloat);
+        CHECK(largest_difference(plain->model().forward(batch), model->model().forward(batch)) <
+              test::kFloatError * largest_value(recorded_states));
+    }
+}
+
 TEST_CASE("Unknown options of Lazy Attention are refused by name", "[lazy]") {
     for (const json& options : {json{{"window", 0}}, json{{"normaliser", "hardmax"}}, json{{"offset", "often"}},
-                                json{{"offset_init", "low"}}, json{{"windows", 3}}}) {
+                                json{{"slopes", "some"}}, json{{"offset_init", "low"}}, json{{"windows", 3}}}) {
         INFO(options);
         CHECK_THROWS_MATCHES(Trainable::create(lazy(options).dump(), 1, at::kFloat), Error,
                              test::IsError(ErrorCode::mismatch, "lazy"));

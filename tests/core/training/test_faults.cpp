@@ -198,7 +198,7 @@ TEST_CASE("A run warns of what it is too short for", "[training]") {
         JobFile job;
         job.schedule.warmup_steps = warmup;
         job.evaluation.every = job.probe.every = every;
-        return unreached_intervals(job, begin, end, true);
+        return unreached_intervals(job, run_lengths(job), begin, end, true);
     };
     CHECK(warnings(10, 20, 0, 100).empty());
     CHECK(warnings(100, 50, 0, 1000).empty());

@@ -9,6 +9,7 @@
 #include "core/training/job/job.h"
 #include "core/training/job/job_keys.h"
 #include "core/training/job/job_name.h"
+#include "core/training/job/run_end.h"
 #include "core/training/job/schedule.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
@@ -173,7 +174,9 @@ TEST_CASE("A bad job is refused with line, column, key and the nearest name", "[
         {"[training]\ndropout = 1.0\n", ErrorCode::limit, {"training.dropout", "0.99"}},
         {"[training]\nclip = nan\n", ErrorCode::format, {"line 2", "finite"}},
         {"[training]\nprecision = \"float23\"\n", ErrorCode::format, {"float32", "(float32?)"}},
-        {"[training]\nminutes = 5\nsteps = 7\n", ErrorCode::usage, {"one of steps, tokens and minutes", "2 of them"}},
+        {"[training]\nminutes = 5\nsteps = 7\n",
+         ErrorCode::usage,
+         {"one of steps, tokens, minutes and epochs", "2 of them"}},
         {"[training]\nsteps = 5\nsteps = 7\n", ErrorCode::format, {"line 3"}},
         {"[training\nsteps = 5\n", ErrorCode::format, {"line 1", "TOML"}},
         {"[optimizer]\nbetas = [0.9]\n", ErrorCode::format, {"a list of two numbers"}},
@@ -397,6 +400,83 @@ TEST_CASE("All that a native configuration says is a key of a job", "[training][
                            IsError(ErrorCode::format, "a table"));
 }
 
+TEST_CASE("Lengths in tokens, shares and epochs become updates", "[training][job][schedule]") {
+    const std::string training = kLeast + "sequence_length = 32\n[training]\nbatch = 4\naccumulate = 2\n";
+    const auto lengths = [&](const std::string& more, std::int64_t epoch) {
+        return run_lengths(read(training + more), epoch);
+    };
+    CHECK(lengths("epochs = 2\n", 20).updates == 5);
+    CHECK(lengths("epochs = 0.5\n", 20).updates == 2);  // 10 sequences, 8 an update
+    CHECK(lengths("epochs = 0.1\n", 80).updates == 1);
+    CHECK(lengths("epochs = 0.3\n", 80).updates == 3);  // rounded up, but not by the last bit of 0.3
+    CHECK(lengths("epochs = 2\n", 0).updates == 0);
+    const std::string tokens = "tokens = 2560\n[schedule]\n";  // 10 updates
+    CHECK(lengths(tokens, 20).warmup == 100);
+    CHECK(lengths(tokens + "warmup_tokens = 257\n", 20).warmup == 2);
+    CHECK(lengths(tokens + "warmup_tokens = 0\n", 20).warmup == 0);
+    CHECK(lengths(tokens + "warmup_share = 0.3\n", 20).warmup == 3);
+    CHECK(lengths(tokens + "warmup_share = 0.01\n", 20).warmup == 1);
+    CHECK(lengths(tokens + "warmup_share = 0\n", 20).warmup == 0);
+    CHECK(lengths("[evaluation]\nevery_epochs = 0.4\n", 20).evaluation_every == 1);
+    CHECK(lengths("[evaluation]\nevery_epochs = 1\n", 20).evaluation_every == 3);
+    CHECK(lengths("epochs = 4\n[schedule]\nwarmup_share = 0.06\n[evaluation]\nevery_epochs = 0.5\n", 160).text() ==
+          "80 updates, a warm-up of 5, an evaluation every 10");
+
+    JobFile job = read(kLeast);
+    set_key(job, "training.epochs=3");
+    CHECK_FALSE(job.training.steps);
+    set_key(job, "schedule.warmup_share=0.1");
+    CHECK_FALSE(job.schedule.warmup_steps);
+    set_key(job, "evaluation.every_epochs=0.2");
+    CHECK_FALSE(job.evaluation.every);
+    CHECK(job_differences(read(job_text(job)), job, false).empty());
+    set_key(job, "evaluation.every=7");
+    CHECK_FALSE(job.evaluation.every_epochs);
+    const auto refused = [&](const std::string& more, const std::string& key) {
+        REQUIRE_THROWS_MATCHES(read(kLeast + more), Error, IsError(ErrorCode::usage, key));
+    };
+    refused("[training]\nepochs = 2\nsteps = 3\n", "training.epochs");
+    refused("[schedule]\nwarmup_steps = 2\nwarmup_share = 0.5\n", "schedule.warmup_share");
+    refused("[training]\nminutes = 2\n[schedule]\nwarmup_share = 0.5\n", "schedule.warmup_share");
+    refused("[evaluation]\nevery = 2\nevery_epochs = 0.5\n", "evaluation.every_epochs");
+    REQUIRE_THROWS_MATCHES(check_epochs(read(kLeast + "[training]\nepochs = 2\n"), 0), Error,
+                           IsError(ErrorCode::usage, "training.epochs"));
+}
+
+TEST_CASE("evaluation.metric is one of the objective's", "[training][job]") {
+    const auto metric = [&](const std::string& objective, const std::string& name) {
+        return read(kLeast + "[evaluation]\nmetric = \"" + name + "\"\n[objective]\n" + objective).evaluation.metric;
+    };
+    CHECK(read(kLeast).evaluation.metric == "loss");
+    CHECK(metric("kind = \"masked\"\n", "accuracy") == "accuracy");
+    CHECK(metric("kind = \"classify\"\n", "matthews") == "matthews");
+    CHECK(metric("kind = \"classify\"\nclasses = 1\n", "spearman") == "spearman");
+    for (const auto& [objective, name] :
+         {std::pair{"kind = \"next_token\"\n", "accuracy"}, std::pair{"kind = \"masked\"\n", "f1"},
+          std::pair{"kind = \"classify\"\n", "spearman"}, std::pair{"kind = \"classify\"\nclasses = 1\n", "f1"}})
+        REQUIRE_THROWS_MATCHES(metric(objective, name), Error, IsError(ErrorCode::usage, "evaluation.metric"));
+}
+
+TEST_CASE("A job may have no preset, and says so when it is written", "[training][job]") {
+    const JobFile job = read("[model]\npreset = \"\"\nhidden_size = 32\n" + kLeast);
+    CHECK(job.model.preset.empty());
+    CHECK(read(job_text(job)).model.preset.empty());
+    JobFile changed = read(kLeast);
+    set_key(changed, "model.preset=");
+    CHECK(job_text(changed).find("\npreset = \"\"\n") != std::string::npos);
+    set_key(changed, "model.from=/other");
+    CHECK(job_text(changed).find("\npreset") == std::string::npos);
+}
+
+TEST_CASE("A head in a job is a table of kind and classes", "[training][job]") {
+    const JobFile job = read("[model]\nhead = { kind = \"token_classes\", classes = 3 }\n" + kLeast);
+    CHECK(job.model.config.at("head").at("classes") == 3);
+    CHECK(job_differences(read(job_text(job)), job, false).empty());
+    for (const char* head : {"{ kind = 3 }", "{ classes = 0 }", "{ classes = \"two\" }", "{ size = 2 }"})
+        REQUIRE_THROWS_MATCHES(read(std::string("[model]\nhead = ") + head + "\n" + kLeast), Error,
+                               IsError(ErrorCode::format, "line 2, column 1: model.head"));
+}
+
 TEST_CASE("A default minimum follows the learning rate", "[training][job]") {
     JobFile job = read(kLeast);
     CHECK(job.schedule.minimum_rate == 4e-5);
@@ -487,7 +567,7 @@ TEST_CASE("Rates are those of transformers' schedules", "[training][schedule]") 
         schedule.kind = one.at("kind").get<std::string>();
         schedule.warmup_steps = one.at("warmup").get<std::int64_t>();
         schedule.minimum_rate = 0;
-        INFO(schedule.kind << ", warm-up " << schedule.warmup_steps);
+        INFO(schedule.kind << ", warm-up " << schedule.warmup_steps.value_or(0));
         const auto rates = one.at("rates").get<std::vector<double>>();
         const auto updates = static_cast<std::int64_t>(rates.size());
         for (std::int64_t update = 1; update <= updates; ++update) {
