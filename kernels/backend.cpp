@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/cpu/attention/attention.h"
+#include "kernels/gpu/host/plugin.h"
 #include "kernels/operators.h"
 
 namespace headscope::kernels {
@@ -31,8 +32,11 @@ public:
         }
         const std::lock_guard lock(mutex_);
         decided_ = true;
-        backend_ = name == "reference" ? Backend::reference : Backend::cpu;
-        cpu::choose_target(automatic || backend_ == Backend::reference ? "" : name);
+        const auto gpus = gpu::backend_names();
+        const bool on_gpu = std::find(gpus.begin(), gpus.end(), name) != gpus.end();
+        backend_ = name == "reference" ? Backend::reference : on_gpu ? Backend::gpu : Backend::cpu;
+        cpu::choose_target(automatic || backend_ != Backend::cpu ? "" : name);
+        gpu::choose(on_gpu ? name : "");
     }
 
     Backend get() {
@@ -66,6 +70,7 @@ Error::Error(std::string where, std::string expected, std::string found)
 
 std::vector<std::string> available_backends() {
     std::vector<std::string> names = cpu::target_names();
+    for (std::string& name : gpu::backend_names()) names.push_back(std::move(name));
     names.emplace_back("reference");
     return names;
 }
@@ -85,7 +90,7 @@ Backend backend_for(Device device) {
 void note_backend(Backend backend) {
     last_backend_name = backend == Backend::reference ? "reference"
                         : backend == Backend::cpu     ? cpu::last_target()
-                                                      : std::string("gpu");
+                                                      : gpu::chosen_name();
 }
 
 }  // namespace headscope::kernels

@@ -31,8 +31,9 @@ inline void check_cancelled(const std::atomic<bool>* cancel) {
     if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) throw Cancelled();
 }
 
-/// Names that can be forced on this machine: "reference", and the SIMD targets of the cpu backend that this processor
-/// runs ("AVX3_ZEN4", "AVX3", "AVX2", "SSE4", "EMU128", ...), best first. Never empty.
+/// Names that can be forced on this machine, best first, never empty: the SIMD targets of the cpu backend that this
+/// processor runs ("AVX3_ZEN4", "AVX3", "AVX2", "SSE4", "EMU128", ...); "cuda" and "hip" where their library and a
+/// device exist; "emulator" and "emulator64" (warps of 64) where HEADSCOPE_EMULATOR is 1; "reference".
 std::vector<std::string> available_backends();
 
 /// Forces a backend by name; "auto" or "" takes the best. Unknown or absent ones throw Error and name what there is.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// The operators on a GPU (kernels/operators.h). In a build without a GPU compiler stubs.cpp stands in, and throws
-// Error.
+// The operators on a GPU (kernels/operators.h), by the library that gpu/host/plugin.h opens. Without a library, or
+// without a kernel in it, they throw Error.
 
 #include "kernels/attention.h"
 #include "kernels/attention_backward.h"

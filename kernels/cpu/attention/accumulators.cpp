@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "kernels/cpu/attention/sequence.h"
 
@@ -104,6 +105,14 @@ void ColumnTotals::add(std::int64_t h, std::int64_t cell_row, std::int64_t key, 
             raise(std::atomic_ref(cell_maxima_[at]), maximum);
         }
     }
+}
+
+void ColumnTotals::set(std::vector<std::int64_t> sums, std::vector<std::int64_t> cell_sums,
+                       std::vector<float> cell_maxima, std::vector<std::uint8_t> broken) {
+    sums_ = std::move(sums);
+    cell_sums_ = std::move(cell_sums);
+    cell_maxima_ = std::move(cell_maxima);
+    broken_ = std::move(broken);
 }
 
 bool ColumnTotals::inside_tile(std::int64_t column) const {

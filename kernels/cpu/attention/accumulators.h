@@ -28,6 +28,13 @@ public:
     std::int64_t cell_row(std::int64_t i) const;
     std::int64_t first_query(std::int64_t cell_row) const;
 
+    /// Fixed point numbers a unit, and their largest size, for sums that are made elsewhere and come by set().
+    double scale() const { return scale_; }
+    double limit() const { return limit_; }
+    /// Takes sums [heads, keys from key_begin], cells and maxima [heads, thumbnail rows, columns] and broken [heads].
+    void set(std::vector<std::int64_t> sums, std::vector<std::int64_t> cell_sums, std::vector<float> cell_maxima,
+             std::vector<std::uint8_t> broken);
+
     // Afterwards:
     double column_sum(std::int64_t h, std::int64_t j) const;
     double cell_mean(std::int64_t h, std::int64_t row, std::int64_t column) const;

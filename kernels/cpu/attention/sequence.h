@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernels/summary/both.h"
 #include "kernels/tensor_view.h"
 
 namespace headscope::kernels::cpu {
@@ -20,8 +21,6 @@ inline constexpr std::int64_t kTileKeys = 256;  ///< columns of a tile
 inline constexpr std::int64_t kMaxBlockRows = 96;  ///< rows of a query block at most; a multiple of every target's rows
 inline constexpr std::int64_t kMostRows = 12;      ///< rows of a register block on the widest target
 inline constexpr std::int64_t kMostPanel = 32;     ///< columns of a panel of packed keys on the widest target
-inline constexpr double kLog2E = 1.4426950408889634;
-inline constexpr double kLn2 = 0.6931471805599453;
 inline constexpr float kSmallestNormal = 0x1p-126F;
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();

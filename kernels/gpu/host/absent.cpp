@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One stub for each operator of a build without a GPU backend.
-#include "kernels/backend.h"
+// Operators that no GPU library has yet: a call names the library and refuses.
+#include "kernels/gpu/host/plugin.h"
 #include "kernels/gpu/operators.h"
 
 namespace headscope::kernels {
 namespace {
 
-[[noreturn]] void refuse(const char* what) {
-    throw Error(what, "a build with a GPU backend", "one without; the cpu and reference backends are there");
+[[noreturn]] void refuse(const char* where) {
+    (void)gpu::plugin(where);  // without a library that is the error
+    gpu::refuse(where);
 }
 
 }  // namespace
-
-void attention_gpu(const AttentionInput&, OutputView, const StatisticsRequest*, Statistics*) {
-    refuse("attention");
-}
-
-void attention_forward_gpu(const AttentionInput&, const MutableView&, const SoftmaxRows&) {
-    refuse("attention forward");
-}
-
-void attention_backward_gpu(const AttentionInput&, const TensorView&, const TensorView&, const SoftmaxRows&,
-                            const AttentionGradients&) {
-    refuse("attention backward");
-}
 
 void recurrent_forward_gpu(const RecurrentInput&, const MutableView&, const RecurrentState&, float*) {
     refuse("recurrent attention forward");

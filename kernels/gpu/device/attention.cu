@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The plugin's entry `attention`: launches of the passes, in the order that the normalizer needs.
+#include "kernels/gpu/device/entries.h"
+
+#include "kernels/gpu/device/attend.h"
+#include "kernels/gpu/device/measure.h"
+#include "kernels/gpu/device/search.h"
+
+namespace headscope::gpu {
+namespace {
+
+constexpr long long kBandBlocks = 8192;  ///< of a launch: the cancel flag is read between launches
+
+class AttentionCall {
+public:
+    AttentionCall(const HsAttention& attention, Launcher& launcher) : a_(attention), launcher_(launcher) {
+        const HsRule& rule = a_.rule;
+        normaliser_ = static_cast<Normaliser>(a_.normaliser);
+        adjusted_ = rule.far_distance >= 0 || rule.relative != nullptr || rule.soft_cap > 0.0f || rule.block_size > 0 ||
+                    kernels::traits_of(normaliser_).diagonal;
+        blocks_ = static_cast<long long>((a_.queries + kTile - 1) / kTile) * a_.heads;
+    }
+
+    void run() {
+        const bool softmax = normaliser_ == Normaliser::softmax;
+        if (softmax || normaliser_ == Normaliser::elastic) {
+            HsAttention first = a_;
+            if (!softmax) first.output.data = nullptr;
+            attend<Pass::online>(first);
+        } else {
+            constants();
+        }
+        if (!softmax && (a_.output.data != nullptr || a_.statistics != nullptr)) attend<Pass::weigh>(a_);
+        if (a_.statistics != nullptr) measure();
+    }
+
+private:
+    template <Pass kPass, int kWidth, bool kStatistics>
+    void launch_attend(const AttendArgs& args, long long count) {
+        if (adjusted_)
+            launcher_.run<Attend<kPass, kWidth, kStatistics, true>>(count, args);
+        else
+            launcher_.run<Attend<kPass, kWidth, kStatistics, false>>(count, args);
+    }
+
+    template <Pass kPass, int kWidth>
+    void launch_width(const AttendArgs& args, long long count, bool statistics) {
+        if (statistics)
+            launch_attend<kPass, kWidth, true>(args, count);
+        else
+            launch_attend<kPass, kWidth, false>(args, count);
+    }
+
+    template <Pass kPass>
+    void attend(const HsAttention& a) {
+        constexpr int kWide = 128;
+        const int columns = a.output.data != nullptr ? a.value_size : 1;
+        for (int column = 0; column < columns; column += kWide) {
+            AttendArgs args{a, {}, 0, column, column == 0 ? 1 : 0};
+            const bool statistics = a.statistics != nullptr && column == 0;
+            if (statistics) args.s = *a.statistics;
+            for (; args.begin < blocks_; args.begin += kBandBlocks) {
+                const long long count = blocks_ - args.begin < kBandBlocks ? blocks_ - args.begin : kBandBlocks;
+                if (columns - column > kWide / 2)
+                    launch_width<kPass, kWide>(args, count, statistics);
+                else
+                    launch_width<kPass, kWide / 2>(args, count, statistics);
+            }
+        }
+    }
+
+    /// Row constants of normalizers without an online sweep, with the statistics of scores.
+    void constants() {
+        AttendArgs args{a_, {}, 0, 0, 1};
+        args.a.output.data = nullptr;
+        const bool statistics = a_.statistics != nullptr;
+        if (statistics) args.s = *a_.statistics;
+        const bool searched = kernels::traits_of(normaliser_).sweep == kernels::Sweep::panel;
+        const long long band = searched ? a_.panel_rows / kTile : kBandBlocks;
+        for (; args.begin < blocks_; args.begin += band) {
+            const long long count = blocks_ - args.begin < band ? blocks_ - args.begin : band;
+            launch_width<Pass::sums, 64>(args, count, statistics);
+            if (!searched) continue;
+            const SearchArgs search{a_, statistics ? a_.statistics->constant : nullptr, args.begin};
+            launcher_.run<Search>(count * kTile, search);
+        }
+    }
+
+    void measure() {
+        const long long tiles =
+            static_cast<long long>((a_.queries + kTile - 1) / kTile) * ((a_.keys + kTile - 1) / kTile);
+        MeasureArgs args{a_, *a_.statistics, 0};
+        for (; args.begin < tiles; args.begin += kBandBlocks) {
+            const long long count = tiles - args.begin < kBandBlocks ? tiles - args.begin : kBandBlocks;
+            if (adjusted_)
+                launcher_.run<Measure<true>>(count, args);
+            else
+                launcher_.run<Measure<false>>(count, args);
+        }
+    }
+
+    const HsAttention& a_;
+    Launcher& launcher_;
+    Normaliser normaliser_;
+    bool adjusted_;
+    long long blocks_;
+};
+
+}  // namespace
+
+void attention_entry(const HsAttention* attention, const HsCall* call, HsOutcome* outcome) {
+    Launcher launcher(*call, *outcome);
+    AttentionCall(*attention, launcher).run();
+}
+
+}  // namespace headscope::gpu

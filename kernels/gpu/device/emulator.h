@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// The device of the emulator. Blocks run one after the other in random order; the threads of a block are fibers, which
+// run in another random order after each barrier. Shadow words of shared memory detect reads of values that no thread
+// wrote and accesses that no barrier orders: both end the launch with a message.
+//
+// HEADSCOPE_EMULATOR_SEED (1 by default) chooses the orders. Results must not depend on it.
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#define HS_DEVICE inline
+#define HS_BOTH inline
+
+namespace headscope::gpu {
+
+/// Threads of a warp, 32 or 64, for the launches of this thread.
+int& emulated_warp();
+
+/// One block's threads, shared memory and shadow.
+class Block {
+public:
+    Block(int threads, int shared_bytes, std::uint64_t seed);
+
+    using Body = void (*)(const void* argument);
+    /// Runs a block to its end; throws std::runtime_error with what a thread did wrong.
+    void run(std::int64_t index, Body body, const void* argument);
+
+    // For the running thread.
+    int thread() const { return now_; }
+    int index() const { return static_cast<int>(index_); }
+    void barrier();
+    std::uint64_t exchange(std::uint64_t x, int mask);
+    void read(int word, int words);
+    void write(int word, int words);
+    /// An atomic operation: no order is needed, but an earlier value is.
+    void change(int word);
+    /// Ends the launch; does not return to the caller.
+    void fail(const std::string& message);
+    unsigned char* memory() { return memory_.data(); }
+    int words() const { return static_cast<int>(shadow_.size()); }
+
+    static Block*& current();
+    static void start();
+
+private:
+    struct Word {
+        std::uint32_t writer_epoch = 0, reader_epoch = 0;
+        std::int16_t writer = -1, reader = -1;  ///< -2: several
+        bool written = false;
+    };
+    enum class State : std::uint8_t { ready, at_barrier, in_exchange, finished };
+    static constexpr std::size_t kStack = std::size_t{256} << 10;
+
+    void prepare(int t);
+    void enter(int t);
+    void leave();
+    void release_warps();
+    void fault(const char* what, int word);
+
+    int threads_, warp_, now_ = 0;
+    std::int64_t index_ = 0;
+    std::uint32_t epoch_ = 1;
+    std::vector<unsigned char> memory_;
+    std::vector<Word> shadow_;
+    std::mt19937_64 random_;
+    std::vector<std::unique_ptr<char[]>> stacks_;
+    std::vector<void*> stack_pointers_;
+    std::vector<State> states_;
+    std::vector<int> order_, masks_;
+    std::vector<std::uint64_t> values_;
+    void* main_ = nullptr;
+    Body body_ = nullptr;
+    const void* argument_ = nullptr;
+    std::string error_;
+    // For AddressSanitizer.
+    void* main_fake_ = nullptr;
+    const void* main_bottom_ = nullptr;
+    std::size_t main_size_ = 0;
+};
+
+/// A checked element of shared memory.
+template <class T>
+struct Reference {
+    T* at;
+    int word;
+    static constexpr int kWords = static_cast<int>(sizeof(T) / 4);
+
+    operator T() const {
+        Block::current()->read(word, kWords);
+        return *at;
+    }
+    void operator=(T x) const {
+        Block::current()->write(word, kWords);
+        *at = x;
+    }
+    void operator=(const Reference& other) const { *this = static_cast<T>(other); }
+};
+
+template <class T>
+struct Shared {
+    T* data;
+    int word;
+    Reference<T> operator[](int i) const { return {data + i, word + i * Reference<T>::kWords}; }
+    Shared operator+(int n) const { return {data + n, word + n * Reference<T>::kWords}; }
+};
+
+struct Float4 {
+    float x, y, z, w;
+};
+
+inline void expect_aligned(const void* p) {
+    if (reinterpret_cast<std::uintptr_t>(p) % 16 != 0) Block::current()->fail("unaligned access of 16 bytes");
+}
+
+inline Float4 load4(Shared<float> p, int i) {
+    expect_aligned(p.data + i);
+    Block::current()->read(p.word + i, 4);
+    Float4 v;
+    std::memcpy(&v, p.data + i, sizeof v);
+    return v;
+}
+
+struct Context {
+    int thread() const { return Block::current()->thread(); }
+    int block() const { return Block::current()->index(); }
+    void sync() const { Block::current()->barrier(); }
+    template <class T>
+    Shared<T> shared(int offset) const {
+        return {reinterpret_cast<T*>(Block::current()->memory() + offset), offset / 4};
+    }
+    template <class T>
+    T shuffle_xor(T x, int mask) const {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, &x, sizeof x);
+        bits = Block::current()->exchange(bits, mask);
+        std::memcpy(&x, &bits, sizeof x);
+        return x;
+    }
+    /// As the device: results below 2^-126 are 0.
+    float exp2(float x) const {
+        const float y = std::exp2(x);
+        return y < 0x1p-126F ? 0.0F : y;
+    }
+    void copy16(Shared<float> to, int at, const float* from, bool valid) const {
+        if (valid) expect_aligned(from);
+        expect_aligned(to.data + at);
+        Block::current()->write(to.word + at, 4);
+        if (valid)
+            std::memcpy(to.data + at, from, 16);
+        else
+            std::memset(to.data + at, 0, 16);
+    }
+    void wait_copies() const {}
+    void add(unsigned long long* to, unsigned long long x) const { *to += x; }
+    void add(unsigned* to, unsigned x) const { *to += x; }
+    void add(Shared<unsigned> to, int at, unsigned x) const {
+        Block::current()->change(to.word + at);
+        to.data[at] += x;
+    }
+    void raise(unsigned* to, unsigned x) const {
+        if (*to < x) *to = x;
+    }
+    void set_flag(unsigned* to) const { *to = 1; }
+};
+
+inline unsigned bits_of(float x) {
+    return std::bit_cast<unsigned>(x);
+}
+inline float float_of(unsigned bits) {
+    return std::bit_cast<float>(bits);
+}
+
+/// Runs all blocks; returns null, or the text of an error until the next launch of this thread.
+const char* emulate(std::int64_t blocks, int threads, int shared, Block::Body body, const void* argument);
+
+template <class K>
+const char* launch(std::int64_t blocks, int shared, const typename K::Args& args, void*) {
+    return emulate(
+        blocks, K::kThreads, shared,
+        [](const void* argument) { K::run(*static_cast<const typename K::Args*>(argument), Context()); }, &args);
+}
+
+}  // namespace headscope::gpu

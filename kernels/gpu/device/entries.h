@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Entries of the plugin's table, and launches with the outcome of a call.
+
+#include <cstdio>
+
+#include "kernels/gpu/device/platform.h"
+#include "kernels/gpu/plugin.h"
+
+namespace headscope::gpu {
+
+inline void set_outcome(HsOutcome& outcome, int status, const char* text) {
+    outcome.status = status;
+    std::snprintf(outcome.text, sizeof outcome.text, "%s", text);
+}
+
+/// Launches kernels of one call on its stream until one fails or the call is cancelled.
+class Launcher {
+public:
+    Launcher(const HsCall& call, HsOutcome& outcome) : call_(call), outcome_(outcome) {
+        set_outcome(outcome, HS_DONE, "");
+    }
+
+    template <class K>
+    void run(std::int64_t blocks, const typename K::Args& args) {
+        if (outcome_.status != HS_DONE) return;
+        if (call_.cancelled != nullptr && call_.cancelled(call_.self) != 0)
+            return set_outcome(outcome_, HS_CANCELLED, "cancelled");
+        const char* error = launch<K>(blocks, K::kShared, args, call_.stream);
+        if (error != nullptr) set_outcome(outcome_, HS_DEVICE_FAILED, error);
+    }
+
+private:
+    const HsCall& call_;
+    HsOutcome& outcome_;
+};
+
+void attention_entry(const HsAttention* attention, const HsCall* call, HsOutcome* outcome);
+void attention_backward_entry(const HsBackward* backward, const HsCall* call, HsOutcome* outcome);
+
+}  // namespace headscope::gpu

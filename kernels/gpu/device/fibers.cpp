@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Fibers, barriers and shadow memory of the emulator.
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "kernels/gpu/device/platform.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+#if !defined(__x86_64__)
+#error "the emulator's fibers are written for x86-64"
+#endif
+
+// (void** from, void* to): saves the registers that calls preserve and continues on another stack.
+asm(R"(
+.text
+.globl headscope_switch_fiber
+.hidden headscope_switch_fiber
+.type headscope_switch_fiber,@function
+headscope_switch_fiber:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size headscope_switch_fiber, .-headscope_switch_fiber
+)");
+extern "C" __attribute__((visibility("hidden"))) void headscope_switch_fiber(void** from, void* to);
+
+namespace headscope::gpu {
+namespace {
+
+constexpr int kMostWarp = 64;
+constexpr int kMostThreads = 1024;
+constexpr int kMostShared = 64 << 10;  ///< on every supported device
+
+thread_local std::string last_error;
+
+}  // namespace
+
+int& emulated_warp() {
+    static thread_local int warp = 32;
+    return warp;
+}
+
+Block*& Block::current() {
+    static thread_local Block* block = nullptr;
+    return block;
+}
+
+Block::Block(int threads, int shared_bytes, std::uint64_t seed)
+    : threads_(threads),
+      warp_(emulated_warp()),
+      memory_(static_cast<std::size_t>(shared_bytes) + 16),
+      shadow_(static_cast<std::size_t>(shared_bytes / 4)),
+      random_(seed) {
+    const auto count = static_cast<std::size_t>(threads);
+    stack_pointers_.resize(count);
+    states_.resize(count);
+    masks_.resize(count);
+    values_.resize(count);
+    for (int t = 0; t < threads; ++t) {
+        stacks_.push_back(std::make_unique_for_overwrite<char[]>(kStack));
+        order_.push_back(t);
+    }
+}
+
+void Block::run(std::int64_t index, Body body, const void* argument) {
+    index_ = index;
+    body_ = body;
+    argument_ = argument;
+    epoch_ = 1;
+    std::fill(memory_.begin(), memory_.end(), static_cast<unsigned char>(0xFF));  // NaN
+    std::fill(shadow_.begin(), shadow_.end(), Word());
+    for (int t = 0; t < threads_; ++t) prepare(t);
+    std::fill(states_.begin(), states_.end(), State::ready);
+    for (;;) {
+        std::shuffle(order_.begin(), order_.end(), random_);
+        for (const int t : order_) {
+            if (states_[static_cast<std::size_t>(t)] == State::ready) enter(t);
+            if (!error_.empty()) throw std::runtime_error(error_);
+        }
+        release_warps();
+        const auto number = [this](State state) { return std::count(states_.begin(), states_.end(), state); };
+        const auto done = number(State::finished), waiting = number(State::at_barrier);
+        if (done == threads_) return;
+        if (done + waiting == threads_) {
+            if (done > 0) throw std::runtime_error("a thread ended while others wait at a barrier");
+            ++epoch_;
+            std::fill(states_.begin(), states_.end(), State::ready);
+        } else if (number(State::ready) == 0) {
+            throw std::runtime_error("deadlock: some threads wait at a barrier, others in an exchange");
+        }
+    }
+}
+
+void Block::barrier() {
+    states_[static_cast<std::size_t>(now_)] = State::at_barrier;
+    leave();
+}
+
+std::uint64_t Block::exchange(std::uint64_t x, int mask) {
+    const auto t = static_cast<std::size_t>(now_);
+    values_[t] = x;
+    masks_[t] = mask;
+    states_[t] = State::in_exchange;
+    leave();
+    return values_[t];
+}
+
+/// Exchanges values in the warps of which all threads have arrived.
+void Block::release_warps() {
+    for (int begin = 0; begin < threads_; begin += warp_) {
+        const int end = std::min(begin + warp_, threads_);
+        const auto arrived = [this](int t) { return states_[static_cast<std::size_t>(t)] == State::in_exchange; };
+        bool all = true;
+        for (int t = begin; t < end; ++t) all = all && arrived(t);
+        if (!all) continue;
+        std::uint64_t found[kMostWarp];
+        for (int t = begin; t < end; ++t) {
+            const int from = begin + ((t - begin) ^ masks_[static_cast<std::size_t>(t)]);
+            if (from >= end) throw std::runtime_error("an exchange with a lane that does not exist");
+            found[t - begin] = values_[static_cast<std::size_t>(from)];
+        }
+        for (int t = begin; t < end; ++t) {
+            values_[static_cast<std::size_t>(t)] = found[t - begin];
+            states_[static_cast<std::size_t>(t)] = State::ready;
+        }
+    }
+}
+
+void Block::read(int word, int words) {
+    for (int n = word; n < word + words; ++n) {
+        if (n < 0 || n >= this->words()) return fault("reads beyond shared memory", n);
+        Word& w = shadow_[static_cast<std::size_t>(n)];
+        if (!w.written) return fault("reads shared memory that no thread wrote", n);
+        if (w.writer != now_ && w.writer_epoch == epoch_)
+            return fault("reads what another thread writes without a barrier between", n);
+        w.reader = static_cast<std::int16_t>(w.reader_epoch == epoch_ && w.reader != now_ ? -2 : now_);
+        w.reader_epoch = epoch_;
+    }
+}
+
+void Block::write(int word, int words) {
+    for (int n = word; n < word + words; ++n) {
+        if (n < 0 || n >= this->words()) return fault("writes beyond shared memory", n);
+        Word& w = shadow_[static_cast<std::size_t>(n)];
+        if (w.written && w.writer != now_ && w.writer_epoch == epoch_)
+            return fault("writes what another thread writes without a barrier between", n);
+        if (w.reader_epoch == epoch_ && w.reader != now_)
+            return fault("writes what another thread reads without a barrier between", n);
+        w.writer = static_cast<std::int16_t>(now_);
+        w.writer_epoch = epoch_;
+        w.written = true;
+    }
+}
+
+void Block::change(int word) {
+    if (word < 0 || word >= words()) return fault("writes beyond shared memory", word);
+    Word& w = shadow_[static_cast<std::size_t>(word)];
+    if (!w.written) return fault("adds to shared memory that no thread wrote", word);
+    const bool plain_write = w.writer_epoch == epoch_ && w.writer != -2 && w.writer != now_;
+    if (plain_write || (w.reader_epoch == epoch_ && w.reader != now_))
+        return fault("adds to what another thread accesses without a barrier between", word);
+    w.writer = -2;
+    w.writer_epoch = epoch_;
+}
+
+void Block::fault(const char* what, int word) {
+    fail(std::string(what) + " (word " + std::to_string(word) + ", barrier " + std::to_string(epoch_ - 1) + ")");
+}
+
+void Block::fail(const std::string& message) {
+    if (error_.empty()) error_ = "block " + std::to_string(index_) + ", thread " + std::to_string(now_) + " " + message;
+    leave();  // run() throws; this fiber does not continue
+}
+
+void Block::prepare(int t) {
+    char* end = stacks_[static_cast<std::size_t>(t)].get() + kStack;
+    const auto top = reinterpret_cast<std::uintptr_t>(end) & ~std::uintptr_t{63};
+    void** p = reinterpret_cast<void**>(top) - 1;  // the alignment that a call leaves
+    *p = nullptr;
+    *--p = reinterpret_cast<void*>(&Block::start);
+    p -= 6;
+    std::memset(p, 0, 6 * sizeof(void*));
+    stack_pointers_[static_cast<std::size_t>(t)] = p;
+}
+
+void Block::enter(int t) {
+    now_ = t;
+    current() = this;
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&main_fake_, stacks_[static_cast<std::size_t>(t)].get(), kStack);
+#endif
+    headscope_switch_fiber(&main_, stack_pointers_[static_cast<std::size_t>(t)]);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(main_fake_, nullptr, nullptr);
+#endif
+}
+
+void Block::leave() {
+    const auto t = static_cast<std::size_t>(now_);
+#if defined(__SANITIZE_ADDRESS__)
+    void* fake = nullptr;
+    __sanitizer_start_switch_fiber(states_[t] == State::finished ? nullptr : &fake, main_bottom_, main_size_);
+#endif
+    headscope_switch_fiber(&stack_pointers_[t], main_);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fake, &main_bottom_, &main_size_);
+#endif
+}
+
+void Block::start() {
+    Block* block = current();
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(nullptr, &block->main_bottom_, &block->main_size_);
+#endif
+    block->body_(block->argument_);
+    block->states_[static_cast<std::size_t>(block->now_)] = State::finished;
+    block->leave();
+    std::abort();
+}
+
+const char* emulate(std::int64_t blocks, int threads, int shared, Block::Body body, const void* argument) {
+    try {
+        if (threads > kMostThreads) throw std::runtime_error("a block of more than 1024 threads");
+        if (shared > kMostShared) throw std::runtime_error("a block with more than 64 KB of shared memory");
+        const char* chosen = std::getenv("HEADSCOPE_EMULATOR_SEED");
+        const std::uint64_t seed = chosen == nullptr ? 1 : std::strtoull(chosen, nullptr, 10);
+        std::vector<std::int64_t> order;
+        for (std::int64_t n = 0; n < blocks; ++n) order.push_back(n);
+        std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
+        Block block(threads, shared, seed);
+        for (const std::int64_t n : order) block.run(n, body, argument);
+        return nullptr;
+    } catch (const std::exception& error) {
+        last_error = error.what();
+        return last_error.c_str();
+    }
+}
+
+}  // namespace headscope::gpu

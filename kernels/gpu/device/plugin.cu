@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The plugin's table: memory of the platform, and the operators.
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/gpu/device/entries.h"
+
+namespace headscope::gpu {
+namespace {
+
+#if defined(HEADSCOPE_EMULATOR)
+
+constexpr const char* kName = "emulator";
+
+int devices() {
+    return 1;
+}
+
+void describe(int, HsDevice* device) {
+    *device = {};
+    std::snprintf(device->name, sizeof device->name, "emulator");
+}
+
+void select(int, HsOutcome* outcome) {
+    set_outcome(*outcome, HS_DONE, "");
+}
+
+/// Poisoned, so that results that no kernel writes show.
+void* allocate(std::size_t bytes, HsOutcome* outcome) {
+    void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
+    set_outcome(*outcome, memory == nullptr ? HS_MEMORY : HS_DONE, memory == nullptr ? "out of memory" : "");
+    if (memory != nullptr) std::memset(memory, 0xFF, bytes);
+    return memory;
+}
+
+void release(void* memory) {
+    std::free(memory);
+}
+
+void clear(void* memory, std::size_t bytes, void*, HsOutcome* outcome) {
+    std::memset(memory, 0, bytes);
+    set_outcome(*outcome, HS_DONE, "");
+}
+
+void copy(void* to, const void* from, std::size_t bytes, int, void*, HsOutcome* outcome) {
+    std::memcpy(to, from, bytes);
+    set_outcome(*outcome, HS_DONE, "");
+}
+
+void wait(void*, HsOutcome* outcome) {
+    set_outcome(*outcome, HS_DONE, "");
+}
+
+void configure(int warp) {
+    emulated_warp() = warp;
+}
+constexpr auto kConfigure = &configure;
+
+#else
+
+#if defined(__HIPCC__)
+constexpr const char* kName = "hip";
+#else
+constexpr const char* kName = "cuda";
+#endif
+using Error = HS_GPU(Error_t);
+
+void report(Error error, HsOutcome* outcome) {
+    const int status = error == HS_GPU(Success)                 ? HS_DONE
+                       : error == HS_GPU(ErrorMemoryAllocation) ? HS_MEMORY
+                                                                : HS_DEVICE_FAILED;
+    set_outcome(*outcome, status, status == HS_DONE ? "" : HS_GPU(GetErrorString)(error));
+}
+
+int devices() {
+    int number = 0;
+    return HS_GPU(GetDeviceCount)(&number) == HS_GPU(Success) ? number : 0;
+}
+
+void describe(int device, HsDevice* description) {
+    *description = {};
+#if defined(__HIPCC__)
+    hipDeviceProp_t properties;
+#else
+    cudaDeviceProp properties;
+#endif
+    if (HS_GPU(GetDeviceProperties)(&properties, device) != HS_GPU(Success)) return;
+    std::snprintf(description->name, sizeof description->name, "%s sm_%d%d", properties.name, properties.major,
+                  properties.minor);
+    std::size_t free_bytes = 0, total = 0;
+    if (HS_GPU(SetDevice)(device) == HS_GPU(Success) && HS_GPU(MemGetInfo)(&free_bytes, &total) == HS_GPU(Success)) {
+        description->memory = static_cast<std::int64_t>(total);
+        description->free_memory = static_cast<std::int64_t>(free_bytes);
+    }
+}
+
+void select(int device, HsOutcome* outcome) {
+    report(HS_GPU(SetDevice)(device), outcome);
+}
+
+void* allocate(std::size_t bytes, HsOutcome* outcome) {
+    void* memory = nullptr;
+    report(HS_GPU(Malloc)(&memory, bytes == 0 ? 1 : bytes), outcome);
+    return outcome->status == HS_DONE ? memory : nullptr;
+}
+
+void release(void* memory) {
+    (void)HS_GPU(Free)(memory);
+}
+
+void clear(void* memory, std::size_t bytes, void* stream, HsOutcome* outcome) {
+    report(HS_GPU(MemsetAsync)(memory, 0, bytes, static_cast<HS_GPU(Stream_t)>(stream)), outcome);
+}
+
+void copy(void* to, const void* from, std::size_t bytes, int direction, void* stream, HsOutcome* outcome) {
+    const auto kind = direction == HS_TO_DEVICE ? HS_GPU(MemcpyHostToDevice)
+                      : direction == HS_TO_HOST ? HS_GPU(MemcpyDeviceToHost)
+                                                : HS_GPU(MemcpyDeviceToDevice);
+    report(HS_GPU(MemcpyAsync)(to, from, bytes, kind, static_cast<HS_GPU(Stream_t)>(stream)), outcome);
+}
+
+void wait(void* stream, HsOutcome* outcome) {
+    report(HS_GPU(StreamSynchronize)(static_cast<HS_GPU(Stream_t)>(stream)), outcome);
+}
+
+constexpr void (*kConfigure)(int) = nullptr;
+
+#endif
+
+constexpr HsPlugin kPlugin{HS_GPU_ABI,
+                           kName,
+                           &devices,
+                           &describe,
+                           &select,
+                           &allocate,
+                           &release,
+                           &clear,
+                           &copy,
+                           &wait,
+                           kConfigure,
+                           &attention_entry,
+                           &attention_backward_entry};
+
+}  // namespace
+}  // namespace headscope::gpu
+
+extern "C" __attribute__((visibility("default"))) const HsPlugin* headscope_gpu_plugin(std::uint32_t abi) {
+    return abi == HS_GPU_ABI ? &headscope::gpu::kPlugin : nullptr;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/* C interface between the program and a GPU library: libheadscope_gpu_cuda.so, _hip.so or _emulator.so, which are one
+ * source compiled three times. Raw pointers into device memory and a stream; no LibTorch, no C++ types. One call works
+ * on one sequence of a batch. Sizes are below 2^31, strides are in elements. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HS_GPU_ABI 1U
+
+enum { HS_DONE = 0, HS_MEMORY = 1, HS_CANCELLED = 2, HS_UNSUPPORTED = 3, HS_DEVICE_FAILED = 4 };
+enum { HS_FLOAT32 = 0, HS_BFLOAT16 = 1 };
+enum { HS_TO_DEVICE = 0, HS_TO_HOST = 1, HS_INSIDE = 2 };
+
+typedef struct {
+    int32_t status;
+    char text[240];
+} HsOutcome;
+
+typedef struct {
+    char name[128];
+    int64_t memory, free_memory;
+} HsDevice;
+
+/* [heads, length, size] of one sequence. */
+typedef struct {
+    const void* data;
+    int32_t type;
+    int64_t head_stride, row_stride;
+} HsMatrix;
+
+typedef struct {
+    void* data; /* null: not wanted */
+    int32_t type;
+    int64_t head_stride, row_stride;
+} HsTarget;
+
+/* ScoreRule of one sequence in base 2 (t = s log2(e)); pointers into device memory. */
+typedef struct {
+    int32_t query_end, key_begin, key_end, query_offset;
+    int32_t causal, window_left, window_right, first_keys, window_segment;
+    int32_t far_distance, near_begin;
+    int32_t block_size, blocks, own_block;
+    const uint8_t* visible; /* [heads, blocks] */
+    float query_factor, soft_cap;
+    const float* relative; /* [heads, relative_length]: position j - i' in column j - i' + relative_zero; null: none */
+    int32_t relative_length, relative_zero;
+    const float* sink_logits; /* [heads] or null */
+    const float* offsets;     /* [heads, queries] of the elastic normalizer, or null */
+} HsRule;
+
+/* Sums of one block of 64 queries of one head, followed by one sum for each local distance. */
+enum {
+    HS_BLOCK_ROWS,
+    HS_BLOCK_PAIRS,
+    HS_BLOCK_ENTROPY,
+    HS_BLOCK_SQUARES,
+    HS_BLOCK_MASS,
+    HS_BLOCK_VIRTUAL,
+    HS_BLOCK_SINK,
+    HS_BLOCK_DISTANCE,
+    HS_BLOCK_SUM,
+    HS_BLOCK_DEVIATIONS, /* squared, from the block's mean */
+    HS_BLOCK_MINIMUM,
+    HS_BLOCK_MAXIMUM,
+    HS_BLOCK_FIELDS
+};
+#define HS_BLOCK_QUERIES 64
+#define HS_HISTOGRAM_BINS 166
+
+/* Statistics of one sequence. All arrays are in device memory; those marked 0 are zero before the call. */
+typedef struct {
+    float *minimum, *constant;                     /* [heads, queries] */
+    float *entropy, *squares, *sink, *distance;    /* [heads, queries], 0; null: not wanted */
+    double* blocks;                                /* [heads, query blocks, HS_BLOCK_FIELDS + distances] */
+    unsigned long long* above;                     /* [heads, 3], 0 */
+    unsigned long long* histogram;                 /* [heads, HS_HISTOGRAM_BINS], 0; null: not wanted */
+    const double* edges;                           /* [HS_HISTOGRAM_BINS + 1] in units of s */
+    int32_t histogram_step;
+    int32_t distances;
+    const int32_t* local;                          /* [distances] */
+    float* kept;                                   /* [heads, queries, 1 + distances] workspace */
+    double* diversity;                             /* [query blocks, key blocks], 0; null: not wanted */
+    unsigned long long* columns;                   /* [heads, key_end - key_begin] fixed point, 0 */
+    unsigned long long* cells;                     /* [heads, thumbnail_rows, thumbnail_columns], 0 */
+    unsigned* cell_maxima;                         /* the same, bits of floats, 0 */
+    unsigned* broken;                              /* [heads], 0: 1 if a sum left the range of fixed point */
+    double scale, limit;                           /* of the fixed point numbers */
+    int32_t thumbnail_rows, thumbnail_columns;
+    unsigned long long* zeros;                     /* [heads], 0 */
+    const int32_t* tokens;                         /* [keys]; null: no token scores */
+    unsigned long long* token_sums;                /* [heads, 2] fixed point, 0: duplicate, induction */
+} HsStatistics;
+
+/* O = A V, the rows' constants and, where `statistics` is given, everything measured. */
+typedef struct {
+    HsMatrix query, key, value;
+    int32_t heads, key_heads, queries, keys, key_size, value_size;
+    int32_t normaliser; /* enum Normaliser of kernels/score_rule.h */
+    HsRule rule;
+    HsTarget output;
+    float *shift, *factor; /* [heads, queries] */
+    float* panel;          /* [panel_rows, keys] of normalizers that search whole rows; null otherwise */
+    int32_t panel_rows;    /* a multiple of HS_BLOCK_QUERIES */
+    const HsStatistics* statistics;
+} HsAttention;
+
+/* Gradients of attention of one sequence, from O, d loss / d O and the rows' constants (a.shift, a.factor). */
+typedef struct {
+    HsAttention a;
+    HsMatrix output, gradient;
+    HsTarget query, key, value;
+    float* mean;                  /* [heads, queries] workspace; null for normalizers without a row mean */
+    double* kept;                 /* [heads, queries] workspace for `offsets` */
+    const double* offset_factors; /* [queries]: share of the offset that a row adds */
+    double *sinks, *offsets;      /* [heads] or null */
+} HsBackward;
+
+/* Workspace, cancel flag and stream of one call. */
+typedef struct {
+    int (*cancelled)(void* self);
+    void *self, *stream;
+} HsCall;
+
+typedef struct {
+    uint32_t abi;
+    const char* name; /* "cuda", "hip", "emulator" */
+    int (*devices)(void);
+    void (*describe)(int device, HsDevice*);
+    void (*select)(int device, HsOutcome*);
+    void* (*allocate)(size_t bytes, HsOutcome*);
+    void (*release)(void*);
+    void (*clear)(void* memory, size_t bytes, void* stream, HsOutcome*);
+    void (*copy)(void* to, const void* from, size_t bytes, int direction, void* stream, HsOutcome*);
+    void (*wait)(void* stream, HsOutcome*);
+    void (*configure)(int warp); /* threads of a warp of the emulator; null elsewhere */
+    /* One entry for each row of kernels/operators.h that the library has; null: not there. */
+    void (*attention)(const HsAttention*, const HsCall*, HsOutcome*);
+    void (*attention_backward)(const HsBackward*, const HsCall*, HsOutcome*);
+} HsPlugin;
+
+/* Null for another version of the interface. */
+typedef const HsPlugin* (*HsPluginFunction)(uint32_t abi);
+const HsPlugin* headscope_gpu_plugin(uint32_t abi);
+
+#ifdef __cplusplus
+}
+#endif

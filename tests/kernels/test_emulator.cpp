@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// GPU kernels on the emulator against the float64 reference, with warps of 32 and 64 threads.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "kernels/attention.h"
+#include "kernels/attention_backward.h"
+#include "kernels/backend.h"
+#include "kernels/reference/attention.h"
+#include "tests/kernels/attention_options.h"
+
+using namespace headscope::kernels;
+using headscope::kernels::testing::attention_options;
+using headscope::kernels::testing::AttentionCase;
+using headscope::kernels::testing::check_equal;
+using headscope::kernels::testing::make_case;
+using headscope::kernels::testing::Result;
+using headscope::kernels::testing::run;
+using headscope::kernels::testing::same_bits;
+using headscope::kernels::testing::Shape;
+
+namespace {
+
+struct Forced {
+    explicit Forced(const std::string& name) { force_backend(name); }
+    ~Forced() {
+        unsetenv("HEADSCOPE_EMULATOR_SEED");
+        force_backend("auto");
+    }
+};
+
+Result run_on(const AttentionCase& c, const std::string& backend, const char* seed, bool statistics = true) {
+    const Forced forced(backend);
+    setenv("HEADSCOPE_EMULATOR_SEED", seed, 1);
+    Result result = run(c, attention, statistics);
+    REQUIRE(last_backend() == backend);
+    return result;
+}
+
+/// All statistics on both warps, equal bits for another order of threads, and the plain output.
+void check(const AttentionCase& c) {
+    INFO(c.name);
+    const Result expected = run(c, attention_reference), found = run_on(c, "emulator", "1");
+    check_equal(c, found, expected);
+    CHECK(same_bits(run_on(c, "emulator64", "2"), found));
+    Result plain = run_on(c, "emulator", "3", false);
+    plain.statistics = expected.statistics;
+    check_equal(c, plain, expected);
+}
+
+}  // namespace
+
+TEST_CASE("every option of attention agrees with the reference on the emulator", "[emulator]") {
+    for (const auto& option : attention_options()) check(make_case({2, 3, 3, 65, 65, 20, 20}, option));
+}
+
+TEST_CASE("odd lengths, heads and sizes agree with the reference on the emulator", "[emulator]") {
+    const auto plain = attention_options().front();
+    for (const std::int64_t length : {1, 2, 63, 64}) check(make_case({1, 3, 1, length, length, 32, 32}, plain));
+    check(make_case({1, 2, 1, 129, 129, 1, 1}, plain));
+    check(make_case({1, 2, 2, 65, 65, 3, 17}, plain));
+    check(make_case({1, 2, 1, 65, 65, 40, 100}, plain));
+    check(make_case({1, 1, 1, 66, 66, 256, 256}, plain));
+    check(make_case({1, 2, 1, 40, 130, 20, 130}, attention_options()[1]));
+    check(make_case({1, 4, 2, 129, 129, 20, 20}, plain, ElementType::bfloat16));
+}
+
+TEST_CASE("the emulator's attention ends when it is cancelled", "[emulator]") {
+    const Forced forced("emulator");
+    AttentionCase c = make_case({1, 1, 1, 8, 8, 8, 8}, attention_options().front());
+    const std::atomic<bool> cancel{true};
+    AttentionInput input = c.input();
+    input.cancel = &cancel;
+    std::vector<float> output(8 * 8);
+    CHECK_THROWS_AS(attention(input, {output.data(), 64, 64, 8}), Cancelled);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Gradients of attention on the emulator against the float64 reference.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "kernels/attention_backward.h"
+#include "kernels/backend.h"
+#include "kernels/normaliser.h"
+#include "tests/kernels/attention_options.h"
+
+using namespace headscope::kernels;
+using headscope::kernels::testing::attention_options;
+using headscope::kernels::testing::AttentionCase;
+using headscope::kernels::testing::make_case;
+using headscope::kernels::testing::Shape;
+
+namespace {
+
+constexpr float kCanary = 4321.0F;
+
+struct Forced {
+    explicit Forced(const std::string& name) { force_backend(name); }
+    ~Forced() { force_backend("auto"); }
+};
+
+/// [batch, heads, length, size] with a canary behind each row.
+struct Values {
+    Values(std::int64_t batch, std::int64_t head_count, std::int64_t rows, std::int64_t columns)
+        : batches(batch),
+          heads(head_count),
+          length(rows),
+          size(columns),
+          data(static_cast<std::size_t>(batch * heads * length * (size + 1)), kCanary) {}
+    MutableView view() {
+        return {data.data(), ElementType::float32, heads * length * (size + 1), length * (size + 1), size + 1};
+    }
+    TensorView input() const {
+        return {data.data(),
+                ElementType::float32,
+                batches,
+                heads,
+                length,
+                size,
+                heads * length * (size + 1),
+                length * (size + 1),
+                size + 1};
+    }
+    std::int64_t batches, heads, length, size;
+    std::vector<float> data;
+};
+
+struct Found {
+    explicit Found(const Shape& s)
+        : output(s.batch, s.heads, s.queries, s.value_size),
+          query(s.batch, s.heads, s.queries, s.key_size),
+          key(s.batch, s.key_heads, s.keys, s.key_size),
+          value(s.batch, s.key_heads, s.keys, s.value_size),
+          shift(static_cast<std::size_t>(s.batch * s.heads * s.queries)),
+          factor(shift.size()),
+          sinks(static_cast<std::size_t>(s.heads)),
+          offsets(sinks) {}
+    Values output, query, key, value;
+    std::vector<float> shift, factor, sinks, offsets;
+};
+
+Found run_on(const AttentionCase& c, const std::string& backend) {
+    const Forced forced(backend);
+    const Shape& s = c.shape();
+    Found found(s);
+    Values gradient(s.batch, s.heads, s.queries, s.value_size);
+    for (std::size_t n = 0; n < gradient.data.size(); ++n)
+        gradient.data[n] = static_cast<float>(std::sin(static_cast<double>(n) * 0.37));
+    const SoftmaxRows rows{found.shift.data(), found.factor.data()};
+    attention_forward(c.input(), found.output.view(), rows);
+    REQUIRE(last_backend() == backend);
+    AttentionGradients to{found.query.view(), found.key.view(), found.value.view()};
+    if (!c.rule.sink_logits.empty()) to.sinks = found.sinks.data();
+    if (!c.rule.offsets.empty()) to.offsets = found.offsets.data();
+    attention_backward(c.input(), found.output.input(), gradient.input(), rows, to);
+    REQUIRE(last_backend() == backend);
+    return found;
+}
+
+/// The norm of the difference over that of the expected numbers.
+double relative(const std::vector<float>& found, const std::vector<float>& expected) {
+    double difference = 0.0, size = 0.0;
+    for (std::size_t n = 0; n < expected.size(); ++n) {
+        difference += std::pow(double{found[n]} - double{expected[n]}, 2);
+        if (expected[n] != kCanary) size += std::pow(double{expected[n]}, 2);
+    }
+    return size > 0.0 ? std::sqrt(difference / size) : std::sqrt(difference);
+}
+
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+    return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+void check(const AttentionCase& c) {
+    INFO(c.name);
+    const Found found = run_on(c, "emulator"), expected = run_on(c, "reference"), wide = run_on(c, "emulator64");
+    // Scores are at most a few dozen, so their rounding moves a weight by some 1e-6 of itself.
+    constexpr double kTolerance = 1e-5;
+    CHECK(relative(found.output.data, expected.output.data) < kTolerance);
+    CHECK(relative(found.query.data, expected.query.data) < kTolerance);
+    CHECK(relative(found.key.data, expected.key.data) < kTolerance);
+    CHECK(relative(found.value.data, expected.value.data) < kTolerance);
+    CHECK(relative(found.sinks, expected.sinks) < kTolerance);
+    CHECK(relative(found.offsets, expected.offsets) < kTolerance);
+    CHECK(same(found.query.data, wide.query.data));
+    CHECK(same(found.key.data, wide.key.data));
+    CHECK(same(found.value.data, wide.value.data));
+}
+
+}  // namespace
+
+TEST_CASE("gradients agree with the reference under every option on the emulator", "[emulator]") {
+    for (const auto& option : attention_options()) {
+        const AttentionCase c = make_case({2, 4, 2, 65, 65, 20, 12}, option);
+        const bool trains = traits_of(c.rule.normaliser).trains() && c.rule.far_distance < 0;
+        // A weight near 0 is kept or cut off by its rounding; scores of several hundred lose the digits of a weight.
+        if (!trains || c.rule.scale * std::sqrt(20.0) > 20.0) continue;
+        check(c);
+    }
+}
+
+TEST_CASE("gradients of odd shapes agree with the reference on the emulator", "[emulator]") {
+    const auto plain = attention_options().front();
+    check(make_case({1, 2, 1, 1, 1, 1, 1}, plain));
+    check(make_case({1, 2, 1, 65, 65, 3, 17}, plain));
+    check(make_case({1, 1, 1, 20, 20, 130, 256}, plain));
+    check(make_case({1, 2, 2, 30, 130, 16, 16}, attention_options()[1]));
+    check(make_case({1, 4, 2, 70, 70, 20, 20}, plain, ElementType::bfloat16));
+}
+
+TEST_CASE("gradients that GPU libraries do not have are refused", "[emulator]") {
+    const Forced forced("emulator");
+    AttentionCase c = make_case({1, 1, 1, 8, 8, 8, 8}, attention_options().front());
+    c.rule.bias_length = 1;
+    c.rule.distance_bias = {0.5F};
+    Found found(c.shape());
+    std::vector<float> bias(1);
+    const SoftmaxRows rows{found.shift.data(), found.factor.data()};
+    CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(), found.output.input(), rows,
+                                         {{}, {}, {}, nullptr, bias.data()}),
+                      Catch::Contains("[gradient of distance biases] expected a kernel of the emulator plugin"));
+}
