@@ -8,6 +8,8 @@
 #include <QTreeView>
 #include <vector>
 
+#include "widgets/fitted_columns.h"
+
 namespace headscope::widgets {
 namespace {
 
@@ -43,10 +45,12 @@ std::vector<QModelIndex> rows_of(const QAbstractItemView& list) {
 std::vector<int> columns_of(const QAbstractItemView& list) {
     const auto* tree = qobject_cast<const QTreeView*>(&list);
     const auto* table = qobject_cast<const QTableView*>(&list);
+    const auto* fitted = FittedColumns::of(list);
     std::vector<int> columns;
-    for (int column = 0; column < list.model()->columnCount(list.rootIndex()); ++column)
-        if (!(tree && tree->isColumnHidden(column)) && !(table && table->isColumnHidden(column)))
-            columns.push_back(column);
+    for (int column = 0; column < list.model()->columnCount(list.rootIndex()); ++column) {
+        const bool hidden = (tree && tree->isColumnHidden(column)) || (table && table->isColumnHidden(column));
+        if (!hidden || (fitted && fitted->left_out(column))) columns.push_back(column);
+    }
     return columns;
 }
 

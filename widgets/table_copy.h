@@ -8,7 +8,8 @@ class QAbstractItemView;
 namespace headscope::widgets {
 
 /// The selected rows of a list as lines with tabs between cells, under its header; all rows where none is selected.
-/// Rows and columns that are hidden are left out; of a tree, rows of all levels that are expanded.
+/// Rows and columns that are hidden are left out, but for columns without room (fitted_columns.h); of a tree, rows of
+/// all levels that are expanded.
 QString rows_text(const QAbstractItemView& list);
 
 /// Ctrl+C in the list copies rows_text(), where Qt would copy the current cell alone.

@@ -12,12 +12,15 @@
 #include <QDoubleSpinBox>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListView>
 #include <QPlainTextEdit>
 #include <QScrollBar>
 #include <QSpinBox>
 #include <QTabBar>
+#include <QTableView>
 #include <QTextEdit>
 #include <QToolButton>
+#include <QTreeView>
 #include <QVariant>
 #include <QWheelEvent>
 
@@ -40,9 +43,9 @@ QString text_of(const QSize& size) {
     return QStringLiteral("%1 x %2").arg(size.width()).arg(size.height());
 }
 
-/// Data, which has as many columns as it has, and texts that are not broken into lines.
+/// Lists of one column, and texts that are not broken into lines.
 bool scrolls_by_nature(const QAbstractScrollArea* area) {
-    return qobject_cast<const QAbstractItemView*>(area) || qobject_cast<const QPlainTextEdit*>(area) ||
+    return qobject_cast<const QListView*>(area) || qobject_cast<const QPlainTextEdit*>(area) ||
            qobject_cast<const QTextEdit*>(area);
 }
 
@@ -144,7 +147,9 @@ QStringList layout_faults(QWidget* top, const QSize& most) {
         if (!widget->isVisible() || widget->window() != top->window()) continue;
         if (const auto* area = qobject_cast<const QAbstractScrollArea*>(widget); area && !scrolls_by_nature(area)) {
             const QScrollBar* bar = area->horizontalScrollBar();
-            if (bar->isVisible() && bar->maximum() > bar->minimum())
+            // Tables hide the bar and must not need it.
+            const bool table = qobject_cast<const QTableView*>(area) || qobject_cast<const QTreeView*>(area);
+            if ((bar->isVisible() || table) && bar->maximum() > bar->minimum())
                 faults << QStringLiteral("%1 has a horizontal scroll bar").arg(name_of(widget));
         }
         if (const auto* bar = qobject_cast<const QTabBar*>(widget)) find_elided(bar, faults);

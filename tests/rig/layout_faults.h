@@ -9,8 +9,8 @@ class QWidget;
 namespace headscope::tests {
 
 /// Faults of a shown window, or of a view in one, one line each: a minimum size above `most`, a control that is cut off
-/// or narrower than its text, a tab whose text is elided, a horizontal scroll bar. Leaves out content that people
-/// scroll by nature: texts that are edited, tables of data.
+/// or narrower than its text, a tab whose text is elided, a horizontal scroll bar, a table or tree that can be scrolled
+/// sideways. Leaves out content that people scroll by nature: texts that are edited, lists.
 QStringList layout_faults(QWidget* top, const QSize& most);
 
 /// Turns the wheel over each control that holds a value, of all windows, shown or not, with the focus and without. A

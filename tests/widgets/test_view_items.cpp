@@ -9,6 +9,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QTest>
 #include <algorithm>
@@ -401,6 +402,25 @@ TEST_CASE("Items that cannot be read are said, and another file can be chosen", 
     other.settle();
     CHECK(child<Banner>(*other.view, "items_failure")->text().isEmpty());
     CHECK(other.shown().contains(QStringLiteral("day 1")));
+}
+
+TEST_CASE("The list of items never scrolls sideways, and its numbers are whole", "[items]") {
+    store::Evaluation evaluation = sample();
+    evaluation.settings_json = R"({"class_names": {"0": ["not_entailment, whatever the premise", "entailment"]}})";
+    Page page(evaluation);
+    page.choose("items_other", QStringLiteral("large"));
+    for (const int width : {1400, 900, 700, 500}) {
+        page.view->resize(width, 600);
+        page.settle();
+        INFO(width);
+        CHECK_FALSE(page.list()->horizontalScrollBar()->isVisible());
+        CHECK(page.list()->horizontalScrollBar()->maximum() == 0);
+        const QFontMetrics metrics(page.list()->font());
+        for (const int column : {ItemModel::number_column, ItemModel::right_column}) {
+            const QString text = page.list()->model()->index(5, column).data().toString();
+            CHECK(page.list()->columnWidth(column) > metrics.horizontalAdvance(text));
+        }
+    }
 }
 
 TEST_CASE("Every control of the items has a name, and they fit", "[items]") {

@@ -13,6 +13,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "widgets/fitted_columns.h"
+
 namespace headscope::widgets {
 namespace {
 
@@ -162,8 +164,8 @@ void show_shortcuts(const QList<QAction*>& actions, const std::vector<std::pair<
         table->setItem(row, 0, new QTableWidgetItem(rows[static_cast<std::size_t>(row)].first));
         table->setItem(row, 1, new QTableWidgetItem(rows[static_cast<std::size_t>(row)].second));
     }
-    table->resizeColumnsToContents();
-    table->horizontalHeader()->setStretchLastSection(true);
+    auto* fitted = new FittedColumns(table);
+    fitted->set_stretched({1});
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
     QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
     auto* column = new QVBoxLayout(dialog);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "widgets/fitted_columns.h"
 #include "widgets/fonts.h"
 
 namespace headscope::widgets {
@@ -109,9 +110,10 @@ TokenTable::TokenTable(QWidget* parent)
     setFont(readable);
     verticalHeader()->hide();
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
-    horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-    horizontalHeader()->setSectionResizeMode(TokenTableModel::number_column, QHeaderView::ResizeToContents);
     horizontalHeader()->setHighlightSections(false);
+    auto* columns = new FittedColumns(this);
+    columns->set_order({TokenTableModel::token_column, TokenTableModel::value_column});
+    columns->set_stretched({TokenTableModel::token_column, TokenTableModel::value_column});
     connect(this, &QTableView::clicked, this, &TokenTable::choose);
 }
 

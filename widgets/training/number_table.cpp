@@ -8,14 +8,19 @@
 #include <QKeyEvent>
 #include <QSortFilterProxyModel>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
+#include <vector>
+
+#include "widgets/fitted_columns.h"
 
 namespace headscope::widgets {
 namespace {
 
-constexpr int kMeasuredRows = 200;   ///< that columns are made wide for
+/// Columns that have room before all others, if a figure has them.
+constexpr std::array kFirstColumns{"task", "metric", "model", "value", "error", "length", "position", "perplexity"};
 constexpr int kSortedRows = 50'000;  ///< of more the window would not answer while they are sorted
 
 using Column = figures::Table::Column;
@@ -126,7 +131,7 @@ NumberTable::NumberTable(QWidget* parent)
     verticalHeader()->hide();
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
     horizontalHeader()->setHighlightSections(false);
-    horizontalHeader()->setResizeContentsPrecision(kMeasuredRows);
+    fitted_ = new FittedColumns(this);
     auto* copy_them = new QAction(tr("Copy the selected rows, or all"), this);
     copy_them->setObjectName(QStringLiteral("numbers_copy"));
     addAction(copy_them);
@@ -141,7 +146,13 @@ void NumberTable::set_table(std::shared_ptr<const figures::Table> table) {
     if (!sortable) sorted_->sort(-1);
     model_->set_table(std::move(table));
     setSortingEnabled(sortable);
-    resizeColumnsToContents();
+    std::vector<int> order;
+    for (const char* name : kFirstColumns)
+        for (int column = 0; column < model_->columnCount(); ++column)
+            if (model_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString() == QLatin1String(name))
+                order.push_back(column);
+    fitted_->set_order(std::move(order));
+    fitted_->fit();
 }
 
 QString NumberTable::copied() const {

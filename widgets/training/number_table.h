@@ -9,6 +9,8 @@
 
 namespace headscope::widgets {
 
+class FittedColumns;
+
 /// The numbers of a figure: rows and columns as its CSV has them.
 class NumberTableModel : public QAbstractTableModel {
     Q_OBJECT
@@ -53,6 +55,7 @@ private:
     NumberTableModel* model_;
     class Sorted;
     Sorted* sorted_;
+    FittedColumns* fitted_;
 };
 
 }  // namespace headscope::widgets

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "core/base/text/text.h"
+#include "widgets/fitted_columns.h"
 #include "widgets/training/facts.h"
 
 namespace headscope::widgets {
@@ -86,7 +87,8 @@ RunTexts::RunTexts(RunShelf* shelf, QWidget* parent)
     snapshots_->setFrameShape(QFrame::NoFrame);
     snapshots_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     snapshots_->setSelectionBehavior(QAbstractItemView::SelectRows);
-    snapshots_->horizontalHeader()->setStretchLastSection(false);
+    columns_ = new FittedColumns(snapshots_);
+    columns_->set_whole({0, 1});
     addTab(samples_, tr("Samples"));
     addTab(log_, tr("Log"));
     addTab(snapshots_, tr("Snapshots"));
@@ -201,7 +203,7 @@ void RunTexts::show_snapshots(const Run& run) {
         button(4, tr("Fork"), tr("Start a new job from the snapshot of step %1").arg(snapshot->step),
                [this, id = run.id, name] { Q_EMIT shelf_->fork_wanted(id, name); });
     }
-    snapshots_->resizeColumnsToContents();
+    columns_->fit();
 }
 
 }  // namespace headscope::widgets

@@ -11,6 +11,8 @@ class QTableWidget;
 
 namespace headscope::widgets {
 
+class FittedColumns;
+
 /// A run's texts: samples that it wrote, its log, its snapshots, its job.
 class RunTexts : public QTabWidget {
     Q_OBJECT
@@ -26,6 +28,7 @@ private:
     RunShelf* shelf_;
     QPlainTextEdit *samples_, *log_, *job_;
     QTableWidget* snapshots_;
+    FittedColumns* columns_;
     // Shown content, so that nothing is filled twice.
     int run_ = 0;
     std::size_t first_sample_ = 0, shown_samples_ = 0;  ///< of all that were written, also before those that are held

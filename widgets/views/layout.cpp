@@ -7,7 +7,6 @@
 #include <QLabel>
 #include <QListWidget>
 #include <QPainter>
-#include <QScrollBar>
 #include <QTableWidget>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -17,6 +16,7 @@
 #include "core/cost/mixer_cost.h"
 #include "core/mixers/types/type.h"
 #include "widgets/desk/presence.h"
+#include "widgets/fitted_columns.h"
 #include "widgets/table_copy.h"
 #include "widgets/training/curve_plot.h"
 #include "widgets/training/facts.h"
@@ -121,8 +121,7 @@ LayoutView::LayoutView(Desk* desk, QWidget* parent)
     costs_->setSelectionMode(QAbstractItemView::NoSelection);
     costs_->verticalHeader()->hide();
     costs_->setColumnCount(6);
-    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    costs_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+    columns_ = new FittedColumns(costs_);
     const QStringList columns{tr("Mixer"),         tr("Layers"),      tr("Prefill\nFLOPs"),
                               tr("Decode\nFLOPs"), tr("Activations"), tr("Cache")};
     const QStringList tips{{},
@@ -338,7 +337,6 @@ void LayoutView::show_costs() {
                               .arg(setting.length)
                               .arg(setting.hidden));
     costs_->setRowCount(static_cast<int>(counts.size()) + 1);
-    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);  // fixed: not measured again for every cell
     cost::CostNumbers sum;
     int row = 0;
     const auto cell = [&](int column, const QString& text, bool bold) {
@@ -381,7 +379,6 @@ void LayoutView::show_costs() {
     cell(3, count_words(sum.decode), true);
     cell(4, bytes_words(sum.activation), true);
     cell(5, bytes_words(sum.cache), true);
-    costs_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     fit_costs();
     facts_->set({{tr("parameters"), e.parameters > 0 ? count_words(e.parameters) : QStringLiteral("–"),
                   tr("The seven mixers of Deconstructing Attention have the same number"), e.parameters <= 0},
@@ -401,28 +398,13 @@ QSize LayoutView::minimumSizeHint() const {
 void LayoutView::fit_costs() {
     QHeaderView* header = costs_->horizontalHeader();
     header->setMinimumSectionSize(width() < kNarrowLayout ? kLeastCost : kUsualCost);
-    QFont font = costs_->font();
-    font.setBold(true);  // the last row's
-    const QFontMetrics metrics(font);
-    const int margin = 2 * (style()->pixelMetric(QStyle::PM_FocusFrameHMargin, nullptr, costs_) + 2);
-    int needed = 2 * costs_->frameWidth();
-    for (int column = 0; column < costs_->columnCount(); ++column) {
-        int widest = header->sectionSizeHint(column);
-        for (int row = 0; row < costs_->rowCount(); ++row) {
-            const QTableWidgetItem* item = costs_->item(row, column);
-            if (!item) continue;
-            const int icon = item->icon().isNull() ? 0 : costs_->iconSize().width() + margin;
-            widest = std::max(widest, metrics.horizontalAdvance(item->text()) + icon + margin);
-        }
-        needed += std::max(widest, header->minimumSectionSize()) + 1;
-    }
+    columns_->fit();
+    const int needed = 2 * costs_->frameWidth() + columns_->needed();
     const int layers = std::max(kLeastColumn, column_->parentWidget()->minimumSizeHint().width());
     const int others = layers + mixers_->minimumSizeHint().width() + 2 * kSpacing + 16;
     costs_->setMinimumWidth(std::clamp(needed, 0, std::max(0, width() - others)));
-    const bool scrolls = costs_->minimumWidth() < needed;
     costs_->setFixedHeight(header->sizeHint().height() + 6 +
-                           costs_->rowCount() * costs_->verticalHeader()->defaultSectionSize() +
-                           (scrolls ? costs_->horizontalScrollBar()->sizeHint().height() : 0));
+                           costs_->rowCount() * costs_->verticalHeader()->defaultSectionSize());
 }
 
 extern const ViewKind kLayout{"layout",

@@ -13,6 +13,7 @@ namespace headscope::widgets {
 
 class CurvePlot;
 class Facts;
+class FittedColumns;
 class LayerColumn;
 
 /// Which layer of the job's model mixes how: a column of layers, the mixers and the paper's layouts beside it, with
@@ -46,6 +47,7 @@ private:
     QListWidget* layouts_;
     Facts* facts_;
     QTableWidget* costs_;
+    FittedColumns* columns_ = nullptr;
     QLabel *costs_title_, *legend_;
     CurvePlot *decode_, *cache_;
     std::vector<QToolButton*> mixer_buttons_;

@@ -16,6 +16,7 @@
 #include <limits>
 
 #include "core/workspace/measures.h"
+#include "widgets/fitted_columns.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/table_copy.h"
@@ -148,7 +149,9 @@ void CompareHeads::make_widgets() {
     list_->verticalHeader()->hide();
     list_->verticalHeader()->setDefaultSectionSize(list_->fontMetrics().height() + 6);
     list_->horizontalHeader()->setHighlightSections(false);
-    list_->horizontalHeader()->setResizeContentsPrecision(40);
+    fitted_ = new FittedColumns(list_);
+    fitted_->set_order({ChangesModel::head_column, ChangesModel::change_column, ChangesModel::measure_column,
+                        ChangesModel::left_column, ChangesModel::right_column, ChangesModel::size_column});
     list_->setMinimumSize(140, 80);
     auto* listed = new QWidget(this);
     auto* rows = new QVBoxLayout(listed);
@@ -338,7 +341,7 @@ void CompareHeads::show_grid() {
     grid_->set_selected(desk_->selection().site, desk_->selection().head);
     updating_ = true;
     model_->set_comparison(shown_, measure);
-    list_->resizeColumnsToContents();
+    fitted_->fit();
     select_row();
     updating_ = false;
     const auto heads = static_cast<int>(shown_.left->rows.size());

@@ -15,6 +15,7 @@ class QTableView;
 namespace headscope::widgets {
 
 class Banner;
+class FittedColumns;
 class HeadGrid;
 class ScaleBar;
 
@@ -73,6 +74,7 @@ private:
     HeadGrid* grid_ = nullptr;
     ScaleBar* bar_ = nullptr;
     QTableView* list_ = nullptr;
+    FittedColumns* fitted_ = nullptr;
     ChangesModel* model_ = nullptr;
     QSplitter* split_ = nullptr;
 };

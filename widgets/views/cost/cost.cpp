@@ -14,6 +14,7 @@
 #include <cmath>
 
 #include "widgets/desk/presence.h"
+#include "widgets/fitted_columns.h"
 #include "widgets/table_copy.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/training/curve_plot.h"
@@ -56,6 +57,11 @@ CostView::CostView(Desk* desk, QWidget* parent) : View(desk, parent, Of::trainin
     table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     table_->setSelectionBehavior(QAbstractItemView::SelectRows);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
+    columns_ = new FittedColumns(table_);
+    columns_->set_whole({0});
+    std::vector<int> papers{0};  // what was measured comes behind these
+    for (int paper = kCostColumns; paper < table_->columnCount(); paper += 2) papers.push_back(paper);
+    columns_->set_order(std::move(papers));
     plot_ = new CurvePlot(content());
     plot_->setObjectName(QStringLiteral("cost_plot"));
     plot_->setAccessibleName(tr("Cost against length"));

@@ -16,6 +16,7 @@ class QTableWidget;
 namespace headscope::widgets {
 
 class CurvePlot;
+class FittedColumns;
 
 /// Costs of mixers by the paper's formulas at any sizes, beside costs measured here: a table at one length, curves
 /// against the length.
@@ -64,6 +65,7 @@ private:
     QProgressBar* busy_;
     QLabel* words_;
     QTableWidget* table_;
+    FittedColumns* columns_ = nullptr;
     CurvePlot* plot_;
     QSplitter* splitter_;
     QString wanted_sizes_;

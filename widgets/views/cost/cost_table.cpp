@@ -5,7 +5,10 @@
 #include <QTableWidget>
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
+#include "widgets/fitted_columns.h"
 #include "widgets/training/mixer_style.h"
 #include "widgets/views/cost/cost.h"
 #include "widgets/views/cost/cost_quantities.h"
@@ -20,25 +23,23 @@ void CostView::show_table() {
     int rows = static_cast<int>(table.mixers.size());
     for (const std::string& mixer : table.mixers) rows += cost::mixer_cost(mixer).precomputed_prefill ? 1 : 0;
     table_->setRowCount(rows);
-    // Columns that follow their contents would be measured again for every cell.
-    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     for (int column = 0; column < table_->columnCount(); ++column)
         table_->horizontalHeaderItem(column)->setTextAlignment(
             (column == 0 || (formulas && (column == 1 || column % 2 == 0)) ? Qt::AlignLeft : Qt::AlignRight) |
             Qt::AlignVCenter);
     table_->horizontalHeaderItem(1)->setToolTip(tr("How it grows, up to a constant"));
     const bool any = measured_somewhere();
-    for (int column = kCostColumns + 1; column < table_->columnCount(); column += 2)
-        table_->setColumnHidden(column, !any);
+    for (int column = kCostColumns + 1; column < table_->columnCount(); column += 2) columns_->set_wanted(column, any);
     int row = 0;
     for (const std::string& mixer : table.mixers) {
         const cost::MixerCost& one = cost::mixer_cost(mixer);
         show_row(row++, one, false);
         if (one.precomputed_prefill) show_row(row++, one, true);
     }
-    table_->horizontalHeader()->setSectionResizeMode(formulas ? QHeaderView::ResizeToContents : QHeaderView::Stretch);
-    table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
-    table_->horizontalHeader()->setStretchLastSection(formulas);
+    std::set<int> stretched;
+    for (int column = 1; column < table_->columnCount() && !formulas; ++column) stretched.insert(column);
+    columns_->set_stretched(std::move(stretched));
+    columns_->fit();
 }
 
 /// `precomputed`: the entries of a mixer whose maps are there already.
@@ -58,7 +59,7 @@ void CostView::show_row(int row, const cost::MixerCost& one, bool precomputed) {
     table_->setItem(row, 0, name);
     const auto set = [&](int column, double value, const QString& formula, bool bytes) {
         auto* cell = new QTableWidgetItem(formulas ? formula : cost_words(value, bytes));
-        cell->setToolTip(formulas ? cost_words(value, bytes) : formula);
+        cell->setToolTip(formulas ? formula + QLatin1Char('\n') + cost_words(value, bytes) : formula);
         cell->setTextAlignment((formulas ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
         table_->setItem(row, column, cell);
     };

@@ -124,7 +124,6 @@ ItemTable::ItemTable(QWidget* parent) : QTableView(parent) {
     verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
     horizontalHeader()->setHighlightSections(false);
-    horizontalHeader()->setStretchLastSection(true);
 }
 
 void ItemTable::keyPressEvent(QKeyEvent* event) {

@@ -13,6 +13,7 @@
 #include "core/figures/recipes/evaluation_groups.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/presence.h"
+#include "widgets/fitted_columns.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
 #include "widgets/text/text_area.h"
@@ -241,7 +242,8 @@ void ItemsView::list_items() {
     listed_ = wanted;
     listed_find_ = find;
     candidates_ = workspace::shown_items(*listed_items_, wanted);
-    table_->setColumnHidden(ItemModel::other_column, !wanted.other);
+    columns_->set_wanted(ItemModel::other_column, wanted.other.has_value());
+    columns_->fit();
     source_->stop_searching();
     if (find.isEmpty()) {
         model_->set_rows(candidates_, judged(wanted.shown));

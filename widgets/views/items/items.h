@@ -20,6 +20,7 @@ namespace headscope::widgets {
 class Banner;
 class ColourKey;
 class EvaluationShelf;
+class FittedColumns;
 class TokenTextArea;
 struct OpenEvaluation;
 
@@ -67,6 +68,7 @@ private:
     QLineEdit* find_ = nullptr;
     QLabel *count_ = nullptr, *title_ = nullptr;
     ItemTable* table_ = nullptr;
+    FittedColumns* columns_ = nullptr;
     Banner* failure_ = nullptr;
     TokenTextArea* text_ = nullptr;
     ColourKey* key_ = nullptr;

@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/desk/evaluation_shelf.h"
+#include "widgets/fitted_columns.h"
 #include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
@@ -43,7 +44,11 @@ void ItemsView::build() {
     splitter_->addWidget(make_detail());
     splitter_->setSizes({420, 580});
     column->addWidget(splitter_, 1);
-    for (int i = 0; i < ItemModel::words_column; ++i) table_->setColumnWidth(i, 56);
+    columns_ = new FittedColumns(table_);
+    columns_->set_order({ItemModel::number_column, ItemModel::right_column, ItemModel::other_column,
+                         ItemModel::words_column, ItemModel::chosen_column, ItemModel::gold_column});
+    columns_->set_whole({ItemModel::number_column, ItemModel::right_column});
+    columns_->set_stretched({ItemModel::words_column});
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &ItemsView::show_current);
     connect(table_, &ItemTable::looked_at, this, [this] { words_soon_.start(); });
     connect(model_, &QAbstractItemModel::rowsInserted, this, [this] { words_soon_.start(); });

@@ -10,25 +10,16 @@
 #include <QLabel>
 #include <QMenu>
 #include <QPushButton>
-#include <QScrollBar>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "widgets/fitted_columns.h"
 #include "widgets/views/overview/overview_delegate.h"
 
 namespace headscope::widgets {
 namespace {
-
-constexpr int kWidestColumn = 150;
-
-std::size_t numbers_in(const std::shared_ptr<const workspace::HeadTable>& table) {
-    if (!table) return 0;
-    return static_cast<std::size_t>(
-        std::count_if(table->values.begin(), table->values.end(), [](double value) { return !std::isnan(value); }));
-}
 
 QPushButton* menu_button(const QString& text, const char* name, const QString& tip, QMenu* menu, QWidget* parent) {
     auto* button = new QPushButton(parent);
@@ -90,7 +81,6 @@ void TablePanel::make_table() {
     view_->setAlternatingRowColors(false);
     view_->setShowGrid(false);
     view_->setWordWrap(false);
-    view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
     view_->setContextMenuPolicy(Qt::CustomContextMenu);
     view_->setTabKeyNavigation(false);
     view_->setCornerButtonEnabled(false);
@@ -102,10 +92,10 @@ void TablePanel::make_table() {
     QHeaderView* header = view_->horizontalHeader();
     header->setHighlightSections(false);
     header->setSectionsMovable(true);
-    header->setResizeContentsPrecision(40);
     header->setSortIndicatorClearable(true);
     header->setSortIndicator(-1, Qt::DescendingOrder);
     header->setContextMenuPolicy(Qt::CustomContextMenu);
+    fitted_ = new FittedColumns(view_);
     view_->setSortingEnabled(true);
     connect(header, &QHeaderView::customContextMenuRequested, this,
             [this, header](const QPoint& place) { columns_menu_->popup(header->viewport()->mapToGlobal(place)); });
@@ -136,15 +126,13 @@ void TablePanel::make_table() {
     });
 }
 
-void TablePanel::fit_columns(bool anew) {
-    QHeaderView* header = view_->horizontalHeader();
-    std::vector<int> before;
-    for (int column = 0; column < model_->columnCount(); ++column) before.push_back(header->sectionSize(column));
-    view_->resizeColumnsToContents();
-    for (int column = 0; column < model_->columnCount(); ++column) {
-        const int fitting = std::min(header->sectionSize(column) + 4, kWidestColumn);
-        header->resizeSection(column, anew ? fitting : std::max(fitting, before[static_cast<std::size_t>(column)]));
-    }
+/// The measure that the grid shows has room before all others, then those that were chosen by hand.
+void TablePanel::order_columns() {
+    std::vector<int> order;
+    if (const int column = model_->column(measure_); column >= 0) order.push_back(column);
+    for (auto at = chosen_columns_.constBegin(); at != chosen_columns_.constEnd(); ++at)
+        if (const int column = model_->column(at.key()); at.value() && column >= 0) order.push_back(column);
+    fitted_->set_order(std::move(order));
 }
 
 void TablePanel::set_table(std::shared_ptr<const workspace::HeadTable> table, std::vector<bool> done) {
@@ -162,11 +150,8 @@ void TablePanel::set_table(std::shared_ptr<const workspace::HeadTable> table, st
         wanted_sort_.clear();
     }
     order_->sort_again();
+    if (other) order_columns();
     show_columns();
-    // While a run fills the table its columns grow with it; what somebody made wider stays so.
-    const std::size_t filled = numbers_in(model_->table());
-    if (other || filled > filled_) fit_columns(other);
-    filled_ = filled;
     updating_ = was;
     const auto current = current_;
     current_.reset();
@@ -186,20 +171,14 @@ void TablePanel::set_current(std::optional<std::size_t> row) {
         const QModelIndex index = order_->index(shown.row(), view_->isColumnHidden(column) ? 0 : column);
         view_->selectionModel()->setCurrentIndex(index,
                                                  QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
-        const int at = view_->horizontalScrollBar()->value();
         view_->scrollTo(index);
-        view_->horizontalScrollBar()->setValue(at);
     }
     updating_ = was;
 }
 
 void TablePanel::show_measure(const QString& name) {
-    const int column = model_->column(name);
-    if (column < 0 || model_->rowCount() == 0 || view_->isColumnHidden(column)) return;
-    const int row = std::max(0, view_->currentIndex().row());
-    const int at = view_->verticalScrollBar()->value();
-    view_->scrollTo(order_->index(row, column));
-    view_->verticalScrollBar()->setValue(at);
+    measure_ = name;
+    if (const int column = model_->column(name); column >= 0) fitted_->prefer(column);
 }
 
 void TablePanel::apply_filter() {
@@ -234,21 +213,24 @@ bool TablePanel::shows(int column) const {
 }
 
 void TablePanel::show_columns() {
-    for (int column = 0; column < model_->columnCount(); ++column)
-        if (view_->isColumnHidden(column) == shows(column)) view_->setColumnHidden(column, !shows(column));
+    for (int column = 0; column < model_->columnCount(); ++column) fitted_->set_wanted(column, shows(column));
+    fitted_->fit();
 }
 
 void TablePanel::fill_columns_menu() {
     columns_menu_->clear();
     for (int column = 0; column < model_->columnCount(); ++column) {
-        QAction* action = columns_menu_->addAction(
-            model_->defined(column) ? model_->title(column) : tr("%1 (no values)").arg(model_->title(column)));
+        const QString title = model_->title(column);
+        QAction* action = columns_menu_->addAction(!model_->defined(column)    ? tr("%1 (no values)").arg(title)
+                                                   : fitted_->left_out(column) ? tr("%1 (no room)").arg(title)
+                                                                               : title);
         action->setCheckable(true);
-        action->setChecked(shows(column));
+        action->setChecked(shows(column) && !fitted_->left_out(column));
         action->setToolTip(model_->headerData(column, Qt::Horizontal, Qt::ToolTipRole).toString());
         connect(action, &QAction::toggled, this, [this, column](bool on) {
             chosen_columns_[model_->name(column)] = on;
             show_columns();
+            if (on) fitted_->prefer(column);
             Q_EMIT state_changed();
         });
     }
@@ -256,6 +238,7 @@ void TablePanel::fill_columns_menu() {
     columns_menu_->addSeparator();
     columns_menu_->addAction(tr("Reset"), this, [this] {
         chosen_columns_.clear();
+        order_columns();
         show_columns();
         Q_EMIT state_changed();
     });
@@ -296,7 +279,7 @@ TableCut TablePanel::cut(bool selected_only) const {
     const QHeaderView* header = view_->horizontalHeader();
     for (int place = 0; place < header->count(); ++place) {
         const int column = header->logicalIndex(place);
-        if (column >= HeadTableModel::kMeasures && !view_->isColumnHidden(column))
+        if (column >= HeadTableModel::kMeasures && shows(column))
             cut.columns.push_back(model_->name(column).toStdString());
     }
     return cut;
@@ -347,6 +330,7 @@ void TablePanel::restore(const QJsonObject& state) {
         const QJsonObject columns = state[QStringLiteral("columns")].toObject();
         for (auto at = columns.begin(); at != columns.end(); ++at)
             if (at->isBool()) chosen_columns_[at.key()] = at->toBool();
+        order_columns();
         show_columns();
     }
     if (!state[QStringLiteral("sort")].isString()) return;

@@ -21,6 +21,8 @@ class QTableView;
 
 namespace headscope::widgets {
 
+class FittedColumns;
+
 /// The overview's right side: the filter, the table of all heads, what it is copied and saved as.
 class TablePanel : public QWidget {
     Q_OBJECT
@@ -31,7 +33,7 @@ public:
     void set_marked(std::vector<bool> marked) { model_->set_marked(std::move(marked)); }
     /// Row of the table; nothing: none.
     void set_current(std::optional<std::size_t> row);
-    /// Scrolls to the column.
+    /// Gives that column room before all others.
     void show_measure(const QString& name);
     /// Shows `note` beside the number of heads: "2 of 4 layers so far".
     void set_note(const QString& note);
@@ -43,7 +45,7 @@ public:
     /// Rows as shown, top to bottom; those selected, in that order.
     std::vector<std::size_t> shown_rows() const;
     std::vector<std::size_t> selected_rows() const;
-    /// Shown or selected rows (the latter when there are several), and the columns that are not hidden.
+    /// Shown or selected rows (the latter when there are several), and the columns that are shown where there is room.
     TableCut cut(bool selected_only) const;
     void copy(TableFormat format, bool selected_only);
     /// Those of the rows that are shown; the first of them becomes the current one.
@@ -69,7 +71,7 @@ private:
     void fill_columns_menu();
     void fill_copy_menu();
     void apply_filter();
-    void fit_columns(bool anew);
+    void order_columns();
     void show_columns();
     void show_count();
     bool shows(int column) const;
@@ -79,14 +81,15 @@ private:
     HeadTableOrder* order_;
     FilterField* filter_;
     QTableView* view_;
+    FittedColumns* fitted_ = nullptr;
     QLabel* count_;
     QMenu *columns_menu_ = nullptr, *copy_menu_ = nullptr;
     QString note_;
     QMap<QString, bool> chosen_columns_;  ///< shown or hidden by hand
     std::optional<std::size_t> current_;
     bool updating_ = false;
-    std::size_t filled_ = 0;  ///< numbers in the table when its columns were fitted
-    QString wanted_sort_;     ///< restored before there was a table
+    QString measure_;      ///< that the grid shows
+    QString wanted_sort_;  ///< restored before there was a table
     Qt::SortOrder wanted_order_ = Qt::AscendingOrder;
     Mailbox mailbox_{this};
 };

@@ -12,11 +12,10 @@
 #include <utility>
 
 #include "core/figures/table.h"
+#include "widgets/fitted_columns.h"
 
 namespace headscope::widgets {
 namespace {
-
-constexpr int kMeasuredTasks = 200;  ///< that columns are made wide for
 
 bool same_task_headings(const figures::TaskGrid& one, const figures::TaskGrid& two) {
     return one.corner() == two.corner() &&
@@ -133,7 +132,7 @@ TaskGridTable::TaskGridTable(QWidget* parent) : QTableView(parent), model_(new T
     verticalHeader()->hide();
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
     horizontalHeader()->setHighlightSections(false);
-    horizontalHeader()->setResizeContentsPrecision(kMeasuredTasks);
+    fitted_ = new FittedColumns(this);
 }
 
 void TaskGridTable::set_grid(figures::TaskGrid grid) {
@@ -141,7 +140,7 @@ void TaskGridTable::set_grid(figures::TaskGrid grid) {
     model_->set_grid(std::move(grid));
     if (same) return;
     sortByColumn(-1, Qt::AscendingOrder);
-    resizeColumnsToContents();
+    fitted_->fit();
 }
 
 QString TaskGridTable::latex() const {

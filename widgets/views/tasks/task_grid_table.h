@@ -9,6 +9,8 @@
 
 namespace headscope::widgets {
 
+class FittedColumns;
+
 /// A grid of tasks and models: names, then a column each.
 class TaskGridModel : public QAbstractTableModel {
     Q_OBJECT
@@ -59,6 +61,7 @@ protected:
 
 private:
     TaskGridModel* model_;
+    FittedColumns* fitted_;
 };
 
 }  // namespace headscope::widgets

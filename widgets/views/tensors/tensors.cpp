@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "widgets/desk/presence.h"
+#include "widgets/fitted_columns.h"
 #include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
@@ -115,8 +116,12 @@ void TensorsView::build() {
     tree_->setSelectionBehavior(QAbstractItemView::SelectRows);
     model_ = new TensorModel(this);
     tree_->setModel(model_);
-    tree_->header()->setStretchLastSection(true);
     tree_->header()->setSectionsMovable(false);
+    auto* columns = new FittedColumns(tree_);
+    columns->set_order({TensorModel::name, TensorModel::shape, TensorModel::bytes, TensorModel::parameters,
+                        TensorModel::type, TensorModel::file});
+    columns->set_whole({TensorModel::shape, TensorModel::type});
+    columns->set_stretched({TensorModel::file});
     details_ = new TensorDetails(split_);
     split_->setStretchFactor(0, 1);
     split_->setStretchFactor(1, 0);
@@ -243,7 +248,6 @@ void TensorsView::filter() {
 
 void TensorsView::take_tree(std::shared_ptr<const TensorTree> tree) {
     if (!table_ || &tree->table() != table_.get()) return;
-    const bool first = !model_->tree() || &model_->tree()->table() != table_.get();
     const std::size_t shown = tree->size();
     const std::string before = chosen_;
     {
@@ -255,11 +259,6 @@ void TensorsView::take_tree(std::shared_ptr<const TensorTree> tree) {
         tree_->expandAll();
     else if (model_->rowCount() <= 3)
         tree_->expandToDepth(0);
-    if (first) {
-        const int digit = tree_->fontMetrics().horizontalAdvance(QLatin1Char('0'));
-        const std::array<int, 5> widths{34, 14, 7, 11, 14};
-        for (int c = 0; c < 5; ++c) tree_->setColumnWidth(c, digit * widths[static_cast<std::size_t>(c)]);
-    }
     const QModelIndex again = model_->index_of(before);
     if (again.isValid()) {
         tree_->setCurrentIndex(again);
