@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/text/token_table.h"
 
+#include <QApplication>
 #include <QHeaderView>
 #include <QKeyEvent>
 #include <QPainter>
@@ -73,7 +74,8 @@ public:
     Theme theme = make_theme(false);
 
     void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-        QStyledItemDelegate::paint(painter, option, {});
+        const QStyle* style = option.widget ? option.widget->style() : QApplication::style();
+        style->drawPrimitive(QStyle::PE_PanelItemViewItem, &option, painter, option.widget);
         const double value = index.data(TokenTableModel::kSortRole).toDouble();
         const auto* model = static_cast<const TokenTable*>(parent())->model_;
         const double share = model->highest() > 0 ? std::clamp(value / model->highest(), 0.0, 1.0) : 0;
