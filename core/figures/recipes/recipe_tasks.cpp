@@ -159,22 +159,23 @@ private:
                  {std::pair("chance", task.baselines.chance), std::pair("majority", task.baselines.majority)})
                 if (baseline) add(task, name, {}, {*baseline});
         }
-        return {{{"task", std::move(task_names)},
-                 {"metric", std::move(metric)},
-                 {"shots", std::move(shots)},
-                 {"model", std::move(model)},
-                 {"mixer", std::move(mixer)},
-                 {"layout", std::move(layout)},
-                 {"skipped", std::move(skipped)},
-                 {"parameters", std::move(parameters)},
-                 {"length", std::move(length)},
-                 {"value", std::move(value)},
-                 {"error", std::move(error)},
-                 {"seeds", std::move(seeds)},
-                 {"rank", std::move(rank)},
-                 {"text", std::move(text)},
-                 {"subset", std::move(subset)},
-                 {"p", std::move(p)}}};
+        Table made{{{"task", std::move(task_names)},
+                    {"metric", std::move(metric)},
+                    {"shots", std::move(shots)},
+                    {"model", std::move(model)},
+                    {"mixer", std::move(mixer)},
+                    {"layout", std::move(layout)},
+                    {"skipped", std::move(skipped)},
+                    {"parameters", std::move(parameters)},
+                    {"length", std::move(length)},
+                    {"value", std::move(value)},
+                    {"error", std::move(error)},
+                    {"seeds", std::move(seeds)},
+                    {"rank", std::move(rank)},
+                    {"text", std::move(text)},
+                    {"subset", std::move(subset)}}};
+        if (!significance_.empty()) made.columns.push_back({"p", std::move(p)});
+        return made;
     }
 
     const EvaluationGroups& evaluations_;

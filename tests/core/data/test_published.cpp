@@ -140,5 +140,5 @@ TEST_CASE("Translations may lie in an object within, by the names of their langu
     CHECK_THROWS_MATCHES(read("a.jsonl", R"({"translation": {"en": "a", "de": 3}})"), Error,
                          IsError(ErrorCode::format, "\"translation.de\""));
     CHECK_THROWS_MATCHES(read("a.jsonl", R"({"translation": [{"en": "a", "de": "b"}]})"), Error,
-                         IsError(ErrorCode::format, "found translation"));
+                         IsError(ErrorCode::format, R"(found "translation")"));
 }
