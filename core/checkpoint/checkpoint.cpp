@@ -46,7 +46,7 @@ struct Checkpoint::Impl {
 
     void open_gguf_file(const fs::path& file) {
         GgufModel model = open_gguf(file);
-        tensors = tensors_of(model);
+        tensors = std::move(model.tensors);
         config = std::move(model.config);
         has_config = true;
         open_files = std::move(model.files);

@@ -10,7 +10,8 @@ TensorInfo packed_info(const std::string& name, PackedSource source) {
     info.name = name;
     info.type = DataType::f32;
     info.shape = source.tensor->shape();
-    if (source.transposed) std::swap(info.shape.at(info.shape.size() - 1), info.shape.at(info.shape.size() - 2));
+    if (source.transposed && info.shape.size() > 1)
+        std::swap(info.shape.at(info.shape.size() - 1), info.shape.at(info.shape.size() - 2));
     info.elements = source.tensor->rows() * source.tensor->columns();
     info.file = source.parts.front().file;
     info.begin = source.parts.front().begin;
