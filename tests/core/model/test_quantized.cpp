@@ -128,6 +128,14 @@ TEST_CASE("GGUF files of every golden architecture run alike wherever their weig
     for (const auto& entry : fs::directory_iterator(HEADSCOPE_SOURCE_DIR "/tests/golden/gguf")) {
         CAPTURE(entry.path().filename());
         check(entry.path());
+        const auto file = Checkpoint::open(entry.path());
+        for (const auto& [name, info] : file->tensors()) {
+            CAPTURE(name);
+            if (info.shape.size() != 3 || name.find("experts") == std::string::npos) continue;
+            const auto one = checkpoint::entry_of(info, 1);
+            REQUIRE(one);  // an expert is read by itself
+            CHECK(one->bytes * static_cast<std::uint64_t>(info.shape[0]) == info.bytes);
+        }
         ++compared;
     }
     CHECK(compared == 11);
