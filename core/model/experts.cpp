@@ -96,12 +96,15 @@ at::Tensor Experts::of_rows(const at::Tensor& rows, const Routing& of_token, con
     const at::Tensor order = at::argsort(chosen, true, 0);
     const at::Tensor tokens = at::floor_divide(order, per_token);
     const at::Tensor counts = at::bincount(chosen, {}, router.size(0));
+    std::vector<std::int64_t> used;
+    for (std::int64_t expert = 0; expert < router.size(0); ++expert)
+        if (counts.const_data_ptr<std::int64_t>()[expert] > 0) used.push_back(expert);
     at::Tensor sum = at::zeros_like(rows);
     std::int64_t done = 0;
-    for (std::int64_t expert = 0; expert < router.size(0); ++expert) {
-        const auto count = counts.const_data_ptr<std::int64_t>()[expert];
-        if (count == 0) continue;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        const std::int64_t expert = used[i], count = counts.const_data_ptr<std::int64_t>()[expert];
         if (cancellation) cancellation->check();
+        if (loader) loader->load(expert, i + 1 < used.size() ? used[i + 1] : -1, cancellation);
         const at::Tensor here = tokens.narrow(0, done, count);
         const at::Tensor share = shares.index_select(0, order.narrow(0, done, count)).unsqueeze(1);
         const at::Tensor read = rows.index_select(0, here);
@@ -156,6 +159,7 @@ void Experts::declare(TensorPlan& plan, const TensorNames& names) {
         const auto matrices = [&](at::Tensor* into, const std::string& name, const Dimension& out,
                                   const Dimension& in) {
             plan.want(into, {names.layer_stem + name}, {experts, input_first ? in : out, input_first ? out : in});
+            plan.allow_experts(&loader);
         };
         matrices(&gate_up, own.gate_up, both, hidden);
         matrices(&down, own.down, hidden, inner);
@@ -166,6 +170,7 @@ void Experts::declare(TensorPlan& plan, const TensorNames& names) {
                               std::int64_t index, std::int64_t count) {
             plan.want_rows(into, names.layer_stem + numbered(name, expert) + ".weight", {out, in}, index * out.size,
                            count * out.size);
+            plan.allow_experts(&loader, expert);
         };
         const std::int64_t maps = gated ? 2 : 1;
         if (gated) part(&gate_up, own.gate, inner, hidden, 2 * expert, 2 * experts.size);
@@ -185,6 +190,7 @@ void Experts::declare_gpt_oss(TensorPlan& plan, const TensorNames& names, const 
     const auto matrices = [&](at::Tensor* weight, at::Tensor* bias, const std::string& name, const Dimension& in,
                               const Dimension& out) {
         plan.want(weight, {names.layer_stem + name}, {experts, in, out});
+        plan.allow_experts(&loader);
         plan.want(bias, {names.layer_stem + name + "_bias"}, {experts, out}, Initial::bias);
     };
     matrices(&gate_up, &gate_up_bias, own.gate_up, hidden, both);

@@ -2,9 +2,13 @@
 // Wherever weights are between two uses, results are equal bit for bit: every golden case, stored in bfloat16.
 #include "tests/catch_with_torch.h"
 
+#include <fstream>
+
 #include <ATen/ops/equal.h>
 
+#include "core/checkpoint/packed/packed_source.h"
 #include "core/model/towers/cache.h"
+#include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
 
 using namespace headscope;
@@ -39,7 +43,76 @@ std::vector<at::Tensor> results(model::Model& model, const model::Batch& batch) 
     return found;
 }
 
+/// The stored bytes of one expert's matrices in a layer.
+std::vector<checkpoint::TensorInfo> matrices_of(const checkpoint::Checkpoint& file, std::int64_t layer,
+                                                std::int64_t expert) {
+    std::vector<checkpoint::TensorInfo> found;
+    for (const auto& [name, info] : file.tensors()) {
+        if (name.find("layers." + std::to_string(layer) + ".") == std::string::npos) continue;
+        if (name.find(".experts." + std::to_string(expert) + ".") != std::string::npos)
+            found.push_back(info);
+        else if (name.find(".experts.") != std::string::npos && info.shape.size() == 3)
+            found.push_back(checkpoint::entry_of(info, expert).value());
+    }
+    return found;
+}
+
+/// Experts by layer that a batch chooses.
+std::map<std::int64_t, std::set<std::int64_t>> chosen_experts(model::Model& model, const model::Batch& batch) {
+    test::RecordingProbe probe(false, {"expert_index"});
+    model::ForwardOptions options;
+    options.probe = &probe;
+    options.beyond_positions = true;
+    model.forward(batch, options);
+    std::map<std::int64_t, std::set<std::int64_t>> chosen;
+    for (const auto& [key, index] : probe.values) {
+        const at::Tensor flat = index.flatten();
+        for (std::int64_t i = 0; i < flat.numel(); ++i) chosen[key.second].insert(flat[i].item<std::int64_t>());
+    }
+    return chosen;
+}
+
 }  // namespace
+
+TEST_CASE("Streaming reads the experts that a token chose, and no others", "[model][residence][experts]") {
+    for (const char* name : {"mixtral", "mixtral-stacked-old", "qwen3-moe", "deepseek-v3", "gpt-oss", "llama4"}) {
+        CAPTURE(name);
+        test::TinyCheckpoint tiny = test::golden_checkpoint(name);
+        tiny.file_type = "BF16";
+        const test::TemporaryFolder folder;
+        tiny.write(folder.path());
+        model::Batch batch;
+        batch.ids = test::golden_batch(name).ids.narrow(0, 0, 1).narrow(1, 0, 1).contiguous();
+        const auto good = checkpoint::Checkpoint::open(folder.path());
+        const auto whole = model::Model::build(*good);
+        const std::vector<at::Tensor> expected = results(*whole, batch);
+        // Every other expert becomes NaN, in place.
+        std::size_t spoiled = 0;
+        for (const auto& [layer, chosen] : chosen_experts(*whole, batch)) {
+            for (std::int64_t expert = 0; expert < whole->config().experts; ++expert) {
+                if (chosen.contains(expert)) continue;
+                const auto matrices = matrices_of(*good, layer, expert);
+                REQUIRE(matrices.size() >= 2);
+                for (const checkpoint::TensorInfo& matrix : matrices) {
+                    std::fstream file(good->files().at(matrix.file), std::ios::in | std::ios::out | std::ios::binary);
+                    file.seekp(static_cast<std::streamoff>(matrix.begin));
+                    file << std::string(matrix.bytes, '\xFF');
+                    REQUIRE(file.good());
+                    ++spoiled;
+                }
+            }
+        }
+        REQUIRE(spoiled > 0);
+        const auto file = checkpoint::Checkpoint::open(folder.path());
+        for (const Residence residence : model::kResidences) {
+            CAPTURE(model::name(residence));
+            const auto model = model::Model::build(*file, LoadAs::float32, nullptr, nullptr, residence);
+            const std::vector<at::Tensor> found = results(*model, batch);
+            for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], expected[i]));
+            CHECK(model->report().not_finite.empty() == (residence == Residence::stream));
+        }
+    }
+}
 
 TEST_CASE("Residences give equal bits for every family", "[model][residence]") {
     std::size_t compared = 0;
