@@ -5,8 +5,10 @@
 #include <fstream>
 
 #include <ATen/ops/equal.h>
+#include <ATen/ops/stack.h>
 
 #include "core/checkpoint/packed/packed_source.h"
+#include "core/checkpoint/save.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
@@ -72,6 +74,39 @@ std::map<std::int64_t, std::set<std::int64_t>> chosen_experts(model::Model& mode
     return chosen;
 }
 
+struct Silent final : Progress {
+    void advance(double, double, const std::string&) override {}
+};
+
+/// The same checkpoint with its experts' matrices in stacks, as MLX names them.
+void write_stacks(const checkpoint::Checkpoint& file, const std::filesystem::path& folder) {
+    const std::map<std::string, std::string> renamed{{"w1", "gate_proj"}, {"w2", "down_proj"}, {"w3", "up_proj"}};
+    const std::string sign = ".experts.";
+    std::map<std::string, std::map<int, at::Tensor>> stacks;
+    checkpoint::SaveRequest request;
+    request.destination = folder;
+    request.config = &file.config();
+    for (const auto& [name, info] : file.tensors()) {
+        const std::size_t at = name.find(sign);
+        if (at == std::string::npos) {
+            request.tensors.push_back(checkpoint::output_tensor(name, file.load(name)));
+            continue;
+        }
+        const std::size_t number = at + sign.size(), part = name.find('.', number) + 1, end = name.find('.', part);
+        const std::string own = name.substr(part, end - part);
+        const std::string stack =
+            name.substr(0, at) + ".switch_mlp." + (renamed.contains(own) ? renamed.at(own) : own) + name.substr(end);
+        stacks[stack][std::stoi(name.substr(number))] = file.load(name);
+    }
+    for (const auto& [name, experts] : stacks) {
+        std::vector<at::Tensor> each;
+        for (const auto& [number, matrix] : experts) each.push_back(matrix);
+        request.tensors.push_back(checkpoint::output_tensor(name, at::stack(each)));
+    }
+    Silent progress;
+    checkpoint::save_checkpoint(request, progress, Cancellation());
+}
+
 }  // namespace
 
 TEST_CASE("Streaming reads the experts that a token chose, and no others", "[model][residence][experts]") {
@@ -110,6 +145,29 @@ TEST_CASE("Streaming reads the experts that a token chose, and no others", "[mod
             const std::vector<at::Tensor> found = results(*model, batch);
             for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], expected[i]));
             CHECK(model->report().not_finite.empty() == (residence == Residence::stream));
+        }
+    }
+}
+
+TEST_CASE("Experts in MLX's stacks compute what experts in tensors of their own do", "[model][residence][experts]") {
+    for (const char* name : {"mixtral", "qwen3-moe", "deepseek-v3"}) {
+        CAPTURE(name);
+        test::TinyCheckpoint tiny = test::golden_checkpoint(name);
+        tiny.file_type = "BF16";
+        const test::TemporaryFolder folder, other;
+        tiny.write(folder.path());
+        const auto own = checkpoint::Checkpoint::open(folder.path());
+        write_stacks(*own, other / "stacks");
+        const auto stacks = checkpoint::Checkpoint::open(other / "stacks");
+        CHECK(stacks->tensors().size() == own->tensors().size());
+        const model::Batch batch = test::golden_batch(name);
+        const std::vector<at::Tensor> expected = results(*model::Model::build(*own), batch);
+        for (const Residence residence : model::kResidences) {
+            CAPTURE(model::name(residence));
+            const auto model = model::Model::build(*stacks, LoadAs::float32, nullptr, nullptr, residence);
+            CHECK(model->report().left_over.empty());
+            const std::vector<at::Tensor> found = results(*model, batch);
+            for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], expected[i]));
         }
     }
 }
