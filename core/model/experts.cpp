@@ -21,6 +21,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "core/model/blocks.h"
+#include "core/model/wide_product.h"
 
 namespace headscope::model {
 namespace {
@@ -37,6 +38,12 @@ const ExpertNames& present(const TensorPlan& plan, const TensorNames& names) {
         return plan.has(names.layer_stem + first);
     });
     return found == all.end() ? all.front() : *found;
+}
+
+/// rows weight + bias, weight [in, out].
+at::Tensor biased(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias) {
+    const bool widened = rows.scalar_type() == at::kBFloat16 && !multiplies_bfloat16();
+    return widened ? linear_map(rows, weight.t(), bias) : at::addmm(bias, rows, weight);
 }
 
 }  // namespace
@@ -117,21 +124,21 @@ at::Tensor Experts::of_rows(const at::Tensor& rows, const Routing& of_token, con
 
 at::Tensor Experts::of_expert(std::int64_t expert, const at::Tensor& rows) const {
     if (limit > 0) {
-        const at::Tensor inner = at::addmm(gate_up_bias.select(0, expert), rows, gate_up.select(0, expert));
+        const at::Tensor inner = biased(rows, gate_up.select(0, expert), gate_up_bias.select(0, expert));
         const at::Tensor halves = inner.unflatten(-1, {-1, 2});
         const at::Tensor gate = halves.select(-1, 0).clamp_max(limit);
         const at::Tensor up = halves.select(-1, 1).clamp(-limit, limit);
-        return at::addmm(down_bias.select(0, expert), (up + 1) * (gate * at::sigmoid(gate * slope)),
-                         down.select(0, expert));
+        return biased((up + 1) * (gate * at::sigmoid(gate * slope)), down.select(0, expert),
+                      down_bias.select(0, expert));
     }
     const std::int64_t all = router.size(0), size = rows.size(-1);
-    const at::Tensor inner = input_first ? rows.matmul(gate_up.select(0, expert))
-                                         : at::linear(rows, gate_up.view({all, -1, size}).select(0, expert));
+    const at::Tensor inner = input_first ? linear_map(rows, gate_up.select(0, expert).t())
+                                         : linear_map(rows, gate_up.view({all, -1, size}).select(0, expert));
     const std::int64_t half = inner.size(-1) / 2;
     const at::Tensor both = gated ? activate(activation, inner.narrow(-1, 0, half)) * inner.narrow(-1, half, half)
                                   : activate(activation, inner);
-    if (input_first) return both.matmul(down.select(0, expert));
-    return at::linear(both, down.view({all, size, -1}).select(0, expert));
+    if (input_first) return linear_map(both, down.select(0, expert).t());
+    return linear_map(both, down.view({all, size, -1}).select(0, expert));
 }
 
 void Experts::declare(TensorPlan& plan, const TensorNames& names) {
