@@ -25,10 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct NoProgress final : Progress {
-    void advance(double, double, const std::string&) override {}
-};
-
 std::vector<at::Tensor> results(const Checkpoint& file, Residence residence, std::int64_t tokens = 12) {
     const auto model = model::Model::build(file, LoadAs::float32, nullptr, nullptr, residence);
     model::Batch batch;

@@ -74,10 +74,6 @@ std::map<std::int64_t, std::set<std::int64_t>> chosen_experts(model::Model& mode
     return chosen;
 }
 
-struct Silent final : Progress {
-    void advance(double, double, const std::string&) override {}
-};
-
 /// The same checkpoint with its experts' matrices in stacks, as MLX names them.
 void write_stacks(const checkpoint::Checkpoint& file, const std::filesystem::path& folder) {
     const std::map<std::string, std::string> renamed{{"w1", "gate_proj"}, {"w2", "down_proj"}, {"w3", "up_proj"}};
@@ -103,7 +99,7 @@ void write_stacks(const checkpoint::Checkpoint& file, const std::filesystem::pat
         for (const auto& [number, matrix] : experts) each.push_back(matrix);
         request.tensors.push_back(checkpoint::output_tensor(name, at::stack(each)));
     }
-    Silent progress;
+    NoProgress progress;
     checkpoint::save_checkpoint(request, progress, Cancellation());
 }
 
