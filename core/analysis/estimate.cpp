@@ -130,7 +130,7 @@ Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& re
     const double rate = options.rate.multiplications_per_second;
     const double computing = found.multiplications / (rate > 0 ? rate : Rate::by_threads(1).multiplications_per_second);
     if (options.residence == model::Residence::stream) {
-        // Each group reads the file anew: its first layer before it computes, the others meanwhile.
+        // Each group reads the whole file: its first layer before it computes, the others meanwhile.
         const auto passes = static_cast<double>(groups.size());
         found.read_bytes = passes * inspection.sizes.stored;
         found.seconds = std::max(computing, found.read_bytes / Estimate::read_rate) +

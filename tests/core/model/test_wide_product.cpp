@@ -34,7 +34,7 @@ void check_rounded_once(const at::Tensor& found, const at::Tensor& x, const at::
 }  // namespace
 
 TEST_CASE("Widened products of bfloat16 are rounded once, whatever the pieces", "[model]") {
-    // Of few rows and 700 columns a piece has 374 rows of the weight.
+    // A piece has 374 rows of 700 columns for few rows of x, the whole weight for many.
     for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{1, 700}, {2, 3, 700}, {2, 90, 700}}) {
         CAPTURE(shape);
         const at::Tensor x = some(shape, 1), bias = some({1000}, 3);
