@@ -18,6 +18,9 @@ namespace headscope::figures {
 /// Among the models of one task, by the metric's direction; equal ones share it.
 enum class Rank { none, second, best };
 
+/// The rank of each value; NaN has none, nor has one alone.
+std::vector<Rank> ranks_of(const std::vector<double>& values, bool lower);
+
 struct TaskValue {
     double value = 0;
     double error = std::numeric_limits<double>::quiet_NaN();  ///< NaN: not known

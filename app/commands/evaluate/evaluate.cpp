@@ -42,6 +42,7 @@
 #include "core/model/model.h"
 #include "core/model/trainable.h"
 #include "core/store/evaluation/evaluation_file.h"
+#include "core/store/evaluation/evaluation_texts.h"
 #include "core/training/trainer/job_model.h"
 
 namespace headscope::app {
@@ -360,6 +361,7 @@ void run(Options options, const Cancellation& cancellation) {
         evaluation.models.push_back(evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers,
                                                          one.job ? &*one.job : nullptr, cancellation));
         evaluation.models.back().name = evaluation::evaluated_name(*one.checkpoint);
+        if (!options.variant.empty()) evaluation.models.back().variant = store::short_word(options.variant);
         one.request.on_answer = [&](const evaluation::AnsweredItem& answered) {
             lines.add(answered, index);
             if (keep_items)

@@ -60,6 +60,8 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
     add_option(command, "--batch", options.batch, "Of speed: samples of a pass")
         ->check(in_range<std::int64_t>(1, 1 << 20));
     add_option(command, "--skip", options.skip, "Whole blocks left out: 0,2,5-8, or others: all that are not standard");
+    add_option(command, "--variant", options.variant,
+               "Row of the models in tables of benchmarks, instead of benchmark.variant of their jobs");
     add_option(command, "-o,--output", options.output, "Results: .evaluation.h5, .csv or .json");
     add_option(command, "--dtype", options.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(command, "--weights", options.weights, model::kResidenceHelp)->check(one_of(model::residence_choices()));

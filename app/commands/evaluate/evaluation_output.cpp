@@ -47,7 +47,9 @@ json evaluation_json(const store::Evaluation& evaluation) {
                           {"seed", model.seed},
                           {"job", model.job},
                           {"attention_parameters", model.attention_parameters},
-                          {"embedding_parameters", model.embedding_parameters}});
+                          {"embedding_parameters", model.embedding_parameters},
+                          {"variant", model.variant},
+                          {"benchmark_task", model.benchmark_task}});
     }
     for (const auto& result : evaluation.results) {
         results.push_back({{"model", result.model},
