@@ -25,7 +25,7 @@ OptionUse of_evaluate() {
         files = joined(items, {"--data", "--batch-tokens"}),
         made = joined(items, {"--sequences", "--seed", "--batch-tokens"}), beams{"--beams", "--length-penalty"};
     return {"evaluate",
-            {"model", "--adapter", "--task", "--length", "--skip", "--output", "--dtype", "--weights", "--threads",
+            {"model", "--adapter", "--average", "--task", "--length", "--skip", "--variant", "--output", "--dtype", "--weights", "--threads",
              "--kernels", "--beyond-positions", "--json"},
             {{"windows of text", joined(text, {"--stride", "--prefix"})},
              {"perplexity by position", joined(text, {"--task-option"})},
@@ -54,8 +54,8 @@ OptionUse of_reproduce() {
 
 OptionUse of_cost() {
     const Names sizes{"model", "--preset", "--config"};
-    const Names formulas = joined(
-        sizes, {"--lengths", "--batch", "--tensor-parallel", "--bytes", "--softmax-share", "--mixers", "--output"});
+    const Names formulas = joined(sizes, {"--lengths", "--batch", "--tensor-parallel", "--bytes", "--softmax-share",
+                                          "--prefetch", "--mixers", "--output"});
     return {"cost",
             {"--json", "--measure", "--latency", "--variants", "--embeddings"},
             {{"formulas", formulas},
