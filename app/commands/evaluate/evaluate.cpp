@@ -12,6 +12,7 @@
 #include "app/commands/analyze/layer_list.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/evaluate/averaged_run.h"
 #include "app/commands/evaluate/evaluation_inputs.h"
 #include "app/commands/evaluate/evaluation_items.h"
 #include "app/commands/evaluate/evaluation_options.h"
@@ -86,6 +87,7 @@ std::optional<std::int64_t> prefix_of(const Options& options, const checkpoint::
 
 /// Everything about one model that is known before its weights are read.
 struct Prepared {
+    std::unique_ptr<const AveragedRun> averaged;  ///< of --average; outlives its checkpoint
     std::shared_ptr<const checkpoint::Checkpoint> checkpoint;
     evaluation::Request request;
     std::vector<evaluation::NamedText> texts;
@@ -159,8 +161,12 @@ checkpoint::LoadAs precision_of(const Options& options) {
 Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, const std::string& path,
                  Progress& progress, const Cancellation& cancellation) {
     Prepared prepared;
-    const fs::path place = evaluation::checkpoint_in(path);
-    prepared.checkpoint = model::open_checkpoint(place, options.adapter);
+    if (options.average > 0)
+        prepared.averaged = std::make_unique<AveragedRun>(path, options.average, progress, cancellation);
+    // Job and held-out text are the run's.
+    const fs::path place = prepared.averaged ? prepared.averaged->newest() : evaluation::checkpoint_in(path);
+    prepared.checkpoint = model::open_checkpoint(prepared.averaged ? prepared.averaged->checkpoint() : place,
+                                                 options.adapter);
     const auto inspection = model::inspect(*prepared.checkpoint);
     evaluation::Request& request = prepared.request;
     request.tasks = options.tasks;
@@ -265,6 +271,7 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
                      {"dtype", options.dtype},
                      {"weights_requested", options.weights},
                      {"beyond_positions", options.beyond_positions}};
+    if (options.average > 0) settings["average"] = options.average;
     if (!options.adapter.empty()) settings["adapter"] = options.adapter;
     for (const Prepared& one : models)
         if (const auto& token = one.request.score.fixed_token)
@@ -361,6 +368,12 @@ void run(Options options, const Cancellation& cancellation) {
         evaluation.models.push_back(evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers,
                                                          one.job ? &*one.job : nullptr, cancellation));
         evaluation.models.back().name = evaluation::evaluated_name(*one.checkpoint);
+        if (one.averaged) {
+            const auto newest = model::open_checkpoint(one.averaged->newest(), "");
+            evaluation.models.back().path = one.averaged->newest().string();
+            evaluation.models.back().name =
+                evaluation::evaluated_name(*newest) + ", mean of " + std::to_string(options.average);
+        }
         if (!options.variant.empty()) evaluation.models.back().variant = store::short_word(options.variant);
         one.request.on_answer = [&](const evaluation::AnsweredItem& answered) {
             lines.add(answered, index);

@@ -11,6 +11,9 @@ namespace headscope::app {
 void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
     add_option(command, "model", options.models, "Checkpoints, or folders of runs (their best snapshot)")->required();
     add_option(command, "--adapter", options.adapter, "A folder with a LoRA adapter (PEFT) to merge into the model");
+    add_option(command, "--average", options.average,
+               "Evaluate the mean of each run's last N snapshots, instead of its best one")
+        ->check(in_range<std::int64_t>(2, 10'000));
     add_option(command, "--task", options.tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
     add_option(
         command, "--data", options.data,

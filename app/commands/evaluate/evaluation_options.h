@@ -22,6 +22,7 @@ struct EvaluationOptions {
     std::int64_t beams = 0, batch = 8;  ///< beams 0: as the model's files say
     double length_penalty = 0.6;
     bool length_penalty_given = false;
+    std::int64_t average = 0;  ///< last snapshots of each run; 0: the best one
     std::int64_t shots = 0, limit = 0, bootstrap = 100'000;
     std::uint64_t seed = 1;
     bool seed_given = false;
