@@ -25,8 +25,8 @@ OptionUse of_evaluate() {
         files = joined(items, {"--data", "--batch-tokens"}),
         made = joined(items, {"--sequences", "--seed", "--batch-tokens"}), beams{"--beams", "--length-penalty"};
     return {"evaluate",
-            {"model", "--adapter", "--average", "--task", "--length", "--skip", "--variant", "--output", "--dtype", "--weights", "--threads",
-             "--kernels", "--beyond-positions", "--json"},
+            {"model", "--adapter", "--average", "--task", "--length", "--skip", "--variant", "--output", "--dtype",
+             "--weights", "--threads", "--kernels", "--beyond-positions", "--json"},
             {{"windows of text", joined(text, {"--stride", "--prefix"})},
              {"perplexity by position", joined(text, {"--task-option"})},
              {"generated tasks", {"--sequences", "--seed", "--task-option", "--batch-tokens"}},
@@ -45,7 +45,7 @@ OptionUse of_evaluate() {
 OptionUse of_reproduce() {
     OptionUse use{"reproduce", {"paper", "--output", "--launch", "--resume", "--json"}, {}};
     for (const reproduce::Paper& paper : reproduce::papers()) {
-        CommandKind kind{paper.name, {"--minutes", "--data", "--threads"}};
+        CommandKind kind{paper.name, {"--minutes", "--data", "--data-sets", "--threads"}};
         if (paper.has_seeds()) kind.reads.emplace_back("--seeds");
         use.kinds.push_back(std::move(kind));
     }

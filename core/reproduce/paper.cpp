@@ -107,7 +107,7 @@ Paper read_paper(const std::string& name, const std::string& text) {
     const JsonView view = paper.view();
     check_keys(view, {"title",  "summary", "plan",  "calibration", "groups",   "size",   "model",
                       "stage",  "stack",   "job",   "text",        "analysis", "merged", "ending",
-                      "timing", "figure",  "claim", "learned",     "report",   "printed"});
+                      "timing", "figure",  "claim", "learned",     "report",   "printed", "data_set"});
     paper.title = view.at("title").string();
     paper.summary = view.at("summary").string();
     const JsonView plan = view.at("plan");
