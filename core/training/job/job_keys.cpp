@@ -144,7 +144,7 @@ private:
         };
         section(choice("objective", "kind", {"next_token", "masked", "shuffle_random", "translation", "classify"},
                        "Objective: the next token (decoders); masked tokens, or which tokens were shuffled or "
-                       "replaced (encoders); a translation (encoder-decoders); classes of texts (encoders)"),
+                       "replaced (encoders); a translation (encoder-decoders); classes of texts (encoders, decoders)"),
                 &S::kind);
         section(number("objective", "mask", 0, 1,
                        "masked: share of tokens to predict; 80 % of them are masked, 10 % replaced"),
