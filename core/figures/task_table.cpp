@@ -70,7 +70,8 @@ TaskResults results_of(const EvaluationGroups& evaluations, const Measured& what
     TaskResults results;
     results.what = what;
     results.title = evaluations.title(what);
-    results.share = is_accuracy(what.metric) || what.metric == "contains" || what.metric == kChanceAdjusted;
+    results.share = is_accuracy(what.metric) || what.metric == "contains" ||
+                    what.metric == "score" || what.metric == kChanceAdjusted;
     results.lower = lower_is_better(what.metric);
     results.baselines = evaluations.baselines(what);
     for (const auto& group : evaluations.groups()) results.values.push_back(value_of(group, what, options));
@@ -172,9 +173,25 @@ TaskTable::TaskTable(const EvaluationGroups& evaluations, const FigureOptions& o
         rank(results);
         tasks_.push_back(std::move(results));
     }
+    std::stable_sort(tasks_.begin(), tasks_.end(),
+                     [](const TaskResults& a, const TaskResults& b) { return a.what.subset < b.what.subset; });
     if (tasks_.empty()) evaluations.chosen_length(*first, options);  // says at which there are any
     if (!options.significance.empty()) test(evaluations, options.significance);
     add_average(evaluations, options);
+}
+
+std::vector<std::string> TaskTable::subsets() const {
+    std::vector<std::string> names;
+    for (const TaskResults& task : tasks_)
+        if (names.empty() || names.back() != task.what.subset) names.push_back(task.what.subset);
+    return names;
+}
+
+TaskTable TaskTable::of_subset(const std::string& subset) const {
+    TaskTable part = *this;
+    std::erase_if(part.tasks_, [&](const TaskResults& task) { return task.what.subset != subset; });
+    part.average_.reset();
+    return part;
 }
 
 /// Compares a model with the best of the others, task by task.

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/base/option.h"
+#include "core/evaluation/harness/longbench.h"
 
 namespace headscope::evaluation {
 namespace {
@@ -63,6 +66,7 @@ public:
                                      [&](std::int64_t done) { tell(scored_items_ * done / requests); });
         for (std::size_t task = 0; task < work_.tasks.size(); ++task)
             run_task(*work_.tasks[task], work_.ids.ends[task]);
+        add_longbench_means();
         return std::move(rows_);
     }
 
@@ -98,6 +102,7 @@ private:
         }
         const auto values = values_of(task, items.items, scores, work_.resamples, run_.score.cancellation);
         add(items, values, cut);
+        if (is_longbench(task)) add_length_classes(items, scores, values);
         if (!work_.baselines) return;
         auto guesses = baselines_of(task, items.items);
         if (guesses.empty()) guesses = guesses_of(task, items.items, scores, model_.config().vocabulary);
@@ -110,11 +115,50 @@ private:
         return generated_answer(model_, run_.said, prompt, task.answer_tokens, most, run_.score, task.stops);
     }
 
-    void add(const HarnessItems& items, const std::vector<HarnessValue>& values, std::int64_t cut) {
+    /// Rows of the items of each length that the task has.
+    void add_length_classes(const HarnessItems& items, const std::vector<ItemScore>& scores,
+                            const std::vector<HarnessValue>& all) {
+        if (items.task->configuration.ends_with("_e")) means_[""].push_back(all.front());
+        for (const std::string& length : length_classes()) {
+            std::vector<HarnessValue> values;
+            for (std::size_t metric = 0; metric < items.task->metrics.size(); ++metric) {
+                std::vector<double> each;
+                for (std::size_t i = 0; i < scores.size(); ++i)
+                    if (items.items[i].subset == length) each.push_back(scores[i].metrics[metric].second);
+                if (each.empty()) continue;
+                const AnswerScore mean = mean_score(each);
+                values.push_back({items.task->metrics[metric], mean.mean, mean.error, mean.items});
+            }
+            if (values.empty()) continue;
+            add(items, values, 0, length);
+            if (items.task->configuration.ends_with("_e")) means_[length].push_back(values.front());
+        }
+    }
+
+    /// LongBench-e: the mean over its tasks, of each length that all of them have.
+    void add_longbench_means() {
+        for (const auto& [length, values] : means_) {
+            if (values.size() != longbench_set().size()) continue;
+            double sum = 0;
+            std::int64_t count = 0;
+            for (const HarnessValue& value : values) {
+                sum += value.value;
+                count += value.count;
+            }
+            rows_.push_back({run_.model, kLongBenchSet, "score", work_.tokens.length,
+                             sum / static_cast<double>(values.size()), std::numeric_limits<double>::quiet_NaN(), count,
+                             work_.shots});
+            rows_.back().subset = length;
+        }
+    }
+
+    void add(const HarnessItems& items, const std::vector<HarnessValue>& values, std::int64_t cut,
+             const std::string& subset = "") {
         for (const HarnessValue& value : values) {
             rows_.push_back({run_.model, items.task->name, value.metric, work_.tokens.length, value.value, value.error,
                              value.count, work_.shots});
             rows_.back().cut = cut;
+            rows_.back().subset = subset;
             if (!items.files.empty()) rows_.back().data_sha256 = items.files.front().sha256;
         }
     }
@@ -125,6 +169,7 @@ private:
     std::int64_t scored_items_ = 0, said_items_ = 0, said_ = 0;
     std::vector<RequestScore> scores_;
     std::size_t begin_ = 0;  ///< the next item's first request
+    std::map<std::string, std::vector<HarnessValue>> means_;  ///< of LongBench-e's tasks, by length class
     std::vector<store::EvaluationResult> rows_;
 };
 
