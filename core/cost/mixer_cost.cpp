@@ -18,8 +18,8 @@ namespace {
 
 MixerCost cost_of(const mixers::MixerType& type) {
     const mixers::MixerCostText& text = type.cost;
-    MixerCost cost{type.name,       type.column_title(), text.time,       text.prefill, text.decode,
-                   text.activation, text.cache,          text.parameters, {},           {},           {},        {}};
+    MixerCost cost{type.name,  type.column_title(), text.time, text.prefill, text.decode, text.activation,
+                   text.cache, text.parameters,     {},        {},           {},          {}};
     if (*text.precomputed_prefill != '\0') cost.precomputed_prefill = Formula(text.precomputed_prefill);
     if (*text.precomputed_decode != '\0') cost.precomputed_decode = Formula(text.precomputed_decode);
     if (type.query_key_source == mixers::QueryKeySource::embedding)
@@ -146,10 +146,9 @@ CostNumbers evaluate(const MixerCost& cost, const CostSetting& setting) {
 }
 
 std::vector<NormalizerCost> normalizer_costs(const mixers::MixerType& type) {
-    static constexpr std::array all{NormalizerCost{"softmax", "n^2", "native"},
-                                    NormalizerCost{"elastic", "n^2", "two-pass"},
-                                    NormalizerCost{"sparsemax", "n^2 log n", "two-pass"},
-                                    NormalizerCost{"entmax", "n^2 log n", "two-pass"}};
+    static constexpr std::array all{
+        NormalizerCost{"softmax", "n^2", "native"}, NormalizerCost{"elastic", "n^2", "two-pass"},
+        NormalizerCost{"sparsemax", "n^2 log n", "two-pass"}, NormalizerCost{"entmax", "n^2 log n", "two-pass"}};
     std::vector<NormalizerCost> costs;
     for (const Option& option : type.options) {
         if (option.name != std::string_view("normaliser")) continue;

@@ -70,8 +70,8 @@ TaskResults results_of(const EvaluationGroups& evaluations, const Measured& what
     TaskResults results;
     results.what = what;
     results.title = evaluations.title(what);
-    results.share = is_accuracy(what.metric) || what.metric == "contains" ||
-                    what.metric == "score" || what.metric == kChanceAdjusted;
+    results.share = is_accuracy(what.metric) || what.metric == "contains" || what.metric == "score" ||
+                    what.metric == kChanceAdjusted;
     results.lower = lower_is_better(what.metric);
     results.baselines = evaluations.baselines(what);
     for (const auto& group : evaluations.groups()) results.values.push_back(value_of(group, what, options));

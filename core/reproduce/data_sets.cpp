@@ -128,12 +128,9 @@ void Runner::do_data_sets() {
 /// Asks one task of a trial's last snapshot.
 void Runner::evaluate_set(const Trial& trial, const JsonView& view, const std::string& task, const fs::path& folder,
                           const fs::path& output) {
-    Strings words{"evaluate",
-                  (run_folder(trial, *plan_.stages_of(trial).back()) / "snapshots" / "last").string(),
-                  "--task",
-                  task,
-                  "--data",
-                  folder.string()};
+    Strings words{"evaluate", (run_folder(trial, *plan_.stages_of(trial).back()) / "snapshots" / "last").string(),
+                  "--task",   task,
+                  "--data",   folder.string()};
     const Strings own_words = filled_words(view.at("words"), &trial);
     words.insert(words.end(), own_words.begin(), own_words.end());
     words.insert(words.end(), {"--threads", std::to_string(plan_.threads), "-o", output.string()});

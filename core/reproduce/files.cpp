@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/io/output_file.h"
-#include "core/data/text_data.h"
 #include "core/data/source/text_parts.h"
+#include "core/data/text_data.h"
 #include "core/run/journal.h"
 #include "core/run/journal_reader.h"
 

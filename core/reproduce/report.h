@@ -22,9 +22,9 @@ struct ReportInput {
     std::vector<ReportFigure> figures;
     std::vector<std::string> missing;  ///< trials and figures that did not fit or failed, with the reason
     std::string machine, program_version;
-    std::string launch;            ///< words before the training program: "mpirun -n 2"; empty: none
-    double seconds = 0;            ///< that it took, over all sessions
-    double tokens_per_second = 0;  ///< of the first trial's training; 0: not known
+    std::string launch;                 ///< words before the training program: "mpirun -n 2"; empty: none
+    double seconds = 0;                 ///< that it took, over all sessions
+    double tokens_per_second = 0;       ///< of the first trial's training; 0: not known
     std::vector<ReportTable> tables{};  ///< of data sets
 };
 

@@ -635,10 +635,10 @@ TEST_CASE("cost counts variants of multi-head attention and hash embeddings", "[
           std::string::npos);
 
     // Appendices E and H of "Deconstructing Attention", Table 2 of "Lazy Attention".
-    const json shared = json::parse(run_headscope({"cost", "--config", gpt2.string(), "--mixers",
-                                                   "static_emb_qk,rnd_emb_qk,lazy", "--lengths", "100", "--prefetch",
-                                                   "8", "--json"})
-                                        .out);
+    const json shared =
+        json::parse(run_headscope({"cost", "--config", gpt2.string(), "--mixers", "static_emb_qk,rnd_emb_qk,lazy",
+                                   "--lengths", "100", "--prefetch", "8", "--json"})
+                        .out);
     CHECK(shared.at("rows").at(0).at("paper").at("scores_before_saving") == 11.0 * (1e4 * 768 + 100.0 * 768 * 768));
     CHECK(shared.at("rows").at(1).at("paper").at("prefetch_cache_bytes") == 2 * (200 + 8) * 8);
     CHECK(shared.at("formulas").at("lazy").at("normalizers").size() == 4);

@@ -125,7 +125,8 @@ void print_normalizers(const cost::CostTable& table) {
         if (row.mixer == last) continue;
         last = row.mixer;
         for (const cost::NormalizerCost& one : cost::normalizer_costs(*mixers::find_type(row.mixer)))
-            rows.push_back({cost::mixer_cost(row.mixer).title, one.name, "O(" + std::string(one.time) + ")", one.flash});
+            rows.push_back(
+                {cost::mixer_cost(row.mixer).title, one.name, "O(" + std::string(one.time) + ")", one.flash});
     }
     if (!rows.empty())
         print("Normalizers of n scores a row:\n" + format_table({"mixer", "normaliser", "time", "flash"}, rows) + "\n");

@@ -165,8 +165,8 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
         prepared.averaged = std::make_unique<AveragedRun>(path, options.average, progress, cancellation);
     // Job and held-out text are the run's.
     const fs::path place = prepared.averaged ? prepared.averaged->newest() : evaluation::checkpoint_in(path);
-    prepared.checkpoint = model::open_checkpoint(prepared.averaged ? prepared.averaged->checkpoint() : place,
-                                                 options.adapter);
+    prepared.checkpoint =
+        model::open_checkpoint(prepared.averaged ? prepared.averaged->checkpoint() : place, options.adapter);
     const auto inspection = model::inspect(*prepared.checkpoint);
     evaluation::Request& request = prepared.request;
     request.tasks = options.tasks;

@@ -168,7 +168,7 @@ private:
     const HarnessWork& work_;
     std::int64_t scored_items_ = 0, said_items_ = 0, said_ = 0;
     std::vector<RequestScore> scores_;
-    std::size_t begin_ = 0;  ///< the next item's first request
+    std::size_t begin_ = 0;                                   ///< the next item's first request
     std::map<std::string, std::vector<HarnessValue>> means_;  ///< of LongBench-e's tasks, by length class
     std::vector<store::EvaluationResult> rows_;
 };

@@ -42,10 +42,11 @@ std::string of_passages() {
 
 std::string of_article() {
     const auto order = [](const std::string& begin) {
-        return begin + " as concisely as you can, using a single phrase or sentence if possible. If the question cannot "
-                       "be answered based on the information in the article, write \"unanswerable\". If the question "
-                       "is a yes/no question, answer \"yes\", \"no\", or \"unanswerable\". Do not provide any "
-                       "explanation.";
+        return begin +
+               " as concisely as you can, using a single phrase or sentence if possible. If the question "
+               "cannot be answered based on the information in the article, write \"unanswerable\". If the question "
+               "is a yes/no question, answer \"yes\", \"no\", or \"unanswerable\". Do not provide any "
+               "explanation.";
     };
     return "You are given a scientific article and a question. " + order("Answer the question") +
            "\n\nArticle: {context}\n\n " + order("Answer the question based on the above article") +

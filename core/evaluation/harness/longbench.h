@@ -13,7 +13,7 @@
 
 namespace headscope::evaluation {
 
-inline constexpr const char* kLongBench = "LongBench";     ///< HarnessTask::data_set
+inline constexpr const char* kLongBench = "LongBench";       ///< HarnessTask::data_set
 inline constexpr const char* kLongBenchSet = "longbench_e";  ///< the set, and the task of its means
 
 /// longbench_NAME and longbench_NAME_e, whose metrics are "score" and the task's own name of it.

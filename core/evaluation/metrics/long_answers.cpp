@@ -56,8 +56,7 @@ void add_common(const Words& truth, const Words& said, std::set<std::string>& co
     const auto at = [&](std::size_t i, std::size_t j) -> std::size_t& { return table[i * (m + 1) + j]; };
     for (std::size_t i = 1; i <= n; ++i)
         for (std::size_t j = 1; j <= m; ++j)
-            at(i, j) =
-                truth[i - 1] == said[j - 1] ? at(i - 1, j - 1) + 1 : std::max(at(i - 1, j), at(i, j - 1));
+            at(i, j) = truth[i - 1] == said[j - 1] ? at(i - 1, j - 1) + 1 : std::max(at(i - 1, j), at(i, j - 1));
     for (std::size_t i = n, j = m; i > 0 && j > 0;) {
         if (truth[i - 1] == said[j - 1]) {
             common.insert(truth[i - 1]);

@@ -106,8 +106,8 @@ std::vector<VariantResults> benchmark_results(Evaluations evaluations, const Ben
     std::vector<std::vector<Collector>> collectors;
     const auto variant = [&](const store::EvaluatedModel& model) {
         const std::string name = variant_of(model);
-        const auto found = std::find_if(variants.begin(), variants.end(),
-                                        [&](const VariantResults& one) { return one.name == name; });
+        const auto found =
+            std::find_if(variants.begin(), variants.end(), [&](const VariantResults& one) { return one.name == name; });
         const auto index = static_cast<std::size_t>(found - variants.begin());
         if (found == variants.end()) {
             variants.push_back({name, model.mixer, -1, {}});

@@ -33,9 +33,9 @@ struct VariantResults {
     std::vector<BySeed> tasks;  ///< in the set's order
 };
 
-/// Variants in the order of the files. A result counts for the task that its model's job was tuned for, else for that of
-/// its name; mnli_matched is mnli. `length`: results at that one; else each model's longest. Throws Error (usage) for
-/// two results of one variant, task and seed.
+/// Variants in the order of the files. A result counts for the task that its model's job was tuned for, else for that
+/// of its name; mnli_matched is mnli. `length`: results at that one; else each model's longest. Throws Error (usage)
+/// for two results of one variant, task and seed.
 std::vector<VariantResults> benchmark_results(Evaluations evaluations, const BenchmarkSet& set,
                                               std::optional<std::int64_t> length);
 

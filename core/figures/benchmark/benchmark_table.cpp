@@ -137,8 +137,7 @@ BenchmarkTable::BenchmarkTable(Evaluations evaluations, const FigureOptions& opt
         for (BenchmarkVariant& variant : variants_) {
             BenchmarkValue& value = variant.values[c];
             means.push_back(value.mean);
-            const double retained =
-                cost::performance_retention(value.mean, variants_[baseline_].values[c].mean, false);
+            const double retained = cost::performance_retention(value.mean, variants_[baseline_].values[c].mean, false);
             value.prr = std::isfinite(retained) ? retained : kNone;
             if (smallest_ && &variant != smallest())
                 value.peop = elasticity(variant.mixer, value.mean, variant.attention_parameters,
@@ -191,8 +190,7 @@ std::string BenchmarkTable::latex() const {
     text += " \\\\\n";
     const auto block = [&](const char* title, const auto& cell) {
         text += "\\midrule\n";
-        if (*title != '\0')
-            text += "\\multicolumn{" + std::to_string(columns() + 1) + "}{l}{" + title + "} \\\\\n";
+        if (*title != '\0') text += "\\multicolumn{" + std::to_string(columns() + 1) + "}{l}{" + title + "} \\\\\n";
         for (const BenchmarkVariant& variant : variants_) {
             text += latex_text(variant.name);
             for (const BenchmarkValue& value : variant.values) text += " & " + cell(value);

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/model/load/native_head.h"
 #include "core/model/load/config_reader.h"
+#include "core/model/load/native_head.h"
 
 namespace headscope::model {
 namespace {
@@ -329,13 +329,12 @@ void set_layout(ModelConfig& config, const std::string& layout) {
 
 std::string transformers_type(const ModelConfig& config) {
     const bool biases = config.query_key_value_bias, norms = config.query_key_norm == QueryKeyNorm::each_head;
-    const bool plain = config.family == kNativeFamily && in_transformers(config) && config.hashed.is_table() &&
-                       config.positions == PositionKind::rotary && !config.output_bias && !config.feed_forward_bias &&
-                       !(biases && norms) && config.causal && !config.encoder && config.pre_norm &&
-                       config.norm == NormKind::rms && config.gated_feed_forward && config.embedding_scale == 1 &&
-                       config.token_types == 0 && !config.embedding_norm &&
-                       (config.head == HeadKind::vocabulary || scores_last(config)) &&
-                       !config.head_transform && !config.head_bias;
+    const bool plain =
+        config.family == kNativeFamily && in_transformers(config) && config.hashed.is_table() &&
+        config.positions == PositionKind::rotary && !config.output_bias && !config.feed_forward_bias &&
+        !(biases && norms) && config.causal && !config.encoder && config.pre_norm && config.norm == NormKind::rms &&
+        config.gated_feed_forward && config.embedding_scale == 1 && config.token_types == 0 && !config.embedding_norm &&
+        (config.head == HeadKind::vocabulary || scores_last(config)) && !config.head_transform && !config.head_bias;
     if (!plain) return "";
     if (biases || norms) return biases ? "qwen2" : "qwen3";
     // transformers' Llama wants heads that divide the hidden size, whatever head_dim says; Mistral is it without that.

@@ -12,11 +12,11 @@
 #include "core/base/io/output_file.h"
 #include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
+#include "core/store/analysis/scale_storage.h"
 #include "core/store/evaluation/evaluation_columns.h"
 #include "core/store/evaluation/evaluation_texts.h"
 #include "core/store/hdf5/hdf5.h"
 #include "core/store/hdf5/hdf5_lock.h"
-#include "core/store/analysis/scale_storage.h"
 #include "core/store/hdf5/utf8.h"
 
 namespace headscope::store {

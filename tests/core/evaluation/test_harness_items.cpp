@@ -137,8 +137,8 @@ TEST_CASE("Items are asked as lm-eval asks them, behind the examples that it dra
         }
     }
     const auto& all = evaluation::harness_tasks();
-    CHECK(std::ssize(seen) == std::count_if(all.begin(), all.end(),
-                                            [](const auto& one) { return !evaluation::is_longbench(one); }));
+    CHECK(std::ssize(seen) ==
+          std::count_if(all.begin(), all.end(), [](const auto& one) { return !evaluation::is_longbench(one); }));
 }
 
 TEST_CASE("Tasks are lm-eval's by data set and metrics, and sets have those of the papers", "[evaluation][harness]") {
@@ -156,7 +156,8 @@ TEST_CASE("Tasks are lm-eval's by data set and metrics, and sets have those of t
         CHECK(std::set<std::string>(set.tasks.begin(), set.tasks.end()).size() == set.tasks.size());
         sizes[set.name] = set.tasks.size();
     }
-    CHECK(sizes == std::map<std::string, std::size_t>{{"deconattn", 9}, {"natsl", 14}, {"lazy", 9}, {"zero_shot", 13}, {"longbench_e", 11}});
+    CHECK(sizes == std::map<std::string, std::size_t>{
+                       {"deconattn", 9}, {"natsl", 14}, {"lazy", 9}, {"zero_shot", 13}, {"longbench_e", 11}});
 }
 
 TEST_CASE("A split is looked for under the task's name, then under its data set's", "[evaluation][harness]") {

@@ -29,8 +29,7 @@ store::Evaluation tuned(const std::string& variant, const char* mixer, const Ben
     model.job = variant + std::string(task.name);
     model.variant = variant;
     model.benchmark_task = task.name;
-    model.attention_parameters =
-        std::llround(cost::variant_parameters(cost::head_variant(mixer), 12, 64, 12, true));
+    model.attention_parameters = std::llround(cost::variant_parameters(cost::head_variant(mixer), 12, 64, 12, true));
     one.models.push_back(model);
     one.results.push_back({0, "classify", "loss", 128, 0.5});
     one.results.push_back({0, "classify", std::string(task.metric), 128, value});
@@ -74,8 +73,7 @@ std::map<std::pair<std::string, std::string>, Row> rows_of(const FigureData& fig
     const auto seeds = std::get<std::vector<std::int64_t>>(table.columns[5].values);
     std::map<std::pair<std::string, std::string>, Row> rows;
     for (std::size_t r = 0; r < table.rows(); ++r)
-        rows[{text(0)[r], text(1)[r]}] = {text(2)[r],   number(3)[r], number(4)[r],
-                                          number(6)[r], number(7)[r], seeds[r]};
+        rows[{text(0)[r], text(1)[r]}] = {text(2)[r], number(3)[r], number(4)[r], number(6)[r], number(7)[r], seeds[r]};
     return rows;
 }
 
@@ -111,8 +109,8 @@ TEST_CASE("Tuned runs give the averages, PRR and PEoP of Table 3.1", "[figures][
     CHECK(rows[{"SHA", "qqp"}].metric == "f1");
     CHECK(figure_csv(figure).starts_with("variant,task,metric,mean,sd,seeds,prr,peop\r\nSHA,cola,matthews,"));
     // Without --smallest there is no elasticity.
-    CHECK(std::isnan(
-        rows_of(make_figure("benchmark", runs.inputs, options_of("glue", "MHA")))[{"MHA", "average"}].peop));
+    CHECK(
+        std::isnan(rows_of(make_figure("benchmark", runs.inputs, options_of("glue", "MHA")))[{"MHA", "average"}].peop));
 }
 
 TEST_CASE("A seed that lacks a task is left out of the average", "[figures][benchmark]") {

@@ -28,11 +28,11 @@ using test::TinyCheckpoint;
 
 namespace {
 
-const std::vector<std::string> kTexts{"bert",         "bert-number",   "bert-unnamed", "roberta",    "xlm-roberta",
-                                      "camembert",    "data2vec",      "distilbert",   "electra",    "albert",
-                                      "mpnet",        "esm",           "nomic-bert",   "modernbert", "modernbert-mean",
-                                      "eurobert-bos", "eurobert-mean", "eurobert-late", "llama", "llama-number",
-                                      "gpt2",         "mistral",       "qwen2",        "qwen3"};
+const std::vector<std::string> kTexts{"bert",         "bert-number",   "bert-unnamed",  "roberta",    "xlm-roberta",
+                                      "camembert",    "data2vec",      "distilbert",    "electra",    "albert",
+                                      "mpnet",        "esm",           "nomic-bert",    "modernbert", "modernbert-mean",
+                                      "eurobert-bos", "eurobert-mean", "eurobert-late", "llama",      "llama-number",
+                                      "gpt2",         "mistral",       "qwen2",         "qwen3"};
 
 at::Tensor logits_of(model::Model& model, const model::Batch& batch) {
     return model::text_logits(model, model.forward(batch), batch);
@@ -178,8 +178,7 @@ TEST_CASE("A head that no recipe reads is refused by name, not taken for the voc
     CHECK_FALSE(model->has_head());
     CHECK_FALSE(model->has_classes());
     const auto& notes = model->report().notes;
-    CHECK(std::find(notes.begin(), notes.end(), "the head of LlamaForQuestionAnswering is not read") !=
-          notes.end());
+    CHECK(std::find(notes.begin(), notes.end(), "the head of LlamaForQuestionAnswering is not read") != notes.end());
     CHECK_THROWS_MATCHES(model::make_objective("classify", 1)->check(golden_model("bert").checkpoint.build()->config()),
                          Error, IsError(ErrorCode::unsupported, "found a head for the vocabulary"));
     TinyCheckpoint questions = golden_model("bert").checkpoint;

@@ -152,9 +152,9 @@ std::vector<json> all_stacks() {
                              json{{"kind", "sequence_classes"}, {"classes", 1}}, json{{"kind", "language"}}})
         list.push_back(stack_config("encoder", {"standard", "skv"}, {{"head", head}}));
     for (const char* mixer : {"standard", "gated_deltanet"})
-        list.push_back(stack_config("decoder", {"standard", mixer},
-                                    {{"head", {{"kind", "sequence_classes"}, {"classes", 2}}},
-                                     {"tie_word_embeddings", false}}));
+        list.push_back(
+            stack_config("decoder", {"standard", mixer},
+                         {{"head", {{"kind", "sequence_classes"}, {"classes", 2}}}, {"tie_word_embeddings", false}}));
     list.push_back(stack_config("both", {"sha", "mqa", "standard"},
                                 {{"norm_place", "pre"},
                                  {"positions", "rotary"},
@@ -211,9 +211,9 @@ TEST_CASE("Native stacks of every manner, mixer and head are what the oracle say
 }
 
 TEST_CASE("Stacks that transformers knows are read under its names, and written so again", "[native][golden]") {
-    for (const std::string name : {"bert", "bert-one-type", "bert-token-classes", "bert-text-classes", "bert-none",
-                                   "gpt2", "gpt2-untied", "gpt2-token-classes", "gpt2-text-classes", "gpt2-none", "bart",
-                                   "bart-scaled"}) {
+    for (const std::string name :
+         {"bert", "bert-one-type", "bert-token-classes", "bert-text-classes", "bert-none", "gpt2", "gpt2-untied",
+          "gpt2-token-classes", "gpt2-text-classes", "gpt2-none", "bart", "bart-scaled"}) {
         INFO(name);
         const GoldenStack golden("layout-" + name);
         compare_logits(golden);

@@ -161,7 +161,8 @@ TEST_CASE("A replay has tables of the data sets in a folder, and names those tha
     fs::create_directories(sets / "arc_easy");
     fs::create_directories(sets / "glue" / "rte");
     for (const char* split : {"train", "validation"})
-        std::ofstream(sets / "glue" / "rte" / (std::string(split) + ".jsonl")) << R"({"text":"a","label":0})" << "\n";
+        std::ofstream(sets / "glue" / "rte" / (std::string(split) + ".jsonl")) << R"({"text":"a","label":0})"
+                                                                               << "\n";
     write_replay(replay, paper);
     reproduce::ReplayOptions options;
     options.folder = replay;

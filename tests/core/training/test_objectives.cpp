@@ -78,7 +78,8 @@ std::vector<Objective> objectives(const TemporaryFolder& folder) {
           "model.embedding={kind=\"add\", hash=\"lsh\", bits=16, words=\"tokenizer\"}", pieces}},
         {"classify", {"objective.kind=classify", "objective.classes=3", "model.preset=nano-mhe-encoder", classes}},
         {"classify with a decoder", {"objective.kind=classify", "objective.classes=3", classes}},
-        {"classify with a state", {"objective.kind=classify", "objective.classes=3", "model.mixer=gated_deltanet", classes}},
+        {"classify with a state",
+         {"objective.kind=classify", "objective.classes=3", "model.mixer=gated_deltanet", classes}},
         {"number with a decoder", {"objective.kind=classify", "objective.classes=1", numbers}, false},
         {"classify hashes", {"objective.kind=classify", "objective.classes=3", "model.preset=nano-proformer", classes}},
         {"number", {"objective.kind=classify", "objective.classes=1", "model.preset=nano-mhe-encoder", numbers}, false},
@@ -296,8 +297,13 @@ TEST_CASE("A decoder learns classes of texts and pairs, also from a language mod
                  "\", \"label\": " + (n % 4 < 2 ? "0}\n" : "1}\n");
     write_file(folder / "pairs.jsonl", lines);
     const std::string file = (folder / "pairs.jsonl").string();
-    const Lines learning{"objective.kind=classify", "training.steps=60",  "training.batch=8", "evaluation.every=20",
-                         "data.validation=[\"" + file + "\"]", "snapshots.every=0", "probe.every=0"};
+    const Lines learning{"objective.kind=classify",
+                         "training.steps=60",
+                         "training.batch=8",
+                         "evaluation.every=20",
+                         "data.validation=[\"" + file + "\"]",
+                         "snapshots.every=0",
+                         "probe.every=0"};
     const Told told = run(fresh(small_job(folder, with(learning, {"data.text=" + file})), folder / "learns"));
     CHECK(told.all<Validation>().back().accuracy > 0.95);
     const auto tensors = checkpoint::Checkpoint::open(snapshot_of(folder / "learns", 60))->tensors();
@@ -307,7 +313,8 @@ TEST_CASE("A decoder learns classes of texts and pairs, also from a language mod
     run(fresh(small_job(folder), folder / "language"));
     const fs::path language = snapshot_of(folder / "language", 12);
     run(fresh(job_from(language, file, {"objective.kind=classify"}), folder / "tuned"));
-    const auto tuned = model::Trainable::open(*checkpoint::Checkpoint::open(snapshot_of(folder / "tuned", 4)), at::kFloat);
+    const auto tuned =
+        model::Trainable::open(*checkpoint::Checkpoint::open(snapshot_of(folder / "tuned", 4)), at::kFloat);
     const model::ModelConfig& config = std::as_const(*tuned).model().config();
     CHECK(config.causal);
     CHECK(config.head == model::HeadKind::sequence_classes);
