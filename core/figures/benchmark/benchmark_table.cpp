@@ -51,7 +51,7 @@ std::size_t named_variant(const std::vector<BenchmarkVariant>& variants, const c
     std::vector<std::string> names;
     for (std::size_t i = 0; i < variants.size(); ++i) {
         if (variants[i].name == name) return i;
-        names.push_back(escaped(variants[i].name));
+        names.push_back(variants[i].name);
     }
     throw Error(ErrorCode::usage, option, "expected one of the variants " + list_text(names),
                 "found " + (name.empty() ? std::string("none") : escaped(name)));

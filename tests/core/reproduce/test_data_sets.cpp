@@ -181,9 +181,9 @@ TEST_CASE("A replay has tables of the data sets in a folder, and names those tha
     CHECK(report.find("| B | 50.0 |") != std::string::npos);
     CHECK(report.find("| A | 75.0 |") != std::string::npos);
     CHECK(report.find("## Retrieval") == std::string::npos);
-    CHECK(report.find("has no usable piqa") != std::string::npos);
-    CHECK(report.find("has no usable cola") != std::string::npos);
-    CHECK(report.find("has no usable fda") != std::string::npos);
+    CHECK(report.find("has no usable \"piqa\"") != std::string::npos);
+    CHECK(report.find("has no usable \"cola\"") != std::string::npos);
+    CHECK(report.find("has no usable \"fda\"") != std::string::npos);
     // The job tunes on the folder's lines, and names its row and column.
     const auto job = training::read_job_file(replay / "jobs" / "a-rte.toml");
     CHECK(job.data.text == std::vector<std::string>{(sets / "glue" / "rte" / "train.jsonl").string()});
