@@ -39,6 +39,7 @@ OptionUse of_evaluate() {
              {"classify of generated items", made},
              {"translation of --data", joined(files, beams)},
              {"translation of generated items", joined(made, beams)},
+             {"--predictions", {"--predictions", "--data", "--limit", "--items", "--prompts"}},
              {"speed", {"--batch", "--seed"}}}};
 }
 

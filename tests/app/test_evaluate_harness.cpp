@@ -312,10 +312,37 @@ TEST_CASE("Ctrl-C while items are scored leaves nothing", "[app][evaluate][harne
     CHECK(out.names().empty());
 }
 
+TEST_CASE("evaluate scores stored answers without a model", "[app][evaluate][harness]") {
+    const TemporaryFolder folder;
+    const auto item = [](const std::string& answer, int words) {
+        return json{{"input", "Who?"}, {"context", "Long."},     {"answers", {answer}},
+                    {"length", words}, {"all_classes", nullptr}, {"dataset", "qasper"}};
+    };
+    write_lines(folder / "data" / "LongBench" / "qasper_e.jsonl", {item("the cat", 100), item("a dog", 9000)});
+    write_lines(folder / "said.jsonl", {{{"pred", "The cat."}}, {{"generated", "cats"}}});
+    const std::string data = (folder / "data").string(), said = (folder / "said.jsonl").string();
+    const std::vector<std::string> words{"evaluate",           "--predictions", said, "--task",
+                                         "longbench_qasper_e", "--data",        data, "--json"};
+    const Outcome outcome = run_headscope(words);
+    check_success(outcome);
+    const json document = json::parse(outcome.out);
+    CHECK(document.at("models").at(0).at("name") == "said");
+    std::map<std::string, double> scores;
+    for (const json& row : document.at("results"))
+        if (row.at("metric") == "score") scores[row.at("subset")] = row.at("value");
+    CHECK(scores == std::map<std::string, double>{{"", 0.5}, {"0-4k", 1}, {"8k+", 0}});
+    write_lines(folder / "said.jsonl", {{{"pred", "The cat."}}});
+    check_refusal(run_headscope(words), "2 items");
+    check_usage_error(
+        run_headscope({"evaluate", sample().string(), "--predictions", said, "--task", "fda", "--data", data}));
+    check_usage_error(run_headscope({"evaluate", "--task", "fda", "--data", data}));
+}
+
 TEST_CASE("list tasks names lm-eval's and their sets", "[app][evaluate][harness]") {
     const json tasks = json::parse(run_headscope({"list", "tasks", "--json"}).out);
     std::vector<std::string> names;
     for (const auto& task : tasks) names.push_back(task.at("name"));
-    for (const char* wanted : {"arc_easy", "wikitext", "squad_completion", "deconattn", "natsl", "lazy", "zero_shot"})
+    for (const char* wanted :
+         {"arc_easy", "wikitext", "squad_completion", "deconattn", "natsl", "lazy", "zero_shot", "longbench_e"})
         CHECK(std::count(names.begin(), names.end(), wanted) == 1);
 }

@@ -17,6 +17,7 @@
 #include "app/commands/evaluate/evaluation_items.h"
 #include "app/commands/evaluate/evaluation_options.h"
 #include "app/commands/evaluate/evaluation_output.h"
+#include "app/commands/evaluate/predictions.h"
 #include "app/commands/loading.h"
 #include "app/commands/option_use.h"
 #include "core/analysis/input.h"
@@ -229,30 +230,6 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
     return prepared;
 }
 
-std::string significant(double value) {
-    if (!std::isfinite(value)) return "";
-    char text[40];
-    std::snprintf(text, sizeof text, "%.5g", value);
-    return text;
-}
-
-void print_table(const store::Evaluation& evaluation) {
-    const auto& results = evaluation.results;
-    const bool texts = std::any_of(results.begin(), results.end(), [](const auto& one) { return !one.text.empty(); });
-    std::vector<std::vector<std::string>> rows;
-    for (const auto& result : results) {
-        const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
-        rows.push_back({escaped(model.name) + (model.skipped.empty() ? "" : " without " + model.skipped), result.task,
-                        result.metric, std::to_string(result.length), significant(result.value),
-                        significant(result.error), std::to_string(result.count), std::to_string(result.shots),
-                        std::to_string(result.cut)});
-        if (texts) rows.back().push_back(escaped(result.text));
-    }
-    std::vector<std::string> header{"model", "task", "metric", "length", "value", "error", "count", "shots", "cut"};
-    if (texts) header.emplace_back("text");
-    print(format_table(header, rows));
-}
-
 /// The settings that the results record.
 json settings_of(const Options& options, const std::vector<Prepared>& models, const Hay& hay, const DataSets& sets) {
     const Prepared& first = models.front();
@@ -333,6 +310,8 @@ std::vector<fs::path> inputs_of(const Options& options, const std::vector<Prepar
 
 void run(Options options, const Cancellation& cancellation) {
     if (!options.output.empty()) check_evaluation_name(options.output);
+    if (!options.predictions.empty()) return evaluate_predictions(options, cancellation);
+    if (options.models.empty()) throw UsageError("model: a checkpoint or a run is expected; found none");
     if (!options.adapter.empty() && options.models.size() > 1)
         throw UsageError("--adapter: one model is expected beside it; found " + std::to_string(options.models.size()));
     options.tasks = evaluation::expanded_tasks(options.tasks);
@@ -392,7 +371,7 @@ void run(Options options, const Cancellation& cancellation) {
     if (options.json)
         print_json(evaluation_json(evaluation));
     else
-        print_table(evaluation);
+        print_evaluation(evaluation);
 }
 
 }  // namespace
