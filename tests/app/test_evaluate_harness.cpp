@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -315,13 +316,19 @@ TEST_CASE("Ctrl-C while items are scored leaves nothing", "[app][evaluate][harne
 TEST_CASE("evaluate scores stored answers without a model", "[app][evaluate][harness]") {
     const TemporaryFolder folder;
     const auto item = [](const std::string& answer, int words) {
-        return json{{"input", "Who?"}, {"context", "Long."},     {"answers", {answer}},
-                    {"length", words}, {"all_classes", nullptr}, {"dataset", "qasper"}};
+        json line{{"input", "Who?"}, {"context", "Long."}, {"length", words}, {"all_classes", nullptr}};
+        line["answers"] = json::array({answer});
+        return line;
+    };
+    const auto said = [](const char* column, const char* text) {
+        json line = json::object();
+        line[column] = text;
+        return line;
     };
     write_lines(folder / "data" / "LongBench" / "qasper_e.jsonl", {item("the cat", 100), item("a dog", 9000)});
-    write_lines(folder / "said.jsonl", {{{"pred", "The cat."}}, {{"generated", "cats"}}});
-    const std::string data = (folder / "data").string(), said = (folder / "said.jsonl").string();
-    const std::vector<std::string> words{"evaluate",           "--predictions", said, "--task",
+    const std::string data = (folder / "data").string(), file = (folder / "said.jsonl").string();
+    write_lines(file, {said("pred", "The cat."), said("generated", "cats")});
+    const std::vector<std::string> words{"evaluate",           "--predictions", file, "--task",
                                          "longbench_qasper_e", "--data",        data, "--json"};
     const Outcome outcome = run_headscope(words);
     check_success(outcome);
@@ -329,12 +336,12 @@ TEST_CASE("evaluate scores stored answers without a model", "[app][evaluate][har
     CHECK(document.at("models").at(0).at("name") == "said");
     std::map<std::string, double> scores;
     for (const json& row : document.at("results"))
-        if (row.at("metric") == "score") scores[row.at("subset")] = row.at("value");
+        if (row.at("metric") == "score") scores[row.at("subset").get<std::string>()] = row.at("value").get<double>();
     CHECK(scores == std::map<std::string, double>{{"", 0.5}, {"0-4k", 1}, {"8k+", 0}});
-    write_lines(folder / "said.jsonl", {{{"pred", "The cat."}}});
+    write_lines(file, {said("pred", "The cat."), said("pred", "cats"), said("pred", "one more")});
     check_refusal(run_headscope(words), "2 items");
     check_usage_error(
-        run_headscope({"evaluate", sample().string(), "--predictions", said, "--task", "fda", "--data", data}));
+        run_headscope({"evaluate", sample().string(), "--predictions", file, "--task", "fda", "--data", data}));
     check_usage_error(run_headscope({"evaluate", "--task", "fda", "--data", data}));
 }
 
