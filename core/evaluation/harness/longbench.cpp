@@ -2,7 +2,6 @@
 #include "core/evaluation/harness/longbench.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/evaluation/harness/python_text.h"
 #include "core/evaluation/metrics/long_answers.h"
@@ -157,8 +156,7 @@ HarnessItem longbench_item(const HarnessTask& task, const JsonView& record) {
     HarnessItem item;
     item.prompt = filled(find(task).prompt, record.at("context").string(), input);
     item.answers = record.at("answers").strings();
-    if (record.has("all_classes") && !record.at("all_classes").value().is_null())
-        item.classes = record.at("all_classes").strings();
+    if (record.has("all_classes")) item.classes = record.at("all_classes").strings();
     item.subset = length_class(record.at("length").integer({0, std::int64_t{1} << 40U}));
     return item;
 }
