@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/io/output_file.h"
-#include "core/data/text_data.h"
 #include "core/data/source/text_parts.h"
+#include "core/data/text_data.h"
 #include "core/run/journal.h"
 #include "core/run/journal_reader.h"
 
@@ -28,6 +28,15 @@ void write_file(const fs::path& path, const std::string& text) {
     OutputFile file(path, {}, "file");
     file.append(text);
     file.publish();
+}
+
+void append(store::Evaluation& all, store::Evaluation one) {
+    const auto shift = static_cast<std::int64_t>(all.models.size());
+    std::move(one.models.begin(), one.models.end(), std::back_inserter(all.models));
+    for (auto& result : one.results) {
+        result.model += shift;
+        all.results.push_back(std::move(result));
+    }
 }
 
 std::vector<double> step_seconds(const fs::path& run) {

@@ -31,15 +31,6 @@ std::string at_length(const std::string& name, std::int64_t length, const Paper&
     return name + text;
 }
 
-void append(store::Evaluation& all, store::Evaluation one) {
-    const auto shift = static_cast<std::int64_t>(all.models.size());
-    std::move(one.models.begin(), one.models.end(), std::back_inserter(all.models));
-    for (auto& result : one.results) {
-        result.model += shift;
-        all.results.push_back(std::move(result));
-    }
-}
-
 /// Mean tokens of a passage for a model: words are fewer than pieces, characters more.
 std::int64_t passage_tokens(const fs::path& checkpoint, const fs::path& passages) {
     const auto tokenizer = tokenizer::Tokenizer::from_folder(checkpoint);
@@ -305,6 +296,7 @@ fs::path Runner::write_report() {
     input.measured = measured_;
     input.figures = drawn_;
     input.missing = missing_;
+    input.tables = tables_;
     const std::string processor = processor_name();
     input.machine = std::to_string(usable_processors()) + " cores of " +
                     (processor.empty() ? "an unnamed processor" : escaped(processor));

@@ -105,9 +105,9 @@ Paper read_paper(const std::string& name, const std::string& text) {
     paper.name = name;
     paper.document = training::parse_toml(text, name + ".toml").values();
     const JsonView view = paper.view();
-    check_keys(view, {"title",  "summary", "plan",  "calibration", "groups",   "size",   "model",
-                      "stage",  "stack",   "job",   "text",        "analysis", "merged", "ending",
-                      "timing", "figure",  "claim", "learned",     "report",   "printed"});
+    check_keys(view, {"title",  "summary", "plan",  "calibration", "groups",   "size",    "model",
+                      "stage",  "stack",   "job",   "text",        "analysis", "merged",  "ending",
+                      "timing", "figure",  "claim", "learned",     "report",   "printed", "data_set"});
     paper.title = view.at("title").string();
     paper.summary = view.at("summary").string();
     const JsonView plan = view.at("plan");

@@ -34,6 +34,7 @@ public:
         text_ += claims_markdown(judge(plan_, input_.measured),
                                  learned(plan_, in_) ? "" : "**" + view.at("too_few").string() + "**");
         for (std::size_t i = 0; i < view.at("section").size(); ++i) section(view.at("section").at(i));
+        for (const ReportTable& one : input_.tables) table(one);
         text_ += figures_markdown(input_.figures);
         foot(view);
         return text_;
@@ -117,6 +118,18 @@ private:
         } else {
             line(view.at("otherwise").string());
         }
+        line();
+    }
+
+    void table(const ReportTable& one) {
+        line("## " + one.title);
+        line();
+        if (!one.text.empty()) {
+            line(filled_text(one.text));
+            line();
+        }
+        text_ += table_head_markdown(one.head);
+        for (const auto& row : one.rows) text_ += row_markdown(row);
         line();
     }
 

@@ -49,6 +49,7 @@ fs::path Runner::run() {
     do_endings();
     gather();
     draw();
+    do_data_sets();
     const fs::path report = write_report();
     keep_time();
     return report;
@@ -90,7 +91,7 @@ bool Runner::enter_folder() {
                     "found a plan in it");
     if (!planned && !options_.resume && !fs::is_empty(options_.folder))
         throw Error(ErrorCode::usage, shown(options_.folder), "expected a new or empty folder", "found files in it");
-    for (const char* name : {"jobs", "runs", "models", "analyses", "figures", "passages"})
+    for (const char* name : {"jobs", "runs", "models", "analyses", "figures", "passages", "data-sets"})
         fs::create_directories(options_.folder / name);
     if (options_.resume && fs::exists(options_.folder / "time.json"))
         before_ = JsonView(read_json_file(options_.folder / "time.json", kLargestPlan, "time"), "time.json")

@@ -3,8 +3,8 @@
 
 // Replays a paper in a folder: calibrates, plans, trains and measures as many models side by side as minutes and memory
 // allow, draws and reports. Every step is a run of this program, written to log.txt. Folder: plan.json, text.txt,
-// passages/, jobs/, runs/, models/, analyses/, figures/, *.evaluation.h5, log.txt, report.md. On resume, steps whose
-// files exist are done. Throws Error, Stopped.
+// passages/, jobs/, runs/, models/, analyses/, figures/, data-sets/, *.evaluation.h5, log.txt, report.md. On resume,
+// steps whose files exist are done. Throws Error, Stopped.
 
 #include <atomic>
 #include <filesystem>
@@ -23,6 +23,7 @@ struct ReplayOptions {
     std::filesystem::path folder;
     Settings settings;
     std::vector<std::string> launch;  ///< words before the program for training: mpirun -n 2
+    std::filesystem::path data_sets;  ///< folder of other people's data sets; empty: none, or that of before
     bool resume = false;
 };
 
@@ -82,6 +83,14 @@ private:
     Speed calibrate(const Trial& trial, const Stage& stage);
     void measure(const Trial& trial, const Stage& stage, Pace& calibration);
 
+    // data_sets.cpp
+    Path data_sets_folder() const;
+    void do_data_sets();
+    void evaluate_set(const Trial& trial, const JsonView& view, const std::string& task, const Path& folder,
+                      const Path& output);
+    void tune(const Trial& trial, const JsonView& view, const std::string& task, const Path& folder,
+              const Path& output);
+
     // finish.cpp
     void time_models();
     void do_endings();
@@ -116,6 +125,7 @@ private:
     std::mutex mutex_;  ///< of what follows while runs go side by side
     Strings missing_;
     std::vector<ReportFigure> drawn_;
+    std::vector<ReportTable> tables_;
     double largest_ = 0;  ///< bytes that one of the processes held at its peak
     double before_ = 0, start_ = 0;
     std::size_t next_ = 0;

@@ -607,6 +607,10 @@ TEST_CASE("cost counts variants of multi-head attention and hash embeddings", "[
     CHECK(variants.at(0).at("mixer") == "sha");
     CHECK(variants.at(1).at("stack_with_output") == 18 * 4 * 512 * 512);
     CHECK(variants.at(6) == json{{"mixer", "mhe_mul"},
+                                 {"complexity", "n"},
+                                 {"parameters_formula", "3 d^2 n + 3 d n"},
+                                 {"added_formula", "3 n d"},
+                                 {"added", 3 * 8 * 64},
                                  {"sublayer", 99840},
                                  {"sublayer_with_output", 361984},
                                  {"stack", 1797120},
@@ -629,6 +633,17 @@ TEST_CASE("cost counts variants of multi-head attention and hash embeddings", "[
     CHECK(base.at("variants").at(0).at("saving").get<double>() == Approx(0.4484).margin(5e-5));
     CHECK(run_headscope({"cost", "--preset", "mhe-encoder-base", "--variants"}).out.find("44.84 %") !=
           std::string::npos);
+
+    // Appendices E and H of "Deconstructing Attention", Table 2 of "Lazy Attention".
+    const json shared =
+        json::parse(run_headscope({"cost", "--config", gpt2.string(), "--mixers", "static_emb_qk,rnd_emb_qk,lazy",
+                                   "--lengths", "100", "--prefetch", "8", "--json"})
+                        .out);
+    CHECK(shared.at("rows").at(0).at("paper").at("scores_before_saving") == 11.0 * (1e4 * 768 + 100.0 * 768 * 768));
+    CHECK(shared.at("rows").at(1).at("paper").at("prefetch_cache_bytes") == 2 * (200 + 8) * 8);
+    CHECK(shared.at("formulas").at("lazy").at("normalizers").size() == 4);
+    CHECK_FALSE(shared.at("rows").at(2).at("paper").contains("prefetch_cache_bytes"));
+    check_usage_error(run_headscope({"cost", "--variants", "--prefetch", "8"}));
 
     const json embeddings = json::parse(run_headscope({"cost", "--embeddings", "--hidden", "768", "--rows", "50265",
                                                        "--bits", "128", "--group-bits", "10", "--json"})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""More golden data of tests/core/model, made as models.py makes it: encoders with heads for classes of texts and of tokens.
+"""More golden data of tests/core/model, made as models.py makes it: encoders with heads for classes of texts and of tokens,
+decoders with heads for classes of texts.
 
     python tests/golden/class_heads.py                     writes tests/golden/models/*-classes*.json
     python tests/golden/class_heads.py --checkpoints DIR   writes the cases as checkpoint folders (safetensors) too
@@ -9,7 +10,7 @@ import transformers as T
 
 from encoder_models import (albert, bert_sizes, distilbert, electra, esm, eurobert, modernbert, mpnet, nomic_bert, padded,
                             without)
-from models import case, ids, main
+from models import case, ids, llama, main
 
 LENGTHS = [9, 6, 3]
 
@@ -34,7 +35,28 @@ def roberta_like(name, prefix, **changes):
     yield of_tokens(name, getattr(T, prefix + "ForTokenClassification"), config)
 
 
+def of_decoder(name, prefix, config):
+    """transformers finds the last token by pad_token_id, which no text has."""
+    tokens = [padded(ids(9, config.vocab_size, salt), config.pad_token_id, *range(length, 9))
+              for salt, length in enumerate(LENGTHS)]
+    return case(name + "-text-classes", getattr(T, prefix + "ForSequenceClassification"), config, tokens, lengths=LENGTHS,
+                of_texts=True)
+
+
+def decoders():
+    sizes = dict(vocab_size=37, hidden_size=24, intermediate_size=27, num_hidden_layers=2, num_attention_heads=4,
+                 num_key_value_heads=2, max_position_embeddings=64, pad_token_id=0, bos_token_id=None, eos_token_id=5)
+    yield of_decoder("llama", "Llama", llama(num_labels=3, pad_token_id=0))
+    yield of_decoder("llama-number", "Llama", llama(num_labels=1, pad_token_id=0, problem_type="regression"))
+    yield of_decoder("gpt2", "GPT2", T.GPT2Config(vocab_size=41, n_positions=32, n_embd=18, n_layer=2, n_head=3, bos_token_id=1,
+                                                  eos_token_id=2, pad_token_id=0, num_labels=3))
+    yield of_decoder("mistral", "Mistral", T.MistralConfig(**sizes, num_labels=2, sliding_window=4))
+    yield of_decoder("qwen2", "Qwen2", T.Qwen2Config(**sizes, num_labels=3))
+    yield of_decoder("qwen3", "Qwen3", T.Qwen3Config(**sizes, num_labels=3, head_dim=6))
+
+
 def cases():
+    yield from decoders()
     types = [[0] * 5 + [1] * 4, [0] * 3 + [1] * 6, [1] * 9]
     bert = T.BertConfig(**bert_sizes(num_labels=3, hidden_act="gelu"))
     yield of_texts("bert", T.BertForSequenceClassification, bert, token_types=types)

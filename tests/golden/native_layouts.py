@@ -64,7 +64,8 @@ def from_bert(name, tensor):
 def from_gpt2(name, tensor):
     stem, end = name.rsplit(".", 1)
     whole = {"transformer.wte": "model.embed_tokens", "transformer.wpe": "model.embed_positions",
-             "transformer.ln_f": "model.norm", "lm_head": "lm_head", "classifier": "classifier"}
+             "transformer.ln_f": "model.norm", "lm_head": "lm_head", "classifier": "classifier",
+             "score": "score"}
     if stem in whole:
         return {f"{whole[stem]}.{end}": tensor}
     number, stem = split(stem, "transformer.h.")
@@ -143,7 +144,9 @@ def by_the_book(folder, config, tensors, rename, tokens, target):
         logits, hidden, _ = model.run(tokens, target)
         if logits is None:
             return model.norm("model.norm.weight", hidden[-1]) if model.pre_norm else hidden[-1]
-    return logits[:1] if config["head"]["kind"] == "sequence_classes" else logits
+    if config["head"]["kind"] != "sequence_classes":
+        return logits
+    return logits[-1:] if config["stack"] == "decoder" else logits[:1]
 
 
 def load(folder, model_class):
@@ -232,6 +235,8 @@ def cases():
     yield case("gpt2", "gpt2", T.GPT2LMHeadModel, from_gpt2)
     yield case("gpt2-untied", "gpt2", T.GPT2LMHeadModel, from_gpt2, tie_word_embeddings=False, hidden_act="silu")
     yield case("gpt2-token-classes", "gpt2", T.GPT2ForTokenClassification, from_gpt2, **token_classes)
+    yield case("gpt2-text-classes", "gpt2", T.GPT2ForSequenceClassification, from_gpt2,
+               head={"kind": "sequence_classes", "classes": 3})
     yield case("gpt2-none", "gpt2", T.GPT2Model, from_gpt2, head={"kind": "none"})
     bart = dict(target=ids(7, 37, 3), layers=3, num_encoder_layers=2)
     yield case("bart", "bart", T.BartForConditionalGeneration, from_bart, **bart)

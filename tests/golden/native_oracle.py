@@ -763,6 +763,8 @@ class Native:
             return None
         if kind == "token_classes":
             return self.linear("classifier", x)
+        if kind == "sequence_classes" and self.stack == "decoder":  # of the last row
+            return x @ self.tensors["score.weight"].T
         if kind == "sequence_classes":
             return self.linear("classifier", torch.tanh(self.linear("head.dense", x)))
         if kind == "masked_language":

@@ -114,6 +114,8 @@ def norm_shapes(config, name, size):
 def head_shapes(config):
     head, d = config.get("head", {"kind": "language"}), config["hidden_size"]
     kind, names = head["kind"], {}
+    if kind == "sequence_classes" and config.get("stack", "decoder") == "decoder":
+        return {"score.weight": (head["classes"], d)}
     if kind in ("masked_language", "sequence_classes"):
         names |= {"head.dense.weight": (d, d), "head.dense.bias": (d,)}
     if kind in ("token_classes", "sequence_classes"):

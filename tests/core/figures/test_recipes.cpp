@@ -79,6 +79,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
     }
     CHECK(names == std::set<std::string>{"ablation",
                                          "attention",
+                                         "benchmark",
                                          "bias",
                                          "branch-weights",
                                          "column-mass",
@@ -91,6 +92,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "indicators",
                                          "latency",
                                          "lines",
+                                         "longbench",
                                          "loss",
                                          "mass",
                                          "offsets",
