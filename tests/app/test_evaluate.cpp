@@ -407,7 +407,7 @@ TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
 TEST_CASE("evaluate makes RULER's items, dumps them, and asks them again from the folder", "[app][evaluate][ruler]") {
     const TemporaryFolder folder;
     std::string essay;
-    for (int i = 0; i < 40; ++i) essay += "It is said that day " + std::to_string(i) + " was long. ";
+    for (int i = 0; i < 40; ++i) essay += "It is true that day " + std::to_string(i) + " was long. ";
     write_file(folder / "essay.txt", essay);
     const std::string dump = (folder / "items").string();
     const auto evaluate = [&](const std::vector<std::string>& more) {
@@ -437,7 +437,7 @@ TEST_CASE("evaluate makes RULER's items, dumps them, and asks them again from th
         CHECK(item.at("max_length") == 480);
         CHECK(item.at("input").get<std::string>().find(item.at("outputs").at(0).get<std::string>()) !=
               std::string::npos);
-        CHECK(item.at("input").get<std::string>().find("It is said that day 0 was long.") != std::string::npos);
+        CHECK(item.at("input").get<std::string>().find("It is true that day 0 was long.") != std::string::npos);
         CHECK(item.at("gen_prefix").get<std::string>().ends_with(" is"));
     }
     CHECK(items == 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Whether two models differ on a task: `--significance` of figures of evaluations.
+// Tests whether two models differ on a task: `--significance` of figures of evaluations.
 
 #include <cstdint>
 

@@ -53,7 +53,7 @@ std::string plain_lines() {
     return lines([](const std::string& text, int) { return R"({"text": ")" + text + R"("})"; });
 }
 
-/// What a file's documents and windows are, as one text.
+/// A file's documents and windows as one text.
 std::string prepared(const std::string& name, const std::string& content, const std::string& column = "text") {
     Corpus corpus;
     corpus.write(name, content);

@@ -458,7 +458,7 @@ TEST_CASE("evaluation.metric is one of the objective's", "[training][job]") {
         REQUIRE_THROWS_MATCHES(metric(objective, name), Error, IsError(ErrorCode::usage, "evaluation.metric"));
 }
 
-TEST_CASE("A job may have no preset, and says so when it is written", "[training][job]") {
+TEST_CASE("A job without a preset stays one when it is written", "[training][job]") {
     const JobFile job = read("[model]\npreset = \"\"\nhidden_size = 32\n" + kLeast);
     CHECK(job.model.preset.empty());
     CHECK(read(job_text(job)).model.preset.empty());

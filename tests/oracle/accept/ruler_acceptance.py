@@ -30,7 +30,7 @@ NIAH = ("niah_single_1", "niah_single_2", "niah_single_3", "niah_multikey_1", "n
         "niah_multivalue", "niah_multiquery")
 # ruler_cwe needs more than this model's positions hold.
 TASKS = (*NIAH, "ruler_vt", "ruler_fwe")
-ESSAY = " ".join(f"Chapter {i} tells what the {i + 1}th day brought to the people of the city." for i in range(200))
+ESSAY = " ".join(f"Chapter {i} has what the {i + 1}th day brought to the people of the city." for i in range(200))
 # float32 losses of some hundred tokens, each good to about 1e-6 of a nat or so.
 TOLERANCE = 2e-5
 

@@ -158,9 +158,9 @@ def compare(name, path, ours, options):
         return [f"{name}: refused: {answers[0]['error']}"]
     failures = []
     for (request, expected), found in zip(pairs, answers[1:]):
-        told = difference(expected, found)
-        if told:
-            failures.append(f"{name}: {json.dumps(request)}\n   {told}")
+        fault = difference(expected, found)
+        if fault:
+            failures.append(f"{name}: {json.dumps(request)}\n   {fault}")
     print(f"{name}: {len(pairs)} compared, {len(failures)} differ", flush=True)
     return failures
 
