@@ -39,11 +39,8 @@ struct Options {
 void check_plan(const std::filesystem::path& plan, const Options& options, const reproduce::Settings& settings) {
     const nlohmann::json document = read_json_file(plan, reproduce::kLargestPlan, "plan");
     const JsonView view(document, shown(plan));
-    const auto given = [&](const char* option) {
-        return std::find(options.given.begin(), options.given.end(), option) != options.given.end();
-    };
     const auto compare = [&](const char* option, const char* key, const nlohmann::json& wanted) {
-        if (given(option) && view.at(key).value() != wanted)
+        if (std::count(options.given.begin(), options.given.end(), option) > 0 && view.at(key).value() != wanted)
             throw Error(ErrorCode::usage, option,
                         "expected what the plan in " + shown(plan) + " follows, " + view.at(key).value().dump(),
                         "found " + wanted.dump());

@@ -83,6 +83,17 @@ void Runner::own(Strings arguments, const Strings& before) {
                     "found exit status " + std::to_string(ran.status) + ": " + ran.last_line);
 }
 
+bool Runner::attempt(const std::string& failed, const std::function<void()>& work) {
+    try {
+        work();
+        return true;
+    } catch (const Error& error) {
+        const std::lock_guard lock(mutex_);
+        missing_.push_back(failed + ": " + error.what() + ".");
+        return false;
+    }
+}
+
 bool Runner::enter_folder() {
     fs::create_directories(options_.folder);
     const bool planned = fs::exists(plan_file());
@@ -157,15 +168,9 @@ void Runner::work(const std::atomic<bool>& failed) {
                             std::to_string(plan_.trials.size()) + ")");
         }
         const double begin = spent();
-        std::string problem;
-        try {
-            do_trial(plan_.trials[index]);
-        } catch (const Error& error) {
-            problem = error.what();
-        }
+        attempt("Failed: " + plan_.trials[index].name, [&] { do_trial(plan_.trials[index]); });
         const std::lock_guard lock(mutex_);
         pace_.push_back((spent() - begin) / plan_.trial_seconds[index]);
-        if (!problem.empty()) missing_.push_back("Failed: " + plan_.trials[index].name + ": " + problem + ".");
         keep_time();
     }
 }

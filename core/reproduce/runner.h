@@ -65,6 +65,8 @@ private:
     void report_progress(const std::string& what);
     void note(const std::string& line) const;
     void own(Strings arguments, const Strings& before = {});
+    /// False after an Error, which the report names behind `failed`.
+    bool attempt(const std::string& failed, const std::function<void()>& work);
     void side_by_side(const std::vector<std::function<void()>>& work, std::int64_t workers);
     std::int64_t workers_now(std::int64_t wanted) const;
     void do_trials();
@@ -107,8 +109,9 @@ private:
     std::vector<JsonView> rows(const char* key) const;
     std::vector<JsonView> analyses_of(const Trial& trial) const;
     Strings filled_words(const JsonView& words, const Trial* trial = nullptr) const;
-    Path run_folder(const Trial& trial, const Stage& stage) const { return runs() / plan_.run_name(trial, stage); }
-    Path runs() const { return options_.folder / "runs"; }
+    Path run_folder(const Trial& trial, const Stage& stage) const {
+        return options_.folder / "runs" / plan_.run_name(trial, stage);
+    }
     Path plan_file() const { return options_.folder / "plan.json"; }
     Path model_link(const Trial& trial) const { return options_.folder / "models" / trial.label(); }
     Path speed_file(const Trial& trial) const {

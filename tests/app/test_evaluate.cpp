@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -406,7 +407,7 @@ TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
 TEST_CASE("evaluate makes RULER's items, dumps them, and asks them again from the folder", "[app][evaluate][ruler]") {
     const TemporaryFolder folder;
     std::string essay;
-    for (int i = 0; i < 40; ++i) essay += "It is said that day " + std::to_string(i) + " was long. ";
+    for (int i = 0; i < 40; ++i) essay += "It is true that day " + std::to_string(i) + " was long. ";
     write_file(folder / "essay.txt", essay);
     const std::string dump = (folder / "items").string();
     const auto evaluate = [&](const std::vector<std::string>& more) {
@@ -436,7 +437,7 @@ TEST_CASE("evaluate makes RULER's items, dumps them, and asks them again from th
         CHECK(item.at("max_length") == 480);
         CHECK(item.at("input").get<std::string>().find(item.at("outputs").at(0).get<std::string>()) !=
               std::string::npos);
-        CHECK(item.at("input").get<std::string>().find("It is said that day 0 was long.") != std::string::npos);
+        CHECK(item.at("input").get<std::string>().find("It is true that day 0 was long.") != std::string::npos);
         CHECK(item.at("gen_prefix").get<std::string>().ends_with(" is"));
     }
     CHECK(items == 2);
@@ -702,6 +703,11 @@ void write_two_words(const std::filesystem::path& path, int count) {
     write_file(path, text);
 }
 
+/// A replay keeps to its minutes; not checked with HEADSCOPE_UNTIMED, for machines with other work.
+void check_minutes(const Outcome& outcome, int minutes) {
+    if (std::getenv("HEADSCOPE_UNTIMED") == nullptr) CHECK(outcome.seconds < minutes * 60 * kSlowness);
+}
+
 /// Replays a paper in six minutes: its report has these parts, and each figure was drawn.
 void check_replay(const std::string& paper, const std::vector<std::string>& parts,
                   const std::vector<std::string>& figures) {
@@ -713,7 +719,7 @@ void check_replay(const std::string& paper, const std::vector<std::string>& part
                                            "--data", (folder / "text.txt").string()},
                                           settings);
     check_success(outcome);
-    CHECK(outcome.seconds < 6 * 60 * kSlowness);
+    check_minutes(outcome, 6);
     const std::string report = read_file(folder / "replay" / "report.md");
     CHECK(report.find("Which of its claims held here") != std::string::npos);
     for (const std::string& words : parts) CHECK(report.find(words) != std::string::npos);
@@ -729,7 +735,7 @@ TEST_CASE("A reproduction ends within its minutes with a report, and goes on aft
     const TemporaryFolder folder;
     write_two_words(folder / "text.txt", 20'000);
     Settings settings;
-    settings.seconds = 400;
+    settings.seconds = 900;
     const std::vector<std::string> words{"reproduce", "deconattn", "-o",     (folder / "replay").string(),
                                          "--minutes", "4",         "--data", (folder / "text.txt").string()};
     {
@@ -744,10 +750,12 @@ TEST_CASE("A reproduction ends within its minutes with a report, and goes on aft
     again.emplace_back("--resume");
     const Outcome outcome = run_headscope(again, settings);
     check_success(outcome);
-    CHECK(outcome.seconds < 4 * 60 * kSlowness);
+    check_minutes(outcome, 4);
     const std::string report = read_file(folder / "replay" / "report.md");
     CHECK(report.find("Which of its claims held here") != std::string::npos);
     CHECK(report.find("| hybrid | Approximate |") != std::string::npos);
+    // Needs no training.
+    CHECK(report.find("| All models have the same number of parameters | **held** |") != std::string::npos);
     CHECK(std::filesystem::exists(folder / "replay" / "figures" / "context-perplexity.csv"));
 }
 

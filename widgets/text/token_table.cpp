@@ -12,6 +12,7 @@
 
 #include "widgets/fitted_columns.h"
 #include "widgets/fonts.h"
+#include "widgets/plain_controls.h"
 
 namespace headscope::widgets {
 
@@ -103,16 +104,10 @@ TokenTable::TokenTable(QWidget* parent)
     setItemDelegateForColumn(TokenTableModel::value_column, bars_);
     setSelectionBehavior(SelectRows);
     setSelectionMode(SingleSelection);
-    setEditTriggers(NoEditTriggers);
-    setShowGrid(false);
-    setTabKeyNavigation(false);
-    setWordWrap(false);
     QFont readable = figure_font(8);
     readable.setPixelSize(std::max(11, fontInfo().pixelSize()));
     setFont(readable);
-    verticalHeader()->hide();
-    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
-    horizontalHeader()->setHighlightSections(false);
+    style_table(this);
     auto* columns = new FittedColumns(this);
     columns->set_order({TokenTableModel::token_column, TokenTableModel::value_column});
     columns->set_stretched({TokenTableModel::token_column, TokenTableModel::value_column});

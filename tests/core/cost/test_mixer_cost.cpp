@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/cost/mixer_cost.h"
 #include "core/mixers/types/type.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using cost::CostSetting;
@@ -106,7 +107,7 @@ TEST_CASE("Normalizers have the times and kernels of Table 2 of Lazy Attention",
 }
 
 TEST_CASE("Every other mixer costs what a count step by step finds", "[cost][golden]") {
-    std::ifstream stream(HEADSCOPE_SOURCE_DIR "/tests/golden/mixer_cost.json");
+    std::ifstream stream(test::golden_file("mixer_cost.json"));
     const auto document = nlohmann::json::parse(stream);
     std::set<std::string> counted;
     for (const auto& from : document.at("cases")) {

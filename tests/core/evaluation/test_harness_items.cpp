@@ -11,6 +11,7 @@
 #include "core/evaluation/harness/longbench.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using evaluation::HarnessItem;
@@ -20,7 +21,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::filesystem::path golden_folder = HEADSCOPE_SOURCE_DIR "/tests/golden/harness";
+const std::filesystem::path golden_folder = test::golden_file("harness");
 
 const Json& golden() {
     static const Json all = [] {

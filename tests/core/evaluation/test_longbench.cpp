@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// LongBench's prompts and scores against lm-eval's (tests/golden/longbench.py), its files and its rows by length.
+// LongBench's prompts and scores against lm-eval's (tests/oracle/generate/longbench.py), its files and its rows by length.
 #include <catch2/catch.hpp>
 
 #include <fstream>
@@ -19,7 +19,7 @@ namespace {
 
 const nlohmann::json& golden() {
     static const auto read = [] {
-        std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/longbench.json");
+        std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/oracle/generate/data/longbench.json");
         return nlohmann::json::parse(file);
     }();
     return read;

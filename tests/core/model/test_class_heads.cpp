@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Heads for classes of texts against transformers in float64 (tests/golden/class_heads.py).
+// Heads for classes of texts against transformers in float64 (tests/oracle/models/class_heads.py).
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>

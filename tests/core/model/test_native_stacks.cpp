@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Native encoders, encoder-decoders and decoders in other manners than Qwen2's: against tests/golden/native_oracle.py
-// (native_models.py) and transformers (native_layouts.py), saving, caches, gradients, and what is refused.
+// Native encoders, encoder-decoders and decoders in other manners than Qwen2's: against
+// tests/oracle/random/native_oracle.py (native_models.py) and transformers (native_layouts.py), saving, caches,
+// gradients, and what is refused.
 #include "tests/catch_with_torch.h"
 
 #include <fstream>
@@ -24,6 +25,7 @@
 #include "tests/core/model/native_model.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using checkpoint::LoadAs;
@@ -43,7 +45,7 @@ struct GoldenStack {
     json all;
 
     explicit GoldenStack(const std::string& name) : checkpoint(test::golden_checkpoint("native-" + name)) {
-        std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR "/tests/golden/models/native-") + name + ".json");
+        std::ifstream file(test::golden_model_file("native-" + name));
         REQUIRE(file.good());
         all = json::parse(file);
         batch.ids = row("ids");

@@ -15,6 +15,7 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/gguf/gguf_builder.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using checkpoint::Checkpoint;
@@ -121,7 +122,7 @@ std::string llama_in_blocks(std::uint32_t type, std::size_t block_bytes, std::ui
 
 TEST_CASE("GGUF files of every golden architecture run alike wherever their weights are", "[model][quantized]") {
     std::size_t compared = 0;
-    for (const auto& entry : fs::directory_iterator(HEADSCOPE_SOURCE_DIR "/tests/golden/gguf")) {
+    for (const auto& entry : fs::directory_iterator(test::golden_file("gguf"))) {
         CAPTURE(entry.path().filename());
         check(entry.path());
         const auto file = Checkpoint::open(entry.path());

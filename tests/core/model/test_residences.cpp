@@ -12,6 +12,7 @@
 #include "core/model/towers/cache.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using checkpoint::LoadAs;
@@ -21,7 +22,7 @@ namespace {
 
 std::vector<std::string> golden_names() {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(HEADSCOPE_SOURCE_DIR "/tests/golden/models"))
+    for (const auto& entry : std::filesystem::directory_iterator(test::golden_models()))
         if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
     std::sort(names.begin(), names.end());
     return names;

@@ -13,6 +13,7 @@
 #include "core/training/job/schedule.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::training;
@@ -560,7 +561,7 @@ TEST_CASE("The rate rises in a line, falls as its kind says, and ends at the min
 }
 
 TEST_CASE("Rates are those of transformers' schedules", "[training][schedule]") {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/schedules.json");
+    std::ifstream file(test::golden_file("schedules.json"));
     REQUIRE(file.good());
     for (const auto& one : nlohmann::json::parse(file)) {
         ScheduleSettings schedule;

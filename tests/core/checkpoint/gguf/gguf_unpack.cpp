@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // gguf_unpack MODEL.gguf FOLDER: the model as transformers has it, config.json and model.safetensors of float32, and
-// the tokenizer where there is one. For comparisons in Python (tests/golden/gguf_files.py).
+// the tokenizer where there is one. For comparisons in Python (tests/oracle/generate/gguf_files.py).
 #include <cstdio>
 #include <exception>
 #include <fstream>

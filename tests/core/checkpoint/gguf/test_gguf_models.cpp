@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Models in GGUF files, written by the package gguf (tests/golden/gguf_files.py), under transformers' names.
+// Models in GGUF files, written by the package gguf (tests/oracle/generate/gguf_files.py), under transformers' names.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <fstream>
@@ -10,6 +10,7 @@
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/gguf/gguf_builder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::checkpoint;
@@ -17,7 +18,6 @@ using namespace headscope::test;
 
 namespace {
 
-const std::string kGolden = std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/";
 constexpr std::uint32_t kF32 = 0;
 constexpr std::uint32_t kNvfp4 = 40;
 
@@ -89,12 +89,12 @@ void refused(const GgufBuilder& file, ErrorCode code, const std::string& part) {
 }  // namespace
 
 TEST_CASE("Models of GGUF files equal those of transformers bit for bit", "[checkpoint][gguf]") {
-    std::ifstream file(kGolden + "gguf_models.json");
+    std::ifstream file(golden_file("gguf_models.json"));
     const auto golden = nlohmann::json::parse(file);
     REQUIRE(golden.size() == 11);
     for (const auto& [name, expected] : golden.items()) {
         INFO(name);
-        const GgufModel model = open_gguf(kGolden + "gguf/" + name + ".gguf");
+        const GgufModel model = open_gguf(golden_file("gguf/" + name + ".gguf"));
         CHECK(model.format == "GGUF F16");
         for (const auto& [key, value] : expected.at("config").items()) {
             INFO(key);
