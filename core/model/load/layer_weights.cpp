@@ -172,7 +172,7 @@ void LayerWeights::enter(std::int64_t layer, bool few, const Cancellation* cance
     const auto places = layers_.find(layer);
     if (places == layers_.end()) return;
     Parts read_now;
-    if (residence_ == Residence::stream) read_now = take(layer, cancellation);
+    if (residence_ == Residence::stream) read_now = ahead_.take(layer, cancellation);
     const Parts& parts = residence_ == Residence::stream ? read_now : held_.at(layer);
     count(layer, parts);
     for (const auto& [tensor, table] : tables_) table->expect_few(few);
@@ -189,12 +189,9 @@ void LayerWeights::enter(std::int64_t layer, bool few, const Cancellation* cance
     }
     entered_ = layer;
     entered_few_ = few;
-}
-
-LayerWeights::Parts LayerWeights::take(std::int64_t layer, const Cancellation* cancellation) {
-    Parts parts = ahead_.take(layer, cancellation);
+    if (residence_ != Residence::stream) return;
+    read_now.clear();  // before the next layer comes into memory
     if (const auto next = layers_.upper_bound(layer); next != layers_.end()) ahead_.start(next->first);
-    return parts;
 }
 
 void LayerWeights::leave() {
@@ -210,7 +207,8 @@ void LayerWeights::leave() {
 
 void LayerWeights::release() {
     leave();
-    if (residence_ == Residence::stream) buffer_.release();
+    // Passes of few tokens follow each other soon.
+    if (residence_ == Residence::stream || !entered_few_) buffer_.release();
 }
 
 void LayerWeights::release_tables() {

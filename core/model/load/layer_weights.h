@@ -44,7 +44,7 @@ public:
     void enter(std::int64_t layer, bool few, const Cancellation* cancellation);
     /// No layer runs now.
     void leave();
-    /// The same for longer: memory that only layers need is given back, unless the weights are in memory.
+    /// The same for longer: memory that only layers need is given back, but not between passes of few tokens in `file`.
     void release();
     /// Words are not needed now: drops tables that are not kept (RowTable::release).
     void release_tables();
@@ -68,7 +68,6 @@ private:
     void make_tables(const Cancellation& cancellation);
     void lay_out();
     Parts read(std::int64_t layer, const Cancellation& cancellation) const;
-    Parts take(std::int64_t layer, const Cancellation* cancellation);
     void count(std::int64_t layer, const Parts& parts);
     LayerExperts* experts(std::int64_t layer) const;
 

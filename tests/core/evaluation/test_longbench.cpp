@@ -11,6 +11,7 @@
 #include "core/evaluation/harness/harness_metrics.h"
 #include "core/evaluation/harness/longbench.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::evaluation;
@@ -19,7 +20,7 @@ namespace {
 
 const nlohmann::json& golden() {
     static const auto read = [] {
-        std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/oracle/generate/data/longbench.json");
+        std::ifstream file(test::golden_file("longbench.json"));
         return nlohmann::json::parse(file);
     }();
     return read;
