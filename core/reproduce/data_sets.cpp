@@ -155,7 +155,7 @@ void Runner::tune(const Trial& trial, const JsonView& view, const std::string& t
         view.has("classes") ? view.at("classes").integer_or(task, kUsualClasses) : kUsualClasses;
     job.benchmark = {trial_of(*trial.model, *trial.stack).label(), task};
     const std::string name = trial.name + "-" + task;
-    const fs::path run = runs() / name;
+    const fs::path run = options_.folder / "runs" / name;
     train(job, name, run);
     own({"evaluate", (run / "snapshots" / "last").string(), "--task", "classify", "--data",
          task + "=" + (lines / "validation.jsonl").string(), "--threads", std::to_string(plan_.threads), "-o",
