@@ -38,14 +38,12 @@ std::shared_ptr<const cost::CostTable> table_of(const QByteArray& answer) {
             row.mixer = one.at("mixer").get<std::string>();
             row.length = one.at("length").get<std::int64_t>();
             const json& paper = one.at("paper");
-            row.paper = {real(paper.at("time")),
-                         real(paper.at("prefill_flops")),
-                         real(paper.at("decode_flops")),
-                         real(paper.at("activation_bytes")),
-                         real(paper.at("cache_bytes")),
-                         real(paper.at("parameters")),
-                         {},
-                         {}};
+            row.paper.time = real(paper.at("time"));
+            row.paper.prefill = real(paper.at("prefill_flops"));
+            row.paper.decode = real(paper.at("decode_flops"));
+            row.paper.activation = real(paper.at("activation_bytes"));
+            row.paper.cache = real(paper.at("cache_bytes"));
+            row.paper.parameters = real(paper.at("parameters"));
             if (paper.contains("precomputed_prefill_flops")) {
                 row.paper.precomputed_prefill = real(paper.at("precomputed_prefill_flops"));
                 row.paper.precomputed_decode = real(paper.at("precomputed_decode_flops"));
