@@ -11,7 +11,6 @@
 #include <QToolTip>
 #include <QTreeView>
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace headscope::widgets {

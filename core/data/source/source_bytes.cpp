@@ -2,6 +2,7 @@
 #include "core/data/source/source_bytes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -15,10 +16,17 @@ namespace {
 constexpr std::size_t kPiece = std::size_t{256} << 10U;
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
 
-std::unique_ptr<Decompressor> decompressor_of(const std::filesystem::path& path) {
-    if (path.extension() == ".gz") return gzip_decompressor(shown(path));
-    if (path.extension() == ".zst") return zstd_decompressor(shown(path));
-    return nullptr;
+struct Packing {
+    const char* extension;
+    std::unique_ptr<Decompressor> (*make)(std::string where);
+};
+constexpr Packing kPackings[] = {{".gz", gzip_decompressor}, {".zst", zstd_decompressor}};
+
+/// Null: the file is not packed.
+const Packing* packing_of(const std::filesystem::path& path) {
+    const auto* const found = std::find_if(std::begin(kPackings), std::end(kPackings),
+                                           [&](const Packing& one) { return path.extension() == one.extension; });
+    return found == std::end(kPackings) ? nullptr : found;
 }
 
 /// Drops the mark, whose bytes may come one by one.
@@ -62,12 +70,12 @@ private:
 }  // namespace
 
 std::filesystem::path unpacked_name(const std::filesystem::path& path) {
-    const bool packed = path.extension() == ".gz" || path.extension() == ".zst";
-    return packed ? std::filesystem::path(path).replace_extension() : path;
+    return packing_of(path) ? std::filesystem::path(path).replace_extension() : path;
 }
 
 void read_source(const InputFile& file, const TakeBytes& take, const BytesRead& progress) {
-    const auto packed = decompressor_of(file.path());
+    const Packing* const packing = packing_of(file.path());
+    const auto packed = packing ? packing->make(shown(file.path())) : nullptr;
     Content content(take);
     std::string buffer;
     for (std::uint64_t at = 0; at < file.size();) {
