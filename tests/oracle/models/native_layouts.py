@@ -35,7 +35,7 @@ BERT = {
     "bert.embeddings.token_type_embeddings": "model.embed_types", "bert.embeddings.LayerNorm": "model.embed_norm",
     "cls.predictions.transform.dense": "head.dense", "cls.predictions.transform.LayerNorm": "head.norm",
     "cls.predictions.decoder": "lm_head", "cls.predictions": "lm_head", "bert.pooler.dense": "head.dense",
-    "classifier": "classifier",
+    "classifier": "classifier", "qa_outputs": "qa_outputs",
 }
 BART_LAYER = {
     "self_attn.out_proj": "self_attn.o_proj", "self_attn_layer_norm": "input_layernorm", "fc1": "mlp.up_proj",
@@ -229,6 +229,7 @@ def cases():
     token_classes = {"head": {"kind": "token_classes", "classes": 3}}
     yield case("bert", "bert", T.BertForMaskedLM, from_bert)
     yield case("bert-one-type", "bert", T.BertForMaskedLM, from_bert, hidden_act="relu", type_vocab_size=1)
+    yield case("bert-spans", "bert", T.BertForQuestionAnswering, from_bert, head={"kind": "spans"})
     yield case("bert-token-classes", "bert", T.BertForTokenClassification, from_bert, **token_classes)
     yield case("bert-text-classes", "bert", T.BertForSequenceClassification, from_bert,
                head={"kind": "sequence_classes", "classes": 2})
