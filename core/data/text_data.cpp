@@ -147,7 +147,7 @@ public:
         if (held_out && (items_ ? file_->items(split).size() : summary_.validation_tokens) == 0) return nullptr;
         if (held_out) seed = 0;
         if (!objective_) return std::make_unique<WindowSource>(file_, split, length_, seed);
-        if (spans_) return objective_->source(stored_questions(file_, split), seed);
+        if (spans_) return objective_->question_source(stored_questions(file_, split), seed);
         if (items_) return objective_->source(stored_items(file_, split, seed, length_, objective_->keeps_end()));
         return objective_->source(window_rows(file_, split, objective_->row_tokens(), seed), seed);
     }

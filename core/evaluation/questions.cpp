@@ -83,8 +83,8 @@ public:
         const at::Tensor hidden = model_.forward(read, forward_options(score_));
         const at::Tensor logits = model_.logits(hidden.flatten(0, 1)).contiguous();
         for (std::size_t i = 0; i < windows_.size(); ++i) {
-            const float* row = logits.const_data_ptr<float>() +
-                               static_cast<std::int64_t>(i) * batch.length * model::kSpanEnds;
+            const float* row =
+                logits.const_data_ptr<float>() + static_cast<std::int64_t>(i) * batch.length * model::kSpanEnds;
             std::vector<float> starts, ends;
             for (std::size_t t = 0; t < sequences_[i].ids.size(); ++t) {
                 starts.push_back(row[2 * t]);
@@ -165,8 +165,8 @@ void hand_out_question(const QuestionItems& items, std::size_t number, const Sai
     score.metrics = metrics;
     score.right = metrics.front().second == 1;
     const AskedQuestion question{one.id, said.windows, said.no_answer};
-    answer({items.name, HarnessKind::said, length, 0, static_cast<std::int64_t>(number), item, score, {}, {},
-            &question});
+    answer(
+        {items.name, HarnessKind::said, length, 0, static_cast<std::int64_t>(number), item, score, {}, {}, &question});
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 
 #include "core/base/error.h"
 #include "core/base/json/json.h"
-#include "core/model/fresh/swap.h"
 #include "core/model/fresh/flat_weights.h"
+#include "core/model/fresh/swap.h"
 #include "core/model/load/native_config.h"
 #include "core/model/towers/stack.h"
 

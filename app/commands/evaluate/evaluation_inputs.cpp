@@ -60,9 +60,8 @@ void check_evaluation_options(const EvaluationOptions& options) {
     std::size_t readers = text || !(ruler.empty() && harness.empty()) ? 1 : 0;
     for (const char* task : {"classify", "translation"})
         readers += std::count(options.tasks.begin(), options.tasks.end(), task) > 0 ? 1 : 0;
-    readers += std::any_of(options.tasks.begin(), options.tasks.end(), [](const std::string& task) {
-        return evaluation::find_task(task).kind->asks_questions();
-    });
+    readers += std::any_of(options.tasks.begin(), options.tasks.end(),
+                           [](const std::string& task) { return evaluation::find_task(task).kind->asks_questions(); });
     if (labelled && !options.data.empty() && readers > 1)
         refuse_option("--data", "data of one kind of task",
                       "tasks of several kinds: evaluate them one after the other");
@@ -141,8 +140,7 @@ void prepare_questions(const EvaluationOptions& options, const model::ModelConfi
             auto items = evaluation::read_question_items(entry, task, cancellation);
             if (std::any_of(request.questions.begin(), request.questions.end(),
                             [&](const auto& one) { return one.name == items.name; }))
-                refuse_option("--data", "a name of its own for each file (NAME=FILE)",
-                              escaped(items.name) + " twice");
+                refuse_option("--data", "a name of its own for each file (NAME=FILE)", escaped(items.name) + " twice");
             request.questions.push_back(std::move(items));
         }
     }

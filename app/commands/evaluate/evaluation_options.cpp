@@ -66,9 +66,10 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
     add_option(command, "--batch", options.batch, "Of speed: samples of a pass")
         ->check(in_range<std::int64_t>(1, 1 << 20));
     add_option(command, "--skip", options.skip, "Whole blocks left out: 0,2,5-8, or others: all that are not standard");
-    add_option(command, "--predictions", options.predictions,
-               "Answers to score instead of a model's: FILE.jsonl, a line an item with \"generated\" or \"pred\"; of squad "
-               "and squad_v2 with \"id\" too, or one object of answers by id");
+    add_option(
+        command, "--predictions", options.predictions,
+        "Answers to score instead of a model's: FILE.jsonl, a line an item with \"generated\" or \"pred\"; of squad "
+        "and squad_v2 with \"id\" too, or one object of answers by id");
     add_option(command, "--variant", options.variant,
                "Row of the models in tables of benchmarks, instead of benchmark.variant of their jobs");
     add_option(command, "-o,--output", options.output, "Results: .evaluation.h5, .csv or .json");

@@ -87,8 +87,8 @@ void evaluate_predictions(const EvaluationOptions& options, const Cancellation& 
         throw UsageError("--predictions: one of lm-eval's tasks, squad or squad_v2 is expected beside it; found " +
                          escaped(options.tasks.front()));
     const fs::path file = options.predictions;
-    const StoredAnswers stored = task ? stored_of_harness(options, *task, cancellation)
-                                      : stored_of_questions(options, cancellation);
+    const StoredAnswers stored =
+        task ? stored_of_harness(options, *task, cancellation) : stored_of_questions(options, cancellation);
     std::vector<fs::path> inputs{file};
     inputs.insert(inputs.end(), stored.inputs.begin(), stored.inputs.end());
     if (!options.output.empty()) OutputFile::check_target(options.output, inputs);

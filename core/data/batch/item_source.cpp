@@ -82,9 +82,9 @@ void check(const ItemForm& form) {
         need_token(form.special.last, "a token that ends a text: </s> or [SEP]");
     }
     const bool spans = kind_of(form.objective).spans;
-    const std::int64_t around = spans ? form.frame.inserted(true) + form.objective.stride
-                                      : std::max(form.frame.inserted(false),
-                                                 translates(form) ? 1 : form.frame.inserted(true) + 1);
+    const std::int64_t around =
+        spans ? form.frame.inserted(true) + form.objective.stride
+              : std::max(form.frame.inserted(false), translates(form) ? 1 : form.frame.inserted(true) + 1);
     if (form.length > around) return;
     throw Error(ErrorCode::usage, "data.sequence_length",
                 "expected a number above " + std::to_string(around) + ", the tokens around texts" +

@@ -79,7 +79,7 @@ std::unique_ptr<const BatchSource> ObjectiveReader::source(ItemRows rows) const 
     return std::make_unique<ItemSource>(std::move(rows), form_);
 }
 
-std::unique_ptr<const BatchSource> ObjectiveReader::source(QuestionRows rows, std::uint64_t seed) const {
+std::unique_ptr<const BatchSource> ObjectiveReader::question_source(QuestionRows rows, std::uint64_t seed) const {
     return std::make_unique<SpanSource>(std::move(rows), form_, seed);
 }
 

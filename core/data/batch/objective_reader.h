@@ -33,7 +33,7 @@ public:
 
     std::unique_ptr<const BatchSource> source(TextRows rows, std::uint64_t seed) const;
     std::unique_ptr<const BatchSource> source(ItemRows rows) const;
-    std::unique_ptr<const BatchSource> source(QuestionRows rows, std::uint64_t seed) const;
+    std::unique_ptr<const BatchSource> question_source(QuestionRows rows, std::uint64_t seed) const;
 
 private:
     ItemForm form_;

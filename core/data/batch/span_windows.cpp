@@ -52,8 +52,7 @@ TokenSpan answer_tokens(std::span<const ByteRange> tokens, const ByteRange& answ
 }
 
 TokenSpan answer_in(const SpanSequence& sequence, const SpanWindow& window, const TokenSpan& answer) {
-    if (answer[0] < window.begin || answer[0] >= window.end() || answer[1] < window.begin ||
-        answer[1] >= window.end())
+    if (answer[0] < window.begin || answer[0] >= window.end() || answer[1] < window.begin || answer[1] >= window.end())
         return {0, 0};
     const std::int64_t shift = sequence.context_at - window.begin;
     return {answer[0] + shift, answer[1] + shift};

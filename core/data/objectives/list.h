@@ -15,8 +15,8 @@
 namespace headscope::data {
 
 // A line per objective; core/model/objectives has the losses.
-inline constexpr const ObjectiveKind* kObjectives[] = {&kNextToken, &kMasked, &kShuffleRandom, &kTranslation,
-                                                       &kClassify, &kSpans};
+inline constexpr const ObjectiveKind* kObjectives[] = {&kNextToken,   &kMasked,   &kShuffleRandom,
+                                                       &kTranslation, &kClassify, &kSpans};
 
 /// Error usage for an unknown name.
 inline const ObjectiveKind& kind_of(const ObjectiveSettings& objective) {

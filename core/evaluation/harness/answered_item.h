@@ -37,7 +37,8 @@ struct AnsweredItem {
 
 /// A line of JSON: model, task, item, then loglikelihood, greedy and tokens of each request, gold where there are
 /// options; of classes the names of the right and the chosen one; of said answers length and generated, of questions
-/// id, windows and no_answer too; each metric's value. `texts`: context and continuation too, of said answers the prompt.
+/// id, windows and no_answer too; each metric's value. `texts`: context and continuation too, of said answers the
+/// prompt.
 std::string item_line(const AnsweredItem& answered, std::int64_t model, bool texts);
 
 /// A row of an evaluation file. `tokenizer`: says what the scored tokens read as.

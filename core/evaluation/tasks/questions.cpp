@@ -35,10 +35,10 @@ QuestionOptions question_options(const Request& request, const std::string& task
             check_number(Option(name, options.threshold, {}, -any, any), value, place);
             options.threshold = value;
         } else {
-            throw Error(ErrorCode::usage, "--task-option",
-                        "expected " + task + ".stride, best" +
-                            (task == kSquad2 ? ", answer or threshold" : " or answer"),
-                        "found " + escaped(place));
+            throw Error(
+                ErrorCode::usage, "--task-option",
+                "expected " + task + ".stride, best" + (task == kSquad2 ? ", answer or threshold" : " or answer"),
+                "found " + escaped(place));
         }
     }
     return options;

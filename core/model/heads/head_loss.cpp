@@ -293,8 +293,9 @@ LossSum span_loss(const at::Tensor& logits, const std::vector<std::int64_t>& len
     if (labels.lt(0).logical_or(labels.ge(counts.unsqueeze(1))).any().item<bool>())
         throw Error(ErrorCode::limit, "labels", "expected tokens of their text", "found others");
     const at::Tensor padding = at::arange(tokens, at::kLong).unsqueeze(0).ge(counts.unsqueeze(1)).unsqueeze(1);
-    const at::Tensor each = logits.to(at::kDouble).transpose(1, 2).masked_fill(
-        padding, -std::numeric_limits<double>::infinity());  // [B, 2, L]
+    const at::Tensor each = logits.to(at::kDouble)
+                                .transpose(1, 2)
+                                .masked_fill(padding, -std::numeric_limits<double>::infinity());  // [B, 2, L]
     const at::Tensor normalizer = at::logsumexp(each, 2);
     const at::Tensor loss = (normalizer - each.gather(2, labels.unsqueeze(2)).squeeze(2)).sum() / 2;
     LossSum result;

@@ -153,8 +153,8 @@ public:
         const at::AutoGradMode recording(training != nullptr);
         const at::Tensor rows =
             text_rows(std::as_const(model).model().config(), hidden_of(model, batch, training), batch.lengths);
-        return {{names().front(), classes_ == 1 ? squared_error(model.class_logits(rows), wanted)
-                                                : model.loss(rows, wanted, options)}};
+        return {{names().front(),
+                 classes_ == 1 ? squared_error(model.class_logits(rows), wanted) : model.loss(rows, wanted, options)}};
     }
 
 private:
