@@ -29,7 +29,7 @@ struct ScoreOptions {
     const Cancellation* cancellation = nullptr;
 };
 
-/// Those of a pass.
+/// Options of a forward pass.
 model::ForwardOptions forward_options(const ScoreOptions& options);
 
 /// Throws usage for a model without a head or one that is not causal.

@@ -60,9 +60,9 @@ TEST_CASE("An encoder fits made-up questions", "[training][objective][squad]") {
     const JobFile job = small_job(
         folder, {"objective.kind=spans", "objective.stride=8", "model.preset=nano-mhe-encoder", "model.mixer=standard",
                  "data.text=" + file, "data.validation=[\"" + (folder / "held-out.jsonl").string() + "\"]",
-                 "data.tokenizer=train:320", "data.sequence_length=32", "training.steps=300", "training.batch=16",
-                 "optimizer.learning_rate=3e-3", "evaluation.every=100", "snapshots.every=0", "probe.every=0",
-                 "sample.every=0"});
+                 "data.tokenizer=train:320", "data.sequence_length=32", "training.steps=1000", "training.batch=16",
+                 "schedule.warmup_steps=40", "optimizer.learning_rate=3e-3", "evaluation.every=250",
+                 "snapshots.every=0", "probe.every=0", "sample.every=0"});
     const Told told = run(fresh(job, folder / "run"));
     CHECK(told.all<Validation>().back().accuracy > 0.9);
     const auto snapshot = RunFolder{folder / "run"}.snapshots() / "last";
