@@ -126,7 +126,7 @@ json describe_checkpoint(const checkpoint::Checkpoint& checkpoint) {
             document["vocabulary"] = inspection.config.vocabulary;
             document["max_positions"] = inspection.config.max_positions;
             document["causal"] = inspection.config.causal;
-            if (inspection.config.has_classes())
+            if (inspection.config.has_classes() && inspection.config.head != model::HeadKind::spans)
                 document["classes"] = all_class_names(inspection.config.original_json, inspection.config.classes);
             if (inspection.config.family == "headscope") {
                 document["mixers"] = inspection.config.mixers;

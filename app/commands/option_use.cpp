@@ -39,6 +39,7 @@ OptionUse of_evaluate() {
              {"classify of generated items", made},
              {"translation of --data", joined(files, beams)},
              {"translation of generated items", joined(made, beams)},
+             {"squad, squad_v2", joined(files, {"--task-option"})},
              {"--predictions", {"--predictions", "--data", "--limit", "--items", "--prompts"}},
              {"speed", {"--batch", "--seed"}}}};
 }

@@ -63,7 +63,8 @@ ChosenTokenizer choose(const Generator& generator, const DataSettings& settings,
 void check(const Generator& generator, const ObjectiveSettings& objective) {
     if (!reads_items(objective)) return;
     const std::int64_t classes = kind_of(objective).labels() ? objective.classes : 0;
-    if (generator.item && generator.classes == classes) return;
+    const bool spans = kind_of(objective).spans;
+    if (!spans && generator.item && generator.classes == classes) return;
     throw Error(ErrorCode::usage, "data.generator",
                 "expected one that makes items for the objective " + objective.kind +
                     (classes > 0 ? " with " + std::to_string(classes) + " classes" : std::string()),

@@ -26,11 +26,12 @@ struct FixedToken {
 
 /// Training objective: [objective] of a job. It determines the sequences that the model reads.
 struct ObjectiveSettings {
-    std::string kind = "next_token";  ///< masked, shuffle_random, translation, classify
+    std::string kind = "next_token";  ///< masked, shuffle_random, translation, classify, spans
     double mask = 0.15;               ///< masked: share of tokens that are drawn; of these 80 % masked, 10 % random
     double shuffle = 0.1;             ///< shuffle_random: share of tokens that change places
     double random = 0.1;              ///< shuffle_random: share of the others that are replaced
     std::int64_t classes = 2;         ///< classify; 1: a number
+    std::int64_t stride = 128;        ///< spans: context tokens that consecutive windows share
     std::string source = "source", target = "target";  ///< translation: columns, as DataSettings::column
 };
 

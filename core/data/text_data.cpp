@@ -19,6 +19,7 @@
 #include "core/data/batch/objective_reader.h"
 #include "core/data/batch/window_source.h"
 #include "core/data/objectives/list.h"
+#include "core/data/source/question_reader.h"
 #include "core/data/source/text_parts.h"
 #include "core/data/token_file.h"
 #include "core/data/token_writer.h"
@@ -89,6 +90,19 @@ void feed(std::string_view text, PartSink& sink) {
     sink.end_document();
 }
 
+/// Tokens of a question's first answer.
+TokenSpan answer_of(const Question& question, const tokenizer::Tokenizer& tokenizer, const Cancellation& stop) {
+    // Longer texts are tokenized in parts, which may differ.
+    if (question.context.size() > largest_part)
+        throw Error(ErrorCode::limit, question.id.empty() ? "data.text" : "question " + escaped(question.id, 40),
+                    "expected a context of at most " + std::to_string(largest_part) + " bytes",
+                    "found one of " + std::to_string(question.context.size()));
+    if (question.answers.empty()) return {-1, -1};
+    const auto begin = static_cast<std::int64_t>(question.begins.front());
+    return answer_tokens(token_ranges(tokenizer, question.context, &stop),
+                         {begin, begin + std::ssize(question.answers.front())});
+}
+
 /// A source with what is known of its content.
 struct KnownSource {
     SourceFile file;
@@ -102,13 +116,14 @@ public:
              const DataSettings& settings, std::string name, std::int64_t sources, bool reused)
         : objective_(std::move(objective)),
           items_(reads_items(settings.objective)),
+          spans_(kind_of(settings.objective).spans),
           file_(std::move(file)),
           length_(settings.sequence_length) {
         const TokenFileInfo& info = file_->info();
         vocabulary_ = chosen.tokenizer->vocabulary_size();
         tokenizer_ = std::move(chosen.tokenizer);
         tokenizer_files_ = std::move(chosen.files);
-        if (kind_of(settings.objective).labels()) state_token_types(tokenizer_files_, objective_->has_types());
+        if (kind_of(settings.objective).pairs()) state_token_types(tokenizer_files_, objective_->has_types());
         separator_ = objective_ ? objective_->separator() : chosen.separator;
         if (objective_) special_ = objective_->special();
         std::string content = "text\n" + info.tokens_sha256 + "\n" + info.tokenizer_sha256 + "\n" +
@@ -132,13 +147,14 @@ public:
         if (held_out && (items_ ? file_->items(split).size() : summary_.validation_tokens) == 0) return nullptr;
         if (held_out) seed = 0;
         if (!objective_) return std::make_unique<WindowSource>(file_, split, length_, seed);
+        if (spans_) return objective_->question_source(stored_questions(file_, split), seed);
         if (items_) return objective_->source(stored_items(file_, split, seed, length_, objective_->keeps_end()));
         return objective_->source(window_rows(file_, split, objective_->row_tokens(), seed), seed);
     }
 
 private:
     std::optional<ObjectiveReader> objective_;  ///< none: next_token
-    bool items_;
+    bool items_, spans_;
     std::shared_ptr<const TokenFile> file_;
     std::int64_t length_;
 };
@@ -309,7 +325,7 @@ private:
             const InputFile file(sources_[i].file.path, "text file");
             check(file, sources_[i]);
             tokeniser.from(static_cast<std::int32_t>(i));
-            read(file, sources_[i].file.kind, tokeniser, [&](std::uint64_t bytes) {
+            read(file, sources_[i].file.kind, *chosen.tokenizer, tokeniser, [&](std::uint64_t bytes) {
                 progress_.advance(before + static_cast<double>(bytes), total_, "tokenise the text");
             });
             before += static_cast<double>(file.size());
@@ -325,13 +341,24 @@ private:
         writer.publish(stop_);
     }
 
-    void read(const InputFile& file, SourceKind kind, Tokeniser& to, const std::function<void(std::uint64_t)>& told) {
+    void read(const InputFile& file, SourceKind kind, const tokenizer::Tokenizer& tokenizer, Tokeniser& to,
+              const std::function<void(std::uint64_t)>& told) {
         if (!items_) return read_parts(file, kind, to, told, settings_.column);
-        const auto take = [&to](const TextItem& item) {
-            to.label(static_cast<float>(item.label));
-            feed(item.text, to);
-            to.label(item.has_other ? 1 : 0);
-            feed(item.other, to);
+        const auto add = [&to](const std::string& text, double label) {
+            to.label(static_cast<float>(label));
+            feed(text, to);
+        };
+        if (kind_of(settings_.objective).spans) {
+            const auto take_question = [&](const Question& question) {
+                const TokenSpan answer = answer_of(question, tokenizer, stop_);
+                add(question.text, static_cast<double>(answer[0]));
+                add(question.context, static_cast<double>(answer[1]));
+            };
+            return read_questions(file, kind, take_question, told);
+        }
+        const auto take = [&add](const TextItem& item) {
+            add(item.text, item.label);
+            add(item.other, item.has_other ? 1 : 0);
         };
         read_items(file, kind, settings_.objective, take, told);
     }
@@ -372,7 +399,13 @@ void read_texts(const std::vector<SourceFile>& sources, const ObjectiveSettings&
         const auto told = [&](std::uint64_t bytes) {
             progress.advance(before + static_cast<double>(bytes), total, what);
         };
-        if (reads_items(objective)) {
+        if (kind_of(objective).spans) {
+            const auto take = [&sink](const Question& question) {
+                feed(question.text, sink);
+                feed(question.context, sink);
+            };
+            read_questions(file, source.kind, take, told);
+        } else if (reads_items(objective)) {
             const auto take = [&sink](const TextItem& item) {
                 feed(item.text, sink);
                 feed(item.other, sink);

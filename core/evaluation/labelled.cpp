@@ -69,14 +69,6 @@ void each_batch(std::int64_t all, std::int64_t step, const ScoreOptions& options
     }
 }
 
-model::ForwardOptions forward_options(const ScoreOptions& options) {
-    model::ForwardOptions forward;
-    forward.skip_layers = options.skip_layers;
-    forward.beyond_positions = options.beyond_positions;
-    forward.cancellation = options.cancellation;
-    return forward;
-}
-
 /// [B, classes] float32.
 at::Tensor class_logits(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options) {
     const model::Batch read = training::batch_of(batch, model.config());

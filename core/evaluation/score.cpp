@@ -68,11 +68,7 @@ void each_chunk(model::Model& model, const data::DataBatch& batch, const ScoreOp
         model::Batch read = training::batch_of(batch, model.config());
         if (const auto& token = options.fixed_token; token && token->position < batch.length)
             read.ids.select(1, token->position).fill_(token->id.value());
-        model::ForwardOptions forward;
-        forward.skip_layers = options.skip_layers;
-        forward.beyond_positions = options.beyond_positions;
-        forward.cancellation = options.cancellation;
-        const at::Tensor hidden = model.forward(read, forward);
+        const at::Tensor hidden = model.forward(read, forward_options(options));
         const auto step = static_cast<std::size_t>(model.logit_rows());
         for (std::int64_t s = 0; s < batch.sequences; ++s) {
             const Wanted wanted = wanted_of(batch, s);
@@ -93,6 +89,14 @@ void each_chunk(model::Model& model, const data::DataBatch& batch, const ScoreOp
 }
 
 }  // namespace
+
+model::ForwardOptions forward_options(const ScoreOptions& options) {
+    model::ForwardOptions forward;
+    forward.skip_layers = options.skip_layers;
+    forward.beyond_positions = options.beyond_positions;
+    forward.cancellation = options.cancellation;
+    return forward;
+}
 
 void check_scorable(const model::Model& model) {
     if (!model.causal() || model.config().encoder)

@@ -29,6 +29,9 @@ struct ScoreOptions {
     const Cancellation* cancellation = nullptr;
 };
 
+/// Options of a forward pass.
+model::ForwardOptions forward_options(const ScoreOptions& options);
+
 /// Throws usage for a model without a head or one that is not causal.
 void check_scorable(const model::Model& model);
 

@@ -26,6 +26,7 @@ std::string objective_for(const model::ModelConfig& config) {
         return config.encoder ? "translation" : config.causal ? "next_token" : "masked";
     if (config.encoder) return "";
     if (config.head == HeadKind::sequence_classes) return "classify";
+    if (config.head == HeadKind::spans) return "spans";
     return !config.causal && config.head == HeadKind::token_classes && config.classes == 3 ? "shuffle_random" : "";
 }
 
@@ -60,6 +61,11 @@ data::DataBatch random_batch(const model::ModelConfig& config, const SpeedOption
             else
                 batch.targets.push_back(random.below(columns));
         }
+        batch.counted = options.batch;
+        return batch;
+    }
+    if (config.head == HeadKind::spans) {
+        for (std::int64_t i = 0; i < 2 * options.batch; ++i) batch.targets.push_back(random.below(length));
         batch.counted = options.batch;
         return batch;
     }
@@ -112,10 +118,7 @@ std::vector<SpeedValue> measure_speed(model::Model& model, const SpeedOptions& o
                                       const ScoreOptions& score) {
     const data::DataBatch batch = random_batch(model.config(), options, length);
     const model::Batch read = training::batch_of(batch, model.config());
-    model::ForwardOptions forward;
-    forward.skip_layers = score.skip_layers;
-    forward.beyond_positions = score.beyond_positions;
-    forward.cancellation = score.cancellation;
+    const model::ForwardOptions forward = forward_options(score);
     std::vector<SpeedValue> values{timed("forward_ms", options, score, [&] { pass(model, read, forward); })};
     const std::string objective = objective_for(model.config());
     if (!options.open || objective.empty()) return values;

@@ -40,8 +40,8 @@ void TaskKind::check(const Request& request, const Task& task, const model::Mode
 const std::vector<Task>& tasks() {
     static const std::vector<Task> all = [] {
         std::vector<Task> list;
-        for (const auto add : {add_text_tasks, add_labelled_tasks, add_speed_task, add_ruler_tasks, add_harness_tasks,
-                               add_generator_tasks})
+        for (const auto add : {add_text_tasks, add_labelled_tasks, add_question_tasks, add_speed_task, add_ruler_tasks,
+                               add_harness_tasks, add_generator_tasks})
             add(list);
         return list;
     }();
@@ -59,7 +59,8 @@ const Task& find_task(const std::string& name) {
 
 bool reads_labelled_items(const std::string& task) {
     LabelledWork none;
-    return find_task(task).kind->items(none) != nullptr;
+    const TaskKind& kind = *find_task(task).kind;
+    return kind.items(none) != nullptr || kind.asks_questions();
 }
 
 std::vector<std::string> expanded_tasks(const std::vector<std::string>& names) {

@@ -17,6 +17,7 @@
 #include "core/evaluation/generated_answers.h"
 #include "core/evaluation/harness/harness_run.h"
 #include "core/evaluation/labelled.h"
+#include "core/evaluation/questions.h"
 #include "core/evaluation/speed.h"
 #include "core/evaluation/text_score.h"
 #include "core/model/config.h"
@@ -46,6 +47,8 @@ public:
     virtual bool shares_pass() const { return false; }
     /// Items that the task reads; null: it reads none.
     virtual std::vector<LabelledItems>* items(LabelledWork& /*work*/) const { return nullptr; }
+    /// Reads Request::questions.
+    virtual bool asks_questions() const { return false; }
     /// Those of the request, or one that suits model and task.
     virtual std::vector<std::int64_t> lengths(const Request& request, const Task& task,
                                               const model::ModelConfig& config) const;
@@ -69,7 +72,7 @@ struct Task {
 const std::vector<Task>& tasks();
 /// Error usage with all names, the nearest first.
 const Task& find_task(const std::string& name);
-/// True for classify and translation.
+/// True for classify, translation, squad and squad_v2.
 bool reads_labelled_items(const std::string& task);
 /// The tasks of these names, those of a set in its place, each once. Throws what find_task does.
 std::vector<std::string> expanded_tasks(const std::vector<std::string>& names);
@@ -97,8 +100,10 @@ struct Request {
     GeneratedAnswers said;  ///< for RULER's tasks, and lm-eval's whose answers are said
     HarnessWork harness;    ///< for lm-eval's: their items
     LabelledWork labelled;
+    std::vector<QuestionItems> questions;  ///< for squad and squad_v2
     SpeedOptions speed;
-    /// Sees each item of RULER's, lm-eval's, classify and translation once it is answered, in order.
+    /// Receives each item of RULER's, lm-eval's, SQuAD's, classify and translation once it is answered, in
+    /// order.
     std::function<void(const AnsweredItem&)> on_answer;
     ScoreOptions score;
 };

@@ -25,7 +25,7 @@ struct Batch {
     at::Tensor features{};
 
     /// Targets of an objective (objective.h): a token or class for each of predicted(), [B] a class of each text, or
-    /// -1: not counted.
+    /// -1: not counted; [B, 2] the first and the last token of an answer.
     at::Tensor labels{};
     at::Tensor values{};  ///< [B] float32 in place of labels: the number that is to be said of each text
 

@@ -374,8 +374,8 @@ LossSum Head::loss(const at::Tensor& rows, const at::Tensor& targets, const Head
     return head_loss(before_vocabulary(rows), {vocabulary.weight, bias, soft_cap}, targets, options);
 }
 
-LossSum Head::squared_error(const at::Tensor& rows, const at::Tensor& values) const {
-    return model::squared_error(vocabulary(before_vocabulary(rows)), values);
+at::Tensor Head::class_logits(const at::Tensor& rows) const {
+    return vocabulary(before_vocabulary(rows));
 }
 
 void Head::declare(TensorPlan& plan, const TensorNames& names) {

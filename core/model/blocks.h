@@ -133,8 +133,8 @@ struct Head {
     at::Tensor operator()(const at::Tensor& rows) const;
     /// The loss of the same logits, without all of them in memory (head_loss.h).
     LossSum loss(const at::Tensor& rows, const at::Tensor& targets, const HeadLossOptions& options) const;
-    /// For a head of one class, against a number for each row.
-    LossSum squared_error(const at::Tensor& rows, const at::Tensor& values) const;
+    /// [N, d] -> [N, classes] in the rows' type; recorded by autograd.
+    at::Tensor class_logits(const at::Tensor& rows) const;
     /// Declares what the file has; a head that is absent is reported as missing and leaves `there` false.
     void declare(TensorPlan& plan, const TensorNames& names);
 

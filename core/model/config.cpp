@@ -77,6 +77,8 @@ const char* name(HeadKind head) {
             return "token_classes";
         case HeadKind::sequence_classes:
             return "sequence_classes";
+        case HeadKind::spans:
+            return "spans";
         case HeadKind::none:
             return "none";
     }

@@ -17,8 +17,10 @@ namespace headscope::model {
 enum class NormKind { layer, rms };
 enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, tanh, xielu };
 /// Output of a model's hidden states: rows of the vocabulary (next or masked tokens), classes of each token or of the
-/// text (TextPooling), or nothing.
-enum class HeadKind { vocabulary, token_classes, sequence_classes, none };
+/// text (TextPooling), two logits of each token as the start and the end of an answer (SQuAD), or nothing.
+enum class HeadKind { vocabulary, token_classes, sequence_classes, spans, none };
+/// Logits of a head of spans.
+inline constexpr std::int64_t kSpanEnds = 2;
 /// Input of a head for classes of texts: the first token's state, the mean of all states, all states, whose logits are
 /// averaged (EuroBERT's "late"), or the state of the last token that is no padding (decoders).
 enum class TextPooling { first, mean, logits, last };
@@ -164,7 +166,7 @@ struct ModelConfig {
     bool attention_gate = false;
     bool feed_forward_bias = false;
     HeadKind head = HeadKind::vocabulary;
-    std::int64_t classes = 0;  ///< of a head of classes
+    std::int64_t classes = 0;  ///< of a head of classes; of spans 2
     TextPooling text_pooling = TextPooling::first;
     /// config.json's, of a head for texts: "regression", "single_label_classification", "multi_label_classification".
     /// Empty: a number where there is one class, else one class of several.
@@ -282,7 +284,7 @@ struct ModelConfig {
     std::int64_t ids() const { return hashed.is_table() ? vocabulary : hashed.ids(); }
     /// Entries of the vocabulary of what is read: an encoder-decoder's source.
     std::int64_t source_vocabulary() const { return encoder ? encoder->vocabulary : vocabulary; }
-    bool has_classes() const { return head == HeadKind::token_classes || head == HeadKind::sequence_classes; }
+    bool has_classes() const { return head != HeadKind::vocabulary && head != HeadKind::none; }
     /// True if the stack that reads the input has a table of token types; other stacks get none.
     bool reads_types() const { return (encoder ? encoder->token_types : token_types) > 0; }
     /// Columns of the logits.

@@ -10,8 +10,8 @@
 
 #include "core/base/error.h"
 #include "core/base/json/json.h"
-#include "core/model/fresh/swap.h"
 #include "core/model/fresh/flat_weights.h"
+#include "core/model/fresh/swap.h"
 #include "core/model/load/native_config.h"
 #include "core/model/towers/stack.h"
 
@@ -151,8 +151,8 @@ LossSum Trainable::loss(const at::Tensor& hidden_rows, const at::Tensor& targets
     return stack_->loss(hidden_rows, targets, options);
 }
 
-LossSum Trainable::squared_error(const at::Tensor& hidden_rows, const at::Tensor& values) const {
-    return stack_->squared_error(hidden_rows, values);
+at::Tensor Trainable::class_logits(const at::Tensor& hidden_rows) const {
+    return stack_->class_logits(hidden_rows);
 }
 
 at::Tensor Trainable::head_weight() const {

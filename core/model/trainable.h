@@ -73,8 +73,9 @@ public:
     /// Loss of the head's logits (of tokens or of classes) for hidden rows [N, d] against targets [N] (head_loss.h):
     /// with the head's scale, projection, transform, bias and soft cap, as Model::logits has them.
     LossSum loss(const at::Tensor& hidden_rows, const at::Tensor& targets, const HeadLossOptions& options = {}) const;
-    /// Sum of squared errors of a head of one class for hidden rows [N, d] against values [N] (head_loss.h).
-    LossSum squared_error(const at::Tensor& hidden_rows, const at::Tensor& values) const;
+    /// Logits [N, classes] of a head of few classes for hidden rows [N, d], recorded by autograd: for squared_error()
+    /// and span_loss() (head_loss.h).
+    at::Tensor class_logits(const at::Tensor& hidden_rows) const;
     /// [V, d], or [classes, d], a leaf; of a tied head the embedding.
     at::Tensor head_weight() const;
 

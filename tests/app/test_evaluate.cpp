@@ -594,7 +594,7 @@ TEST_CASE("list tasks names the tasks of texts and of generators", "[app][evalua
     for (const auto& task : tasks) names.push_back(task.at("name"));
     for (const char* wanted : {"perplexity", "next_token_accuracy", "mqar", "copy", "induction", "needle",
                                "position_perplexity", "niah_single_1", "ruler_retrieval", "ruler-niah", "masked",
-                               "shuffle_random", "classify", "translation", "speed"})
+                               "shuffle_random", "classify", "translation", "speed", "squad", "squad_v2"})
         CHECK(std::find(names.begin(), names.end(), wanted) != names.end());
 }
 

@@ -48,6 +48,7 @@ def run(judge, sample, quick):
 def run_with(judge, quick, cache):
     jobs(judge, quick, cache)
     texts(judge, quick, cache)
+    questions(judge, cache)
     with Place() as place:
         done = place / "run"
         outcome = judge.run(["train", job(place), "-o", done], home=cache)
@@ -145,6 +146,43 @@ def texts(judge, quick, cache):
                 (place / file).write_bytes(content)
                 outcome = judge.run(["train", path, "-o", place / "run"], home=cache)
                 judge.judge(f"{file}, {name}, {tokenizer}", outcome, may_succeed=True, must_refuse=False)
+
+
+QUESTIONS = """[data]
+text = ["questions.json"]
+sequence_length = 32
+[model]
+preset = "nano-mhe-encoder"
+[objective]
+kind = "spans"
+stride = 4
+[training]
+steps = 1
+"""
+
+
+def questions(judge, cache):
+    def one(**changes):
+        return {"id": "1", "question": "who", "context": "a b c", "answers": {"text": ["b"], "answer_start": [2]}} | changes
+
+    def whole(paragraph):
+        return {"data": [{"paragraphs": [paragraph]}]}
+
+    cases = {
+        "no context": {key: value for key, value in one().items() if key != "context"}, "no answers": one(answers=None),
+        "a number": one(question=1), "behind the context": one(answers={"text": ["b"], "answer_start": [5]}),
+        "far away": one(answers={"text": ["b"], "answer_start": [2**62]}),
+        "before it": one(answers={"text": ["b"], "answer_start": [-1]}), "too few places": one(answers={"text": ["b"], "answer_start": []}),
+        "a long context": one(context="a b c " * 400_000), "data of a number": {"data": 1}, "no paragraphs": {"data": [{}]},
+        "no questions": whole({"context": "a", "qas": []}), "questions of a text": whole({"context": "a", "qas": "b"}),
+        "no context of a paragraph": whole({"qas": [one()]}),
+    }
+    for name, content in cases.items():
+        with Place() as place:
+            path = job(place, QUESTIONS)
+            (place / "questions.json").write_text(json.dumps(content) + "\n")
+            parts = [] if name in ("a long context", "no questions") else ["questions.json"]
+            check(judge, f"questions, {name}", place, ["train", path, "-o", place / "run"], home=cache, parts=parts)
 
 
 def broken(content, rng):

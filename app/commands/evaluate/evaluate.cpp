@@ -204,6 +204,7 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
     for (const std::string& option : options.task_options) set_task_option(request, option);
     prepare_answers(options, hay, sets, *prepared.checkpoint, inspection.config, tokenizer, request);
     prepare_labelled(options, *prepared.checkpoint, inspection.config, tokenizer, job, cancellation, request);
+    prepare_questions(options, inspection.config, cancellation, request);
     if (!request.labelled.classes.empty() && inspection.config.classes > 1)
         prepared.classes = all_class_names(inspection.config.original_json, inspection.config.classes);
     request.speed.batch = options.batch;
@@ -297,6 +298,7 @@ std::vector<fs::path> inputs_of(const Options& options, const std::vector<Prepar
         for (const auto* all : {&one.request.labelled.classes, &one.request.labelled.translations})
             for (const auto& items : *all)
                 if (!items.file.empty()) inputs.push_back(items.file);
+        for (const auto& items : one.request.questions) inputs.push_back(items.file);
         const auto& files = one.checkpoint->files();
         inputs.insert(inputs.end(), files.begin(), files.end());
         if (const auto* adapter = one.checkpoint->adapter()) inputs.push_back(adapter->file().path());

@@ -13,6 +13,7 @@
 #include "core/base/process/os_error.h"
 #include "core/evaluation/sources.h"
 #include "core/model/generate/generate.h"
+#include "core/model/objectives/objective.h"
 
 namespace headscope::app {
 
@@ -59,6 +60,8 @@ void check_evaluation_options(const EvaluationOptions& options) {
     std::size_t readers = text || !(ruler.empty() && harness.empty()) ? 1 : 0;
     for (const char* task : {"classify", "translation"})
         readers += std::count(options.tasks.begin(), options.tasks.end(), task) > 0 ? 1 : 0;
+    readers += std::any_of(options.tasks.begin(), options.tasks.end(),
+                           [](const std::string& task) { return evaluation::find_task(task).kind->asks_questions(); });
     if (labelled && !options.data.empty() && readers > 1)
         refuse_option("--data", "data of one kind of task",
                       "tasks of several kinds: evaluate them one after the other");
@@ -125,6 +128,22 @@ void add_searches(const std::vector<model::BeamOptions>& searches, nlohmann::jso
     add("length_penalty_of",
         [](const auto& beams) { return beams.plain_power ? "length^alpha" : "((5 + length) / 6)^alpha"; });
     add("early_stopping", [](const auto& beams) { return model::early_stopping_name(beams.early_stopping); });
+}
+
+void prepare_questions(const EvaluationOptions& options, const model::ModelConfig& config,
+                       const Cancellation& cancellation, evaluation::Request& request) {
+    for (const std::string& task : request.tasks) {
+        if (!evaluation::find_task(task).kind->asks_questions()) continue;
+        model::make_objective("spans", model::kSpanEnds)->check(config);
+        request.said.tokenizer = request.labelled.tokenizer.tokenizer;
+        for (const std::string& entry : options.data) {
+            auto items = evaluation::read_question_items(entry, task, cancellation);
+            if (std::any_of(request.questions.begin(), request.questions.end(),
+                            [&](const auto& one) { return one.name == items.name; }))
+                refuse_option("--data", "a name of its own for each file (NAME=FILE)", escaped(items.name) + " twice");
+            request.questions.push_back(std::move(items));
+        }
+    }
 }
 
 bool is_ruler_read(const EvaluationOptions& options, const data::RulerTask& task) {

@@ -36,6 +36,10 @@ struct DataSets {
 };
 DataSets read_data_sets(const EvaluationOptions& options, const evaluation::Request& request);
 
+/// Reads the questions of squad and squad_v2 from --data; the tokenizer is set.
+void prepare_questions(const EvaluationOptions& options, const model::ModelConfig& config,
+                       const Cancellation& cancellation, evaluation::Request& request);
+
 /// True if a task's items come from --data instead of a generator.
 bool is_ruler_read(const EvaluationOptions& options, const data::RulerTask& task);
 

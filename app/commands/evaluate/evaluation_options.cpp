@@ -20,8 +20,9 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
         command, "--data", options.data,
         "Texts to evaluate: files, folders, patterns or corpora, a row for each, ENTRY or NAME=ENTRY (NAME defaults to "
         "the file's stem); else what the run held out. Of lm-eval's tasks: the folder of their data sets, "
-        "TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of classify and translation: files "
-        "of JSON lines, FILE or NAME=FILE, whose results are called NAME");
+        "TASK/SPLIT.jsonl; of RULER's: one with their items, else they are made; of classify, translation, squad and "
+        "squad_v2: files of JSON lines, FILE or NAME=FILE, whose results are called NAME; of the last two also the "
+        "original JSON, or a folder");
     add_option(
         command, "--length", options.lengths,
         "Context lengths in tokens: 128,256,512; of lm-eval's tasks one, the most that the model may read at once");
@@ -50,7 +51,8 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
     add_option(command, "--seed", options.seed,
                "Of generated tasks, corruptions and items (1), and of examples (1234)");
     add_option(command, "--task-option", options.task_options,
-               "Option of a task: mqar.pairs=4, position_perplexity.bucket=2048, squad_completion.tokens=48");
+               "Option of a task: mqar.pairs=4, position_perplexity.bucket=2048, squad_completion.tokens=48, "
+               "squad_v2.threshold=0.5");
     add_option(command, "--haystack", options.haystack,
                "Text that hides RULER's needles: a file, folder, pattern or corpus; default kjv");
     add_option(command, "--dump", options.dump, "A folder for RULER's items as they were asked, TASK/test.jsonl");
@@ -64,8 +66,10 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
     add_option(command, "--batch", options.batch, "Of speed: samples of a pass")
         ->check(in_range<std::int64_t>(1, 1 << 20));
     add_option(command, "--skip", options.skip, "Whole blocks left out: 0,2,5-8, or others: all that are not standard");
-    add_option(command, "--predictions", options.predictions,
-               "Answers to score instead of a model's: FILE.jsonl, a line an item with \"generated\" or \"pred\"");
+    add_option(
+        command, "--predictions", options.predictions,
+        "Answers to score instead of a model's: FILE.jsonl, a line an item with \"generated\" or \"pred\"; of squad "
+        "and squad_v2 with \"id\" too, or one object of answers by id");
     add_option(command, "--variant", options.variant,
                "Row of the models in tables of benchmarks, instead of benchmark.variant of their jobs");
     add_option(command, "-o,--output", options.output, "Results: .evaluation.h5, .csv or .json");

@@ -24,7 +24,8 @@ struct DataBatch {
     std::vector<std::int64_t> lengths;  ///< [B] or empty: all L; what lies behind is padding
     std::vector<std::int64_t> types{};  ///< [B, L] token types, or empty: all 0
     /// [B, L] what it should say behind each token, or of it (encoders); [B, Lt] with a target text, behind each of
-    /// its tokens; [B] the class of each text. no_target: does not count.
+    /// its tokens; [B] the class of each text; [B, 2] the first and the last token of an answer. no_target: does not
+    /// count.
     std::vector<std::int64_t> targets;
     std::vector<float> values;  ///< [B] in place of classes: the number that is to be said of each text
     std::int64_t counted = 0;   ///< targets, or values, that count

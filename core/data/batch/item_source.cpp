@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/data/batch/frame_texts.h"
 #include "core/data/batch/truncation.h"
 #include "core/data/objectives/list.h"
 #include "core/data/permutation.h"
@@ -24,13 +25,16 @@ bool translates(const ItemForm& form) {
 
 }  // namespace
 
+TokenRange items_of(const TokenFile& file, Split split) {
+    const TokenRange items = file.items(split);
+    if (items.size() > 0) return items;
+    throw Error(ErrorCode::usage, split == Split::validation ? "data.validation" : "data.text",
+                "expected at least one item", "found none");
+}
+
 ItemRows stored_items(std::shared_ptr<const TokenFile> file, Split split, std::uint64_t seed, std::int64_t tokens,
                       bool keep_end) {
-    const TokenRange items = file->items(split);
-    if (items.size() == 0) {
-        throw Error(ErrorCode::usage, split == Split::validation ? "data.validation" : "data.text",
-                    "expected at least one item", "found none");
-    }
+    const TokenRange items = items_of(*file, split);
     return {items.size(), [file = std::move(file), items, seed, tokens, keep_end](std::int64_t index) {
                 const std::int64_t count = items.size();
                 const std::int64_t document =
@@ -77,11 +81,14 @@ void check(const ItemForm& form) {
         need_token(form.special.first, "a token that begins an answer: <s>, [CLS] or <pad>");
         need_token(form.special.last, "a token that ends a text: </s> or [SEP]");
     }
+    const bool spans = kind_of(form.objective).spans;
     const std::int64_t around =
-        std::max(form.frame.inserted(false), translates(form) ? 1 : form.frame.inserted(true) + 1);
+        spans ? form.frame.inserted(true) + form.objective.stride
+              : std::max(form.frame.inserted(false), translates(form) ? 1 : form.frame.inserted(true) + 1);
     if (form.length > around) return;
     throw Error(ErrorCode::usage, "data.sequence_length",
-                "expected a number above " + std::to_string(around) + ", the tokens around texts",
+                "expected a number above " + std::to_string(around) + ", the tokens around texts" +
+                    (spans ? " and the stride" : ""),
                 "found " + std::to_string(form.length));
 }
 
@@ -95,27 +102,13 @@ SpoiltSequence ItemSource::framed(const TokenItem& item, bool& cut) const {
     const auto [first, second] = longest_first(all[0], all[1], room);
     const std::int64_t kept[] = {first, second};
     cut = kept[0] < all[0] || kept[1] < all[1];
-    SpoiltSequence out;
-    for (const tokenizer::FramePart& part : pair ? form_.frame.two : form_.frame.one) {
-        const std::size_t before = out.ids.size();
-        if (part.token) {
-            form_.code.append_special(*part.token, out);
-        } else {
-            const std::int64_t skipped = form_.keep_end ? all[part.text] - kept[part.text] : 0;
-            form_.code.unpack(std::span(part.text == 0 ? item.text : item.other)
-                                  .subspan(static_cast<std::size_t>(skipped * width),
-                                           static_cast<std::size_t>(kept[part.text] * width)),
-                              out);
-        }
-        out.types.insert(out.types.end(), out.ids.size() - before, part.type);
-    }
-    // A model reads at least one token.
-    if (out.ids.empty()) {
-        form_.code.append_special(std::max<std::int64_t>(form_.special.padding, 0), out);
-        out.types.push_back(0);
-    }
-    if (std::all_of(out.types.begin(), out.types.end(), [](std::int64_t type) { return type == 0; })) out.types.clear();
-    return out;
+    const auto part_of = [&](const std::vector<std::int64_t>& numbers, int text) {
+        const std::int64_t skipped = form_.keep_end ? all[text] - kept[text] : 0;
+        return std::span(numbers).subspan(static_cast<std::size_t>(skipped * width),
+                                          static_cast<std::size_t>(kept[text] * width));
+    };
+    return frame_texts(form_.code, pair ? form_.frame.two : form_.frame.one, part_of(item.text, 0),
+                       pair ? part_of(item.other, 1) : std::span<const std::int64_t>(), form_.special.padding);
 }
 
 void ItemSource::add_targets(const std::vector<TokenItem>& items, DataBatch& batch) const {

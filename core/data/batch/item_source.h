@@ -43,6 +43,9 @@ struct ItemForm {
     bool keep_end = false;  ///< of a text that is cut (keeps_the_end())
 };
 
+/// The items of one part of a token file. Error usage for none.
+TokenRange items_of(const TokenFile& file, Split split);
+
 /// Error usage for a tokenizer without what the objective needs, and for an N without room for a token.
 void check(const ItemForm& form);
 

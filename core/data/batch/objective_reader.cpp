@@ -62,11 +62,10 @@ std::string ObjectiveReader::key() const {
     nlohmann::json key = {{"objective", objective.kind}, {"length", form_.length}};
     if (kind.data == ObjectiveData::corrupted && kind.masks) key["mask"] = objective.mask;
     if (kind.data == ObjectiveData::corrupted && !kind.masks) key["shares"] = {objective.shuffle, objective.random};
-    if (kind.labels()) {
-        key["classes"] = objective.classes;
-        if (form_.frame.has_types()) key["types"] = true;
-    }
-    if (kind.reads_items() && form_.keep_end) key["keep_end"] = true;
+    if (kind.labels()) key["classes"] = objective.classes;
+    if (kind.spans) key["stride"] = objective.stride;
+    if (kind.pairs() && form_.frame.has_types()) key["types"] = true;
+    if (kind.reads_items() && !kind.spans && form_.keep_end) key["keep_end"] = true;
     return key.dump();
 }
 
@@ -78,6 +77,10 @@ std::unique_ptr<const BatchSource> ObjectiveReader::source(TextRows rows, std::u
 
 std::unique_ptr<const BatchSource> ObjectiveReader::source(ItemRows rows) const {
     return std::make_unique<ItemSource>(std::move(rows), form_);
+}
+
+std::unique_ptr<const BatchSource> ObjectiveReader::question_source(QuestionRows rows, std::uint64_t seed) const {
+    return std::make_unique<SpanSource>(std::move(rows), form_, seed);
 }
 
 void check_objective(const DataSettings& settings, bool hashed) {

@@ -7,6 +7,7 @@
 
 #include "core/data/batch/encoder_source.h"
 #include "core/data/batch/item_source.h"
+#include "core/data/batch/span_source.h"
 #include "core/data/objectives/list.h"
 #include "core/data/settings.h"
 #include "core/data/special_tokens.h"
@@ -32,6 +33,7 @@ public:
 
     std::unique_ptr<const BatchSource> source(TextRows rows, std::uint64_t seed) const;
     std::unique_ptr<const BatchSource> source(ItemRows rows) const;
+    std::unique_ptr<const BatchSource> question_source(QuestionRows rows, std::uint64_t seed) const;
 
 private:
     ItemForm form_;

@@ -27,6 +27,7 @@ struct ObjectiveKind {
     ObjectiveData data;
     bool masks = false;         ///< of corrupted: masks tokens; else shuffles and replaces them
     bool translates = false;    ///< of items: source and target; else one or two texts and a label
+    bool spans = false;         ///< of items: a question, its context and where its answers are
     const char* columns = "";   ///< of items: keys of a line
     bool takes_hashes = false;  ///< trains models with hash embeddings
     const char* head = "";      ///< head.kind of a native configuration; empty: any
@@ -36,7 +37,9 @@ struct ObjectiveKind {
 
     bool reads_items() const { return data == ObjectiveData::items; }
     bool reads_stream() const { return data == ObjectiveData::stream; }
-    bool labels() const { return reads_items() && !translates; }
+    bool labels() const { return reads_items() && !translates && !spans; }
+    /// Two texts of an item are one sequence.
+    bool pairs() const { return reads_items() && !translates; }
 };
 
 }  // namespace headscope::data

@@ -9,13 +9,14 @@
 #include "core/data/objectives/masked.h"
 #include "core/data/objectives/next_token.h"
 #include "core/data/objectives/shuffle_random.h"
+#include "core/data/objectives/spans.h"
 #include "core/data/objectives/translation.h"
 
 namespace headscope::data {
 
 // A line per objective; core/model/objectives has the losses.
-inline constexpr const ObjectiveKind* kObjectives[] = {&kNextToken, &kMasked, &kShuffleRandom, &kTranslation,
-                                                       &kClassify};
+inline constexpr const ObjectiveKind* kObjectives[] = {&kNextToken,   &kMasked,   &kShuffleRandom,
+                                                       &kTranslation, &kClassify, &kSpans};
 
 /// Error usage for an unknown name.
 inline const ObjectiveKind& kind_of(const ObjectiveSettings& objective) {
@@ -23,7 +24,7 @@ inline const ObjectiveKind& kind_of(const ObjectiveSettings& objective) {
                                      [&](const ObjectiveKind* one) { return objective.kind == one->name; });
     if (found != std::end(kObjectives)) return **found;
     throw Error(ErrorCode::usage, "objective.kind",
-                "expected next_token, masked, shuffle_random, translation or classify",
+                "expected next_token, masked, shuffle_random, translation, classify or spans",
                 "found \"" + escaped(objective.kind, 40) + '"');
 }
 

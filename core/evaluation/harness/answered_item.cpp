@@ -41,7 +41,12 @@ std::string item_line(const AnsweredItem& answered, std::int64_t model, bool tex
     if (answered.kind == HarnessKind::said) {
         line["length"] = answered.length;  // of RULER's there are several
         if (texts) line["prompt"] = item.prompt;
+        if (const AskedQuestion* question = answered.question) {
+            line["id"] = question->id;
+            if (question->windows > 0) line["windows"] = question->windows;
+        }
         line["generated"] = score.generated;
+        if (answered.question && answered.question->no_answer) line["no_answer"] = *answered.question->no_answer;
     } else {
         if (texts) {
             for (const TextPair& pair : item.requests) line["context"].push_back(pair.context);

@@ -4,6 +4,7 @@
 // One item as a model answered it, handed out while an evaluation runs: for people, one by one. Threads: any.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -15,6 +16,13 @@
 
 namespace headscope::evaluation {
 
+/// More about a question of SQuAD.
+struct AskedQuestion {
+    std::string id;
+    std::int64_t windows = 0;         ///< that its context was read in; 0: not known
+    std::optional<double> no_answer;  ///< squad_v2 (questions.h)
+};
+
 struct AnsweredItem {
     std::string task;
     HarnessKind kind = HarnessKind::choices;
@@ -24,11 +32,13 @@ struct AnsweredItem {
     const ItemScore& score;
     std::span<const HarnessRequest> requests;  ///< the item's; of a page its windows; of said answers none
     std::span<const std::string> classes{};    ///< names of the options, where they are a head's classes
+    const AskedQuestion* question = nullptr;   ///< of SQuAD
 };
 
 /// A line of JSON: model, task, item, then loglikelihood, greedy and tokens of each request, gold where there are
-/// options; of classes the names of the right and the chosen one; of said answers length and generated; each metric's
-/// value. `texts`: context and continuation too, of said answers the prompt.
+/// options; of classes the names of the right and the chosen one; of said answers length and generated, of questions
+/// id, windows and no_answer too; each metric's value. `texts`: context and continuation too, of said answers the
+/// prompt.
 std::string item_line(const AnsweredItem& answered, std::int64_t model, bool texts);
 
 /// A row of an evaluation file. `tokenizer`: says what the scored tokens read as.

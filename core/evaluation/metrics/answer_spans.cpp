@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "core/evaluation/harness/python_text.h"
+#include "core/evaluation/metrics/long_answers.h"
 #include "core/tokenizer/template/python_text.h"
 #include "core/tokenizer/unicode/unicode.h"
 #include "core/tokenizer/unicode/utf8.h"
@@ -87,6 +89,32 @@ SpanScore span_score(std::string_view said, std::span<const std::string> truths)
         best.f1 = std::max(best.f1, f1_of(words_of(answer), words_of(truth)));
         best.exact = std::max(best.exact, answer == truth ? 1.0 : 0.0);
     }
+    return best;
+}
+
+SpanScore first_span_score(std::string_view said, std::span<const std::string> truths) {
+    const std::string answer = normalized_answer(said);
+    SpanScore best;
+    for (const std::string& truth : truths) {
+        best.f1 = std::max(best.f1, qa_f1(said, truth));
+        best.exact = std::max(best.exact, answer == normalized_answer(truth) ? 1.0 : 0.0);
+    }
+    return best;
+}
+
+BestThreshold best_threshold(std::span<const ThresholdItem> items, std::span<const double> scores) {
+    std::vector<std::size_t> order(items.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return items[a].no_answer < items[b].no_answer; });
+    double sum = 0;
+    for (const ThresholdItem& item : items) sum += item.has_answer ? 0 : 1;
+    BestThreshold best{sum, 0};
+    for (const std::size_t i : order) {
+        sum += items[i].has_answer ? scores[i] : items[i].says_one ? -1 : 0;
+        if (sum > best.score) best = {sum, items[i].no_answer};
+    }
+    best.score /= static_cast<double>(std::max<std::size_t>(items.size(), 1));
     return best;
 }
 

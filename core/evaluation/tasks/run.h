@@ -93,10 +93,15 @@ void check_length(const Request& request, const model::ModelConfig& config, cons
 // Each adds the tasks of its file to the list.
 void add_text_tasks(std::vector<Task>& list);
 void add_labelled_tasks(std::vector<Task>& list);
+void add_question_tasks(std::vector<Task>& list);
 void add_speed_task(std::vector<Task>& list);
 void add_ruler_tasks(std::vector<Task>& list);
 void add_harness_tasks(std::vector<Task>& list);
 void add_generator_tasks(std::vector<Task>& list);
+
+/// Rows of questions that were answered (score_questions).
+void add_question_rows(const QuestionItems& items, std::span<const SaidAnswer> said, std::int64_t length,
+                       std::int64_t model, const OnAnswer& answer, std::vector<store::EvaluationResult>& rows);
 
 void check_ruler(const Request& request, const model::ModelConfig& config);
 std::vector<std::int64_t> ruler_lengths(const Request& request, const data::RulerTask& task,

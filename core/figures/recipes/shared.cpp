@@ -173,7 +173,7 @@ OutputKind output_kind(const store::AnalysisHeader& header) {
     } catch (const Error&) {  // of a file from elsewhere: what its sites say
     }
     OutputKind kind;
-    kind.classes = head == "token_classes" || head == "sequence_classes";
+    kind.classes = head == "token_classes" || head == "sequence_classes" || head == "spans";
     kind.none = head == "none";
     kind.next = causal && !kind.classes;
     if (kind.classes) kind.class_names = class_names(header.config_json);

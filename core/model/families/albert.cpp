@@ -27,6 +27,7 @@ ModelConfig read(const ConfigReader& reader) {
         config.shared_layers.push_back(group * inner + layer % inner);
     }
     read_class_head(config, reader);
+    read_span_head(config, reader);
     return config;
 }
 
@@ -56,6 +57,7 @@ TensorNames names(const ModelConfig& config) {
     names.head_transform = "predictions.dense";
     names.head_transform_norm = "predictions.LayerNorm";
     name_class_head(names, config, "albert.pooler");
+    name_span_head(names, config);
     return names;
 }
 

@@ -33,12 +33,14 @@ namespace {
 ModelConfig read(const ConfigReader& reader) {
     ModelConfig config = read_bert(reader);
     read_class_head(config, reader);
+    read_span_head(config, reader);
     return config;
 }
 
 TensorNames names(const ModelConfig& config) {
     TensorNames names = bert_names(config);
     name_class_head(names, config, "bert.pooler.dense");
+    name_span_head(names, config);
     return names;
 }
 

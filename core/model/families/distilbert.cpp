@@ -32,6 +32,7 @@ ModelConfig read(const ConfigReader& reader) {
     config.head_transform = config.head_bias = true;
     config.tied_head = reader.boolean("tie_word_embeddings", true);
     read_class_head(config, reader, Activation::relu);
+    read_span_head(config, reader);
     return config;
 }
 
@@ -53,6 +54,7 @@ TensorNames names(const ModelConfig& config) {
     names.head_transform = "vocab_transform";
     names.head_transform_norm = "vocab_layer_norm";
     name_class_head(names, config, "pre_classifier");
+    name_span_head(names, config);
     return names;
 }
 

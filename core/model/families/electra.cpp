@@ -13,6 +13,7 @@ ModelConfig read(const ConfigReader& reader) {
     config.embedding_sum_projected = config.embedding_size > 0;
     config.head_activation = Activation::gelu;
     read_class_head(config, reader, Activation::gelu);
+    read_span_head(config, reader);
     return config;
 }
 
@@ -25,6 +26,7 @@ TensorNames names(const ModelConfig& config) {
     names.head_transform = "generator_predictions.dense";
     names.head_transform_norm = "generator_predictions.LayerNorm";
     name_joint_class_head(names, config);
+    name_span_head(names, config);
     return names;
 }
 

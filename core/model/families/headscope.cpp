@@ -78,6 +78,7 @@ void read_head(const ConfigReader& reader, ModelConfig& config) {
         head->unsupported("classes", std::string("none for a head of kind ") + kind.name);
     config.head = kind.head;
     if (kind.has_classes()) config.classes = head->size("classes");
+    if (kind.head == HeadKind::spans) config.classes = kSpanEnds;
     config.head_transform = kind.transform;
     config.head_transform_norm = kind.transform_norm;
     if (kind.activation) config.head_activation = kind.activation;
@@ -183,6 +184,8 @@ ModelConfig split_towers(const ConfigReader& reader, const ModelConfig& both) {
 ModelConfig read(const ConfigReader& reader) {
     const std::string stack = read_choice(reader, "stack", {"decoder", "encoder", "encoder_decoder"});
     ModelConfig config = read_stack(reader);
+    if (config.head == HeadKind::spans && stack != "encoder")
+        reader.unsupported("head", "another kind than spans, which encoders alone have");
     if (stack == "encoder_decoder") return split_towers(reader, config);
     if (reader.has(kEncoderLayers)) reader.unsupported(kEncoderLayers, "none, as the stack is no encoder_decoder");
     config.causal = stack == "decoder";
@@ -247,6 +250,7 @@ TensorNames own_names(const ModelConfig& config, const std::string& tower) {
     names.head_transform_norm = "head.norm";
     const std::string classes = names.keys.classes;
     name_score_head(names, config);
+    name_span_head(names, config);
     names.keys.classes = classes;
     return names;
 }
@@ -260,6 +264,7 @@ TensorNames layout_names(const ModelConfig& config) {
     if (config.head == HeadKind::none) names.head.clear();
     name_class_head(names, config, "bert.pooler.dense");
     name_score_head(names, config);
+    name_span_head(names, config);
     names.keys = SizeKeys();
     return names;
 }

@@ -16,6 +16,7 @@ ModelConfig read(const ConfigReader& reader) {
     skip_padding_positions(config, reader, keys, padding);
     config.head_activation = Activation::gelu;
     read_class_head(config, reader);
+    read_span_head(config, reader);
     return config;
 }
 
@@ -27,6 +28,7 @@ TensorNames names(const ModelConfig& config) {
     names.head_transform = "lm_head.dense";
     names.head_transform_norm = "lm_head.layer_norm";
     name_joint_class_head(names, config);
+    name_span_head(names, config);
     return names;
 }
 

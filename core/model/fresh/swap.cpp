@@ -60,7 +60,8 @@ std::vector<std::string> mixer_stems(const Blueprint& made, int layer) {
 
 /// Prefixes of any head's tensors.
 const std::vector<std::string>& head_stems() {
-    static const std::vector<std::string> stems{"head.", "classifier.", "lm_head.", "cls.", "bert.pooler.", "score."};
+    static const std::vector<std::string> stems{"head.",        "classifier.", "lm_head.",   "cls.",
+                                                "bert.pooler.", "score.",      "qa_outputs."};
     return stems;
 }
 

@@ -2,6 +2,7 @@
 #include "core/model/heads/head_loss.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,8 +10,12 @@
 #include <ATen/Dispatch.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/logsumexp.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -272,6 +277,37 @@ LossSum squared_error(const at::Tensor& said, const at::Tensor& values) {
     result.sum = (said.squeeze(1).to(at::kDouble) - values.to(at::kDouble)).square().sum();
     result.cross_entropy = result.sum.item<double>();
     result.rows = values.size(0);
+    return result;
+}
+
+LossSum span_loss(const at::Tensor& logits, const std::vector<std::int64_t>& lengths, const at::Tensor& labels,
+                  const HeadLossOptions& options) {
+    if (logits.dim() != 3 || logits.size(2) != 2 || !labels.defined() || labels.dim() != 2 || labels.size(1) != 2 ||
+        labels.size(0) != logits.size(0)) {
+        throw Error(ErrorCode::usage, "span_loss", "expected two logits of each token, and two tokens for each text",
+                    "found other shapes");
+    }
+    const std::int64_t tokens = logits.size(1);
+    const at::Tensor counts =
+        lengths.empty() ? at::full({logits.size(0)}, tokens, at::kLong) : at::tensor(lengths, at::kLong);
+    if (labels.lt(0).logical_or(labels.ge(counts.unsqueeze(1))).any().item<bool>())
+        throw Error(ErrorCode::limit, "labels", "expected tokens of their text", "found others");
+    const at::Tensor padding = at::arange(tokens, at::kLong).unsqueeze(0).ge(counts.unsqueeze(1)).unsqueeze(1);
+    const at::Tensor each = logits.to(at::kDouble)
+                                .transpose(1, 2)
+                                .masked_fill(padding, -std::numeric_limits<double>::infinity());  // [B, 2, L]
+    const at::Tensor normalizer = at::logsumexp(each, 2);
+    const at::Tensor loss = (normalizer - each.gather(2, labels.unsqueeze(2)).squeeze(2)).sum() / 2;
+    LossSum result;
+    result.cross_entropy = loss.item<double>();
+    result.sum = loss;
+    if (options.z_loss > 0) {
+        const at::Tensor z_loss = normalizer.square().sum() * (options.z_loss / 2);
+        result.z_loss = z_loss.item<double>();
+        result.sum = loss + z_loss;
+    }
+    result.rows = logits.size(0);
+    result.correct = each.argmax(2).eq(labels).all(1).sum().item<std::int64_t>();
     return result;
 }
 

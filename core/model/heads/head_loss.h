@@ -5,6 +5,7 @@
 // in chunks of rows, and what autograd keeps is the gradient of the hidden states and of the head, not [N, V].
 
 #include <cstdint>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -42,5 +43,12 @@ LossSum head_loss(const at::Tensor& hidden, const VocabularyMap& map, const at::
 /// Squared error of a head that says one number: said [N, 1] against values [N]. `cross_entropy` is the sum of squares,
 /// in float64, `rows` all of N. Recorded by autograd. Errors: usage for other shapes.
 LossSum squared_error(const at::Tensor& said, const at::Tensor& values);
+
+/// Loss of a head of spans: logits [B, L, 2] against the first and the last token of an answer, labels [B, 2] int64.
+/// The mean of the two cross-entropies over the tokens of each sequence (the first lengths[b] of L; empty: all), and
+/// with it the z-loss, summed over the B rows in float64. `correct` counts rows where both are found. Recorded by
+/// autograd. Errors: usage for other shapes, limit for labels outside of the sequence.
+LossSum span_loss(const at::Tensor& logits, const std::vector<std::int64_t>& lengths, const at::Tensor& labels,
+                  const HeadLossOptions& options = {});
 
 }  // namespace headscope::model

@@ -196,7 +196,7 @@ void write_stack(nlohmann::json& json, const ModelConfig& config) {
     else
         json["embedding"] = nlohmann::json::parse(tokenizer::hash_settings_json(config.hashed));
     json["head"] = {{"kind", head_name(config)}};
-    if (config.has_classes()) json["head"]["classes"] = config.classes;
+    if (find_native_head(head_name(config))->has_classes()) json["head"]["classes"] = config.classes;
     if (head_name(config) == "language") json["head_bias"] = config.head_bias;
 }
 
@@ -227,6 +227,7 @@ nlohmann::json bert_json(const ModelConfig& config) {
     json["architectures"] =
         nlohmann::json::array({config.head == HeadKind::token_classes      ? "BertForTokenClassification"
                                : config.head == HeadKind::sequence_classes ? "BertForSequenceClassification"
+                               : config.head == HeadKind::spans            ? "BertForQuestionAnswering"
                                : config.head == HeadKind::none             ? "BertModel"
                                                                            : "BertForMaskedLM"});
     return json;

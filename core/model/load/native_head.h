@@ -18,6 +18,7 @@ struct NativeHead {
     bool bias = false;
     bool reads_bias = false;  ///< key head_bias
 
+    /// True if the number of classes is a choice: key head.classes.
     bool has_classes() const { return head == HeadKind::token_classes || head == HeadKind::sequence_classes; }
 };
 
@@ -30,6 +31,7 @@ inline constexpr NativeHead kNativeHeads[] = {
      .transform = true,
      .activation = Activation::tanh,
      .bias = true},
+    {.name = "spans", .head = HeadKind::spans, .bias = true},
     {.name = "none", .head = HeadKind::none}};
 
 /// Null for an unknown name.

@@ -137,6 +137,22 @@ void name_score_head(TensorNames& names, const ModelConfig& config) {
     names.head = "score";
 }
 
+void read_span_head(ModelConfig& config, const ConfigReader& reader) {
+    if (config.causal || !is_for(reader, "ForQuestionAnswering")) return;
+    config.head = HeadKind::spans;
+    config.classes = read_classes(reader);
+    if (config.classes != kSpanEnds) reader.unsupported("num_labels", "2: the start and the end of an answer");
+    config.head_transform = config.tied_head = false;
+    config.head_bias = true;
+}
+
+void name_span_head(TensorNames& names, const ModelConfig& config) {
+    if (config.head != HeadKind::spans) return;
+    names.keys.classes = "num_labels";
+    names.head = "qa_outputs";
+    names.head_bias = {"qa_outputs.bias"};
+}
+
 void name_joint_class_head(TensorNames& names, const ModelConfig& config) {
     const bool of_text = config.head == HeadKind::sequence_classes;
     name_class_head(names, config, "classifier.dense", of_text ? "classifier.out_proj" : "classifier");

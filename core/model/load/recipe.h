@@ -223,6 +223,10 @@ void name_joint_class_head(TensorNames& names, const ModelConfig& config);
 void read_score_head(ModelConfig& config, const ConfigReader& reader);
 /// Its name, `score`.
 void name_score_head(TensorNames& names, const ModelConfig& config);
+/// "...ForQuestionAnswering" of an encoder: two logits of each token.
+void read_span_head(ModelConfig& config, const ConfigReader& reader);
+/// Its name, `qa_outputs`.
+void name_span_head(TensorNames& names, const ModelConfig& config);
 /// classifier_pooling, where `first` names the first token's state in this family; `otherwise` where the file has none.
 void read_text_pooling(ModelConfig& config, const ConfigReader& reader, const std::string& first,
                        const std::vector<std::string>& known, const std::string& otherwise);

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/model/heads/text_rows.h"
+#include "core/model/random_fill.h"
 
 namespace headscope::model {
 namespace {
@@ -32,6 +33,8 @@ std::string head_name(const ModelConfig& config) {
             return "a head for " + classes + " of tokens";
         case HeadKind::sequence_classes:
             return "a head for " + classes + " of texts";
+        case HeadKind::spans:
+            return "a head for answers";
         case HeadKind::none:
             return "no head";
         default:
@@ -150,12 +153,34 @@ public:
         const at::AutoGradMode recording(training != nullptr);
         const at::Tensor rows =
             text_rows(std::as_const(model).model().config(), hidden_of(model, batch, training), batch.lengths);
-        return {
-            {names().front(), classes_ == 1 ? model.squared_error(rows, wanted) : model.loss(rows, wanted, options)}};
+        return {{names().front(),
+                 classes_ == 1 ? squared_error(model.class_logits(rows), wanted) : model.loss(rows, wanted, options)}};
     }
 
 private:
     std::int64_t classes_;
+};
+
+class Spans final : public Objective {
+public:
+    void check(const ModelConfig& config) const override {
+        want_encoder(config, "answers in contexts");
+        if (config.head != HeadKind::spans)
+            refuse(config, "a head for the start and the end of an answer", head_name(config));
+    }
+    std::vector<std::string> names() const override { return {"spans"}; }
+
+    std::vector<NamedLoss> losses(Trainable& model, const Batch& batch, const HeadLossOptions& options,
+                                  const TrainingForward* training) const override {
+        const at::AutoGradMode recording(training != nullptr);
+        at::Tensor hidden = hidden_of(model, batch, training);
+        const std::int64_t sequences = hidden.size(0), tokens = hidden.size(1);
+        if (training)
+            hidden = drop(hidden, training->dropout, random_key(training->dropout_seed, "head"),
+                          training->first_sequence * (hidden.numel() / sequences));
+        const at::Tensor logits = model.class_logits(hidden.flatten(0, 1)).view({sequences, tokens, kSpanEnds});
+        return {{names().front(), span_loss(logits, batch.lengths, batch.labels, options)}};
+    }
 };
 
 }  // namespace
@@ -175,9 +200,11 @@ std::unique_ptr<Objective> make_objective(const std::string& kind, std::int64_t 
         {"masked", [](std::int64_t) -> Made { return std::make_unique<Masked>(); }},
         {"shuffle_random", [](std::int64_t) -> Made { return std::make_unique<ShuffleRandom>(); }},
         {"translation", [](std::int64_t) -> Made { return std::make_unique<Translation>(); }},
-        {"classify", [](std::int64_t count) -> Made { return std::make_unique<Classify>(count); }}};
+        {"classify", [](std::int64_t count) -> Made { return std::make_unique<Classify>(count); }},
+        {"spans", [](std::int64_t) -> Made { return std::make_unique<Spans>(); }}};
     if (const auto maker = makers.find(kind); maker != makers.end()) return maker->second(classes);
-    throw Error(ErrorCode::usage, "objective", "expected next_token, masked, shuffle_random, translation or classify",
+    throw Error(ErrorCode::usage, "objective",
+                "expected next_token, masked, shuffle_random, translation, classify or spans",
                 "found " + escaped(kind));
 }
 

@@ -35,7 +35,7 @@ std::unique_ptr<Objective> token_labels();
 /// The same of a decoder, whose labels are the next tokens.
 std::unique_ptr<Objective> next_token();
 /// By the job's name of it: next_token, masked, shuffle_random, translation, classify (`classes` 1: mean squared error
-/// of Batch::values). Error usage for another name.
+/// of Batch::values), spans (the first and the last token of an answer). Error usage for another name.
 std::unique_ptr<Objective> make_objective(const std::string& kind, std::int64_t classes);
 
 }  // namespace headscope::model

@@ -53,9 +53,7 @@ public:
     LossSum loss(const at::Tensor& hidden_rows, const at::Tensor& targets, const HeadLossOptions& options) const {
         return head_.loss(hidden_rows, targets, options);
     }
-    LossSum squared_error(const at::Tensor& hidden_rows, const at::Tensor& values) const {
-        return head_.squared_error(hidden_rows, values);
-    }
+    at::Tensor class_logits(const at::Tensor& hidden_rows) const { return head_.class_logits(hidden_rows); }
     Inspection inspection() const { return {config_, sites_, report_, parameters_, has_head(), has_classes(), sizes_}; }
     const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
 

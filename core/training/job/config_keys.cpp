@@ -103,8 +103,8 @@ private:
         choice("hidden_act", {"silu", "gelu", "gelu_pytorch_tanh", "quick_gelu", "relu", "relu2", "tanh"},
                "Activation of the feed-forward; default: silu");
         add("head", OptionKind::table,
-            "Head: { kind = \"language\" }, masked_language, token_classes or sequence_classes with classes, none; "
-            "default: the objective's");
+            "Head: { kind = \"language\" }, masked_language, token_classes or sequence_classes with classes, spans, "
+            "none; default: the objective's");
         flag("head_bias", "A bias of a language head");
         flag("tie_word_embeddings", "The head is the embedding");
     }

@@ -107,6 +107,15 @@ double standard_minimum(const JobFile& job) {
     return std::min(ScheduleSettings().minimum_rate, job.optimizer.learning_rate / 10);
 }
 
+/// Default of data.sequence_length.
+std::int64_t standard_length(const JobFile& job) {
+    if (!kind_of(job.data.objective).spans) return data::DataSettings().sequence_length;
+    constexpr std::int64_t usual = 384;  // of SQuAD (Devlin et al. 2019)
+    const auto positions = job.model.config.find("max_position_embeddings");
+    if (positions == job.model.config.end() || !positions->is_number_integer()) return usual;
+    return std::min(usual, positions->get<std::int64_t>());
+}
+
 /// Clears the alternatives of `name`, except keys in `keep`: two that were both written are reported later.
 void clear_alternatives(JobFile& job, const std::string& name, const std::set<std::string>& keep) {
     for (const auto& group : kAlternatives) {
@@ -139,6 +148,7 @@ public:
         if (job_.model.layout == "custom" && given_.contains("model.layers")) given_.erase("model.layout");
         for (const std::string& name : given_) clear_alternatives(job_, name, given_);
         if (!given_.contains("schedule.minimum_rate")) job_.schedule.minimum_rate = standard_minimum(job_);
+        if (!given_.contains("data.sequence_length")) job_.data.sequence_length = standard_length(job_);
         job_.tokenizer_given = given_.contains("data.tokenizer");
         if (!job_.tokenizer_given) job_.data.tokenizer = standard_tokenizer(job_);
     }
@@ -291,10 +301,13 @@ void set_key(JobFile& job, const std::string& assignment) {
         value = whole;
     }
     const std::string full = key->full_name();
+    const bool follows_length = job.data.sequence_length == standard_length(job);
     const bool follows = job.schedule.minimum_rate == standard_minimum(job);
     key->set(job, absolute(*key, checked_value(*key, value, place), {}));
     if (follows && (full == "optimizer.learning_rate" || full == "schedule.kind"))
         job.schedule.minimum_rate = standard_minimum(job);
+    if (follows_length && (full == "objective.kind" || full == "model.max_position_embeddings"))
+        job.data.sequence_length = standard_length(job);
     clear_alternatives(job, full, {});
     job.tokenizer_given |= full == "data.tokenizer";
     if (!job.tokenizer_given) job.data.tokenizer = standard_tokenizer(job);

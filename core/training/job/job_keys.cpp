@@ -142,10 +142,12 @@ private:
             key.get = [=](const JobFile& job) { return json(job.data.objective.*member); };
             key.set = [=](JobFile& job, const json& value) { job.data.objective.*member = value.get<Value>(); };
         };
-        section(choice("objective", "kind", {"next_token", "masked", "shuffle_random", "translation", "classify"},
-                       "Objective: the next token (decoders); masked tokens, or which tokens were shuffled or "
-                       "replaced (encoders); a translation (encoder-decoders); classes of texts (encoders, decoders)"),
-                &S::kind);
+        section(
+            choice("objective", "kind", {"next_token", "masked", "shuffle_random", "translation", "classify", "spans"},
+                   "Objective: the next token (decoders); masked tokens, or which tokens were shuffled or "
+                   "replaced (encoders); a translation (encoder-decoders); classes of texts (encoders, decoders); "
+                   "answers in contexts (encoders)"),
+            &S::kind);
         section(number("objective", "mask", 0, 1,
                        "masked: share of tokens to predict; 80 % of them are masked, 10 % replaced"),
                 &S::mask);
@@ -155,6 +157,8 @@ private:
             number("objective", "random", 0, 1, "shuffle_random: share of the other tokens that a random one replaces"),
             &S::random);
         section(count("objective", "classes", 1, 1 << 20, "classify: classes of a text; 1: a number"), &S::classes);
+        section(count("objective", "stride", 0, 1 << 20, "spans: context tokens that consecutive windows share"),
+                &S::stride);
     }
 
     void data() {
@@ -162,7 +166,8 @@ private:
         bind_optional_texts(add("data", "text", OptionKind::paths,
                                 "Files, folders, patterns (*, ?, [..], **), also .gz and .zst; .jsonl files with a "
                                 "\"text\" field; translation: "
-                                "\"source\" and \"target\"; classify: \"label\", optional \"pair\""),
+                                "\"source\" and \"target\"; classify: \"label\", optional \"pair\"; spans: "
+                                "\"question\", \"context\", \"answers\""),
                             &JobFile::data, &DataSettings::text);
         bind(add("data", "column", OptionKind::text,
                  "Column of JSON objects that is the text; document.text is a member of a member"),

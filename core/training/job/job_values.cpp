@@ -83,6 +83,7 @@ void check_objective(const JobFile& job) {
     of("shuffle", "shuffle_random", objective.shuffle != standard.shuffle);
     of("random", "shuffle_random", objective.random != standard.random);
     of("classes", "classify", objective.classes != standard.classes);
+    of("stride", "spans", objective.stride != standard.stride);
     const auto column = [&](const char* key, const char* kind, bool given, bool read) {
         if (given && !read)
             contradiction(job, std::string("data.") + key, std::string(kind) + " beside it", escaped(objective.kind));

@@ -68,7 +68,9 @@ model::Batch batch_of(const data::DataBatch& batch, const model::ModelConfig& co
     if (static_cast<std::int64_t>(batch.targets.size()) == made.predicted().numel())
         made.labels = tensor_of(batch.targets, at::kLong, made.predicted().sizes());
     else
-        made.labels = tensor_of(batch.targets, at::kLong, {all});
+        made.labels = static_cast<std::int64_t>(batch.targets.size()) == all
+                          ? tensor_of(batch.targets, at::kLong, {all})
+                          : tensor_of(batch.targets, at::kLong, {all, -1});
     made.values = tensor_of(batch.values, at::kFloat, {all});
     return made;
 }

@@ -184,5 +184,42 @@ TEST_CASE("A head that no recipe reads is refused by name, not taken for the voc
     TinyCheckpoint questions = golden_model("bert").checkpoint;
     questions.config["architectures"] = {"BertForQuestionAnswering"};
     CHECK_THROWS_MATCHES(model::make_objective("classify", 2)->check(questions.build()->config()), Error,
-                         IsError(ErrorCode::unsupported, "found no head"));
+                         IsError(ErrorCode::unsupported, "found a head for answers"));
+    questions.config["num_labels"] = 3;
+    refuses(questions, ErrorCode::unsupported, "num_labels] expected 2");
+}
+
+TEST_CASE("A head for answers is trained and written under its own names", "[model][classes]") {
+    for (const char* name : {"bert", "roberta", "distilbert", "electra", "albert"}) {
+        DYNAMIC_SECTION(name) {
+            const GoldenModel golden = golden_model(std::string(name) + "-spans");
+            const test::TemporaryFolder folder;
+            std::filesystem::create_directory(folder / "model");
+            golden.checkpoint.write(folder / "model");
+            const auto file = checkpoint::Checkpoint::open(folder / "model");
+            const auto model = model::Trainable::open(*file, at::kFloat);
+            const auto objective = model::make_objective("spans", 2);
+            objective->check(std::as_const(*model).model().config());
+            model::Batch batch = golden.batch;
+            batch.labels = at::ones({batch.ids.size(0), 2}, at::kLong);
+            const model::TrainingForward training;
+            const auto loss = objective->losses(*model, batch, {}, &training).front().loss;
+            CHECK(loss.rows == batch.ids.size(0));
+            loss.sum.backward();
+            CHECK(model->gradients().abs().max().item<double>() > 0);
+            NoProgress progress;
+            model->save(folder / "again", {}, progress, Cancellation());
+            const auto again = checkpoint::Checkpoint::open(folder / "again");
+            for (const auto& [tensor, shape] : golden.checkpoint.tensors) {
+                CAPTURE(tensor);
+                CHECK(again->tensors().contains(tensor));
+            }
+            const auto built = model::Model::build(*again, LoadAs::float32);
+            const at::Tensor logits = built->logits(built->forward(golden.batch).flatten(0, 1));
+            CHECK(test::largest_difference(logits.view(golden.logits.sizes()), golden.logits, golden.batch.lengths) <
+                  test::kFloatError * test::largest_value(golden.logits));
+            CHECK(nlohmann::json::parse(model->config_json()).at("architectures") ==
+                  golden.checkpoint.config.at("architectures"));
+        }
+    }
 }

@@ -214,8 +214,8 @@ TEST_CASE("Native stacks of every manner, mixer and head are what the oracle say
 
 TEST_CASE("Stacks that transformers knows are read under its names, and written so again", "[native][golden]") {
     for (const std::string name :
-         {"bert", "bert-one-type", "bert-token-classes", "bert-text-classes", "bert-none", "gpt2", "gpt2-untied",
-          "gpt2-token-classes", "gpt2-text-classes", "gpt2-none", "bart", "bart-scaled"}) {
+         {"bert", "bert-one-type", "bert-token-classes", "bert-text-classes", "bert-spans", "bert-none", "gpt2",
+          "gpt2-untied", "gpt2-token-classes", "gpt2-text-classes", "gpt2-none", "bart", "bart-scaled"}) {
         INFO(name);
         const GoldenStack golden("layout-" + name);
         compare_logits(golden);

@@ -191,7 +191,7 @@ TEST_CASE("A padded batch has the losses and gradients of its texts alone", "[ob
 
 TEST_CASE("Where nothing counts, the loss is 0 and no gradient is a NaN", "[objective]") {
     for (const Case& one : cases()) {
-        if (one.all.at("objective") == "classify") continue;
+        if (one.all.at("objective") == "classify" || one.all.at("objective") == "spans") continue;
         INFO(one.name());
         const auto model = one.open(at::kFloat);
         model::Batch batch = one.batch(0, 2);
@@ -246,6 +246,11 @@ TEST_CASE("An objective refuses models that cannot be trained for it", "[objecti
     refuses("classify", 3, with_head("sequence_classes", 2), "2 classes of texts");
     refuses("classify", 3, with_head("token_classes", 3), "3 classes of tokens");
     refuses("classify", 2, pair, "found an encoder-decoder");
+    refuses("spans", 2, with_head("token_classes", 2), "2 classes of tokens");
+    refuses("spans", 2, json::object(), "found a decoder");
+    refuses("classify", 2, with_head("spans", 0), "found a head for answers");
+    CHECK_THROWS_MATCHES(fresh({{"head", {{"kind", "spans"}}}}), Error,
+                         IsError(ErrorCode::unsupported, "encoders alone"));
     CHECK_THROWS_MATCHES(model::make_objective("guess", 2), Error, IsError(ErrorCode::usage, "shuffle_random"));
 
     for (const auto& [kind, changes] :
@@ -254,6 +259,7 @@ TEST_CASE("An objective refuses models that cannot be trained for it", "[objecti
                                                    {"masked", encoder},
                                                    {"shuffle_random", hashed},
                                                    {"translation", pair},
+                                                   {"spans", with_head("spans", 0)},
                                                    {"classify", with_head("sequence_classes", 2)}}) {
         INFO(kind);
         const auto model = fresh(changes);

@@ -62,6 +62,11 @@ std::vector<Objective> objectives(const TemporaryFolder& folder) {
     const std::string pairs =
         wrote("pairs.jsonl",
               items("source", [](std::size_t n) { return "\"target\": \"" + std::string(n + 1, 'x') + "\""; }));
+    const std::string questions = wrote("questions.jsonl", items("context", [](std::size_t n) {
+                                            // Every context begins with that word.
+                                            return "\"question\": \"first\", \"answers\": {\"text\": [\"" + kWords[n] +
+                                                   "\"], \"answer_start\": [0]}";
+                                        }));
     const data::ChosenTokenizer bytes = data::byte_tokenizer();
     write_file(folder / "tokenizer.json", bytes.files.at(0).content);
     const std::string pieces = "data.tokenizer=" + (folder / "tokenizer.json").string();
@@ -83,6 +88,9 @@ std::vector<Objective> objectives(const TemporaryFolder& folder) {
         {"number with a decoder", {"objective.kind=classify", "objective.classes=1", numbers}, false},
         {"classify hashes", {"objective.kind=classify", "objective.classes=3", "model.preset=nano-proformer", classes}},
         {"number", {"objective.kind=classify", "objective.classes=1", "model.preset=nano-mhe-encoder", numbers}, false},
+        {"spans",
+         {"objective.kind=spans", "objective.stride=4", "data.sequence_length=32", "model.preset=nano-mhe-encoder",
+          questions}},
         {"translation",
          {"objective.kind=translation", "model.preset=nano-mhe-translation", "model.mixer=mhe_add", pairs}},
     };

@@ -61,6 +61,9 @@ def case(name, kind, layers, *, classes=2, **options):
         elif kind == "classify":
             logits = model.run(text)[0][:1]
             wanted = [0.75 * n - 0.5] if classes == 1 else [(3 * n + 1) % classes]
+        elif kind == "spans":
+            logits = model.run(text)[0].T
+            wanted = [(n + 2) % len(text), len(text) - 1 if n else 0]
         else:
             logits = model.run(text)[0]
             wanted = labels_of(kind, len(text), n)
@@ -70,6 +73,11 @@ def case(name, kind, layers, *, classes=2, **options):
             counted += 1
             continue
         wanted = torch.tensor(wanted)
+        if kind == "spans":  # the mean of the start's and the end's cross-entropy
+            loss = loss + torch.nn.functional.cross_entropy(logits, wanted)
+            correct += int((logits.argmax(-1) == wanted).all())
+            counted += 1
+            continue
         loss = loss + torch.nn.functional.cross_entropy(logits, wanted, ignore_index=-1, reduction="sum")
         correct += int((logits.argmax(-1) == wanted).sum())
         counted += int((wanted >= 0).sum())
@@ -96,6 +104,7 @@ def cases():
                **bert | {"head": {"kind": "sequence_classes", "classes": 4}})
     yield case("number", "classify", ["standard", "mqa"], classes=1,
                **bert | {"head": {"kind": "sequence_classes", "classes": 1}})
+    yield case("spans", "spans", ["standard", "mqa"], **bert | {"head": {"kind": "spans"}})
     yield case("translation", "translation", ["standard", "mhe_add", "mhe_mul"], num_encoder_layers=1, **vaswani)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""More golden data of tests/core/model, made as models.py makes it: encoders with heads for classes of texts and of tokens,
-decoders with heads for classes of texts.
+"""More golden data of tests/core/model, made as models.py makes it: encoders with heads for classes of texts and of tokens and
+for answers in contexts, decoders with heads for classes of texts.
 
-    python tests/oracle/models/class_heads.py                     writes tests/oracle/models/data/*-classes*.json
+    python tests/oracle/models/class_heads.py                     writes tests/oracle/models/data/*-classes*.json, *-spans.json
     python tests/oracle/models/class_heads.py --checkpoints DIR   writes the cases as checkpoint folders (safetensors) too
 """
 
@@ -27,6 +27,11 @@ def of_texts(name, model_class, config, padding=None, **options):
 def of_tokens(name, model_class, config, padding=None, **options):
     tokens = texts(config.vocab_size, config.pad_token_id if padding is None else padding)
     return case(name + "-token-classes", model_class, config, tokens, **{"lengths": LENGTHS, **options})
+
+
+def of_spans(name, model_class, config, **options):
+    tokens = texts(config.vocab_size, config.pad_token_id)
+    return case(name + "-spans", model_class, config, tokens, **{"lengths": LENGTHS, **options})
 
 
 def roberta_like(name, prefix, **changes):
@@ -63,6 +68,11 @@ def cases():
     yield of_tokens("bert", T.BertForTokenClassification, bert, token_types=types)
     yield of_texts("bert-number", T.BertForSequenceClassification,
                    T.BertConfig(**bert_sizes(num_labels=1, problem_type="regression")))
+    yield of_spans("bert", T.BertForQuestionAnswering, T.BertConfig(**bert_sizes(num_labels=2)), token_types=types)
+    yield of_spans("roberta", T.RobertaForQuestionAnswering, T.RobertaConfig(**bert_sizes(num_labels=2)))
+    for name, prefix, make in (("distilbert", "DistilBert", distilbert), ("electra", "Electra", electra),
+                               ("albert", "Albert", albert)):
+        yield of_spans(name, getattr(T, prefix + "ForQuestionAnswering"), make(num_labels=2))
     # As transformers 4 saved two classes, without names for them.
     yield of_texts("bert-unnamed", T.BertForSequenceClassification, T.BertConfig(**bert_sizes(num_labels=2)),
                    change_config=without("id2label", "label2id", problem_type="single_label_classification"))

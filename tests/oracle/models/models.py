@@ -87,6 +87,12 @@ def read_back(model_class, config, tensors):
     return model.eval()
 
 
+def logits_of(out):
+    if "start_logits" in out:
+        return torch.stack([out.start_logits, out.end_logits], -1)
+    return out.logits if "logits" in out else out.prediction_logits
+
+
 def case(name, model_class, config, tokens, *, rename=None, change_config=None, extra=None, keep=("logits",),
          file_type="F32", shards=1, backbone_only=False, token_types=None, lengths=None, state_name=None,
          packed=(), reloaded=False, as_computed=False, dropped=None, prepare=None, of_texts=False):
@@ -139,7 +145,7 @@ def case(name, model_class, config, tokens, *, rename=None, change_config=None, 
         "file_type": file_type,
         "shards": shards,
         "ids": tokens,
-        "text_logits" if of_texts else "logits": rounded(out.logits if "logits" in out else out.prediction_logits),
+        "text_logits" if of_texts else "logits": rounded(logits_of(out)),
     }
     if token_types is not None:
         result["token_types"] = token_types

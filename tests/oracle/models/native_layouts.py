@@ -20,7 +20,7 @@ import transformers as T
 sys.path.append(str(Path(__file__).resolve().parents[1] / "random"))
 import native_oracle
 import random_native
-from models import ids, main, rounded, values, write_checkpoint
+from models import ids, logits_of, main, rounded, values, write_checkpoint
 
 SIZES = dict(vocab_size=37, hidden_size=24, intermediate_size=27, num_attention_heads=4, num_key_value_heads=4, head_dim=6,
              max_position_embeddings=24, rms_norm_eps=1e-6, qk_norm=False, mixers={}, initializer_range=0.02)
@@ -35,7 +35,7 @@ BERT = {
     "bert.embeddings.token_type_embeddings": "model.embed_types", "bert.embeddings.LayerNorm": "model.embed_norm",
     "cls.predictions.transform.dense": "head.dense", "cls.predictions.transform.LayerNorm": "head.norm",
     "cls.predictions.decoder": "lm_head", "cls.predictions": "lm_head", "bert.pooler.dense": "head.dense",
-    "classifier": "classifier",
+    "classifier": "classifier", "qa_outputs": "qa_outputs",
 }
 BART_LAYER = {
     "self_attn.out_proj": "self_attn.o_proj", "self_attn_layer_norm": "input_layernorm", "fc1": "mlp.up_proj",
@@ -182,7 +182,7 @@ def case(name, kind, model_class, rename, *, target=None, layers=2, **options):
         with torch.no_grad():
             arguments = {"input_ids": torch.tensor([tokens])} | ({"decoder_input_ids": torch.tensor([target])} if target else {})
             result = model(**arguments)
-        says = result.logits if "logits" in result else result.last_hidden_state
+        says = result.last_hidden_state if "last_hidden_state" in result else logits_of(result)
         says = says[0] if says.dim() == 3 else says
         numbers = {name: values(name, shape) for name, shape in shapes.items()}
         ours = by_the_book(Path(temporary) / "native", config, numbers, rename, tokens, target)
@@ -229,6 +229,7 @@ def cases():
     token_classes = {"head": {"kind": "token_classes", "classes": 3}}
     yield case("bert", "bert", T.BertForMaskedLM, from_bert)
     yield case("bert-one-type", "bert", T.BertForMaskedLM, from_bert, hidden_act="relu", type_vocab_size=1)
+    yield case("bert-spans", "bert", T.BertForQuestionAnswering, from_bert, head={"kind": "spans"})
     yield case("bert-token-classes", "bert", T.BertForTokenClassification, from_bert, **token_classes)
     yield case("bert-text-classes", "bert", T.BertForSequenceClassification, from_bert,
                head={"kind": "sequence_classes", "classes": 2})

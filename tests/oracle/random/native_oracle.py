@@ -764,6 +764,8 @@ class Native:
             return None
         if kind == "token_classes":
             return self.linear("classifier", x)
+        if kind == "spans":
+            return self.linear("qa_outputs", x)
         if kind == "sequence_classes" and self.stack == "decoder":  # of the last row
             return x @ self.tensors["score.weight"].T
         if kind == "sequence_classes":

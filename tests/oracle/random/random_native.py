@@ -122,6 +122,8 @@ def head_shapes(config):
         names |= {"head.dense.weight": (d, d), "head.dense.bias": (d,)}
     if kind in ("token_classes", "sequence_classes"):
         names |= {"classifier.weight": (head["classes"], d), "classifier.bias": (head["classes"],)}
+    if kind == "spans":
+        names |= {"qa_outputs.weight": (2, d), "qa_outputs.bias": (2,)}
     if kind in ("language", "masked_language") and not config["tie_word_embeddings"]:
         names["lm_head.weight"] = (config["vocab_size"], d)
     if kind == "masked_language":
