@@ -79,8 +79,8 @@ AnalysisRequest make_request(const AnalysisJob& job, const JobModel& model, Inpu
     }
     if (!job.labels.empty()) request.labels = read_label_file(job.labels);
     request.record = record_levels(job.record);
-    const auto how = job.switch_off_how == "mean" ? model::SwitchedOff::How::mean : model::SwitchedOff::How::zero;
-    request.switched_off = parse_switched_off(job.switch_off, how, inspection.sites);
+    const auto how = job.switch_off_how == "mean" ? model::Action::mean : model::Action::zero;
+    request.interventions = parse_switched_off(job.switch_off, how, inspection.sites);
     request.segments = {job.segment, job.memory};
     request.beyond_positions = job.beyond_positions;
     request.all_rows = job.all_rows;

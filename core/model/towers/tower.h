@@ -97,6 +97,7 @@ private:
     void step(Pass& pass, std::size_t number, bool few) const;
     at::Tensor end(Pass& pass) const;
     std::string end_prefix() const;
+    bool is_encoder() const { return place_.stack == "encoder"; }
     struct LayerCaches {
         mixers::MixerCache* own = nullptr;
         mixers::MixerCache* cross = nullptr;
