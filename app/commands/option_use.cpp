@@ -65,6 +65,18 @@ OptionUse of_cost() {
              {"--embeddings", {"--hidden", "--rows", "--bits", "--group-bits"}}}};
 }
 
+OptionUse of_ask() {
+    const Names texts{"--text", "--file", "--tokens"}, metric{"--metric", "--answer", "--against", "--position"};
+    return {"ask",
+            {"tool", "model", "--output", "--csv", "--resume", "--interventions", "--bos", "--length", "--dtype",
+             "--weights", "--device", "--threads", "--kernels"},
+            {{"lens", joined(texts, {"--target", "--top"})},
+             {"patch", joined(metric, {"--clean", "--corrupted", "--clean-tokens", "--corrupted-tokens", "--sites",
+                                       "--by", "--align"})},
+             {"ablate", joined(joined(texts, metric), {"--how", "--reference-tokens"})},
+             {"attribution", joined(texts, {"--answer", "--against", "--position"})}}};
+}
+
 OptionUse of_export() {
     // Each recipe has its own options of figures: check_figure_flags().
     OptionUse use{"export", {"files", "--figure", "--output"}, {}};
@@ -82,13 +94,16 @@ std::vector<OptionUse> all_uses() {
         {"analyze",
          joined(compute, {"models", "--output", "--adapter", "--tokens", "--target", "--target-tokens", "--length",
                           "--windows", "--segment", "--memory", "--repeat-token", "--record", "--layers", "--skip",
-                          "--switch-off", "--switch-off-how", "--weights", "--device", "--all-rows"}),
+                          "--switch-off", "--switch-off-how", "--interventions", "--weights", "--device",
+                          "--all-rows"}),
          {{"texts", {"--text", "--file", "--example", "--pair", "--bos", "--chat"}},
           {"--tokens", {"--labels"}},
           {"--record maps", {"--maps-int16"}}}},
+        of_ask(),
         of_export(),
         {"generate",
-         joined(compute, {"model", "--adapter", "--prompt", "--tokens", "--first-token", "--temperature", "--weights"}),
+         joined(compute, {"model", "--adapter", "--prompt", "--tokens", "--first-token", "--temperature", "--weights",
+                          "--interventions"}),
          {{"a --temperature above 0", {"--top-k", "--top-p", "--seed"}}, {"greedy decoding", {"--beams"}}}},
         of_evaluate(),
         of_cost(),

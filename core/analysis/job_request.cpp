@@ -67,6 +67,12 @@ std::string with_residence(const std::string& settings_json, model::Residence re
     return text_of(settings);
 }
 
+std::string with_interventions(const std::string& settings_json, const std::string& toml) {
+    nlohmann::json settings = nlohmann::json::parse(settings_json);
+    settings["interventions"] = toml;
+    return text_of(settings);
+}
+
 AnalysisRequest make_request(const AnalysisJob& job, const JobModel& model, Input& input,
                              const Cancellation& cancellation) {
     const model::Inspection& inspection = model.inspection;

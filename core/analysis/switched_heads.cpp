@@ -55,7 +55,8 @@ void check_head(std::int64_t site, std::int64_t head, const std::vector<Site>& s
     const Site& own = sites[static_cast<std::size_t>(site)];
     const std::string layer = "layer " + std::to_string(own.layer);
     if (!own.has_matrix && !own.has_implicit) refuse("a layer with attention heads", layer + ", which has none");
-    if (head >= own.heads) refuse("a head of " + layer + " from 0 to " + std::to_string(own.heads - 1), std::to_string(head));
+    if (head >= own.heads)
+        refuse("a head of " + layer + " from 0 to " + std::to_string(own.heads - 1), std::to_string(head));
 }
 
 }  // namespace

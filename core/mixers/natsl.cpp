@@ -21,8 +21,8 @@
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
 #include "core/mixers/shared/tensor_views.h"
-#include "core/model/random_fill.h"
 #include "core/model/load/tensor_plan.h"
+#include "core/model/random_fill.h"
 #include "core/model/training_forward.h"
 #include "core/model/training_ops.h"
 

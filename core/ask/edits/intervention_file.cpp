@@ -29,8 +29,8 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLargestFile = 16U << 20U;
 
-const std::vector<std::string> kInterventionKeys{"point", "layer", "heads", "attention", "positions",
-                                                 "what",  "text",  "shift", "factor",    "vector",
+const std::vector<std::string> kInterventionKeys{"point", "layer", "heads",   "attention", "positions",
+                                                 "what",  "text",  "shift",   "factor",    "vector",
                                                  "key",   "value", "queries", "keys"};
 const std::vector<std::string> kTextKeys{"name", "text", "tokens"};
 
@@ -77,8 +77,7 @@ public:
         check_keys(all, {"intervention", "text"}, where_);
         for (std::size_t n = 0; all.has("text") && n < all.at("text").size(); ++n) text(all.at("text").at(n), n);
         if (!all.has("intervention")) refuse(where_, "an [[intervention]] table", "none");
-        for (std::size_t n = 0; n < all.at("intervention").size(); ++n)
-            intervention(all.at("intervention").at(n), n);
+        for (std::size_t n = 0; n < all.at("intervention").size(); ++n) intervention(all.at("intervention").at(n), n);
         return std::move(plan_);
     }
 
@@ -172,7 +171,8 @@ private:
             const auto found = stored.by_layer.find(key.layer);
             if (found != stored.by_layer.end()) one.values[key] = found->second;
         }
-        if (one.values.empty()) refuse(where, "a direction for a layer of the model", "none in " + escaped(file.string()));
+        if (one.values.empty())
+            refuse(where, "a direction for a layer of the model", "none in " + escaped(file.string()));
     }
 
     std::vector<std::size_t> sources(const JsonView& table, const Intervention& one, const std::string& where) const {
@@ -211,7 +211,8 @@ private:
                 continue;
             }
             if (heads > 0 && value.dim() > 1 && value.size(value.dim() == 2 ? 0 : value.dim() - 3) != heads)
-                refuse(where, std::to_string(heads) + " heads", std::to_string(value.size(value.dim() == 2 ? 0 : value.dim() - 3)));
+                refuse(where, std::to_string(heads) + " heads",
+                       std::to_string(value.size(value.dim() == 2 ? 0 : value.dim() - 3)));
             const std::int64_t size = columns(key);
             if (size > 0 && value.size(-1) != size)
                 refuse(where, "vectors of " + std::to_string(size) + " numbers", std::to_string(value.size(-1)));

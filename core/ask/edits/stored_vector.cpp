@@ -48,8 +48,8 @@ StoredVectors read_vectors(const std::filesystem::path& path, const std::string&
     std::vector<std::string> names;
     for (const auto& [name, info] : stored->tensors()) names.push_back(name);
     if (key.empty() && names.size() != 1)
-        throw Error(ErrorCode::usage, path.filename().string(), "expected key = the name of a tensor: " + list_text(names, 8),
-                    "found none");
+        throw Error(ErrorCode::usage, path.filename().string(),
+                    "expected key = the name of a tensor: " + list_text(names, 8), "found none");
     return {stored->load(key.empty() ? names.front() : key, checkpoint::LoadAs::float32), {}};
 }
 

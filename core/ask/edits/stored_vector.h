@@ -11,7 +11,7 @@
 namespace headscope::ask {
 
 struct StoredVectors {
-    at::Tensor one;                              ///< float32, of all layers; undefined: by_layer
+    at::Tensor one;                               ///< float32, of all layers; undefined: by_layer
     std::map<std::int64_t, at::Tensor> by_layer;  ///< [d] float32 for the output of these blocks
 };
 

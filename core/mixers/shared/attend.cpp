@@ -125,9 +125,8 @@ at::Tensor edited_attention(const Attended& what, RuleTensors tensors, SiteIndex
             model::Point::scores, dense.score.masked_fill(allowed.logical_not(), hidden), allowed, what.rule, site);
         allowed = allowed.logical_and(score.detach().ne(hidden));
         constexpr double floor = -1e30;
-        weight = kernels::reference::weights_of_scores(what.query, what.key,
-                                                       score.masked_fill(allowed.logical_not(), floor), allowed,
-                                                       what.rule, tensors)
+        weight = kernels::reference::weights_of_scores(
+                     what.query, what.key, score.masked_fill(allowed.logical_not(), floor), allowed, what.rule, tensors)
                      .weight;
     }
     weight = context.edited_matrix(model::Point::pattern, weight, allowed, what.rule, site);

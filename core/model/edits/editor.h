@@ -18,18 +18,18 @@ namespace headscope::model {
 
 /// Editable values, in the order of the computation.
 enum class Point : std::uint8_t {
-    embedding,            ///< [B, L, d], input of the first block (of an encoder-decoder: its decoder's)
-    residual_before,      ///< [B, L, d], input of block l
-    query,                ///< [B, H, L, dk], after its norm, before rotary positions
-    key,                  ///< [B, G, L, dk], likewise
-    value,                ///< [B, G, L, dv]
-    scores,               ///< [B, H, Lq, Lk], scaled, capped, biased; -inf where the mask hides a key
-    pattern,              ///< [B, H, Lq, Lk], the weights of the values
-    head_output,          ///< [B, H, L, dv], before an output gate or head norm
-    mixer_output,         ///< [B, L, size], input of the output projection
-    attention_output,     ///< [B, L, d], added to the residual stream
-    residual_middle,      ///< [B, L, d], between attention and feed-forward of a serial block
-    feed_forward_input,   ///< [B, L, d], input of the feed-forward's norm alone; the skip connection keeps the old value
+    embedding,           ///< [B, L, d], input of the first block (of an encoder-decoder: its decoder's)
+    residual_before,     ///< [B, L, d], input of block l
+    query,               ///< [B, H, L, dk], after its norm, before rotary positions
+    key,                 ///< [B, G, L, dk], likewise
+    value,               ///< [B, G, L, dv]
+    scores,              ///< [B, H, Lq, Lk], scaled, capped, biased; -inf where the mask hides a key
+    pattern,             ///< [B, H, Lq, Lk], the weights of the values
+    head_output,         ///< [B, H, L, dv], before an output gate or head norm
+    mixer_output,        ///< [B, L, size], input of the output projection
+    attention_output,    ///< [B, L, d], added to the residual stream
+    residual_middle,     ///< [B, L, d], between attention and feed-forward of a serial block
+    feed_forward_input,  ///< [B, L, d], input of the feed-forward's norm alone; the skip connection keeps the old value
     feed_forward_output,  ///< [B, L, d], added to the residual stream
     hidden,               ///< [B, L, d], output of block l
     final_norm,           ///< [B, L, d], output of the final norm
@@ -57,10 +57,10 @@ struct PointKey {
 /// A value that is about to be used. Members live as long as the call.
 struct EditPlace {
     PointKey key;
-    std::int64_t first_position = 0;                           ///< of the first row; earlier ones are in a cache
-    const std::vector<std::int64_t>* lengths = nullptr;        ///< [B] real rows; null: all
-    const std::vector<std::int64_t>* key_lengths = nullptr;    ///< [B] real keys of a matrix; null: all
-    at::Tensor visible{};                                      ///< of a matrix: [B, H, Lq, Lk] bool
+    std::int64_t first_position = 0;                         ///< of the first row; earlier ones are in a cache
+    const std::vector<std::int64_t>* lengths = nullptr;      ///< [B] real rows; null: all
+    const std::vector<std::int64_t>* key_lengths = nullptr;  ///< [B] real keys of a matrix; null: all
+    at::Tensor visible{};                                    ///< of a matrix: [B, H, Lq, Lk] bool
 };
 
 class Editor {
@@ -68,8 +68,8 @@ public:
     virtual ~Editor() = default;
 
     struct Start {
-        bool cached = false;     ///< the pass has a cache: texts come in pieces
-        bool continues = false;  ///< which holds tokens already
+        bool cached = false;                     ///< the pass has a cache: texts come in pieces
+        bool continues = false;                  ///< which holds tokens already
         const std::set<int>* skipped = nullptr;  ///< layers left out
     };
     /// A pass begins. Throws usage for edits that it cannot have.

@@ -18,12 +18,23 @@
 namespace headscope::model {
 namespace {
 
-constexpr std::array<std::string_view, kPoints> kPointNames{
-    "embedding",    "residual_before",  "query",           "key",                "value",
-    "scores",       "pattern",          "head_output",     "mixer_output",       "attention_output",
-    "residual_middle", "feed_forward_input", "feed_forward_output", "hidden",   "final_norm"};
+constexpr std::array<std::string_view, kPoints> kPointNames{"embedding",
+                                                            "residual_before",
+                                                            "query",
+                                                            "key",
+                                                            "value",
+                                                            "scores",
+                                                            "pattern",
+                                                            "head_output",
+                                                            "mixer_output",
+                                                            "attention_output",
+                                                            "residual_middle",
+                                                            "feed_forward_input",
+                                                            "feed_forward_output",
+                                                            "hidden",
+                                                            "final_norm"};
 constexpr std::array<std::string_view, kActions> kActionNames{"zero", "mean", "reference", "run",
-                                                       "add",  "set",  "forbid",    "uniform"};
+                                                              "add",  "set",  "forbid",    "uniform"};
 
 using Flags = std::vector<std::uint8_t>;
 
@@ -123,7 +134,8 @@ bool site_has(Point point, const Site& site, const std::string& mixer) {
 
 bool layer_has(Point point, std::int64_t layer, const ModelConfig& config) {
     const ModelConfig& tower = tower_at(layer, config);
-    const bool feeds = tower.has_feed_forward(config.encoder && &tower == &config ? layer - config.encoder->layers : layer);
+    const bool feeds =
+        tower.has_feed_forward(config.encoder && &tower == &config ? layer - config.encoder->layers : layer);
     const bool mixes = mixer_at(layer, config) != kNoMixer;
     switch (point) {
         case Point::residual_before:
@@ -323,7 +335,8 @@ void Interventions::begin(const Start& start) {
     if (!start.cached) return;
     for (std::size_t n = 0; n < list_.size(); ++n) {
         const Intervention& one = list_[n];
-        if (one.action == Action::mean) refuse(n, "another action where a text comes in pieces", "mean, which needs all of it");
+        if (one.action == Action::mean)
+            refuse(n, "another action where a text comes in pieces", "mean, which needs all of it");
         if (negative(one.positions) || negative(one.queries) || negative(one.keys))
             refuse(n, "positions from 0 where a text comes in pieces", "negative ones, which count from its end");
     }

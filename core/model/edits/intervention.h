@@ -47,9 +47,9 @@ struct Intervention {
     std::vector<std::int64_t> heads;       ///< empty: all; of `key` and `value` they count key-value heads
     std::vector<PositionRange> positions;  ///< empty: all; of matrices the query rows
     Action action = Action::zero;
-    double factor = 1;                          ///< of `add`
-    std::int64_t shift = 0;                     ///< `run`: position p takes the value at p + shift
-    std::vector<PositionRange> queries, keys;   ///< of `forbid`; empty: all
+    double factor = 1;                         ///< of `add`
+    std::int64_t shift = 0;                    ///< `run`: position p takes the value at p + shift
+    std::vector<PositionRange> queries, keys;  ///< of `forbid`; empty: all
     /// Of add, set, reference and run, by place. Shapes, trailing axes first given: [size], [heads, size],
     /// [heads, L, size] or [B, heads, L, size]; without heads [d], [L, d] or [B, L, d]. Rows are absolute positions.
     std::map<PointKey, at::Tensor> values;

@@ -104,8 +104,8 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
         if (!names.in_layer.output.empty()) {
             first = plan.wants().size();
             layer.output.declare_for_products(plan, names.layer_stem + names.in_layer.output, hidden,
-                                 {layer.mixer->output_size(), names.keys.heads + " * " + value_size},
-                                 config_->output_bias && !names.in_layer.plain_output);
+                                              {layer.mixer->output_size(), names.keys.heads + " * " + value_size},
+                                              config_->output_bias && !names.in_layer.plain_output);
             plan.count_as(TensorPlan::Part::attention, first);
         }
         norm(layer.attention_update_norm, names.in_layer.attention_update_norm);

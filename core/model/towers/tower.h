@@ -79,6 +79,7 @@ public:
     void set_weights(LayerWeights* weights) { weights_ = weights; }
 
     const Embedding& embedding() const { return embedding_; }
+    const Norm& final_norm() const { return final_norm_; }
     /// In the order in which they are run; one that is shared comes again (ModelConfig::shared_layers).
     std::vector<const Layer*> layers() const;
 

@@ -11,9 +11,9 @@
 #include "core/base/error.h"
 #include "core/model/model.h"
 #include "core/store/analysis/analysis_file.h"
-#include "tests/core/model/head_edit.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/model/head_edit.h"
 #include "tests/core/model/tiny_checkpoint.h"
 
 using namespace headscope;

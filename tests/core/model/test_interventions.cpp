@@ -46,9 +46,11 @@ Case one_text(const std::string& name) {
     const std::int64_t length = one.batch.lengths.empty() ? one.batch.ids.size(1) : one.batch.lengths[0];
     one.batch.ids = one.batch.ids.narrow(0, 0, 1).narrow(1, 0, length);
     one.batch.lengths.clear();
-    if (one.batch.token_types.defined()) one.batch.token_types = one.batch.token_types.narrow(0, 0, 1).narrow(1, 0, length);
+    if (one.batch.token_types.defined())
+        one.batch.token_types = one.batch.token_types.narrow(0, 0, 1).narrow(1, 0, length);
     if (one.batch.target.defined()) {
-        const std::int64_t own = one.batch.target_lengths.empty() ? one.batch.target.size(1) : one.batch.target_lengths[0];
+        const std::int64_t own =
+            one.batch.target_lengths.empty() ? one.batch.target.size(1) : one.batch.target_lengths[0];
         one.batch.target = one.batch.target.narrow(0, 0, 1).narrow(1, 0, own);
         one.batch.target_lengths.clear();
     }
@@ -90,9 +92,22 @@ at::Tensor numbers(at::IntArrayRef shape) {
     return (at::arange(count, at::kFloat) * 0.7).sin().view(shape);
 }
 
-const std::vector<std::string> kFamilies{"llama",  "gpt2", "gemma2", "neox", "deepseek-v3", "gpt-oss", "bert", "t5",
-                                         "hybrid-qwen3-next", "hybrid-falcon-h1", "hybrid-diffllama", "native-natsl",
-                                         "native-approximate", "bloom", "olmo2", "hybrid-jamba"};
+const std::vector<std::string> kFamilies{"llama",
+                                         "gpt2",
+                                         "gemma2",
+                                         "neox",
+                                         "deepseek-v3",
+                                         "gpt-oss",
+                                         "bert",
+                                         "t5",
+                                         "hybrid-qwen3-next",
+                                         "hybrid-falcon-h1",
+                                         "hybrid-diffllama",
+                                         "native-natsl",
+                                         "native-approximate",
+                                         "bloom",
+                                         "olmo2",
+                                         "hybrid-jamba"};
 
 }  // namespace
 
@@ -132,7 +147,8 @@ TEST_CASE("Points lie where their names say", "[model][interventions]") {
         const at::Tensor vector = numbers({one.model->config().hidden});
         RecordingProbe plain(false), off(false), at_attention(false), middle(false), entering(false);
         run(one, {}, &plain);
-        run(one, {edit(Point::attention_output, Action::zero, {1}), edit(Point::feed_forward_output, Action::zero, {1})},
+        run(one,
+            {edit(Point::attention_output, Action::zero, {1}), edit(Point::feed_forward_output, Action::zero, {1})},
             &off);
         CHECK(close(off.at("hidden", 1), plain.at("hidden", 0)));
         run(one, {added(Point::attention_output, 0, vector)}, &at_attention);
@@ -213,9 +229,9 @@ TEST_CASE("Each action does what it says, at its heads and positions alone", "[m
     };
     const auto own = [&](std::int64_t head, std::int64_t row) { return before.select(1, head).select(1, row); };
     const auto point = [](Action action) { return edit(Point::head_output, action, {1}); };
-    CHECK(close(after(point(Action::zero)), expected([&](auto head, auto row) { return at::zeros_like(own(head, row)); })));
-    CHECK(close(after(point(Action::mean)),
-                expected([&](auto head, auto) { return before.select(1, head).mean(1); })));
+    CHECK(close(after(point(Action::zero)),
+                expected([&](auto head, auto row) { return at::zeros_like(own(head, row)); })));
+    CHECK(close(after(point(Action::mean)), expected([&](auto head, auto) { return before.select(1, head).mean(1); })));
     Intervention add = point(Action::add);
     add.factor = -1.5;
     add.value = numbers({size});

@@ -59,8 +59,7 @@ Golden golden(const std::string& name) {
 std::vector<model::Intervention> switched_of(const nlohmann::json& list, const model::Model& model) {
     std::vector<model::Intervention> heads;
     for (const auto& item : list)
-        heads.push_back(
-            test::head_edit(model.sites(), item[0], item[1], item[2] == "zero" ? How::zero : How::mean));
+        heads.push_back(test::head_edit(model.sites(), item[0], item[1], item[2] == "zero" ? How::zero : How::mean));
     return heads;
 }
 
