@@ -78,7 +78,9 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
         }
     }
     CHECK(names == std::set<std::string>{"ablation",
+                                         "ablation-heads",
                                          "attention",
+                                         "attribution",
                                          "bias",
                                          "branch-weights",
                                          "column-mass",
@@ -90,10 +92,13 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "head-embeddings",
                                          "indicators",
                                          "latency",
+                                         "lens",
                                          "lines",
                                          "loss",
                                          "mass",
                                          "offsets",
+                                         "patch-heads",
+                                         "patch-layers",
                                          "position-perplexity",
                                          "radar",
                                          "retention",
