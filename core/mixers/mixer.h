@@ -81,7 +81,7 @@ struct StackContext {
     /// True if the value of this layer and, for a point of one attention, of site `at`, is edited.
     bool edits(model::Point point, SiteIndex at) const;
     bool edits(model::Point point) const { return edits(point, site); }
-    /// The value to go on with, which is announced as NAME_edited where it is edited.
+    /// `value` with its edits; announced as NAME_edited if there are any.
     at::Tensor edited(model::Point point, const at::Tensor& value, SiteIndex at) const;
     at::Tensor edited(model::Point point, const at::Tensor& value) const { return edited(point, value, site); }
     /// Announces the value by the point's name, then edits it.

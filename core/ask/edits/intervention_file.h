@@ -22,7 +22,7 @@ class Tokenizer;
 
 namespace headscope::ask {
 
-/// What is known of a model before its weights are read.
+/// A model before its weights are read.
 struct ModelDescription {
     const model::ModelConfig& config;
     const std::vector<Site>& sites;

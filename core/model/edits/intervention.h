@@ -50,7 +50,7 @@ struct Intervention {
     double factor = 1;                         ///< of `add`
     std::int64_t shift = 0;                    ///< `run`: position p takes the value at p + shift
     std::vector<PositionRange> queries, keys;  ///< of `forbid`; empty: all
-    /// Of add, set, reference and run, by place. Shapes, trailing axes first given: [size], [heads, size],
+    /// Values of add, set, reference and run by place. Shapes, trailing axes first given: [size], [heads, size],
     /// [heads, L, size] or [B, heads, L, size]; without heads [d], [L, d] or [B, L, d]. Rows are absolute positions.
     std::map<PointKey, at::Tensor> values;
     /// One tensor for all places without an entry in `values`; undefined: those places are left as they are.
