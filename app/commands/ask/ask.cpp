@@ -17,6 +17,7 @@
 #include "core/analysis/job_request.h"
 #include "core/ask/ablate.h"
 #include "core/ask/attribution.h"
+#include "core/ask/cells.h"
 #include "core/ask/lens.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
