@@ -8,6 +8,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "core/ask/cells.h"
+#include "core/ask/gradients.h"
 #include "core/base/error.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/model.h"
@@ -85,6 +86,38 @@ public:
                       mutable_table(table(cell.key.point).path).values[cell.result] = found;
                       step();
                   });
+    }
+
+    /// I_h = mean over texts of |sum over positions and channels of o_h dLoss / do_h|.
+    void importance(const Cancellation& cancellation) {
+        const auto places = model::places_of(Point::head_output, model_.config(), model_.sites());
+        Metric loss;
+        loss.kind = MetricKind::loss;
+        const Measure measure(model_, loss);
+        const std::vector<std::string> heads{"/site", "/head"};
+        if (!record_.find("/ablate/importance")) {
+            record_.add_table("/ablate/importance", heads, "importance by gradients of the loss", "nat");
+            record_.add_table("/ablate/importance_normalized", heads, "the same over its L2 norm in the layer");
+        }
+        std::map<PointKey, at::Tensor> sums;
+        for (const store::SequenceTokens& text : record_.sequences) {
+            const RunGradients found =
+                gradients_of(model_, text_ids(text), places, measure, options_.editor, cancellation);
+            for (const auto& [key, gradient] : found.gradients) {
+                const at::Tensor own =
+                    (found.values.at(key).to(at::kDouble) * gradient.to(at::kDouble))[0].sum(-1).sum(-1).abs();
+                at::Tensor& all = sums[key];
+                all = all.defined() ? all + own : own;
+            }
+        }
+        for (const auto& [key, sum] : sums) {
+            const at::Tensor mean = sum / static_cast<double>(record_.sequences.size()), norm = mean.norm();
+            for (std::int64_t head = 0; head < mean.size(0); ++head) {
+                const auto cell = static_cast<std::size_t>(key.site * record_.size_of("/head") + head);
+                mutable_table("/ablate/importance").values[cell] = mean[head].item<double>();
+                mutable_table("/ablate/importance_normalized").values[cell] = (mean[head] / norm).item<double>();
+            }
+        }
     }
 
 private:
@@ -166,6 +199,7 @@ void run_ablate(model::Model& model, const AblateOptions& options, store::AskRec
             if (options.saved) options.saved();
         });
     }
+    if (options.importance) ablation.importance(cancellation);
     record.complete = true;
 }
 

@@ -30,6 +30,7 @@ struct AblateOptions {
     AblateBy how = AblateBy::zero;
     Metric metric;
     std::vector<store::SequenceTokens> reference;  ///< of reference and resample
+    bool importance = false;  ///< gradient importance of heads, too (Michel, Levy, Neubig, arXiv 1905.10650, eq. 2)
     model::Editor* editor = nullptr;
     std::function<void()> saved;
 };

@@ -8,6 +8,7 @@
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/tensor.h>
 
+#include "core/ask/parts.h"
 #include "core/base/error.h"
 #include "core/model/model.h"
 
@@ -51,30 +52,40 @@ Measure::Measure(model::Model& model, Metric metric) : model_(&model), metric_(s
     metric_.check(model);
 }
 
-at::Tensor Measure::logits(const at::Tensor& hidden) const {
+at::Tensor Measure::rows(const at::Tensor& hidden) const {
     const std::int64_t length = hidden.size(0);
-    if (metric_.all_positions) return model_->logits(hidden).to(at::kDouble);
+    if (metric_.all_positions) return hidden;
     const std::int64_t position = metric_.position < 0 ? length + metric_.position : metric_.position;
     if (position < 0 || position >= length)
         throw Error(ErrorCode::usage, "--position", "expected a position below " + std::to_string(length),
                     "found " + std::to_string(metric_.position));
-    return model_->logits(hidden.narrow(0, position, 1)).to(at::kDouble);
+    return hidden.narrow(0, position, 1);
 }
 
-double Measure::value(const at::Tensor& logits) const {
+at::Tensor Measure::logits(const at::Tensor& hidden) const {
+    return model_->logits(rows(hidden)).to(at::kDouble);
+}
+
+at::Tensor Measure::recorded(const at::Tensor& ids, const at::Tensor& hidden) const {
+    const model::Head& head = stack_of(*model_).head();
+    if (metric_.kind != MetricKind::loss) return value(head(rows(hidden[0])).to(at::kDouble));
+    const std::int64_t predicted = ids.size(1) - 1;
+    const at::Tensor logs = at::log_softmax(head(hidden[0].narrow(0, 0, predicted)).to(at::kDouble), 1);
+    return -logs.gather(1, ids[0].narrow(0, 1, predicted).unsqueeze(1)).mean();
+}
+
+at::Tensor Measure::value(const at::Tensor& logits) const {
     switch (metric_.kind) {
         case MetricKind::logit_difference:
-            return (columns(logits, metric_.answer).mean(1) - columns(logits, metric_.against).mean(1))
-                .mean()
-                .item<double>();
+            return (columns(logits, metric_.answer).mean(1) - columns(logits, metric_.against).mean(1)).mean();
         case MetricKind::logit:
-            return columns(logits, metric_.answer).mean().item<double>();
+            return columns(logits, metric_.answer).mean();
         case MetricKind::log_probability:
-            return columns(at::log_softmax(logits, 1), metric_.answer).logsumexp(1).mean().item<double>();
+            return columns(at::log_softmax(logits, 1), metric_.answer).logsumexp(1).mean();
         case MetricKind::probability:
-            return columns(at::log_softmax(logits, 1), metric_.answer).exp().sum(1).mean().item<double>();
+            return columns(at::log_softmax(logits, 1), metric_.answer).exp().sum(1).mean();
         case MetricKind::kl:
-            return (reference_.exp() * (reference_ - at::log_softmax(logits, 1))).sum(1).mean().item<double>();
+            return (reference_.exp() * (reference_ - at::log_softmax(logits, 1))).sum(1).mean();
         case MetricKind::loss:
             break;
     }
@@ -95,7 +106,7 @@ std::vector<double> Measure::values(const at::Tensor& ids, const at::Tensor& hid
         for (std::int64_t b = 0; b < ids.size(0); ++b) found.push_back(mean[b].item<double>());
         return found;
     }
-    for (std::int64_t b = 0; b < ids.size(0); ++b) found.push_back(value(logits(hidden[b])));
+    for (std::int64_t b = 0; b < ids.size(0); ++b) found.push_back(value(logits(hidden[b])).item<double>());
     return found;
 }
 

@@ -35,14 +35,18 @@ public:
     Measure(model::Model& model, Metric metric);
     /// `ids` [B, L], `hidden` [B, L, d] after the final norm -> one number per text. kl needs set_reference().
     std::vector<double> values(const at::Tensor& ids, const at::Tensor& hidden) const;
+    /// The same for one text, `hidden` [1, L, d], as a number that autograd records.
+    at::Tensor recorded(const at::Tensor& ids, const at::Tensor& hidden) const;
     /// The run that kl compares with: hidden [1, L, d].
     void set_reference(const at::Tensor& hidden);
     bool needs_reference() const { return metric_.kind == MetricKind::kl; }
 
 private:
-    /// Logits of the metric's positions, [P, V] float64, of hidden [L, d].
+    /// Hidden states of the metric's positions, [P, d], of all [L, d].
+    at::Tensor rows(const at::Tensor& hidden) const;
+    /// Logits of these, [P, V] float64.
     at::Tensor logits(const at::Tensor& hidden) const;
-    double value(const at::Tensor& logits) const;
+    at::Tensor value(const at::Tensor& logits) const;
 
     model::Model* model_;
     Metric metric_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "app/commands/options.h"
 #include "core/analysis/job_request.h"
 #include "core/ask/ablate.h"
+#include "core/ask/approximate.h"
 #include "core/ask/attribution.h"
 #include "core/ask/cells.h"
 #include "core/ask/lens.h"
@@ -159,6 +161,7 @@ private:
                                                        : ask::AblateBy::zero;
             ablate.metric = metric_of(options_, tokenizer);
             ablate.reference = reference_;
+            ablate.importance = options_.importance;
             ablate.editor = editor;
             ablate.saved = saved;
             ask::run_ablate(*model_, ablate, record_, progress, cancellation_);
@@ -174,7 +177,28 @@ private:
             patch.editor = editor;
             patch.saved = saved;
             ask::run_patch(*model_, clean_, patch, record_, progress, cancellation_);
+            approximate(patch, progress);
         }
+    }
+
+    void approximate(const ask::PatchOptions& patch, Progress& progress) {
+        const auto asked = [&](const char* name) {
+            const auto& names = options_.approximation;
+            return std::find(names.begin(), names.end(), name) != names.end();
+        };
+        if (asked("integrated") != !options_.integrated_sites.empty())
+            throw Error(ErrorCode::usage, "--integrated-sites", "expected points with --approximation integrated alone",
+                        options_.integrated_sites.empty() ? "found none" : "found some");
+        if (options_.approximation.empty()) {
+            if (!options_.correlation) return;
+            throw Error(ErrorCode::usage, "--correlation", "expected --approximation, too", "found none");
+        }
+        ask::ApproximateOptions choice;
+        choice.attribution = asked("attribution");
+        choice.integrated = points_of(options_.integrated_sites);
+        choice.steps = options_.steps;
+        choice.correlation = options_.correlation;
+        ask::run_approximations(*model_, clean_, patch, choice, record_, progress, cancellation_);
     }
 
     void save() const { store::write_ask(options_.output, record_, inputs_); }
@@ -183,7 +207,7 @@ private:
         const char* const main = options_.tool == "lens"     ? "/lens/log_probability"
                                  : options_.tool == "ablate" ? "/ablate/head"
                                                              : "/attribution/head";
-        const store::AskTable& table = options_.tool == "patch" ? record_.tables.back() : record_.table(main);
+        const store::AskTable& table = options_.tool == "patch" ? record_.tables.at(2) : record_.table(main);
         OutputFile file(options_.csv, inputs_, "table");
         file.append(store::ask_csv(record_, table));
         file.publish();
@@ -241,6 +265,16 @@ void add_choices(CLI::App& command, AskOptions& options) {
     add_option(command, "--sites", options.sites, "patch: points such as hidden,attention_output,head_output,pattern");
     add_option(command, "--by", options.by, "patch: sweep heads by head, position, both, or cell (pattern)")
         ->check(one_of({"head", "position", "both", "cell"}));
+    add_option(command, "--approximation", options.approximation,
+               "patch: attribution (one backward pass), integrated (gradients along the path to the clean run)")
+        ->delimiter(',')
+        ->check(one_of({"attribution", "integrated"}));
+    add_option(command, "--integrated-sites", options.integrated_sites, "patch: points of --approximation integrated");
+    add_option(command, "--steps", options.steps, "patch: steps of integrated gradients")
+        ->check(in_range<std::int64_t>(1, 4096));
+    add_flag(command, "--correlation", options.correlation,
+             "patch: rank correlation of approximations with exact values");
+    add_flag(command, "--importance", options.importance, "ablate: importance of heads by gradients of the loss, too");
     add_option(command, "--align", options.align,
                "patch: equal lengths, or edges: the common beginning and end keep their positions")
         ->check(one_of({"equal", "edges"}));

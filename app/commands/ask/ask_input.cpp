@@ -100,6 +100,11 @@ std::string settings_of(const AskOptions& options) {
     settings["by"] = options.by;
     settings["align"] = options.align;
     settings["how"] = options.how;
+    settings["approximation"] = options.approximation;
+    settings["integrated_sites"] = options.integrated_sites;
+    settings["steps"] = options.steps;
+    settings["correlation"] = options.correlation;
+    settings["importance"] = options.importance;
     settings["reference_tokens"] = options.reference_tokens;
     return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
 }

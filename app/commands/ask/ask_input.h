@@ -22,6 +22,10 @@ struct AskOptions {
     std::int64_t top = 5;
     std::vector<std::string> clean, corrupted, clean_tokens, corrupted_tokens, reference_tokens;
     std::string sites, by = "head", align = "equal", how = "zero";
+    std::vector<std::string> approximation;
+    std::string integrated_sites;
+    std::int64_t steps = 16;
+    bool correlation = false, importance = false;
 };
 
 /// "464,\"the\"": ids, or quoted strings that must be one token each. Throws usage.

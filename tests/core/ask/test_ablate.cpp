@@ -87,3 +87,33 @@ TEST_CASE("Reference texts give their mean over all tokens, or their own values"
     CHECK_THROWS_MATCHES(ablated(asked, AblateBy::zero, asked.sequences()), Error,
                          test::IsError(ErrorCode::usage, "--reference-tokens"));
 }
+
+TEST_CASE("Importance is the slope of the loss when a head is scaled", "[ask][ablate][gradients]") {
+    const test::AskedModel asked("llama");
+    store::AskRecord record = asked.record("ablate");
+    ask::AblateOptions options;
+    options.importance = true;
+    NoProgress progress;
+    ask::run_ablate(*asked.model, options, record, progress, Cancellation());
+    double expected = 0;
+    for (std::size_t text = 0; text < 2; ++text) {
+        test::RecordingProbe probe(false, {"head_output"});
+        model::Batch batch;
+        batch.ids = asked.ids(text);
+        model::ForwardOptions forward;
+        forward.probe = &probe;
+        asked.model->forward(batch, forward);
+        Intervention scaled = test::head_edit(asked.model->sites(), 1, 2, Action::add);
+        scaled.value = probe.at("head_output", 1);
+        const auto loss = [&](double factor) {
+            scaled.factor = factor;
+            return asked.loss(text, {scaled});
+        };
+        expected += std::abs((loss(0.02) - loss(-0.02)) / 0.04) / 2;
+    }
+    CHECK(std::abs(at_cell(record, "/ablate/importance", {1, 2}) - expected) < 0.02 * expected + 1e-3);
+    double squares = 0;
+    for (std::int64_t h = 0; h < 4; ++h)
+        squares += std::pow(at_cell(record, "/ablate/importance_normalized", {1, h}), 2);
+    CHECK(near(squares, 1));
+}

@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 
+#include "core/ask/approximate.h"
 #include "core/ask/patch.h"
 #include "tests/core/ask/asked_model.h"
 #include "tests/core/base/error_matcher.h"
@@ -163,4 +164,64 @@ TEST_CASE("Metrics refuse tokens that they do not read, or lack", "[ask][metric]
     metric = difference();
     metric.against = {-1};
     refused(metric, "[--against] expected tokens from 0");
+}
+
+TEST_CASE("Attribution patching is the slope of the exact patch, and integrated gradients are complete",
+          "[ask][patch][gradients]") {
+    for (const std::string name : {"llama", "gpt2", "hybrid-qwen3-next"}) {
+        INFO(name);
+        const test::AskedModel asked(name);
+        ask::PatchOptions options;
+        options.points = {Point::residual_before, Point::head_output, Point::value};
+        store::AskRecord record = patched(asked, options);
+        options.metric = difference();
+        ask::ApproximateOptions approximate;
+        approximate.attribution = true;
+        approximate.integrated = {Point::residual_before, Point::head_output};
+        approximate.steps = 64;
+        approximate.correlation = true;
+        NoProgress progress;
+        ask::run_approximations(*asked.model, {asked.sequences()[1]}, options, approximate, record, progress,
+                                Cancellation());
+        CHECK(record.complete);
+        // A small step along clean - corrupted at one head.
+        const model::PointKey key =
+            model::places_of(Point::head_output, asked.model->config(), asked.model->sites()).back();
+        const auto value_at = [&](std::size_t text) {
+            model::PointRecorder recorder({key});
+            model::Batch batch;
+            batch.ids = asked.ids(text);
+            model::ForwardOptions forward;
+            forward.editor = &recorder;
+            asked.model->forward(batch, forward);
+            return recorder.values.at(key);
+        };
+        Intervention step;
+        step.point = Point::head_output;
+        step.layers = {key.layer};
+        step.heads = {1};
+        step.action = Action::add;
+        step.value = value_at(1) - value_at(0);
+        const auto moved = [&](double factor) {
+            step.factor = factor;
+            return value_of(asked, asked.run(0, {step}));
+        };
+        const double slope = (moved(0.02) - moved(-0.02)) / 0.04;
+        CHECK(std::abs(at_cell(record, "/patch/attribution/head_output", {0, key.site, 1}) - slope) <
+              0.02 * std::abs(slope) + 2e-3);
+        for (std::int64_t layer = 0; layer < asked.model->config().layers; ++layer)
+            CHECK(std::abs(at_cell(record, "/patch/completeness/residual_before", {0, layer}) - 1) < 0.05);
+        const double correlation = at_cell(record, "/patch/correlation/integrated/residual_before", {0});
+        CHECK(correlation <= 1);
+        CHECK(correlation >= -1);
+    }
+}
+
+TEST_CASE("Rank correlation averages ties and leaves out what is missing", "[ask][patch]") {
+    const double nan = std::nan("");
+    CHECK(near(ask::rank_correlation(std::vector<double>{1, 2, 3, nan}, std::vector<double>{10, 20, 25, 1}), 1));
+    CHECK(near(ask::rank_correlation(std::vector<double>{1, 2, 3}, std::vector<double>{3, 2, 1}), -1));
+    // scipy.stats.spearmanr([1, 2, 2, 4], [1, 3, 2, 4]) = 0.9486833
+    CHECK(near(ask::rank_correlation(std::vector<double>{1, 2, 2, 4}, std::vector<double>{1, 3, 2, 4}), 0.9486833));
+    CHECK(std::isnan(ask::rank_correlation(std::vector<double>{1}, std::vector<double>{1})));
 }
