@@ -2,6 +2,7 @@
 // Interventions against plain computations on what probes announce, on tiny models of several families.
 #include "tests/catch_with_torch.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -345,19 +346,20 @@ TEST_CASE("Edits run under autograd, and gradients agree with differences", "[mo
                 gradient = torch::autograd::grad({(result * weights).sum()}, {tap.leaf})[0];
             }
             REQUIRE(gradient.abs().max().item<double>() > 0);
-            const at::Tensor direction = gradient / gradient.norm();
+            const double norm = gradient.norm().item<double>();
+            const at::Tensor direction = gradient / norm;
             Intervention step = edit(point, Action::add, {key.layer});
             if (key.site >= 0) step.attention = "self";
             if (key.site >= 0 && !sites[static_cast<std::size_t>(key.site)].branch.empty())
                 step.attention = sites[static_cast<std::size_t>(key.site)].branch;
             step.value = direction;
-            constexpr double small = 0.01;
+            const double small = std::clamp(0.05 / norm, 1e-4, 0.02);
             const auto moved = [&](double factor) {
                 step.factor = factor;
                 const at::Tensor result = run(one, {step, zero});
                 return (result.to(at::kDouble) * numbers(result.sizes()).to(at::kDouble)).sum().item<double>();
             };
-            const double slope = (moved(small) - moved(-small)) / (2 * small), norm = gradient.norm().item<double>();
+            const double slope = (moved(small) - moved(-small)) / (2 * small);
             CHECK(std::abs(slope - norm) < 0.02 * norm);
         }
     }
