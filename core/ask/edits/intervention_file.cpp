@@ -13,7 +13,6 @@
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/json/json.h"
-#include "core/base/text/text.h"
 #include "core/model/config.h"
 #include "core/model/model.h"
 #include "core/tokenizer/tokenizer.h"
@@ -38,10 +37,16 @@ const std::vector<std::string> kTextKeys{"name", "text", "tokens"};
     throw Error(ErrorCode::usage, where, "expected " + expected, "found " + found);
 }
 
+std::string joined(const std::vector<std::string>& names) {
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    return all;
+}
+
 void check_keys(const JsonView& table, const std::vector<std::string>& known, const std::string& where) {
     for (const std::string& key : table.keys())
         if (std::find(known.begin(), known.end(), key) == known.end())
-            throw Error(ErrorCode::usage, where, "unknown key \"" + escaped(key) + '"', "known: " + list_text(known));
+            throw Error(ErrorCode::usage, where, "unknown key \"" + escaped(key) + '"', "known: " + joined(known));
 }
 
 template <class Enum>
@@ -51,7 +56,7 @@ Enum named(const std::string& text, std::size_t count, const std::string& where,
         names.emplace_back(model::name(static_cast<Enum>(n)));
         if (names.back() == text) return static_cast<Enum>(n);
     }
-    refuse(where, std::string(what) + ": " + list_text(names), escaped(text));
+    refuse(where, std::string(what) + ": " + joined(names), escaped(text));
 }
 
 /// A number or a list of them.

@@ -62,6 +62,6 @@ TEST_CASE("Stacks whose residual stream is normed or scaled are refused", "[ask]
     };
     refused("bert", "a decoder with a head");
     refused("opt-small-embedding-post-norm", "norms on the residual stream");
-    refused("hybrid-minimax", "a residual stream that is not scaled");
+    refused("hybrid-minimax", "norms on the residual stream");
     CHECK_THROWS_MATCHES(attributed(test::AskedModel("llama"), {}), Error, test::IsError(ErrorCode::usage, "--answer"));
 }
