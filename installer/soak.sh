@@ -51,6 +51,7 @@ part mixers_learn $((third + 1800)) ctest --test-dir build/release -R '^app_mixe
 part reproduce 3000 ctest --test-dir build/release -L '^reproduce$' --output-on-failure
 targets=$(find tests/fuzz/targets -name '*.cpp' ! -name target.cpp | wc -l)
 each=$((third * $(nproc) / targets))
+part benches 3600 installer/build.sh release benches
 part fuzz $((third + 1800)) installer/fuzz.sh $((each > 10 ? each : 10))
 cat "$report"
 exit $failed

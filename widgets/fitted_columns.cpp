@@ -133,11 +133,8 @@ void FittedColumns::fit() {
     soon_.stop();
     outdated_ = false;
     if (std::exchange(fitting_, true)) return;
-    const bool updates = list_->updatesEnabled();
-    list_->setUpdatesEnabled(false);
     measure();
     place();
-    list_->setUpdatesEnabled(updates);
     fitting_ = false;
 }
 

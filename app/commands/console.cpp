@@ -18,6 +18,12 @@ namespace {
 
 bool line_open = false;
 
+/// ", 0:12 min left"; empty before a rate is known, and at the end.
+std::string time_left(double share, double seconds) {
+    if (share <= 0.01 || share >= 1 || seconds <= 0.5) return "";
+    return ", " + format_seconds(seconds * (1 - share) / share) + " left";
+}
+
 bool is_number(const std::string& text) {
     return !text.empty() && text.find_first_not_of("0123456789.,+-eE% ") == std::string::npos;
 }
@@ -34,25 +40,26 @@ void ConsoleProgress::advance(double done, double total, const std::string& what
     const auto now = Clock::now();
     if (done < last_done_) start_ = now;  // another job: its rate is its own
     last_done_ = done;
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    const double share = total > 0 ? std::clamp(done / total, 0.0, 1.0) : 0;
     if (!terminal_) {
         // One line a step, but not one for each of a thousand quick ones.
         if (what == step_ || (!step_.empty() && now - last_ < std::chrono::milliseconds(500))) return;
         step_ = what;
         last_ = now;
-        std::fprintf(stderr, "headscope: %3.0f %%  %s\n", total > 0 ? 100 * done / total : 0.0, what.c_str());
+        std::fprintf(stderr, "headscope: %3.0f %%  %s%s\n", 100 * share, what.c_str(),
+                     time_left(share, seconds).c_str());
         return;
     }
     if (line_open && done < total && now - last_ < std::chrono::milliseconds(100)) return;
     last_ = now;
-    const double seconds = std::chrono::duration<double>(now - start_).count();
-    const double share = total > 0 ? std::clamp(done / total, 0.0, 1.0) : 0;
     std::string bar;
     for (int i = 0; i < 24; ++i) bar += i < std::lround(24 * share) ? "█" : "·";
     std::string tail;
     if (share > 0.01 && seconds > 0.5) {
         tail = std::to_string(std::lround(100 * share / seconds * 10) / 10.0);
         tail.resize(tail.find('.') + 2);
-        tail = tail + " %/s, " + format_seconds(seconds * (1 - share) / share) + " left";
+        tail += " %/s" + time_left(share, seconds);
     }
     std::fprintf(stderr, "\r\033[K%s %3.0f %%  %s  %s", bar.c_str(), 100 * share, what.c_str(), tail.c_str());
     std::fflush(stderr);

@@ -74,15 +74,7 @@ std::string swap(const ConvertOptions& options, const checkpoint::Checkpoint& so
 std::vector<fs::path> snapshots_of(const fs::path& path, std::int64_t last) {
     const training::RunFolder run{path};
     if (!run.exists()) return {path};
-    const training::SnapshotStore store(run);
-    const std::vector<std::int64_t> steps = store.steps();
-    if (std::ssize(steps) < last)
-        throw Error(ErrorCode::usage, shown(path),
-                    "expected a run with " + std::to_string(last) + " snapshots (its job's snapshots.keep; --last N)",
-                    "found " + std::to_string(steps.size()));
-    std::vector<fs::path> folders;
-    for (auto step = steps.end() - last; step != steps.end(); ++step) folders.push_back(store.folder(*step));
-    return folders;
+    return training::last_snapshots(run, last);
 }
 
 /// Says whose mean was written.

@@ -25,8 +25,8 @@ OptionUse of_evaluate() {
         files = joined(items, {"--data", "--batch-tokens"}),
         made = joined(items, {"--sequences", "--seed", "--batch-tokens"}), beams{"--beams", "--length-penalty"};
     return {"evaluate",
-            {"model", "--adapter", "--task", "--length", "--skip", "--output", "--dtype", "--weights", "--threads",
-             "--kernels", "--beyond-positions", "--json"},
+            {"model", "--adapter", "--average", "--task", "--length", "--skip", "--variant", "--output", "--dtype",
+             "--weights", "--threads", "--kernels", "--beyond-positions", "--json"},
             {{"windows of text", joined(text, {"--stride", "--prefix"})},
              {"perplexity by position", joined(text, {"--task-option"})},
              {"generated tasks", {"--sequences", "--seed", "--task-option", "--batch-tokens"}},
@@ -39,13 +39,14 @@ OptionUse of_evaluate() {
              {"classify of generated items", made},
              {"translation of --data", joined(files, beams)},
              {"translation of generated items", joined(made, beams)},
+             {"--predictions", {"--predictions", "--data", "--limit", "--items", "--prompts"}},
              {"speed", {"--batch", "--seed"}}}};
 }
 
 OptionUse of_reproduce() {
     OptionUse use{"reproduce", {"paper", "--output", "--launch", "--resume", "--json"}, {}};
     for (const reproduce::Paper& paper : reproduce::papers()) {
-        CommandKind kind{paper.name, {"--minutes", "--data", "--threads"}};
+        CommandKind kind{paper.name, {"--minutes", "--data", "--data-sets", "--threads"}};
         if (paper.has_seeds()) kind.reads.emplace_back("--seeds");
         use.kinds.push_back(std::move(kind));
     }
@@ -54,8 +55,8 @@ OptionUse of_reproduce() {
 
 OptionUse of_cost() {
     const Names sizes{"model", "--preset", "--config"};
-    const Names formulas = joined(
-        sizes, {"--lengths", "--batch", "--tensor-parallel", "--bytes", "--softmax-share", "--mixers", "--output"});
+    const Names formulas = joined(sizes, {"--lengths", "--batch", "--tensor-parallel", "--bytes", "--softmax-share",
+                                          "--prefetch", "--mixers", "--output"});
     return {"cost",
             {"--json", "--measure", "--latency", "--variants", "--embeddings"},
             {{"formulas", formulas},

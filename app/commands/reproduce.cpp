@@ -29,7 +29,7 @@ namespace reproduce_command {
 namespace {
 
 struct Options {
-    std::string paper, output, launch;
+    std::string paper, output, launch, data_sets;
     reproduce::Settings settings;
     bool resume = false, json = false;
     std::vector<std::string> given;
@@ -39,11 +39,8 @@ struct Options {
 void check_plan(const std::filesystem::path& plan, const Options& options, const reproduce::Settings& settings) {
     const nlohmann::json document = read_json_file(plan, reproduce::kLargestPlan, "plan");
     const JsonView view(document, shown(plan));
-    const auto given = [&](const char* option) {
-        return std::find(options.given.begin(), options.given.end(), option) != options.given.end();
-    };
     const auto compare = [&](const char* option, const char* key, const nlohmann::json& wanted) {
-        if (given(option) && view.at(key).value() != wanted)
+        if (std::count(options.given.begin(), options.given.end(), option) > 0 && view.at(key).value() != wanted)
             throw Error(ErrorCode::usage, option,
                         "expected what the plan in " + shown(plan) + " follows, " + view.at(key).value().dump(),
                         "found " + wanted.dump());
@@ -82,6 +79,7 @@ void run(const Options& options, Context& context) {
     wanted.settings = options.settings;
     // Relative paths would start from the jobs' folder.
     for (std::string& path : wanted.settings.data) path = std::filesystem::absolute(path).string();
+    wanted.data_sets = options.data_sets;
     wanted.resume = options.resume;
     const std::filesystem::path plan = wanted.folder / "plan.json";
     if (options.resume && std::filesystem::exists(plan)) check_plan(plan, options, wanted.settings);
@@ -137,6 +135,9 @@ void add_reproduce(CLI::App& app, Context& context) {
         ->check(in_range(0, 100));
     add_option(*command, "--data", options->settings.data,
                "Text instead of the King James Bible: files, folders, patterns");
+    add_option(*command, "--data-sets", options->data_sets,
+               "A folder of data sets, TASK/SPLIT.jsonl, on which the models are evaluated after the planned minutes")
+        ->check(CLI::ExistingDirectory);
     add_option(*command, "--threads", options->settings.threads,
                "Of each run; as many run side by side as there are processors for")
         ->check(in_range(1, 4096));

@@ -51,13 +51,6 @@ std::filesystem::path output_name(const std::filesystem::path& folder, const std
     }
 }
 
-double token_count(const analysis::AnalysisRequest& request) {
-    std::size_t tokens = 0;
-    for (const auto* list : {&request.sequences, &request.targets})
-        for (const auto& sequence : *list) tokens += sequence.ids.size();
-    return static_cast<double>(tokens);
-}
-
 }  // namespace
 
 /// Hands progress on, a few times a second at most.
@@ -260,7 +253,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             const double work = analysis::estimate(model->inspection, request, {}).multiplications;
             const auto shape = analysis::rate_shape(model->inspection, request, false, threads);
             const auto known = analysis::RateBook::own().find(shape);
-            request.created = [this, work, known, tokens = token_count(request),
+            request.created = [this, work, known, tokens = static_cast<double>(analysis::token_count(request)),
                                send](const std::filesystem::path& partial) {
                 send([this, path = QString::fromStdString(partial.string()), work, known, tokens, now = Clock::now()] {
                     progress_.begin(work, tokens, known ? known->multiplications_per_second : rate_, now);
@@ -278,8 +271,10 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             const auto begin = Clock::now();
             analysis::run(*model->weights, request, path, inputs, reporter, cancellation);
             const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-            rate = analysis::Rate::measured(work, seconds, {}).multiplications_per_second;
-            analysis::RateBook::keep(shape, work, seconds);
+            if (model->residence != model::Residence::stream) {  // which may wait for the disk
+                rate = analysis::Rate::measured(work, seconds, {}).multiplications_per_second;
+                analysis::RateBook::keep(shape, work, seconds);
+            }
             output = QString::fromStdString(path.string());
         } catch (const Stopped&) {
         } catch (...) {

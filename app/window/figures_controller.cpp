@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/figures_controller.h"
 
-#include <QApplication>
 #include <QHBoxLayout>
 #include <QPrintDialog>
 #include <QPrinter>
@@ -65,8 +64,6 @@ void FiguresController::build_handles() {
         area->add_corner(make_buttons(area));
         connect(handle, &widgets::FigureHandle::file_wanted, this,
                 [this, handle](const QString& format) { prepare_drag(handle, format); });
-        connect(&context_.desk, &widgets::Desk::theme_changed, handle,
-                [handle] { handle->draw_icon(QApplication::palette()); });
     }
 }
 

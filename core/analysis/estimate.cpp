@@ -15,7 +15,6 @@ namespace {
 
 // The program with LibTorch, its threads and what it holds after loading, measured on x86-64.
 constexpr double program_bytes = 157e6;
-constexpr double read_rate = 1e9;  ///< bytes of weights a second, from the disk's cache, checked and converted
 
 store::AnalysisHeader header_of(const model::Inspection& inspection, const AnalysisRequest& request) {
     const model::ModelConfig& config = inspection.config;
@@ -98,6 +97,13 @@ Rate Rate::measured(double multiplications, double seconds, Rate before) {
     return seconds >= 0.1 && multiplications > 0 ? Rate{multiplications / seconds} : before;
 }
 
+std::size_t token_count(const AnalysisRequest& request) {
+    std::size_t tokens = 0;
+    for (const auto* list : {&request.sequences, &request.targets})
+        for (const auto& sequence : *list) tokens += sequence.ids.size();
+    return tokens;
+}
+
 Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& request, const EstimateOptions& options) {
     Estimate found;
     const store::AnalysisHeader header = header_of(inspection, request);
@@ -114,13 +120,25 @@ Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& re
     found.weight_bytes = model::resident_bytes(inspection, precision, options.residence);
     // Ids, offsets and pieces are held by the request, the header and the probe.
     found.work_bytes = most + tokens * 150;
-    if (options.residence != model::Residence::float32)
-        found.work_bytes += std::min(kTogetherBytes, 8 * tokens * static_cast<double>(inspection.config.hidden));
+    const bool together = options.residence != model::Residence::float32;
+    const auto groups = group_work(plan, inspection.config, together);
+    double waiting = 0;
+    for (const WorkGroup& group : groups) waiting = std::max(waiting, group.waiting_bytes);
+    found.work_bytes += waiting;
     found.memory_bytes = program_bytes + found.weight_bytes + found.work_bytes;
     if (!request.sequences.empty()) found.file_bytes = store::expected_file_bytes(header);
     const double rate = options.rate.multiplications_per_second;
-    found.seconds = found.multiplications / (rate > 0 ? rate : Rate::by_threads(1).multiplications_per_second) +
-                    (options.weights_there ? 0 : found.weight_bytes / read_rate);
+    const double computing = found.multiplications / (rate > 0 ? rate : Rate::by_threads(1).multiplications_per_second);
+    if (options.residence == model::Residence::stream) {
+        // Each group reads the whole file: its first layer before it computes, the others meanwhile.
+        const auto passes = static_cast<double>(groups.size());
+        found.read_bytes = passes * inspection.sizes.stored;
+        found.seconds = std::max(computing, found.read_bytes / Estimate::read_rate) +
+                        passes * inspection.sizes.layer_stored / Estimate::read_rate;
+    } else {
+        found.read_bytes = options.weights_there ? 0 : found.weight_bytes;
+        found.seconds = computing + found.read_bytes / Estimate::read_rate;
+    }
     return found;
 }
 

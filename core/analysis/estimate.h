@@ -13,6 +13,7 @@
 //     2048     211 / 230          220 / 236
 //     8192     370 / 405          403 / 430
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,13 +36,20 @@ struct Rate {
 };
 
 struct Estimate {
+    /// Bytes of weights a second, from the disk's cache, checked and converted.
+    static constexpr double read_rate = 1e9;
+
     double multiplications = 0;  ///< as progress counts them (plan_work)
-    double seconds = 0;          ///< with reading the weights, if they are not there yet
+    double read_bytes = 0;       ///< of weights; streaming reads them again for each group of batches
+    double seconds = 0;          ///< with reading them
     double weight_bytes = 0;     ///< in memory
     double work_bytes = 0;       ///< of a batch: activations, logits, statistics, what is recorded
     double memory_bytes = 0;     ///< peak of a process that does it: program, weights, work
     double file_bytes = 0;
 };
+
+/// Tokens that the model reads, those of targets too.
+std::size_t token_count(const AnalysisRequest& request);
 
 struct EstimateOptions {
     Rate rate;

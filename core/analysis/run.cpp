@@ -317,22 +317,6 @@ private:
     Problems problems_;
 };
 
-/// How many of the next batches run side by side: one, unless a layer's weights come for all of them at once. Their
-/// hidden states wait in memory meanwhile.
-std::size_t together(const model::Model& model, std::span<const WorkBatch> next) {
-    if (model.residence() == model::Residence::float32) return 1;
-    double bytes = 0;
-    std::size_t count = 0;
-    for (const WorkBatch& work : next) {
-        const double tokens =
-            static_cast<double>(work.sequences.size()) * static_cast<double>(work.length + work.target_length);
-        bytes += 2 * tokens * static_cast<double>(model.config().hidden) * sizeof(float);
-        if (count > 0 && bytes > kTogetherBytes) break;
-        ++count;
-    }
-    return count;
-}
-
 void run_all(model::Model& model, const AnalysisRequest& request, const std::filesystem::path& output,
              const std::vector<std::filesystem::path>& inputs, Progress& progress, const Cancellation& cancellation) {
     const c10::InferenceMode inference;
@@ -349,9 +333,12 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
     std::vector<std::string> names(plan.size());
     for (std::size_t i = 0; plan.size() > 1 && i < plan.size(); ++i)
         names[i] = "batch " + std::to_string(i + 1) + " of " + std::to_string(plan.size()) + ", ";
-    for (std::size_t first = 0, count = 0; first < plan.size(); first += count) {
-        count = together(model, std::span(plan).subspan(first));
-        run.batches(std::span(plan).subspan(first, count), std::span(names).subspan(first, count), meter);
+    std::size_t first = 0;
+    const bool together = model.residence() != model::Residence::float32;
+    for (const WorkGroup& group : group_work(plan, model.config(), together)) {
+        run.batches(std::span(plan).subspan(first, group.batches), std::span(names).subspan(first, group.batches),
+                    meter);
+        first += group.batches;
     }
     cancellation.check();
     writer.write_problems(run.problems().sentences());

@@ -9,6 +9,8 @@
 namespace headscope::analysis {
 namespace {
 
+constexpr double kTogetherBytes = 256e6;  ///< of the hidden states of batches that pass the layers together
+
 double layer_cost(const model::ModelConfig& config, std::int64_t sequences, std::int64_t length, std::int64_t memory) {
     const auto d = static_cast<double>(config.hidden), f = static_cast<double>(config.feed_forward);
     const auto queries = static_cast<double>(length), keys = static_cast<double>(memory);
@@ -67,6 +69,20 @@ std::vector<WorkBatch> plan_work(const std::vector<store::SequenceTokens>& seque
         batch.loss_cost = with_head ? static_cast<double>(count * predicted) * head : 0;
     }
     return plan;
+}
+
+std::vector<WorkGroup> group_work(std::span<const WorkBatch> plan, const model::ModelConfig& config, bool together) {
+    std::vector<WorkGroup> groups;
+    for (const WorkBatch& work : plan) {
+        const double tokens =
+            static_cast<double>(work.sequences.size()) * static_cast<double>(work.length + work.target_length);
+        const double bytes = together ? 2 * tokens * static_cast<double>(config.hidden) * sizeof(float) : 0;
+        const bool joins = together && !groups.empty() && groups.back().waiting_bytes + bytes <= kTogetherBytes;
+        if (!joins) groups.emplace_back();
+        ++groups.back().batches;
+        groups.back().waiting_bytes += bytes;
+    }
+    return groups;
 }
 
 }  // namespace headscope::analysis

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/site.h"
@@ -20,9 +22,6 @@ struct WorkBatch {
     double loss_cost = 0;             ///< of the head and loss
 };
 
-/// Hidden states of batches that pass the layers together, at most (a single batch may have more).
-inline constexpr double kTogetherBytes = 256e6;
-
 /// Tokens of the chunks that have types (Site::type_chunk); 0: none. Throws Error (unsupported) where layers differ.
 std::int64_t type_chunk(const std::vector<Site>& sites);
 
@@ -31,5 +30,13 @@ std::int64_t type_chunk(const std::vector<Site>& sites);
 std::vector<WorkBatch> plan_work(const std::vector<store::SequenceTokens>& sequences,
                                  const std::vector<store::SequenceTokens>& targets, const model::ModelConfig& config,
                                  std::int64_t batch_tokens, bool with_head);
+
+/// Batches that pass the layers together, where a layer's weights come for all of them at once.
+struct WorkGroup {
+    std::size_t batches = 0;   ///< at least one
+    double waiting_bytes = 0;  ///< of their hidden states, which wait in memory; of several at most 256 MB
+};
+/// Groups of a whole plan, in its order. `together` false: a group for each batch, and nothing waits.
+std::vector<WorkGroup> group_work(std::span<const WorkBatch> plan, const model::ModelConfig& config, bool together);
 
 }  // namespace headscope::analysis

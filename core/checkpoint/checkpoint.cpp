@@ -18,6 +18,7 @@
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/packed/open_packed.h"
 #include "core/checkpoint/packed/packed_bytes.h"
+#include "core/checkpoint/packed/switch_experts.h"
 #include "core/checkpoint/shards.h"
 #include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/torch_types.h"
@@ -46,7 +47,7 @@ struct Checkpoint::Impl {
 
     void open_gguf_file(const fs::path& file) {
         GgufModel model = open_gguf(file);
-        tensors = tensors_of(model);
+        tensors = std::move(model.tensors);
         config = std::move(model.config);
         has_config = true;
         open_files = std::move(model.files);
@@ -105,7 +106,9 @@ void Checkpoint::Impl::open_weights(const fs::path& file) {
     } catch (const Error& error) {
         if (error.code() == ErrorCode::io) throw;
         quantization_fault = error;  // the tensors can be listed
+        return;
     }
+    split_switch_experts(tensors);
 }
 
 std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {

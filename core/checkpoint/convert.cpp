@@ -11,7 +11,6 @@
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/convert.h"
 #include "core/checkpoint/gguf/tokenizer_documents.h"
-#include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/save.h"
 #include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/torch_types.h"
@@ -72,15 +71,14 @@ void set_dtype(nlohmann::json& config, const std::string& name) {
     }
 }
 
-/// Throws limit where a finite number of a tensor that is merged or unpacked became infinite in the type asked for.
-void expect_in_range(const Checkpoint& source, const TensorInfo& info, LoadAs as, const at::Tensor& made,
-                     const Cancellation& cancellation) {
-    if (as != LoadAs::float16 || count_not_finite(made) == 0) return;
-    std::int64_t before = 0;
-    source.load(info.name, LoadAs::float32, cancellation, &before);
-    if (count_not_finite(made) == before) return;
-    throw Error(ErrorCode::limit, shown(source.path()) + ", tensor \"" + escaped(info.name) + '"',
-                "expected numbers that float16 holds, at most 65504 in size", "found larger ones");
+/// A tensor that is merged or unpacked, as `type`.
+at::Tensor made_tensor(const Checkpoint& source, const TensorInfo& info, DataType type,
+                       const Cancellation& cancellation) {
+    const LoadAs exact = type == DataType::f64 ? LoadAs::float64 : LoadAs::float32;
+    const at::Tensor numbers = source.load(info.name, exact, cancellation);
+    const at::Tensor made = numbers.to(torch_type(type).value()).contiguous();
+    expect_in_range(shown(source.path()) + ", tensor \"" + escaped(info.name) + '"', numbers, made, type);
+    return made;
 }
 
 std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as, const ConvertChanges& changes,
@@ -95,9 +93,8 @@ std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as,
     for (const TensorInfo* info : order) {
         const DataType type = loaded_type(info->type, as);
         if (source.is_made(info->name)) {
-            tensors.push_back({{info->name, type, info->shape}, [&source, info, as, &cancellation](const auto& sink) {
-                                   const at::Tensor made = source.load(info->name, as, cancellation).contiguous();
-                                   expect_in_range(source, *info, as, made, cancellation);
+            tensors.push_back({{info->name, type, info->shape}, [&source, info, type, &cancellation](const auto& sink) {
+                                   const at::Tensor made = made_tensor(source, *info, type, cancellation);
                                    sink(made.const_data_ptr(), static_cast<std::size_t>(made.nbytes()));
                                }});
             continue;

@@ -9,21 +9,32 @@
 #include "core/base/process/os_error.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/not_finite.h"
+#include "core/checkpoint/tensor_reader.h"
 
 namespace headscope::checkpoint {
 
 StoredTensor::StoredTensor(const Checkpoint& file, const std::string& tensor, const Cancellation& cancellation) {
-    const bool merged = file.adapter() && file.adapter()->changes(tensor);
-    if (const TensorInfo& info = file.tensor(tensor); info.packed && !merged) {
-        try {
-            packed_.emplace(file.open_files(), info.packed, cancellation);
-        } catch (...) {
-            throw current_error(shown(file.path()) + ", tensor \"" + escaped(tensor) + '"');
-        }
-        return;
-    }
+    const TensorInfo& info = file.tensor(tensor);
     // Merging an adapter rounds to the type asked for: what is merged is held in float32.
-    numbers_ = file.load(tensor, merged ? LoadAs::float32 : LoadAs::stored, cancellation);
+    if (file.adapter() && file.adapter()->changes(tensor))
+        numbers_ = file.load(tensor, LoadAs::float32, cancellation);
+    else
+        read(file, info, cancellation);
+}
+
+StoredTensor::StoredTensor(const Checkpoint& file, const TensorInfo& entry, const Cancellation& cancellation) {
+    read(file, entry, cancellation);
+}
+
+void StoredTensor::read(const Checkpoint& file, const TensorInfo& info, const Cancellation& cancellation) {
+    try {
+        if (info.packed)
+            packed_.emplace(file.open_files(), info.packed, cancellation);
+        else
+            numbers_ = load_tensor(file.open_files().at(info.file), info, info.type, cancellation);
+    } catch (...) {
+        throw current_error(shown(file.path()) + ", tensor \"" + escaped(info.name) + '"');
+    }
 }
 
 void StoredTensor::copy_to(const at::Tensor& into) const {
@@ -45,16 +56,21 @@ at::Tensor StoredTensor::rows(std::int64_t first, std::int64_t count, c10::Scala
 at::Tensor StoredTensor::rows(const at::Tensor& ids, c10::ScalarType type) const {
     if (!packed_) return at::embedding(numbers_, ids).to(type);
     if (is_transposed()) return at::embedding(packed_->all(type), ids);
-    const auto [numbers, place, counts] = at::_unique2(ids, true, true);
-    const at::Tensor found =
-        at::empty({numbers.numel(), packed_->source().tensor->columns()}, at::TensorOptions(type));
-    for (std::int64_t i = 0; i < numbers.numel(); ++i)
-        packed_->unpack(numbers[i].item<std::int64_t>(), 1, found.narrow(0, i, 1));
-    return at::embedding(found, place);
+    return gather_rows(ids, packed_->source().tensor->columns(), type,
+                       [this](std::int64_t row, const at::Tensor& into) { packed_->unpack(row, 1, into); });
 }
 
 std::int64_t StoredTensor::not_finite() const {
     return packed_ ? 0 : count_not_finite(numbers_);
+}
+
+at::Tensor gather_rows(const at::Tensor& ids, std::int64_t columns, c10::ScalarType type,
+                       const std::function<void(std::int64_t row, const at::Tensor& into)>& read) {
+    const auto [numbers, place, counts] = at::_unique2(ids, true, true);
+    const at::Tensor found = at::empty({numbers.numel(), columns}, at::TensorOptions(type));
+    for (std::int64_t i = 0; i < numbers.numel(); ++i)
+        read(numbers[i].item<std::int64_t>(), found.narrow(0, i, 1));
+    return at::embedding(found, place);
 }
 
 }  // namespace headscope::checkpoint

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ class StoredTensor {
 public:
     /// Errors as of Checkpoint::load.
     StoredTensor(const Checkpoint& file, const std::string& tensor, const Cancellation& cancellation);
+    /// The same of an entry of one of its tensors (entry_of), which no adapter changes.
+    StoredTensor(const Checkpoint& file, const TensorInfo& entry, const Cancellation& cancellation);
 
     /// Null: not packed.
     const PackedBytes* packed() const { return packed_ ? &*packed_ : nullptr; }
@@ -36,8 +39,14 @@ public:
     std::int64_t not_finite() const;
 
 private:
+    void read(const Checkpoint& file, const TensorInfo& info, const Cancellation& cancellation);
+
     at::Tensor numbers_;  ///< undefined where packed
     std::optional<PackedBytes> packed_;
 };
+
+/// Rows that `ids` (int64, of any shape) name, [.., columns]: `read` writes each of them once, into [1, columns].
+at::Tensor gather_rows(const at::Tensor& ids, std::int64_t columns, c10::ScalarType type,
+                       const std::function<void(std::int64_t row, const at::Tensor& into)>& read);
 
 }  // namespace headscope::checkpoint

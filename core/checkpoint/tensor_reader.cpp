@@ -113,16 +113,6 @@ void for_each_strided_piece(const InputFile& file, const TensorInfo& info, const
     }
 }
 
-void check_range(const InputFile& file, const TensorInfo& info, const at::Tensor& from, const at::Tensor& to,
-                 DataType type) {
-    if (!at::isinf(to).any().item<bool>()) return;
-    const auto lost =
-        at::isfinite(from.to(c10::ScalarType::Double)).logical_and(at::isinf(to)).sum().item<std::int64_t>();
-    if (lost == 0) return;
-    throw Error(ErrorCode::limit, place(file, info), "expected values that " + std::string(name(type)) + " can hold",
-                "found " + std::to_string(lost) + " too large for it; bfloat16 and float32 reach further than float16");
-}
-
 Error torch_error(const InputFile& file, const TensorInfo& info, const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
     return {ErrorCode::internal, place(file, info), "expected LibTorch to take this tensor",
@@ -130,6 +120,15 @@ Error torch_error(const InputFile& file, const TensorInfo& info, const c10::Erro
 }
 
 }  // namespace
+
+void expect_in_range(const std::string& where, const at::Tensor& from, const at::Tensor& to, DataType type) {
+    if (!at::isinf(to).any().item<bool>()) return;
+    const auto lost =
+        at::isfinite(from.to(c10::ScalarType::Double)).logical_and(at::isinf(to)).sum().item<std::int64_t>();
+    if (lost == 0) return;
+    throw Error(ErrorCode::limit, where, "expected values that " + std::string(name(type)) + " can hold",
+                "found " + std::to_string(lost) + " too large for it; bfloat16 and float32 reach further than float16");
+}
 
 at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation,
                        std::int64_t* not_finite) {
@@ -170,7 +169,7 @@ void stream_tensor(const InputFile& file, const TensorInfo& info, DataType type,
         FilePieces pieces(file, info, cancellation);
         const auto converted = [&](std::int64_t, const at::Tensor& piece) {
             const at::Tensor result = piece.to(required_type(file, info, type));
-            if (type != info.type) check_range(file, info, piece, result, type);
+            if (type != info.type) expect_in_range(place(file, info), piece, result, type);
             sink(result.const_data_ptr(), result.nbytes());
         };
         if (!info.strides.empty()) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "core/base/io/input_file.h"
 #include "core/base/progress.h"
@@ -18,6 +19,9 @@ namespace headscope::checkpoint {
 /// Errors: io; mismatch if the file changed; format for a checksum; unsupported for types that LibTorch lacks; memory.
 at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation,
                        std::int64_t* not_finite = nullptr);
+
+/// Throws limit at `where` if a finite number of `from` became infinite in `to`, which is of `type`.
+void expect_in_range(const std::string& where, const at::Tensor& from, const at::Tensor& to, DataType type);
 
 /// Hands a tensor's bytes, converted to `type` where that differs, to `sink` in order and in pieces of a few megabytes.
 /// A tensor with strides is held in memory meanwhile.

@@ -36,7 +36,8 @@ std::string cost_csv(const CostTable& table) {
     std::string text =
         "mixer,batch,length,hidden,heads,tensor_parallel,bytes,time,prefill_flops,decode_flops,activation_bytes,"
         "cache_bytes,precomputed_prefill_flops,precomputed_decode_flops,measured_prefill_flops,measured_decode_flops,"
-        "measured_activation_bytes,measured_cache_bytes,measured_guide_flops,parameters\n";
+        "measured_activation_bytes,measured_cache_bytes,measured_guide_flops,parameters,scores_before_saving,"
+        "prefetch_cache_bytes\n";
     for (const CostRow& row : table.rows) {
         const CostSetting& s = table.setting;
         text += row.mixer;
@@ -54,6 +55,8 @@ std::string cost_csv(const CostTable& table) {
         add(measured ? std::optional(measured->cache_bytes) : std::nullopt);
         add(row.guide_flops);
         add(paper.parameters);
+        add(paper.scores_before);
+        add(paper.prefetch);
         text += "\n";
     }
     return text;

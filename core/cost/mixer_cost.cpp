@@ -2,6 +2,7 @@
 #include "core/cost/mixer_cost.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -17,10 +18,13 @@ namespace {
 
 MixerCost cost_of(const mixers::MixerType& type) {
     const mixers::MixerCostText& text = type.cost;
-    MixerCost cost{type.name,       type.column_title(), text.time,       text.prefill, text.decode,
-                   text.activation, text.cache,          text.parameters, {},           {}};
+    MixerCost cost{type.name,  type.column_title(), text.time, text.prefill, text.decode, text.activation,
+                   text.cache, text.parameters,     {},        {},           {},          {}};
     if (*text.precomputed_prefill != '\0') cost.precomputed_prefill = Formula(text.precomputed_prefill);
     if (*text.precomputed_decode != '\0') cost.precomputed_decode = Formula(text.precomputed_decode);
+    if (type.query_key_source == mixers::QueryKeySource::embedding)
+        cost.scores_before = Formula("(l - 1) (B L^2 d + B L d^2)");
+    if (type.reads_guide()) cost.prefetch = Formula("2 (2 L + D) D");
     return cost;
 }
 
@@ -128,10 +132,35 @@ CostNumbers evaluate(const MixerCost& cost, const CostSetting& setting) {
                         half * cost.cache(letters),
                         cost.parameters(letters),
                         {},
+                        {},
+                        {},
                         {}};
     if (cost.precomputed_prefill) numbers.precomputed_prefill = (*cost.precomputed_prefill)(letters);
     if (cost.precomputed_decode) numbers.precomputed_decode = (*cost.precomputed_decode)(letters);
+    Letters more = letters;
+    more['l'] = static_cast<double>(setting.layers);  // in the other formulas FNet's logarithm
+    more['D'] = static_cast<double>(setting.prefetch);
+    if (cost.scores_before) numbers.scores_before = (*cost.scores_before)(more);
+    if (cost.prefetch && setting.prefetch > 0) numbers.prefetch = half * (*cost.prefetch)(more);
     return numbers;
+}
+
+std::vector<NormalizerCost> normalizer_costs(const mixers::MixerType& type) {
+    static constexpr std::array all{
+        NormalizerCost{"softmax", "n^2", "native"}, NormalizerCost{"elastic", "n^2", "two-pass"},
+        NormalizerCost{"sparsemax", "n^2 log n", "two-pass"}, NormalizerCost{"entmax", "n^2 log n", "two-pass"}};
+    std::vector<NormalizerCost> costs;
+    for (const Option& option : type.options) {
+        if (option.name != std::string_view("normaliser")) continue;
+        for (const std::string& choice : option.choices) {
+            const auto* const found =
+                std::find_if(all.begin(), all.end(), [&](const NormalizerCost& one) { return choice == one.name; });
+            if (found == all.end())
+                throw Error(ErrorCode::internal, "normaliser", "expected a cost of each value", "found " + choice);
+            costs.push_back(*found);
+        }
+    }
+    return costs;
 }
 
 }  // namespace headscope::cost

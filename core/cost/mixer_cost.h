@@ -30,6 +30,8 @@ struct CostSetting {
     std::int64_t head_size = 0;      ///< of the model's attention; 0: hidden / heads
     mixers::MixerOptions options{};  ///< of mixers that have some
     double softmax_share = 0.5;      ///< of NAtS-L's chunks
+    std::int64_t layers = 1;         ///< that share scores of StaticEmbQK
+    std::int64_t prefetch = 0;       ///< decoding steps whose maps are computed before; 0: none
 
     /// Throws Error usage for a mixer that is not known.
     Letters letters(std::string_view mixer) const;
@@ -54,6 +56,10 @@ struct MixerCost {
     Formula cache;       ///< bytes that inference holds, at 2 bytes a number; no text: encoders alone
     Formula parameters;  ///< without biases of queries, keys and values, and without W^O
     std::optional<Formula> precomputed_prefill, precomputed_decode;  ///< with attention maps that are there already
+    /// Time that l layers save whose scores were computed before (App. E of "Deconstructing Attention": StaticEmbQK).
+    std::optional<Formula> scores_before;
+    /// Bytes of the maps of D steps that are computed before (its App. H: RndEmbQK, FixedSeqQK).
+    std::optional<Formula> prefetch;
 };
 
 /// In the paper's order; a mixer of a later paper adds its row.
@@ -70,7 +76,18 @@ std::vector<std::string> shown_mixers(const std::vector<std::string>& models);
 struct CostNumbers {
     double time = 0, prefill = 0, decode = 0, activation = 0, cache = 0, parameters = 0;
     std::optional<double> precomputed_prefill, precomputed_decode;
+    std::optional<double> scores_before;
+    std::optional<double> prefetch;  ///< bytes; none without setting.prefetch
 };
 CostNumbers evaluate(const MixerCost& cost, const CostSetting& setting);
+
+/// A value of the option `normaliser` (Table 2 of "Lazy Attention"), n tokens.
+struct NormalizerCost {
+    const char* name;
+    const char* time;   ///< up to a constant
+    const char* flash;  ///< kernel that stores no n x n matrix: "native", or "two-pass"
+};
+/// Those that a mixer may have, in its option's order; none for mixers without the option.
+std::vector<NormalizerCost> normalizer_costs(const mixers::MixerType& type);
 
 }  // namespace headscope::cost

@@ -23,16 +23,18 @@ const Entry& find(const std::vector<Entry>& all, std::string_view name, const ch
 }  // namespace
 
 const std::vector<HeadVariant>& head_variants() {
-    const auto row = [](const mixers::MixerType& type, const char* parameters) {
-        return HeadVariant{type.name, type.title, parameters};
+    const auto row = [](const mixers::MixerType& type, const char* parameters, const char* complexity,
+                        const char* added) {
+        return HeadVariant{type.name, type.title, parameters, complexity, added};
     };
-    static const std::vector<HeadVariant> variants{row(mixers::kSingleHead, "3 d^2 n"),
-                                                   {mixers::kStandard.name, "MHA", "3 d^2 n^2"},
-                                                   row(mixers::kElAttention, "d^2 n^2"),
-                                                   row(mixers::kMultiQuery, "d^2 n^2 + 2 d^2 n"),
-                                                   row(mixers::kSharedKeyValue, "2 d^2 n^2"),
-                                                   row(mixers::kHeadEmbeddingAdd, "3 d^2 n + 3 d n"),
-                                                   row(mixers::kHeadEmbeddingMul, "3 d^2 n + 3 d n")};
+    static const std::vector<HeadVariant> variants{
+        row(mixers::kSingleHead, "3 d^2 n", "n", "0"),
+        {mixers::kStandard.name, "MHA", "3 d^2 n^2", "n^2", "(3 n^2 - 3 n) d^2"},
+        row(mixers::kElAttention, "d^2 n^2", "n^2", "(n^2 - 3 n) d^2"),
+        row(mixers::kMultiQuery, "d^2 n^2 + 2 d^2 n", "n^2", "(n^2 - n) d^2"),
+        row(mixers::kSharedKeyValue, "2 d^2 n^2", "n^2", "(2 n^2 - 3 n) d^2"),
+        row(mixers::kHeadEmbeddingAdd, "3 d^2 n + 3 d n", "n", "3 n d"),
+        row(mixers::kHeadEmbeddingMul, "3 d^2 n + 3 d n", "n", "3 n d")};
     return variants;
 }
 

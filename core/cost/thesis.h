@@ -18,6 +18,8 @@ struct HeadVariant {
     std::string name;   ///< as files call the mixer
     std::string label;  ///< "EL-att"
     Formula parameters;
+    const char* complexity;  ///< of the parameters by heads: "n", "n^2"
+    Formula added;           ///< parameters beyond SHA's
 };
 const std::vector<HeadVariant>& head_variants();
 const HeadVariant& head_variant(std::string_view name);

@@ -8,6 +8,7 @@
 #include "core/mixers/types/standard.h"
 #include "core/model/load/presets.h"
 #include "core/run/run_folder.h"
+#include "core/store/evaluation/evaluation_texts.h"
 
 namespace headscope::evaluation {
 
@@ -65,7 +66,12 @@ store::EvaluatedModel describe(const checkpoint::Checkpoint& checkpoint, const m
     entry.layers = static_cast<std::int64_t>(mixers.size());
     entry.training_length = training_length(job, model.config().max_positions);
     entry.seed = job != nullptr ? job->seed : -1;
-    if (job != nullptr) entry.job = sha256_hex(training::text_but_for_seed(*job));
+    if (job != nullptr) {
+        entry.job = sha256_hex(training::text_but_for_seed(*job));
+        entry.variant = store::short_word(job->benchmark.variant);
+        entry.benchmark_task = store::short_word(job->benchmark.task);
+    }
+    if (entry.variant.empty()) entry.variant = store::short_word(store::default_variant(entry));
     return entry;
 }
 

@@ -24,9 +24,9 @@ constexpr double kMaskedShare = 0.15;
 std::string objective_for(const model::ModelConfig& config) {
     if (config.head == HeadKind::vocabulary)
         return config.encoder ? "translation" : config.causal ? "next_token" : "masked";
-    if (config.encoder || config.causal) return "";
+    if (config.encoder) return "";
     if (config.head == HeadKind::sequence_classes) return "classify";
-    return config.head == HeadKind::token_classes && config.classes == 3 ? "shuffle_random" : "";
+    return !config.causal && config.head == HeadKind::token_classes && config.classes == 3 ? "shuffle_random" : "";
 }
 
 /// Random tokens, and a label wherever the objective wants one.

@@ -97,8 +97,9 @@ struct FigureOptions {
     CostOf cost_of = CostOf::mixers;     ///< `cost`
     /// `cost`: mixers that the maker of the inputs counts; "all": all with a cost; empty: chosen_costs() of the models.
     std::vector<std::string> mixers;
-    /// `retention`: the models that scores and sizes are compared with, and that elasticity is.
+    /// `retention`, `benchmark`: the models that scores and sizes are compared with, and that elasticity is.
     std::string baseline, smallest;
+    std::string set;  ///< `benchmark`: a name of benchmark_sets.h
     /// `tensors`: names, or patterns with * and ?, for the maker of the inputs.
     std::vector<std::string> tensors;
     std::string site;                  ///< figures of ask patch: a point; empty: all

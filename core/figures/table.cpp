@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "core/base/error.h"
 
@@ -37,6 +38,21 @@ struct FieldWriter {
 
 std::size_t Table::rows() const {
     return columns.empty() ? 0 : length(columns.front());
+}
+
+std::string latex_text(std::string_view text) {
+    static const std::map<char, std::string> special{
+        {'\\', R"(\textbackslash{})"}, {'~', R"(\textasciitilde{})"}, {'^', R"(\textasciicircum{})"}};
+    std::string result;
+    for (const char c : text) {
+        if (const auto known = special.find(c); known != special.end())
+            result += known->second;
+        else if (std::string_view("&%$#_{}").find(c) != std::string_view::npos)
+            result += std::string("\\") + c;
+        else
+            result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+    return result;
 }
 
 std::string csv_number(double value) {

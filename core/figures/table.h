@@ -25,6 +25,9 @@ struct Table {
 /// Throws Error (internal) when columns differ in length.
 std::string csv(const Table& table);
 
+/// A text within a LaTeX tabular.
+std::string latex_text(std::string_view text);
+
 /// A number as csv() writes it.
 std::string csv_number(double value);
 

@@ -22,6 +22,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kPrintedNormed{"arc_challenge", "hellaswag", "openbookqa"};
 /// From here on a number is printed by its first digits.
 constexpr double kLong = 1e5;
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 /// Which of the results are shown. A task's accuracies are two ways to count the same answers, its perplexities to
 /// divide the same sum: one of each.
@@ -69,7 +70,8 @@ TaskResults results_of(const EvaluationGroups& evaluations, const Measured& what
     TaskResults results;
     results.what = what;
     results.title = evaluations.title(what);
-    results.share = is_accuracy(what.metric) || what.metric == "contains" || what.metric == kChanceAdjusted;
+    results.share = is_accuracy(what.metric) || what.metric == "contains" || what.metric == "score" ||
+                    what.metric == kChanceAdjusted;
     results.lower = lower_is_better(what.metric);
     results.baselines = evaluations.baselines(what);
     for (const auto& group : evaluations.groups()) results.values.push_back(value_of(group, what, options));
@@ -78,17 +80,10 @@ TaskResults results_of(const EvaluationGroups& evaluations, const Measured& what
 
 void rank(TaskResults& results) {
     std::vector<double> all;
-    for (const auto& value : results.values)
-        if (value) all.push_back(results.lower ? value->value : -value->value);
-    if (all.size() < 2) return;  // the best of one says nothing
-    std::sort(all.begin(), all.end());
-    const double best = all.front();
-    const auto next = std::upper_bound(all.begin(), all.end(), best);
-    for (auto& value : results.values) {
-        if (!value) continue;
-        const double key = results.lower ? value->value : -value->value;
-        value->rank = key == best ? Rank::best : next != all.end() && key == *next ? Rank::second : Rank::none;
-    }
+    for (const auto& value : results.values) all.push_back(value ? value->value : kNone);
+    const std::vector<Rank> ranks = ranks_of(all, results.lower);
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+        if (results.values[i]) results.values[i]->rank = ranks[i];
 }
 
 std::string printed(double value, int decimals) {
@@ -126,23 +121,8 @@ TaskGrid::Heading heading_of(const TaskResults& results) {
     return {results.title, results.lower ? "↓" : "↑"};
 }
 
-std::string latex_text(std::string_view text) {
-    static const std::map<char, std::string> special{
-        {'\\', R"(\textbackslash{})"}, {'~', R"(\textasciitilde{})"}, {'^', R"(\textasciicircum{})"}};
-    std::string result;
-    for (const char c : text) {
-        if (const auto known = special.find(c); known != special.end())
-            result += known->second;
-        else if (std::string_view("&%$#_{}").find(c) != std::string_view::npos)
-            result += std::string("\\") + c;
-        else
-            result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-    return result;
-}
-
 std::string latex_text(const TaskGrid::Heading& heading) {
-    const std::string name = latex_text(heading.name);
+    const std::string name = figures::latex_text(heading.name);
     if (heading.arrow.empty()) return name;
     return name + (heading.arrow == "↓" ? R"( $\downarrow$)" : R"( $\uparrow$)");
 }
@@ -155,6 +135,26 @@ std::string latex_text(const TaskGrid::Cell& cell) {
 }
 
 }  // namespace
+
+std::vector<Rank> ranks_of(const std::vector<double>& values, bool lower) {
+    const auto key = [lower](double value) { return lower ? value : -value; };
+    std::vector<double> all;
+    for (const double value : values)
+        if (!std::isnan(value)) all.push_back(key(value));
+    std::vector<Rank> ranks(values.size(), Rank::none);
+    if (all.size() < 2) return ranks;  // the best of one says nothing
+    std::sort(all.begin(), all.end());
+    const double best = all.front();
+    const auto next = std::upper_bound(all.begin(), all.end(), best);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (std::isnan(values[i])) continue;
+        if (key(values[i]) == best)
+            ranks[i] = Rank::best;
+        else if (next != all.end() && key(values[i]) == *next)
+            ranks[i] = Rank::second;
+    }
+    return ranks;
+}
 
 bool TaskValue::significant() const {
     return p < kSignificant;
@@ -173,9 +173,25 @@ TaskTable::TaskTable(const EvaluationGroups& evaluations, const FigureOptions& o
         rank(results);
         tasks_.push_back(std::move(results));
     }
+    std::stable_sort(tasks_.begin(), tasks_.end(),
+                     [](const TaskResults& a, const TaskResults& b) { return a.what.subset < b.what.subset; });
     if (tasks_.empty()) evaluations.chosen_length(*first, options);  // says at which there are any
     if (!options.significance.empty()) test(evaluations, options.significance);
     add_average(evaluations, options);
+}
+
+std::vector<std::string> TaskTable::subsets() const {
+    std::vector<std::string> names;
+    for (const TaskResults& task : tasks_)
+        if (names.empty() || names.back() != task.what.subset) names.push_back(task.what.subset);
+    return names;
+}
+
+TaskTable TaskTable::of_subset(const std::string& subset) const {
+    TaskTable part = *this;
+    std::erase_if(part.tasks_, [&](const TaskResults& task) { return task.what.subset != subset; });
+    part.average_.reset();
+    return part;
 }
 
 /// Compares a model with the best of the others, task by task.

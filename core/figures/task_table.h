@@ -18,6 +18,9 @@ namespace headscope::figures {
 /// Among the models of one task, by the metric's direction; equal ones share it.
 enum class Rank { none, second, best };
 
+/// The rank of each value; NaN has none, nor has one alone.
+std::vector<Rank> ranks_of(const std::vector<double>& values, bool lower);
+
 struct TaskValue {
     double value = 0;
     double error = std::numeric_limits<double>::quiet_NaN();  ///< NaN: not known
@@ -52,6 +55,10 @@ public:
 
     const std::vector<std::string>& models() const noexcept { return models_; }
     const std::vector<TaskResults>& tasks() const noexcept { return tasks_; }
+    /// Parts of the tasks' items, in the order of the tasks; one empty name where there are none.
+    std::vector<std::string> subsets() const;
+    /// The tasks of one part, without an average.
+    TaskTable of_subset(const std::string& subset) const;
     /// Mean over the tasks of a paper's average, or over all accuracies, of the models that have them all. None where
     /// no model was asked all of them, nor of fewer than two.
     const std::optional<TaskResults>& average() const noexcept { return average_; }

@@ -28,6 +28,7 @@
 #include <ATen/ops/where.h>
 
 #include "core/model/training_ops.h"
+#include "core/model/wide_product.h"
 
 namespace headscope::model {
 
@@ -59,7 +60,7 @@ at::Tensor Linear::operator()(const at::Tensor& x, const Cancellation* cancellat
     if (packed) return bias.defined() ? (*packed)(x) + bias : (*packed)(x);
     if (fused(x) || fused(weight)) return trained_linear(x, weight, bias);
     return by_rows(x, weight.numel(), weight.size(0), cancellation,
-                   [this](const at::Tensor& rows) { return at::linear(rows, weight, bias); });
+                   [this](const at::Tensor& rows) { return linear_map(rows, weight, bias); });
 }
 
 at::Tensor Norm::operator()(const at::Tensor& x) const {

@@ -91,6 +91,8 @@ const char* name(TextPooling pooling) {
             return "mean";
         case TextPooling::logits:
             return "logits";
+        case TextPooling::last:
+            return "last";
     }
     return "";
 }

@@ -19,9 +19,9 @@ enum class Activation { gelu, gelu_tanh, gelu_quick, silu, relu, relu_squared, t
 /// Output of a model's hidden states: rows of the vocabulary (next or masked tokens), classes of each token or of the
 /// text (TextPooling), or nothing.
 enum class HeadKind { vocabulary, token_classes, sequence_classes, none };
-/// Input of a head for classes of texts: the first token's state, the mean of all states, or all states, whose logits
-/// are averaged (EuroBERT's "late").
-enum class TextPooling { first, mean, logits };
+/// Input of a head for classes of texts: the first token's state, the mean of all states, all states, whose logits are
+/// averaged (EuroBERT's "late"), or the state of the last token that is no padding (decoders).
+enum class TextPooling { first, mean, logits, last };
 enum class PositionKind { none, learned, sinusoidal, rotary, alibi, bucketed, relative };
 
 /// Norms of query and key before the scores: of each head for itself (Qwen3), perhaps with a gain of its own and no

@@ -21,6 +21,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "core/model/blocks.h"
+#include "core/model/wide_product.h"
 
 namespace headscope::model {
 namespace {
@@ -37,6 +38,12 @@ const ExpertNames& present(const TensorPlan& plan, const TensorNames& names) {
         return plan.has(names.layer_stem + first);
     });
     return found == all.end() ? all.front() : *found;
+}
+
+/// rows weight + bias, weight [in, out].
+at::Tensor biased(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias) {
+    const bool widened = rows.scalar_type() == at::kBFloat16 && !multiplies_bfloat16();
+    return widened ? linear_map(rows, weight.t(), bias) : at::addmm(bias, rows, weight);
 }
 
 }  // namespace
@@ -96,12 +103,15 @@ at::Tensor Experts::of_rows(const at::Tensor& rows, const Routing& of_token, con
     const at::Tensor order = at::argsort(chosen, true, 0);
     const at::Tensor tokens = at::floor_divide(order, per_token);
     const at::Tensor counts = at::bincount(chosen, {}, router.size(0));
+    std::vector<std::int64_t> used;
+    for (std::int64_t expert = 0; expert < router.size(0); ++expert)
+        if (counts.const_data_ptr<std::int64_t>()[expert] > 0) used.push_back(expert);
     at::Tensor sum = at::zeros_like(rows);
     std::int64_t done = 0;
-    for (std::int64_t expert = 0; expert < router.size(0); ++expert) {
-        const auto count = counts.const_data_ptr<std::int64_t>()[expert];
-        if (count == 0) continue;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        const std::int64_t expert = used[i], count = counts.const_data_ptr<std::int64_t>()[expert];
         if (cancellation) cancellation->check();
+        if (loader) loader->load(expert, i + 1 < used.size() ? used[i + 1] : -1, cancellation);
         const at::Tensor here = tokens.narrow(0, done, count);
         const at::Tensor share = shares.index_select(0, order.narrow(0, done, count)).unsqueeze(1);
         const at::Tensor read = rows.index_select(0, here);
@@ -114,21 +124,21 @@ at::Tensor Experts::of_rows(const at::Tensor& rows, const Routing& of_token, con
 
 at::Tensor Experts::of_expert(std::int64_t expert, const at::Tensor& rows) const {
     if (limit > 0) {
-        const at::Tensor inner = at::addmm(gate_up_bias.select(0, expert), rows, gate_up.select(0, expert));
+        const at::Tensor inner = biased(rows, gate_up.select(0, expert), gate_up_bias.select(0, expert));
         const at::Tensor halves = inner.unflatten(-1, {-1, 2});
         const at::Tensor gate = halves.select(-1, 0).clamp_max(limit);
         const at::Tensor up = halves.select(-1, 1).clamp(-limit, limit);
-        return at::addmm(down_bias.select(0, expert), (up + 1) * (gate * at::sigmoid(gate * slope)),
-                         down.select(0, expert));
+        return biased((up + 1) * (gate * at::sigmoid(gate * slope)), down.select(0, expert),
+                      down_bias.select(0, expert));
     }
     const std::int64_t all = router.size(0), size = rows.size(-1);
-    const at::Tensor inner = input_first ? rows.matmul(gate_up.select(0, expert))
-                                         : at::linear(rows, gate_up.view({all, -1, size}).select(0, expert));
+    const at::Tensor inner = input_first ? linear_map(rows, gate_up.select(0, expert).t())
+                                         : linear_map(rows, gate_up.view({all, -1, size}).select(0, expert));
     const std::int64_t half = inner.size(-1) / 2;
     const at::Tensor both = gated ? activate(activation, inner.narrow(-1, 0, half)) * inner.narrow(-1, half, half)
                                   : activate(activation, inner);
-    if (input_first) return both.matmul(down.select(0, expert));
-    return at::linear(both, down.view({all, size, -1}).select(0, expert));
+    if (input_first) return linear_map(both, down.select(0, expert).t());
+    return linear_map(both, down.view({all, size, -1}).select(0, expert));
 }
 
 void Experts::declare(TensorPlan& plan, const TensorNames& names) {
@@ -156,6 +166,7 @@ void Experts::declare(TensorPlan& plan, const TensorNames& names) {
         const auto matrices = [&](at::Tensor* into, const std::string& name, const Dimension& out,
                                   const Dimension& in) {
             plan.want(into, {names.layer_stem + name}, {experts, input_first ? in : out, input_first ? out : in});
+            plan.allow_experts(&loader);
         };
         matrices(&gate_up, own.gate_up, both, hidden);
         matrices(&down, own.down, hidden, inner);
@@ -166,6 +177,7 @@ void Experts::declare(TensorPlan& plan, const TensorNames& names) {
                               std::int64_t index, std::int64_t count) {
             plan.want_rows(into, names.layer_stem + numbered(name, expert) + ".weight", {out, in}, index * out.size,
                            count * out.size);
+            plan.allow_experts(&loader, expert);
         };
         const std::int64_t maps = gated ? 2 : 1;
         if (gated) part(&gate_up, own.gate, inner, hidden, 2 * expert, 2 * experts.size);
@@ -185,6 +197,7 @@ void Experts::declare_gpt_oss(TensorPlan& plan, const TensorNames& names, const 
     const auto matrices = [&](at::Tensor* weight, at::Tensor* bias, const std::string& name, const Dimension& in,
                               const Dimension& out) {
         plan.want(weight, {names.layer_stem + name}, {experts, in, out});
+        plan.allow_experts(&loader);
         plan.want(bias, {names.layer_stem + name + "_bias"}, {experts, out}, Initial::bias);
     };
     matrices(&gate_up, &gate_up_bias, own.gate_up, hidden, both);

@@ -10,6 +10,7 @@
 
 #include "core/base/progress.h"
 #include "core/model/config.h"
+#include "core/model/load/expert_loader.h"
 #include "core/model/load/recipe.h"
 #include "core/model/load/tensor_plan.h"
 
@@ -34,7 +35,8 @@ struct Experts {
     bool input_first = false;  ///< gate_up [E, d, 2 f], all of gate before all of up, and down [E, f, d]
     Activation activation = Activation::silu;
     bool gated = true;
-    double limit = 0, slope = 1;  ///< ModelConfig::expert_limit, expert_slope
+    double limit = 0, slope = 1;     ///< ModelConfig::expert_limit, expert_slope
+    ExpertLoader* loader = nullptr;  ///< asked for the matrices of an expert before their use; null: all are valid
 
     /// [.., d] -> the same shape. `cancellation` is heeded after each expert's share of a chunk of rows. `taken`, where
     /// it is given, is set to the routing of all rows.

@@ -7,22 +7,17 @@
 
 namespace headscope::reproduce {
 
-Verdict ClaimParts::verdict() const {
-    if (held_ + failed_ == 0) return Verdict::not_measured;
-    return failed_ == 0 ? Verdict::held : held_ == 0 ? Verdict::failed : Verdict::partly;
-}
-
-void ComparedParts::add_above(const Estimate& larger, const Estimate& smaller) {
+void ClaimParts::add_above(const Estimate& larger, const Estimate& smaller) {
     const double difference = larger.value - smaller.value;
     if (!std::isfinite(difference)) return;
     const double noise = 2 * std::hypot(larger.error, smaller.error);
-    ++(difference > noise ? above_ : difference < -noise ? below_ : near_);
+    ++(difference > noise ? held_ : difference < -noise ? failed_ : open_);
 }
 
-Verdict ComparedParts::verdict() const {
-    if (above_ + below_ + near_ == 0) return Verdict::not_measured;
-    if (below_ + near_ == 0) return Verdict::held;
-    if (above_ == 0) return below_ == 0 ? Verdict::too_near : Verdict::failed;
+Verdict ClaimParts::verdict() const {
+    if (held_ + failed_ + open_ == 0) return Verdict::not_measured;
+    if (failed_ + open_ == 0) return Verdict::held;
+    if (held_ == 0) return failed_ == 0 ? Verdict::too_near : Verdict::failed;
     return Verdict::partly;
 }
 
@@ -31,21 +26,13 @@ void append_found(std::string& found, const std::string& text) {
 }
 
 std::string verdict_text(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::held:
-            return "held";
-        case Verdict::partly:
-            return "held in part";
-        case Verdict::failed:
-            return "did not hold";
-        case Verdict::undecided:
-            return "undecided: too little was learned";
-        case Verdict::too_near:
-            return "undecided: within the noise";
-        case Verdict::not_measured:
-            return "not measured";
-    }
-    return "";
+    static constexpr const char* texts[] = {"held",
+                                            "held in part",
+                                            "did not hold",
+                                            "undecided: too little was learned",
+                                            "undecided: within the noise",
+                                            "not measured"};
+    return texts[static_cast<std::size_t>(verdict)];
 }
 
 std::string number_text(double value) {

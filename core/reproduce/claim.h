@@ -28,31 +28,22 @@ struct Claim {
     Verdict verdict = Verdict::not_measured;
 };
 
-/// Parts of a claim: it held when all did, in part when some did; none: not measured.
-class ClaimParts {
-public:
-    void add(bool held) { ++(held ? held_ : failed_); }
-    Verdict verdict() const;
-
-private:
-    int held_ = 0, failed_ = 0;
-};
-
 /// A number with what chance makes of it: over seeds, or over what one model was asked.
 struct Estimate {
     double value = std::numeric_limits<double>::quiet_NaN();
     double error = 0;  ///< standard error; NaN: not known
 };
-/// Parts of a claim that compare two estimates: a part is open where they differ by no more than twice the standard
-/// error of their difference, or where that is not known. Where either is no number there is no part.
-class ComparedParts {
+/// Parts of a claim: it held when all did, in part when some did; none: not measured.
+class ClaimParts {
 public:
+    void add(bool held) { ++(held ? held_ : failed_); }
+    /// Open where the estimates differ by no more than twice the standard error of their difference, or where that is
+    /// not known; no part where either is no number.
     void add_above(const Estimate& larger, const Estimate& smaller);
-    /// Held where nothing fell below and nothing is open; too_near where all is open.
-    Verdict verdict() const;
+    Verdict verdict() const;  ///< too_near: all are open
 
 private:
-    int above_ = 0, below_ = 0, near_ = 0;
+    int held_ = 0, failed_ = 0, open_ = 0;
 };
 
 /// Appends `text`, after "; " where `found` is not empty.

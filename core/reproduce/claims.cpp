@@ -14,11 +14,10 @@ constexpr const char* kRelations[] = {"below", "above", "at_most", "at_least", "
 /// The parts of one row of `holds`: metric of each subject against a number or an expression.
 class Comparison {
 public:
-    Comparison(const Plan& plan, const Measured& measured, JsonView view)
-        : plan_(plan), in_(measured), view_(std::move(view)) {}
+    Comparison(const Plan& plan, const Measured& measured, JsonView view, bool noise)
+        : plan_(plan), in_(measured), view_(std::move(view)), noise_(noise) {}
 
-    template <class Parts>
-    void add_to(Parts& parts) const {
+    void add_to(ClaimParts& parts) const {
         const Paper& paper = *plan_.paper;
         for (const std::string& subject : paper.names(view_, "of")) {
             const std::vector<std::string> others =
@@ -35,12 +34,11 @@ private:
         view_.refuse(ErrorCode::format, "expected below, above, at_most, at_least or between");
     }
 
-    void add(ComparedParts& parts, const Scope& own, const Scope& other) const {
-        const Estimate one = own.estimate(view_.at("metric").string()), two = other.estimate(bound().string());
-        view_.has("above") ? parts.add_above(one, two) : parts.add_above(two, one);
-    }
-
     void add(ClaimParts& parts, const Scope& own, const Scope& other) const {
+        if (noise_) {
+            const Estimate one = own.estimate(view_.at("metric").string()), two = other.estimate(bound().string());
+            return view_.has("above") ? parts.add_above(one, two) : parts.add_above(two, one);
+        }
         const double value = own.value(view_.at("metric").string());
         if (!std::isfinite(value)) return;
         if (view_.has("between")) {
@@ -60,12 +58,12 @@ private:
     const Plan& plan_;
     const Measured& in_;
     JsonView view_;
+    bool noise_;  ///< compares by standard errors
 };
 
-template <class Parts>
-Verdict verdict_of(const Plan& plan, const Measured& measured, const JsonView& rows) {
-    Parts parts;
-    for (std::size_t i = 0; i < rows.size(); ++i) Comparison(plan, measured, rows.at(i)).add_to(parts);
+Verdict verdict_of(const Plan& plan, const Measured& measured, const JsonView& rows, bool noise = false) {
+    ClaimParts parts;
+    for (std::size_t i = 0; i < rows.size(); ++i) Comparison(plan, measured, rows.at(i), noise).add_to(parts);
     return parts.verdict();
 }
 
@@ -97,7 +95,7 @@ bool learned(const Plan& plan, const Measured& measured) {
     const JsonView view = plan.paper->view();
     if (!view.has("learned")) return static_cast<double>(plan.tokens()) >= plan.paper->judge_tokens;
     const std::string subject = view.at("learned").at(std::size_t{0}).at("of").string();
-    return measured.has(subject) && verdict_of<ClaimParts>(plan, measured, view.at("learned")) != Verdict::failed;
+    return measured.has(subject) && verdict_of(plan, measured, view.at("learned")) != Verdict::failed;
 }
 
 std::vector<Claim> judge(const Plan& plan, Measured measured) {
@@ -109,13 +107,11 @@ std::vector<Claim> judge(const Plan& plan, Measured measured) {
         const JsonView row = rows.at(i);
         Claim claim{row.at("title").string(), row.at("paper").string(), row.at("criterion").string(), "",
                     Verdict::not_measured};
-        claim.verdict = row.boolean_or("noise", false) ? verdict_of<ComparedParts>(plan, measured, row.at("holds"))
-                                                       : verdict_of<ClaimParts>(plan, measured, row.at("holds"));
+        claim.verdict = verdict_of(plan, measured, row.at("holds"), row.boolean_or("noise", false));
         if (row.boolean_or("whole", false) && claim.verdict == Verdict::partly) claim.verdict = Verdict::failed;
         claim.found = found_text(plan, measured, row.at("found"));
-        const bool open =
-            (!enough && !row.boolean_or("untrained", false)) ||
-            (row.has("needs") && verdict_of<ClaimParts>(plan, measured, row.at("needs")) == Verdict::failed);
+        const bool open = (!enough && !row.boolean_or("untrained", false)) ||
+                          (row.has("needs") && verdict_of(plan, measured, row.at("needs")) == Verdict::failed);
         if (open && claim.verdict != Verdict::not_measured) claim.verdict = Verdict::undecided;
         claims.push_back(std::move(claim));
     }

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/io/output_file.h"
-#include "core/data/text_data.h"
 #include "core/data/source/text_parts.h"
+#include "core/data/text_data.h"
 #include "core/run/journal.h"
 #include "core/run/journal_reader.h"
 
@@ -20,7 +19,40 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kWords = 24, kEachTested = 5, kFewest = 10;
+constexpr std::size_t kPassageBytes = 6000;
 constexpr const char* kSpace = " \t\n\v\f\r";
+
+/// Keeps the last bytes of all documents, each with a line end, or of the last one that is not empty.
+class LastBytes final : public data::PartSink {
+public:
+    LastBytes(std::size_t most, bool all) : most_(most), all_(all) {}
+    void begin_document() override {
+        if (!all_) text_.clear();
+    }
+    void part(std::string_view text) override {
+        text_ += text;
+        if (text_.size() > 2 * most_) text_ = last_words(text_, most_);
+    }
+    void end_document() override {
+        if (all_)
+            text_ += '\n';
+        else if (!text_.empty())
+            last_ = text_;
+    }
+    std::string take() const { return last_words(all_ ? text_ : last_, most_); }
+
+private:
+    std::size_t most_;
+    bool all_;
+    std::string text_, last_;
+};
+
+std::string read(const std::vector<std::string>& data, LastBytes sink) {
+    const auto files = data.empty() ? data::corpus_files("kjv") : data::find_sources(data, {}, "--data");
+    for (const auto& file : files)
+        data::read_parts(InputFile(file.path, "text"), file.kind, sink, [](std::uint64_t) {});
+    return sink.take();
+}
 
 }  // namespace
 
@@ -28,6 +60,15 @@ void write_file(const fs::path& path, const std::string& text) {
     OutputFile file(path, {}, "file");
     file.append(text);
     file.publish();
+}
+
+void append(store::Evaluation& all, store::Evaluation one) {
+    const auto shift = static_cast<std::int64_t>(all.models.size());
+    std::move(one.models.begin(), one.models.end(), std::back_inserter(all.models));
+    for (auto& result : one.results) {
+        result.model += shift;
+        all.results.push_back(std::move(result));
+    }
 }
 
 std::vector<double> step_seconds(const fs::path& run) {
@@ -48,64 +89,12 @@ std::string last_words(const std::string& text, std::size_t most) {
     return text.substr(space == std::string::npos ? begin : space + 1);
 }
 
-namespace {
-
-class LastText final : public data::PartSink {
-public:
-    void begin_document() override { text_.clear(); }
-    void part(std::string_view text) override {
-        text_ += text;
-        if (text_.size() > 2 * kBytes) text_.erase(0, text_.size() - kBytes);
-    }
-    void end_document() override {
-        if (!text_.empty()) last_ = text_;
-    }
-    std::string passage() const { return last_words(last_, kBytes); }
-
-private:
-    static constexpr std::size_t kBytes = 6000;
-    std::string text_, last_;
-};
-
-class AllText final : public data::PartSink {
-public:
-    explicit AllText(std::size_t most) : most_(most) {}
-    void begin_document() override {}
-    void part(std::string_view text) override {
-        text_ += text;
-        if (text_.size() > 2 * most_) cut();
-    }
-    void end_document() override { text_ += '\n'; }
-    std::string take() {
-        if (text_.size() > most_) cut();
-        return std::move(text_);
-    }
-
-private:
-    void cut() { text_ = last_words(text_, most_); }
-
-    std::size_t most_;
-    std::string text_;
-};
-
-void read(const std::vector<std::string>& data, data::PartSink& sink) {
-    const auto files = data.empty() ? data::corpus_files("kjv") : data::find_sources(data, {}, "--data");
-    for (const auto& file : files)
-        data::read_parts(InputFile(file.path, "text"), file.kind, sink, [](std::uint64_t) {});
-}
-
-}  // namespace
-
 std::string held_out_passage(const std::vector<std::string>& data) {
-    LastText last;
-    read(data, last);
-    return last.passage();
+    return read(data, {kPassageBytes, false});
 }
 
 std::string whole_text(const std::vector<std::string>& data, std::size_t most) {
-    AllText all(most);
-    read(data, all);
-    return all.take();
+    return read(data, {most, true});
 }
 
 Passages passages_of(std::string_view text, std::int64_t classes, std::int64_t most) {

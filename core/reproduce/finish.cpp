@@ -31,15 +31,6 @@ std::string at_length(const std::string& name, std::int64_t length, const Paper&
     return name + text;
 }
 
-void append(store::Evaluation& all, store::Evaluation one) {
-    const auto shift = static_cast<std::int64_t>(all.models.size());
-    std::move(one.models.begin(), one.models.end(), std::back_inserter(all.models));
-    for (auto& result : one.results) {
-        result.model += shift;
-        all.results.push_back(std::move(result));
-    }
-}
-
 /// Mean tokens of a passage for a model: words are fewer than pieces, characters more.
 std::int64_t passage_tokens(const fs::path& checkpoint, const fs::path& passages) {
     const auto tokenizer = tokenizer::Tokenizer::from_folder(checkpoint);
@@ -65,19 +56,12 @@ std::vector<std::string> cells_of(const std::string& text) {
 void Runner::time_models() {
     if (!paper_.view().has("timing")) return;
     report_progress("timing");
-    const auto attempt = [this](const std::string& what, const std::function<void()>& work) {
-        try {
-            work();
-        } catch (const Error& error) {
-            missing_.push_back(what + " could not be timed: " + error.what() + ".");
-        }
-    };
     const Strings names = paper_.view().at("timing").at("models").strings();
     const fs::path file = options_.folder / "timing.json";
     if (!fs::exists(file)) {
         nlohmann::json times;
         for (const std::string& name : names)
-            attempt(name, [&] {
+            attempt(name + " could not be timed", [&] {
                 const training::JobFile job = timing_job(plan_, paper_.model(name));
                 const double step = time_training(job, "timing-" + name).step;
                 times[name] = 1000 * step / static_cast<double>(job.training.batch);
@@ -92,7 +76,7 @@ void Runner::time_models() {
         if (times.has(name)) measured_.set(name, "training", times.at(name).number(0));
     for (const Trial& trial : plan_.trials) {
         if (trial.seed != 1 || !is_done(trial) || fs::exists(speed_file(trial))) continue;
-        attempt(trial.name, [&] {
+        attempt(trial.name + " could not be timed", [&] {
             const Stage& stage = *plan_.stages_of(trial).back();
             const fs::path model = run_folder(trial, stage) / "snapshots" / "last";
             const auto tokens = passage_tokens(model, options_.folder / "passages" / "test.jsonl");
@@ -118,11 +102,7 @@ void Runner::do_endings() {
             words.insert(words.begin() + 1, links.begin(), links.end());
         }
         words.insert(words.end(), {"-o", output.string()});
-        try {
-            own(words);
-        } catch (const Error& error) {
-            missing_.push_back(ending.at("missing").string() + ": " + error.what() + ".");
-        }
+        attempt(ending.at("missing").string(), [&] { own(words); });
     }
 }
 
@@ -251,20 +231,16 @@ void Runner::merge(const JsonView& view) const {
 /// As PDF, PNG and CSV; the report names one that cannot be drawn, with the reason.
 void Runner::draw_figure(const std::string& name, const std::string& caption, Strings arguments) {
     const fs::path base = options_.folder / "figures" / name;
-    try {
+    arguments.insert(arguments.begin(), "export");
+    arguments.insert(arguments.end(), {"-o", std::string()});
+    const bool drawn = attempt("Figure " + name + " could not be drawn", [&] {
         for (const char* ending : {".pdf", ".png", ".csv"}) {
-            Strings words{"export"};
-            words.insert(words.end(), arguments.begin(), arguments.end());
-            words.insert(words.end(), {"-o", base.string() + ending});
-            own(words);
+            arguments.back() = base.string() + ending;
+            own(arguments);
         }
-    } catch (const Error& error) {
-        const std::lock_guard lock(mutex_);
-        missing_.push_back("Figure " + name + " could not be drawn: " + error.what() + ".");
-        return;
-    }
+    });
     const std::lock_guard lock(mutex_);
-    drawn_.push_back({name, caption});
+    if (drawn) drawn_.push_back({name, caption});
 }
 
 void Runner::draw() {
@@ -305,6 +281,7 @@ fs::path Runner::write_report() {
     input.measured = measured_;
     input.figures = drawn_;
     input.missing = missing_;
+    input.tables = tables_;
     const std::string processor = processor_name();
     input.machine = std::to_string(usable_processors()) + " cores of " +
                     (processor.empty() ? "an unnamed processor" : escaped(processor));

@@ -141,8 +141,6 @@ void keep_replay_pace(const std::string& paper, const Pace& pace) {
     if (!file) return;
     try {
         keep_pace(*file, paper, processor_name(), pace);
-    } catch (const Stopped&) {
-        throw;
     } catch (const Error&) {
     }
 }
@@ -154,8 +152,6 @@ std::string minutes_warning(const std::string& paper, const Settings& settings) 
     if (!pace) return "";
     try {
         return outlook(paper, settings, *pace).text();
-    } catch (const Stopped&) {
-        throw;
     } catch (const Error&) {  // of a version that timed other models
         return "";
     }

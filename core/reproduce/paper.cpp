@@ -87,11 +87,11 @@ Stack read_stack(const JsonView& view) {
 }
 
 template <class Item>
-const Item& named(const std::vector<Item>& all, std::string_view name, const char* what) {
+const Item& named(const std::vector<Item>& all, std::string_view name, const char* where,
+                  const char* expected = "expected one of the paper's", ErrorCode code = ErrorCode::format) {
     for (const Item& one : all)
         if (one.name == name) return one;
-    throw Error(ErrorCode::format, std::string("paper: ") + what, "expected one of the paper's",
-                "found " + escaped(std::string(name)));
+    throw Error(code, where, expected, "found " + escaped(std::string(name)));
 }
 
 }  // namespace
@@ -105,9 +105,9 @@ Paper read_paper(const std::string& name, const std::string& text) {
     paper.name = name;
     paper.document = training::parse_toml(text, name + ".toml").values();
     const JsonView view = paper.view();
-    check_keys(view, {"title",  "summary", "plan",  "calibration", "groups",   "size",   "model",
-                      "stage",  "stack",   "job",   "text",        "analysis", "merged", "ending",
-                      "timing", "figure",  "claim", "learned",     "report",   "printed"});
+    check_keys(view, {"title",  "summary", "plan",  "calibration", "groups",   "size",    "model",
+                      "stage",  "stack",   "job",   "text",        "analysis", "merged",  "ending",
+                      "timing", "figure",  "claim", "learned",     "report",   "printed", "data_set"});
     paper.title = view.at("title").string();
     paper.summary = view.at("summary").string();
     const JsonView plan = view.at("plan");
@@ -145,10 +145,7 @@ const std::vector<Paper>& papers() {
 }
 
 const Paper& paper(std::string_view name) {
-    for (const Paper& one : papers())
-        if (one.name == name) return one;
-    throw Error(ErrorCode::usage, "reproduce", "expected a paper that is replayed",
-                "found " + escaped(std::string(name)));
+    return named(papers(), name, "reproduce", "expected a paper that is replayed", ErrorCode::usage);
 }
 
 bool Paper::has_seeds() const {
@@ -156,13 +153,13 @@ bool Paper::has_seeds() const {
 }
 
 const Model& Paper::model(std::string_view wanted) const {
-    return named(models, wanted, "model");
+    return named(models, wanted, "paper: model");
 }
 const Stage& Paper::stage(std::string_view wanted) const {
-    return named(stages, wanted, "stage");
+    return named(stages, wanted, "paper: stage");
 }
 const Stack& Paper::stack(std::string_view wanted) const {
-    return named(stacks, wanted, "stack");
+    return named(stacks, wanted, "paper: stack");
 }
 
 const json& Paper::size(const std::string& wanted) const {

@@ -55,7 +55,7 @@ struct Stage {
 /// A way to build models: which stages train it, and how its trials are named.
 struct Stack {
     std::string name;
-    std::string trial, label, subject;  ///< patterns of {model}, {stack}, {label}, {seed}, {-seed}, {+seed}
+    std::string trial, label, subject;  ///< patterns of {model}, {stack}, {label}, {seed}, {-seed}
     double standard = 0;                ///< share of layers that take as long as the baseline's
     bool extra = false;                 ///< trained with the time that is left, one seed
     std::vector<std::string> models, stages;

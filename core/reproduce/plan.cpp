@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "core/base/error.h"
 #include "core/reproduce/claim.h"
@@ -61,10 +62,6 @@ void choose_steps(Plan& plan, const Pace& calibration, double seconds) {
     plan.steps = fits;
 }
 
-std::int64_t lengths_times(const Plan& plan, const std::string& factor) {
-    return std::llround(static_cast<double>(plan.paper->sequence_length) * std::stod(factor));
-}
-
 /// Growing lengths: a length takes its 20 seconds on a busy machine.
 std::string latency_lengths(const Plan& plan) {
     const std::int64_t last = plan.minutes >= 20 ? 64 : 16, factor = plan.minutes >= 10 ? 2 : 4;
@@ -120,12 +117,11 @@ std::optional<std::string> Plan::word(const std::string& word) const {
     if (word == "seeds") return std::to_string(seeds);
     if (word == "evaluation_tokens") return std::to_string(evaluation_tokens);
     if (word.starts_with("length@")) {
-        std::string list, rest = word.substr(7);
-        for (std::size_t comma = 0; comma != std::string::npos; rest.erase(0, comma + 1)) {
-            comma = rest.find(',');
-            list += (list.empty() ? "" : ",") + std::to_string(lengths_times(*this, rest.substr(0, comma)));
-            if (comma == std::string::npos) break;
-        }
+        std::string list;
+        std::istringstream factors(word.substr(7));
+        for (std::string one; std::getline(factors, one, ',');)
+            list += (list.empty() ? "" : ",") +
+                    std::to_string(std::llround(static_cast<double>(paper->sequence_length) * std::stod(one)));
         return list;
     }
     if (word.starts_with("steps.")) return std::to_string(steps_of(paper->stage(word.substr(6))));

@@ -51,8 +51,7 @@ struct Trial {
 
     std::string label() const;    ///< as figures call it: "MLP hybrid", "RndEmbQK uniform seed 2"
     std::string subject() const;  ///< its name in claims, the same for all seeds
-    /// Words of patterns: model, label, preset, objective, stack, seed ("2"), -seed ("-seed2" or ""), +seed (" seed
-    /// 2").
+    /// Words of patterns: model, label, preset, objective, stack, seed ("2"), -seed ("-seed2" or "").
     std::optional<std::string> word(const std::string& word) const;
 };
 

@@ -19,11 +19,10 @@ public:
 
     std::string text() {
         const JsonView view = paper_.view().at("report");
-        line("# " + view.at("title").string());
-        line();
-        line(filled_text(view.at("intro").string()) +
-             " What follows is what was measured, also where it is not what the " + view.at("who").string() + " says.");
-        line();
+        paragraph("# " + view.at("title").string());
+        paragraph(filled_text(view.at("intro").string()) +
+                  " What follows is what was measured, also where it is not what the " + view.at("who").string() +
+                  " says.");
         text_ += table_head_markdown({"", "here", view.at("who").string()});
         for (std::size_t i = 0; i < view.at("facts").size(); ++i) {
             std::vector<std::string> cells = view.at("facts").at(i).strings();
@@ -34,6 +33,7 @@ public:
         text_ += claims_markdown(judge(plan_, input_.measured),
                                  learned(plan_, in_) ? "" : "**" + view.at("too_few").string() + "**");
         for (std::size_t i = 0; i < view.at("section").size(); ++i) section(view.at("section").at(i));
+        for (const ReportTable& one : input_.tables) table(one);
         text_ += figures_markdown(input_.figures);
         foot(view);
         return text_;
@@ -41,6 +41,7 @@ public:
 
 private:
     void line(const std::string& words = "") { text_ += words + "\n"; }
+    void paragraph(const std::string& words) { text_ += words + "\n\n"; }
 
     /// Words of the report besides the plan's: seconds, data, seeds_text.
     std::string filled_text(const std::string& pattern, bool* complete = nullptr) const {
@@ -103,13 +104,9 @@ private:
                                ? !rows.empty() || !view.boolean_or("optional", false)
                                : std::any_of(any.begin(), any.end(), [&](const auto& one) { return in_.has(one); });
         if (!shown && !view.has("otherwise")) return;
-        line("## " + view.at("title").string());
-        line();
+        paragraph("## " + view.at("title").string());
         if (shown) {
-            if (view.has("text")) {
-                line(filled_text(view.at("text").string()));
-                line();
-            }
+            if (view.has("text")) paragraph(filled_text(view.at("text").string()));
             std::vector<std::string> head = view.at("head").strings();
             for (std::string& cell : head) cell = filled_text(cell);
             text_ += table_head_markdown(head);
@@ -117,6 +114,18 @@ private:
         } else {
             line(view.at("otherwise").string());
         }
+        line();
+    }
+
+    void table(const ReportTable& one) {
+        line("## " + one.title);
+        line();
+        if (!one.text.empty()) {
+            line(filled_text(one.text));
+            line();
+        }
+        text_ += table_head_markdown(one.head);
+        for (const auto& row : one.rows) text_ += row_markdown(row);
         line();
     }
 
@@ -132,8 +141,7 @@ private:
     }
 
     void foot(const JsonView& view) {
-        line("## How it was done");
-        line();
+        paragraph("## How it was done");
         std::string speed;
         if (input_.tokens_per_second > 0 && !plan_.trials.empty())
             speed = "; " + plan_.trials.front().model->label + " trained at " + number_text(input_.tokens_per_second) +
@@ -151,9 +159,7 @@ private:
             if (plan_.minutes < model.from_minutes) absent += (absent.empty() ? "" : ", ") + model.label;
         if (!absent.empty()) line("- Not tried in so few minutes: " + absent + ".");
         for (const std::string& one : input_.missing) line("- " + one);
-        line();
-        line("Any of it again, by hand:");
-        line();
+        paragraph("\nAny of it again, by hand:");
         for (const std::string& command : view.at("commands").strings()) line("    headscope " + filled_text(command));
     }
 

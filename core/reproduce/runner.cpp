@@ -49,6 +49,7 @@ fs::path Runner::run() {
     do_endings();
     gather();
     draw();
+    do_data_sets();
     const fs::path report = write_report();
     keep_time();
     return report;
@@ -82,6 +83,17 @@ void Runner::own(Strings arguments, const Strings& before) {
                     "found exit status " + std::to_string(ran.status) + ": " + ran.last_line);
 }
 
+bool Runner::attempt(const std::string& failed, const std::function<void()>& work) {
+    try {
+        work();
+        return true;
+    } catch (const Error& error) {
+        const std::lock_guard lock(mutex_);
+        missing_.push_back(failed + ": " + error.what() + ".");
+        return false;
+    }
+}
+
 bool Runner::enter_folder() {
     fs::create_directories(options_.folder);
     const bool planned = fs::exists(plan_file());
@@ -90,7 +102,7 @@ bool Runner::enter_folder() {
                     "found a plan in it");
     if (!planned && !options_.resume && !fs::is_empty(options_.folder))
         throw Error(ErrorCode::usage, shown(options_.folder), "expected a new or empty folder", "found files in it");
-    for (const char* name : {"jobs", "runs", "models", "analyses", "figures", "passages"})
+    for (const char* name : {"jobs", "runs", "models", "analyses", "figures", "passages", "data-sets"})
         fs::create_directories(options_.folder / name);
     if (options_.resume && fs::exists(options_.folder / "time.json"))
         before_ = JsonView(read_json_file(options_.folder / "time.json", kLargestPlan, "time"), "time.json")
@@ -156,15 +168,9 @@ void Runner::work(const std::atomic<bool>& failed) {
                             std::to_string(plan_.trials.size()) + ")");
         }
         const double begin = spent();
-        std::string problem;
-        try {
-            do_trial(plan_.trials[index]);
-        } catch (const Error& error) {
-            problem = error.what();
-        }
+        attempt("Failed: " + plan_.trials[index].name, [&] { do_trial(plan_.trials[index]); });
         const std::lock_guard lock(mutex_);
         pace_.push_back((spent() - begin) / plan_.trial_seconds[index]);
-        if (!problem.empty()) missing_.push_back("Failed: " + plan_.trials[index].name + ": " + problem + ".");
         keep_time();
     }
 }

@@ -3,8 +3,8 @@
 
 // Replays a paper in a folder: calibrates, plans, trains and measures as many models side by side as minutes and memory
 // allow, draws and reports. Every step is a run of this program, written to log.txt. Folder: plan.json, text.txt,
-// passages/, jobs/, runs/, models/, analyses/, figures/, *.evaluation.h5, log.txt, report.md. On resume, steps whose
-// files exist are done. Throws Error, Stopped.
+// passages/, jobs/, runs/, models/, analyses/, figures/, data-sets/, *.evaluation.h5, log.txt, report.md. On resume,
+// steps whose files exist are done. Throws Error, Stopped.
 
 #include <atomic>
 #include <filesystem>
@@ -23,6 +23,7 @@ struct ReplayOptions {
     std::filesystem::path folder;
     Settings settings;
     std::vector<std::string> launch;  ///< words before the program for training: mpirun -n 2
+    std::filesystem::path data_sets;  ///< folder of other people's data sets; empty: none, or that of before
     bool resume = false;
 };
 
@@ -64,6 +65,8 @@ private:
     void report_progress(const std::string& what);
     void note(const std::string& line) const;
     void own(Strings arguments, const Strings& before = {});
+    /// False after an Error, which the report names behind `failed`.
+    bool attempt(const std::string& failed, const std::function<void()>& work);
     void side_by_side(const std::vector<std::function<void()>>& work, std::int64_t workers);
     std::int64_t workers_now(std::int64_t wanted) const;
     void do_trials();
@@ -82,6 +85,14 @@ private:
     Speed calibrate(const Trial& trial, const Stage& stage);
     void measure(const Trial& trial, const Stage& stage, Pace& calibration);
 
+    // data_sets.cpp
+    Path data_sets_folder() const;
+    void do_data_sets();
+    void evaluate_set(const Trial& trial, const JsonView& view, const std::string& task, const Path& folder,
+                      const Path& output);
+    void tune(const Trial& trial, const JsonView& view, const std::string& task, const Path& folder,
+              const Path& output);
+
     // finish.cpp
     void time_models();
     void do_endings();
@@ -98,8 +109,9 @@ private:
     std::vector<JsonView> rows(const char* key) const;
     std::vector<JsonView> analyses_of(const Trial& trial) const;
     Strings filled_words(const JsonView& words, const Trial* trial = nullptr) const;
-    Path run_folder(const Trial& trial, const Stage& stage) const { return runs() / plan_.run_name(trial, stage); }
-    Path runs() const { return options_.folder / "runs"; }
+    Path run_folder(const Trial& trial, const Stage& stage) const {
+        return options_.folder / "runs" / plan_.run_name(trial, stage);
+    }
     Path plan_file() const { return options_.folder / "plan.json"; }
     Path model_link(const Trial& trial) const { return options_.folder / "models" / trial.label(); }
     Path speed_file(const Trial& trial) const {
@@ -116,6 +128,7 @@ private:
     std::mutex mutex_;  ///< of what follows while runs go side by side
     Strings missing_;
     std::vector<ReportFigure> drawn_;
+    std::vector<ReportTable> tables_;
     double largest_ = 0;  ///< bytes that one of the processes held at its peak
     double before_ = 0, start_ = 0;
     std::size_t next_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "files.h"
+#include "tests/oracle/golden.h"
 
 #include <algorithm>
 #include <cmath>
@@ -52,7 +53,7 @@ fs::path sample_with_weights(const fs::path& folder, std::string_view bytes) {
 }
 
 fs::path golden_sample(const fs::path& folder, const std::string& name) {
-    const auto golden = nlohmann::json::parse(read_file(HEADSCOPE_SOURCE_DIR "/tests/golden/models/" + name + ".json"));
+    const auto golden = nlohmann::json::parse(read_file(headscope::test::golden_model_file(name)));
     nlohmann::json header = nlohmann::json::object();
     std::string data;
     for (const auto& [tensor, shape] : golden.at("tensors").items()) {

@@ -35,7 +35,7 @@ std::filesystem::path sample_with_config(const std::filesystem::path& folder,
 /// The sample with changed bytes of model.safetensors.
 std::filesystem::path sample_with_weights(const std::filesystem::path& folder, std::string_view bytes);
 
-/// The checkpoint of a case of tests/golden/models, with weights that only have to be finite.
+/// The checkpoint of a case of tests/oracle/models/data, with weights that only have to be finite.
 std::filesystem::path golden_sample(const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace headscope::testing

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -406,7 +407,7 @@ TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
 TEST_CASE("evaluate makes RULER's items, dumps them, and asks them again from the folder", "[app][evaluate][ruler]") {
     const TemporaryFolder folder;
     std::string essay;
-    for (int i = 0; i < 40; ++i) essay += "It is said that day " + std::to_string(i) + " was long. ";
+    for (int i = 0; i < 40; ++i) essay += "It is true that day " + std::to_string(i) + " was long. ";
     write_file(folder / "essay.txt", essay);
     const std::string dump = (folder / "items").string();
     const auto evaluate = [&](const std::vector<std::string>& more) {
@@ -436,7 +437,7 @@ TEST_CASE("evaluate makes RULER's items, dumps them, and asks them again from th
         CHECK(item.at("max_length") == 480);
         CHECK(item.at("input").get<std::string>().find(item.at("outputs").at(0).get<std::string>()) !=
               std::string::npos);
-        CHECK(item.at("input").get<std::string>().find("It is said that day 0 was long.") != std::string::npos);
+        CHECK(item.at("input").get<std::string>().find("It is true that day 0 was long.") != std::string::npos);
         CHECK(item.at("gen_prefix").get<std::string>().ends_with(" is"));
     }
     CHECK(items == 2);
@@ -607,6 +608,10 @@ TEST_CASE("cost counts variants of multi-head attention and hash embeddings", "[
     CHECK(variants.at(0).at("mixer") == "sha");
     CHECK(variants.at(1).at("stack_with_output") == 18 * 4 * 512 * 512);
     CHECK(variants.at(6) == json{{"mixer", "mhe_mul"},
+                                 {"complexity", "n"},
+                                 {"parameters_formula", "3 d^2 n + 3 d n"},
+                                 {"added_formula", "3 n d"},
+                                 {"added", 3 * 8 * 64},
                                  {"sublayer", 99840},
                                  {"sublayer_with_output", 361984},
                                  {"stack", 1797120},
@@ -629,6 +634,17 @@ TEST_CASE("cost counts variants of multi-head attention and hash embeddings", "[
     CHECK(base.at("variants").at(0).at("saving").get<double>() == Approx(0.4484).margin(5e-5));
     CHECK(run_headscope({"cost", "--preset", "mhe-encoder-base", "--variants"}).out.find("44.84 %") !=
           std::string::npos);
+
+    // Appendices E and H of "Deconstructing Attention", Table 2 of "Lazy Attention".
+    const json shared =
+        json::parse(run_headscope({"cost", "--config", gpt2.string(), "--mixers", "static_emb_qk,rnd_emb_qk,lazy",
+                                   "--lengths", "100", "--prefetch", "8", "--json"})
+                        .out);
+    CHECK(shared.at("rows").at(0).at("paper").at("scores_before_saving") == 11.0 * (1e4 * 768 + 100.0 * 768 * 768));
+    CHECK(shared.at("rows").at(1).at("paper").at("prefetch_cache_bytes") == 2 * (200 + 8) * 8);
+    CHECK(shared.at("formulas").at("lazy").at("normalizers").size() == 4);
+    CHECK_FALSE(shared.at("rows").at(2).at("paper").contains("prefetch_cache_bytes"));
+    check_usage_error(run_headscope({"cost", "--variants", "--prefetch", "8"}));
 
     const json embeddings = json::parse(run_headscope({"cost", "--embeddings", "--hidden", "768", "--rows", "50265",
                                                        "--bits", "128", "--group-bits", "10", "--json"})
@@ -687,6 +703,11 @@ void write_two_words(const std::filesystem::path& path, int count) {
     write_file(path, text);
 }
 
+/// A replay keeps to its minutes; not checked with HEADSCOPE_UNTIMED, for machines with other work.
+void check_minutes(const Outcome& outcome, int minutes) {
+    if (std::getenv("HEADSCOPE_UNTIMED") == nullptr) CHECK(outcome.seconds < minutes * 60 * kSlowness);
+}
+
 /// Replays a paper in six minutes: its report has these parts, and each figure was drawn.
 void check_replay(const std::string& paper, const std::vector<std::string>& parts,
                   const std::vector<std::string>& figures) {
@@ -698,7 +719,7 @@ void check_replay(const std::string& paper, const std::vector<std::string>& part
                                            "--data", (folder / "text.txt").string()},
                                           settings);
     check_success(outcome);
-    CHECK(outcome.seconds < 6 * 60 * kSlowness);
+    check_minutes(outcome, 6);
     const std::string report = read_file(folder / "replay" / "report.md");
     CHECK(report.find("Which of its claims held here") != std::string::npos);
     for (const std::string& words : parts) CHECK(report.find(words) != std::string::npos);
@@ -714,7 +735,7 @@ TEST_CASE("A reproduction ends within its minutes with a report, and goes on aft
     const TemporaryFolder folder;
     write_two_words(folder / "text.txt", 20'000);
     Settings settings;
-    settings.seconds = 400;
+    settings.seconds = 900;
     const std::vector<std::string> words{"reproduce", "deconattn", "-o",     (folder / "replay").string(),
                                          "--minutes", "4",         "--data", (folder / "text.txt").string()};
     {
@@ -729,10 +750,12 @@ TEST_CASE("A reproduction ends within its minutes with a report, and goes on aft
     again.emplace_back("--resume");
     const Outcome outcome = run_headscope(again, settings);
     check_success(outcome);
-    CHECK(outcome.seconds < 4 * 60 * kSlowness);
+    check_minutes(outcome, 4);
     const std::string report = read_file(folder / "replay" / "report.md");
     CHECK(report.find("Which of its claims held here") != std::string::npos);
     CHECK(report.find("| hybrid | Approximate |") != std::string::npos);
+    // Needs no training.
+    CHECK(report.find("| All models have the same number of parameters | **held** |") != std::string::npos);
     CHECK(std::filesystem::exists(folder / "replay" / "figures" / "context-perplexity.csv"));
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -312,10 +313,43 @@ TEST_CASE("Ctrl-C while items are scored leaves nothing", "[app][evaluate][harne
     CHECK(out.names().empty());
 }
 
+TEST_CASE("evaluate scores stored answers without a model", "[app][evaluate][harness]") {
+    const TemporaryFolder folder;
+    const auto item = [](const std::string& answer, int words) {
+        json line{{"input", "Who?"}, {"context", "Long."}, {"length", words}, {"all_classes", nullptr}};
+        line["answers"] = json::array({answer});
+        return line;
+    };
+    const auto said = [](const char* column, const char* text) {
+        json line = json::object();
+        line[column] = text;
+        return line;
+    };
+    write_lines(folder / "data" / "LongBench" / "qasper_e.jsonl", {item("the cat", 100), item("a dog", 9000)});
+    const std::string data = (folder / "data").string(), file = (folder / "said.jsonl").string();
+    write_lines(file, {said("pred", "The cat."), said("generated", "cats")});
+    const std::vector<std::string> words{"evaluate",           "--predictions", file, "--task",
+                                         "longbench_qasper_e", "--data",        data, "--json"};
+    const Outcome outcome = run_headscope(words);
+    check_success(outcome);
+    const json document = json::parse(outcome.out);
+    CHECK(document.at("models").at(0).at("name") == "said");
+    std::map<std::string, double> scores;
+    for (const json& row : document.at("results"))
+        if (row.at("metric") == "score") scores[row.at("subset").get<std::string>()] = row.at("value").get<double>();
+    CHECK(scores == std::map<std::string, double>{{"", 0.5}, {"0-4k", 1}, {"8k+", 0}});
+    write_lines(file, {said("pred", "The cat."), said("pred", "cats"), said("pred", "one more")});
+    check_refusal(run_headscope(words), "2 items");
+    check_usage_error(
+        run_headscope({"evaluate", sample().string(), "--predictions", file, "--task", "fda", "--data", data}));
+    check_usage_error(run_headscope({"evaluate", "--task", "fda", "--data", data}));
+}
+
 TEST_CASE("list tasks names lm-eval's and their sets", "[app][evaluate][harness]") {
     const json tasks = json::parse(run_headscope({"list", "tasks", "--json"}).out);
     std::vector<std::string> names;
     for (const auto& task : tasks) names.push_back(task.at("name"));
-    for (const char* wanted : {"arc_easy", "wikitext", "squad_completion", "deconattn", "natsl", "lazy", "zero_shot"})
+    for (const char* wanted :
+         {"arc_easy", "wikitext", "squad_completion", "deconattn", "natsl", "lazy", "zero_shot", "longbench_e"})
         CHECK(std::count(names.begin(), names.end(), wanted) == 1);
 }

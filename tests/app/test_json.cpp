@@ -98,9 +98,15 @@ TEST_CASE("tokenize reads a file and standard input alike", "[app][json]") {
 TEST_CASE("analyze prints one document, and info reads the file that it left", "[app][json]") {
     TemporaryFolder folder;
     const auto output = folder / "x.headscope.h5";
-    const json result =
-        document({"analyze", sample().string(), "--text", kText, "--text", "Amen.", "-o", output.string(), "--json"});
+    const Outcome outcome = run_headscope(
+        {"analyze", sample().string(), "--text", kText, "--text", "Amen.", "-o", output.string(), "--json"});
+    check_success(outcome);
+    const json result = json::parse(outcome.out);
     CHECK(result.is_object());
+    CHECK(result.at("seconds").get<double>() > 0);
+    const std::string tokens = std::to_string(result.at("tokens").get<std::int64_t>());
+    CHECK(outcome.err.find("headscope: 100 %  " + tokens + " tokens in ") != std::string::npos);
+    CHECK(outcome.err.find(" tokens/s\n") != std::string::npos);
     const json info = document({"info", output.string(), "--json"});
     CHECK(info.at("kind") == "analysis");
     CHECK(info.at("complete") == true);

@@ -153,6 +153,27 @@ TEST_CASE("convert averages a run's last snapshots, or checkpoints by name", "[a
     CHECK(read_file(folder / "named/model.safetensors") == read_file(folder / "two/model.safetensors"));
     CHECK(read_file(folder / "named/model.safetensors") != read_file(folder / "mean/model.safetensors"));
 
+    // evaluate measures the same mean without writing it.
+    const std::string text = write_file(folder / "text.txt", "In the beginning was the word.").string();
+    const std::vector<std::string> measure{"--task", "perplexity", "--data", text, "--length", "16", "--json"};
+    const auto loss = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), "evaluate");
+        words.insert(words.end(), measure.begin(), measure.end());
+        const Outcome outcome = run_headscope(words);
+        check_success(outcome);
+        const json document = json::parse(outcome.out);
+        return std::pair(document.at("results").at(0).at("value").get<double>(),
+                         document.at("models").at(0).at("name").get<std::string>());
+    };
+    CHECK(loss({run, "--average", "5"}).first == loss({mean}).first);
+    CHECK(loss({run, "--average", "2"}).first == loss({two}).first);
+    CHECK(loss({run, "--average", "5"}).first != loss({run}).first);
+    CHECK(loss({run, "--average", "5"}).second.ends_with(", mean of 5"));
+    check_refusal(run_headscope({"evaluate", run, "--average", "6", "--task", "perplexity", "--data", text}),
+                  "6 snapshots");
+    check_refusal(run_headscope({"evaluate", mean, "--average", "2", "--task", "perplexity", "--data", text}),
+                  "--average");
+
     const std::string none = (folder / "none").string();
     check_refusal(run_headscope({"convert", "--average", "--last", "6", run, none}), "6 snapshots");
     check_refusal(run_headscope({"convert", "--average", sample().string(), run, none}), "tensor \"");

@@ -7,7 +7,7 @@ A random model of 12 layers, 768 wide, 12 heads: a mixture of 8 experts of which
 experts, 4 a token. In one run, pairs of neighbours in time; the median of their ratios. Memory is the peak of a process
 that does nothing else, model included. --check makes exit status 1 of a ratio above 1.
 
-Wants: torch, transformers (tests/golden/requirements.txt), an idle machine.
+Wants: torch, transformers (tests/oracle/requirements.txt), an idle machine.
 """
 
 import argparse

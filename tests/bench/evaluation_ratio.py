@@ -13,8 +13,8 @@ hellaswag (a context, four endings) and boolq (a long passage, two one-word answ
 The ratio is that of medians, the harness at its best batch size; above 1 headscope is faster. Log-likelihoods of the
 first items are compared, so that both have done the same. Without HEADSCOPE ("-") the harness is timed alone.
 
-Wants: lm_eval 0.4.13, torch, transformers (tests/golden/requirements.txt), an idle machine. --check makes exit status 1 of
-a ratio below 2.
+Wants: lm_eval 0.4.13, torch, transformers (tests/oracle/requirements.txt), an idle machine. --check makes exit status 1
+of a ratio below 2.
 """
 
 import argparse

@@ -10,7 +10,7 @@ A random model of 12 layers, 768 wide, 12 heads. All in one run, paired, medians
     eager+torch / sdpa      transformers with eager attention, every indicator written in torch on the whole matrix
     extra memory            peak of a process that analyses less the peak of one that runs the plain pass
 
-Wants: numpy, torch, transformers (tests/golden/requirements.txt), an idle machine. --check makes exit status 1 of a
+Wants: numpy, torch, transformers (tests/oracle/requirements.txt), an idle machine. --check makes exit status 1 of a
 missed bound. --long 16384 adds a length that is timed without transformers, for its memory.
 """
 

@@ -9,7 +9,7 @@ Every kind of text is encoded and decoded by both, ids are compared, and the bes
 long texts of one sort (words, no-space, letter, cjk, emoji, marks, unicode, spaces, lines, digits, code, special) and
 `short`: 100 000 texts of 5 to 50 bytes. --growth N measures the program alone, on a quarter of N MB and on N MB: time
 a byte may grow by half at most, and memory must stay below 75 bytes a byte. --check: exit status 1 if something is off.
-Wants: numpy, tokenizers (tests/golden/requirements.txt), an idle machine.
+Wants: numpy, tokenizers (tests/oracle/requirements.txt), an idle machine.
 """
 
 import argparse

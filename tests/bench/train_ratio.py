@@ -11,7 +11,7 @@ neighbours in time, PyTorch / ours, median over --pairs:
     float32 eager, float32 torch.compile (where a C++ compiler works), bfloat16 autocast, bfloat16 autocast compiled
 
 Memory: the peak of a process that trains with 2 texts of 2048 tokens, beyond what it held before the model; PyTorch with
-sdpa, and with attention as a matrix. Wants torch (tests/golden/requirements.txt) and an idle machine; on a busy one,
+sdpa, and with attention as a matrix. Wants torch (tests/oracle/requirements.txt) and an idle machine; on a busy one,
 --processor-time with --threads 1 compares what each of the two uses. --check makes exit status 1 of a missed bound.
 """
 

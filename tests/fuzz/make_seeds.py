@@ -6,7 +6,7 @@ Also their dictionaries, tests/fuzz/dictionaries/<target>.dict.
 
     python3 tests/fuzz/make_seeds.py
 
-Needs Python alone. Configurations come from tests/golden/models: run it again when a family was added there.
+Needs Python alone. Configurations come from tests/oracle/models/data: run it again when a family was added there.
 """
 import json
 import random
@@ -16,7 +16,8 @@ import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-GOLDEN = HERE.parent / "golden"
+ORACLE = HERE.parent / "oracle"
+GOLDEN = ORACLE / "generate" / "data"
 
 
 def text_of(document):
@@ -157,7 +158,7 @@ def shard_index():
 
 
 def pytorch():
-    """The pickles of tests/golden/pytorch with their storages' sizes; the smallest files whole; pickles by hand."""
+    """The pickles of generate/data/pytorch with their storages' sizes; the smallest files whole; pickles by hand."""
     seeds = {}
     for path in sorted((GOLDEN / "pytorch").glob("*.pt")):
         if path.stat().st_size < 2000:
@@ -197,7 +198,7 @@ PICKLE_WORDS = (b"\x80\x02", b"(", b")", b"t", b"tR", b"R", b"Q", b"}", b"]", b"
 
 
 def golden_models():
-    for path in sorted((GOLDEN / "models").glob("*.json")):
+    for path in sorted((ORACLE / "models" / "data").glob("*.json")):
         yield path.stem, json.loads(path.read_text())
 
 

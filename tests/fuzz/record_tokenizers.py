@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Records what the `tokenizers` library (0.23) makes of the corpus of the target tokenizer_text: ids, byte offsets and
 the decoded text, in tests/fuzz/recorded_tokenizers.json. The target compares its own with it whenever it meets such a
-text. Run it when the corpus or a tokenizer of tests/golden/tokenizer changed.
+text. Run it when the corpus or a tokenizer of tests/oracle/generate/data/tokenizer changed.
 
     pip install tokenizers==0.23.3
     python3 tests/fuzz/record_tokenizers.py
@@ -24,7 +24,7 @@ def byte_offsets(text, offsets):
 
 def main():
     names = (HERE / "tokenizers.txt").read_text().split()
-    loaded = {name: Tokenizer.from_file(str(HERE.parent / "golden" / "tokenizer" / f"{name}.json")) for name in names}
+    loaded = {name: Tokenizer.from_file(str(HERE.parent / "oracle" / "generate" / "data" / "tokenizer" / f"{name}.json")) for name in names}
     records = {}
     for folder in ("corpus", "regressions"):
         for path in sorted((HERE / folder / "tokenizer_text").glob("*")):

@@ -13,7 +13,7 @@ from configs import WRONG
 from harness import Place, check
 from weights import file_of
 
-GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "models"
+GOLDEN = Path(__file__).resolve().parent.parent / "oracle" / "models" / "data"
 # Families have their reasons to refuse these; what every one has to refuse is in configs.py.
 SIZES = ("hidden_size", "n_embd", "n_embed", "d_model", "dim", "num_hidden_layers", "n_layer", "n_layers", "num_layers",
          "num_attention_heads", "n_head", "n_heads", "num_heads", "vocab_size")

@@ -6,7 +6,7 @@
 
 Each must end within 20 s (refusals of ordinary sizes within 2) and 600 MB, with status 1 and exactly one line that
 blames the right thing, or with status 0 where the input may be accepted; nothing may be left or touched. Exit 0 only
-if all do. Needs h5py and numpy (tests/golden/make_venv.sh) for the analysis files, else nothing.
+if all do. Needs h5py and numpy (tests/oracle/make_venv.sh) for the analysis files, else nothing.
 """
 
 import argparse

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/normaliser.h"
+#include "tests/oracle/golden.h"
 
 namespace headscope::kernels::testing {
 namespace {
@@ -147,7 +148,7 @@ float Generator::draw() {
 }
 
 GoldenFile load_golden() {
-    std::ifstream stream(HEADSCOPE_SOURCE_DIR "/tests/golden/attention_numpy.json");
+    std::ifstream stream(headscope::test::golden_file("attention_numpy.json"));
     const json document = json::parse(stream);
     GoldenFile file;
     file.edges = numbers(document.at("edges"));

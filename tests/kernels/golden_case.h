@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// The cases of tests/golden/attention_numpy.json (made by attention_numpy.py beside it): a score rule, a request,
-// inputs drawn from the generator that both sides share, and what numpy found.
+// The cases of tests/oracle/generate/data/attention_numpy.json (made by attention_numpy.py): a score rule, a
+// request, inputs drawn from the generator that both sides share, and what numpy found.
 
 #include <cstdint>
 #include <map>

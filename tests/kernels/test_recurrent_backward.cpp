@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Attention from a state backwards: the reference against golden gradients (autograd and finite differences, see
-// tests/golden/recurrent_gradients.py), the kernel against the reference.
+// tests/oracle/generate/recurrent_gradients.py), the kernel against the reference.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -19,6 +19,7 @@
 #include "kernels/recurrent.h"
 #include "tests/kernels/golden_case.h"
 #include "tests/kernels/recurrent_case.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope::kernels;
 using headscope::kernels::testing::Generator;
@@ -216,7 +217,7 @@ private:
 }  // namespace
 
 TEST_CASE("gradients of a recurrence are those of autograd and finite differences", "[recurrent][golden]") {
-    std::ifstream stream(HEADSCOPE_SOURCE_DIR "/tests/golden/recurrent_gradients.json");
+    std::ifstream stream(headscope::test::golden_file("recurrent_gradients.json"));
     const nlohmann::json cases = nlohmann::json::parse(stream);
     REQUIRE(cases.size() == 13);
     for (const nlohmann::json& one : cases) {

@@ -10,6 +10,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/recurrent.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope::kernels;
 using nlohmann::json;
@@ -92,7 +93,7 @@ void check(const json& from, const Sizes& s, double scale, double tolerance) {
 }  // namespace
 
 TEST_CASE("recurrent attention is what numpy finds", "[recurrent][golden]") {
-    std::ifstream stream(HEADSCOPE_SOURCE_DIR "/tests/golden/recurrent_numpy.json");
+    std::ifstream stream(headscope::test::golden_file("recurrent_numpy.json"));
     const json document = json::parse(stream);
     const auto size = [&](const char* name) { return document.at(name).get<std::int64_t>(); };
     const Sizes sizes{size("heads"), size("key_heads"), size("tokens"), size("key_size"), size("value_size")};

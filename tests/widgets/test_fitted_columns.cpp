@@ -109,7 +109,7 @@ TEST_CASE("Words give way first, then the least important columns", "[columns]")
     CHECK(shown.fitted->wanted(4));
     shown.fitted->prefer(4);
     CHECK_FALSE(shown.table.isColumnHidden(4));
-    // A column that nobody asked for is not shown in any width.
+    // An unwanted column is not shown in any width.
     shown.fitted->set_wanted(4, false);
     shown.resize(1200);
     CHECK(shown.columns() == std::vector<int>{0, 1, 2, 3, 5});
@@ -129,7 +129,7 @@ TEST_CASE("Rows to come widen their columns; a width that was dragged stays", "[
     QTest::qWait(10);
     CHECK(shown.table.columnWidth(0) == 123);
     CHECK(shown.used() <= shown.room());
-    // A model with other columns is measured anew.
+    // A model with other columns is measured again.
     model->setColumnCount(2);
     QTest::qWait(10);
     CHECK(shown.used() <= shown.room());

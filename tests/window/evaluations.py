@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from offscreen import same_figure
-from program import Failed, Program, Sent, tell_by
+from program import Failed, Program, Sent, exit_status_of
 from training import corpus
 
 VIEWS = ("context_perplexity", "ablation", "scaling")
@@ -152,4 +152,4 @@ def tell(program, home):
 
 
 if __name__ == "__main__":
-    sys.exit(tell_by("evaluations", tell))
+    sys.exit(exit_status_of("evaluations", tell))

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from program import Failed, Program, Sent, tell_by
+from program import Failed, Program, Sent, exit_status_of
 from training import corpus
 
 PLAIN = ["overview", "all_heads", "map", "lines", "on_text", "loss", "logits", "mass", "radar", "compare", "tensors"]
@@ -50,7 +50,7 @@ def tell_tabs(program, home):
         window.until_state(f"the view {view}", lambda state: state["front"] == view)
     hands.click("tab_all_heads")
     window.until_state("all heads", lambda state: state["front"] == "all_heads")
-    # What the analysis lacks is there by name all the same.
+    # Views of data that the analysis lacks open by name all the same.
     hands.act("view_bias")
     expect("the view in front", window.state()["front"], "bias")
     hands.act("view_map")
@@ -190,7 +190,7 @@ def tell_tasks(program, home):
     expect("the mixers", info(program, swapped)["mixers"], ["standard", "standard", "mlp", "standard"])
     expect("the log", window.state()["problems"], 0)
     hands.key("Escape")
-    # A folder that exists is refused by the command, and the dialog says so.
+    # The command refuses a folder that exists, and the dialog shows the error.
     hands.act("convert")
     window.until_visible("convert_dialog_start")
     hands.click("convert_dialog_start")
@@ -218,4 +218,4 @@ def tell(program, home):
 
 
 if __name__ == "__main__":
-    sys.exit(tell_by("leaving", tell))
+    sys.exit(exit_status_of("leaving", tell))

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from program import Failed, Program, Sent, tell_by
+from program import Failed, Program, Sent, exit_status_of
 
 FILES = 100
 
@@ -43,7 +43,7 @@ def tell(program, home):
     os.symlink(paths[3], link)
     window, hands = start(program, home, [*paths[:50], bad, link, *paths[50:], paths[0]])
     state = window.until_state(f"{FILES} analyses", lambda state: len(state["studies"]) == FILES)
-    window.until("the bad file to be told", lambda: bad in window.find("log")["text"])
+    window.until("the bad file in the log", lambda: bad in window.find("log")["text"])
     window.quiet()
     # Asked for again, it comes to the front.
     for path, same in ((link, paths[3]), (paths[7], paths[7]), (paths[3], paths[3])):
@@ -64,4 +64,4 @@ def tell(program, home):
 
 
 if __name__ == "__main__":
-    sys.exit(tell_by("many", tell))
+    sys.exit(exit_status_of("many", tell))

@@ -26,7 +26,7 @@ def begin_run(program, home, environment):
     with open(path, "w", encoding="utf-8") as file:
         file.write(job(corpus(home)))
     command = [program, "train", path, "-o", run, "--nice", "10"]
-    # Of a session of its own, as the window starts it: then it gives way to the window's as a group.
+    # In a session of its own, as the window starts it: then it gives way to the window's as a group.
     process = subprocess.Popen(command, env=environment, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                text=True, errors="replace", start_new_session=True)
     end = time.monotonic() + PATIENCE
@@ -94,7 +94,7 @@ def holders(process):
 
 
 def named(program, lines):
-    """The lines that tell where the window's thread was in a stall, with the names of the program's own functions."""
+    """The lines with the place of the window's thread in a stall, with the names of the program's own functions."""
     stacks = [line[len("  at "):].split(" < ") for line in lines if line.startswith("  at ")]
     own = os.path.basename(program) + "+"
     places = sorted({place for stack in stacks for place in stack if place.startswith(own)})

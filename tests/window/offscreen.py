@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 
-from program import Failed, Program, Sent, tell_by
+from program import Failed, Program, Sent, exit_status_of
 
 
 
@@ -150,4 +150,4 @@ def tell(program, home):
 
 
 if __name__ == "__main__":
-    sys.exit(tell_by("offscreen", tell))
+    sys.exit(exit_status_of("offscreen", tell))

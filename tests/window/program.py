@@ -32,9 +32,9 @@ def exit_status(script, work):
     return 0
 
 
-def tell_by(script, tell):
-    """exit_status() of `tell(program, home)`, with the program that the command line names."""
-    return exit_status(script, lambda home: tell(os.path.abspath(sys.argv[1]), home))
+def exit_status_of(script, story):
+    """exit_status() of `story(program, home)`, with the program that the command line names."""
+    return exit_status(script, lambda home: story(os.path.abspath(sys.argv[1]), home))
 
 
 class Program:

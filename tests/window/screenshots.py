@@ -23,7 +23,7 @@ class Tour:
         self.screen, self.folder = screen, folder
 
     def keep(self, name, settle=1.0, of="main_window"):
-        """A picture of the window `of`: without a window manager one over another has no frame to be told by."""
+        """A picture of the window `of`: without a window manager, windows over each other have no frames."""
         self.window.quiet()
         time.sleep(settle)
         path = os.path.join(self.folder, f"window-{name}.png")

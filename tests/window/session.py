@@ -94,7 +94,7 @@ def tell_open_things(program, home):
     expect("the session to stay that of the first window", window.session()["process"] == window.process.pid)
     second.kill()
 
-    # Killed, and nobody waits for it: its number is still there, the window is not.
+    # Killed, and no process waits for it: its number still exists, the window does not.
     os.kill(window.process.pid, 9)
     corpse, (window, hands) = window, start(program, home)
     expect("an offer after a window was killed", offered(window))
@@ -132,7 +132,7 @@ def tell_open_things(program, home):
                 len(session["analyses"]) == 1)
     lost_is_gone(window)
 
-    # What is declined is gone, but for what was noted of heads.
+    # Declining removes everything but the notes on heads.
     window.kill()
     window, hands = start(program, home)
     hands.click("start_no_session")
@@ -196,7 +196,7 @@ def tell_full_disk(program, home):
     hands.click("start_session")
     window.until("the text", lambda: window.find("text_edit")["text"] == TEXT)
     lost_is_gone(window)
-    # Later, too, it is told once, and saved when it can be.
+    # A later failure is reported once, too, and the session saved when it can be.
     os.remove(path)
     os.mkdir(path)
     hands.click("text_edit")

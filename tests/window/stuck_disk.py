@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A disk that does not answer, for tests: whoever asks for anything on it waits, until it is gone."""
+"""A disk that does not answer, for tests: every request for a file on it waits, until it is gone."""
 import contextlib
 import ctypes
 import os
@@ -46,5 +46,5 @@ def stuck_disk():
         if mounted:
             system.umount2(folder.encode(), DETACH)
         if device >= 0:
-            os.close(device)  # lets go of whoever still waits
+            os.close(device)  # ends requests that still wait
         os.rmdir(folder)

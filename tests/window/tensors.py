@@ -91,6 +91,7 @@ def tell(program, home):
         choose(window, hands, "Up", "block.0.weight")
         numbers_of(window, WEIGHT)
         expect("the shape", window.find("value_0_0")["text"], "2 × 3")
+        expect("the type", window.find("value_0_1")["text"], "F32")
         with open(same_figure(program, window, hands, home, [odd, "--figure", "tensors", "--tensor", "block.0.weight"],
                               "tensors"), encoding="utf-8") as file:
             figure = list(csv.DictReader(file))

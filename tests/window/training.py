@@ -182,7 +182,7 @@ def crash(program, home, path):
                        run_of(state)["status"] == "interrupted" and state["front"] == "run")
     if window.find("start_run_0")["found"]:
         raise Failed("expected an open run to be offered no more")
-    # What is dropped: a job into the form, wherever it falls; a text to train on.
+    # Dropped files: a job goes into the form, wherever it falls; a text is trained on.
     hands.act("view_train")
     job_file, text = os.path.join(home, "dropped.toml"), os.path.join(home, "corpus.txt")
     with open(job_file, "w", encoding="utf-8") as file:

@@ -35,7 +35,7 @@ FigureHandle::FigureHandle(QWidget* parent) : QToolButton(parent) {
     setFocusPolicy(Qt::NoFocus);
     setCursor(Qt::OpenHandCursor);
     set_format(format_);
-    draw_icon(palette());
+    draw_icon();
 }
 
 void FigureHandle::set_format(const QString& format) {
@@ -44,12 +44,17 @@ void FigureHandle::set_format(const QString& format) {
                    .arg(format.toUpper()));
 }
 
-void FigureHandle::draw_icon(const QPalette& palette) {
+void FigureHandle::changeEvent(QEvent* event) {
+    QToolButton::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange) draw_icon();
+}
+
+void FigureHandle::draw_icon() {
     QPixmap picture(32, 32);
     picture.fill(Qt::transparent);
     QPainter painter(&picture);
     painter.setRenderHint(QPainter::Antialiasing);
-    const QColor ink = palette.color(QPalette::WindowText);
+    const QColor ink = palette().color(QPalette::WindowText);
     painter.setPen(QPen(ink, 2));
     painter.drawRect(3, 3, 18, 18);
     painter.drawLine(7, 17, 12, 11);

@@ -19,7 +19,6 @@ public:
     void begin(const QString& path);
     /// Without a drag loop, for tests: what a drag of the file carries.
     static QMimeData* carried(const QString& path);
-    void draw_icon(const QPalette& palette);
 
 Q_SIGNALS:
     void file_wanted(const QString& format);
@@ -29,8 +28,10 @@ protected:
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
     void contextMenuEvent(QContextMenuEvent* event) override;
+    void changeEvent(QEvent* event) override;
 
 private:
+    void draw_icon();
     void start();
 
     QString format_ = QStringLiteral("png");

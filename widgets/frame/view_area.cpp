@@ -35,16 +35,28 @@ const char* group_name(ViewGroup group) {
     return kNames[static_cast<int>(group)];
 }
 
-/// Two halves of a window.
-QIcon split_icon(const QPalette& palette) {
-    QPixmap picture(32, 32);
-    picture.fill(Qt::transparent);
-    QPainter painter(&picture);
-    painter.setPen(QPen(palette.color(QPalette::WindowText), 2));
-    painter.drawRect(4, 6, 24, 20);
-    painter.drawLine(16, 6, 16, 26);
-    return picture;
-}
+/// Its picture is two halves of a window, in the color of text.
+class SplitButton final : public QToolButton {
+public:
+    explicit SplitButton(QWidget* parent) : QToolButton(parent) { draw(); }
+
+protected:
+    void changeEvent(QEvent* event) override {
+        QToolButton::changeEvent(event);
+        if (event->type() == QEvent::PaletteChange) draw();
+    }
+
+private:
+    void draw() {
+        QPixmap picture(32, 32);
+        picture.fill(Qt::transparent);
+        QPainter painter(&picture);
+        painter.setPen(QPen(palette().color(QPalette::WindowText), 2));
+        painter.drawRect(4, 6, 24, 20);
+        painter.drawLine(16, 6, 16, 26);
+        setIcon(picture);
+    }
+};
 
 QScrollArea* make_scroll(View* view, const QString& name) {
     auto* scroll = new QScrollArea;
@@ -188,18 +200,16 @@ void ViewArea::build_tabs() {
     row->addLayout(flow, 1);
     corner_ = new QHBoxLayout;
     corner_->setSpacing(2);
-    split_ = new QToolButton(tab_row_);
+    split_ = new SplitButton(tab_row_);
     split_->setObjectName(area_ == ViewKind::Area::analysis ? QStringLiteral("split_views")
                                                             : QStringLiteral("split_training_views"));
     split_->setAccessibleName(tr("Two views side by side"));
     split_->setToolTip(tr("Two views side by side: the map with the text, or any other two"));
     split_->setCheckable(true);
     split_->setAutoRaise(true);
-    split_->setIcon(split_icon(palette()));
     corner_->addWidget(split_);
     row->addLayout(corner_);
     connect(split_, &QAbstractButton::clicked, this, &ViewArea::set_split);
-    connect(desk_, &Desk::theme_changed, this, [this] { split_->setIcon(split_icon(QApplication::palette())); });
 }
 
 void ViewArea::build_places() {

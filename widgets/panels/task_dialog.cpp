@@ -140,8 +140,4 @@ void TaskDialog::set_failure(const QString& words) {
     message_->setText(words);
 }
 
-bool TaskDialog::has_result() const {
-    return !result_.isEmpty();
-}
-
 }  // namespace headscope::widgets

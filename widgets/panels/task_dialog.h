@@ -31,7 +31,6 @@ public:
     void set_progress(const QString& words);  ///< "40 %  layer 3"
     void set_result(const QString& words);
     void set_failure(const QString& words);
-    bool has_result() const;
 
 Q_SIGNALS:
     void start_wanted(const QStringList& words, const QString& output);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/text/token_table.h"
 
+#include <QApplication>
 #include <QHeaderView>
 #include <QKeyEvent>
 #include <QPainter>
@@ -11,6 +12,7 @@
 
 #include "widgets/fitted_columns.h"
 #include "widgets/fonts.h"
+#include "widgets/plain_controls.h"
 
 namespace headscope::widgets {
 
@@ -73,7 +75,8 @@ public:
     Theme theme = make_theme(false);
 
     void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-        QStyledItemDelegate::paint(painter, option, {});
+        const QStyle* style = option.widget ? option.widget->style() : QApplication::style();
+        style->drawPrimitive(QStyle::PE_PanelItemViewItem, &option, painter, option.widget);
         const double value = index.data(TokenTableModel::kSortRole).toDouble();
         const auto* model = static_cast<const TokenTable*>(parent())->model_;
         const double share = model->highest() > 0 ? std::clamp(value / model->highest(), 0.0, 1.0) : 0;
@@ -101,16 +104,10 @@ TokenTable::TokenTable(QWidget* parent)
     setItemDelegateForColumn(TokenTableModel::value_column, bars_);
     setSelectionBehavior(SelectRows);
     setSelectionMode(SingleSelection);
-    setEditTriggers(NoEditTriggers);
-    setShowGrid(false);
-    setTabKeyNavigation(false);
-    setWordWrap(false);
     QFont readable = figure_font(8);
     readable.setPixelSize(std::max(11, fontInfo().pixelSize()));
     setFont(readable);
-    verticalHeader()->hide();
-    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
-    horizontalHeader()->setHighlightSections(false);
+    style_table(this);
     auto* columns = new FittedColumns(this);
     columns->set_order({TokenTableModel::token_column, TokenTableModel::value_column});
     columns->set_stretched({TokenTableModel::token_column, TokenTableModel::value_column});

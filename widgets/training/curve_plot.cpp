@@ -193,7 +193,7 @@ void CurvePlot::fit() {
                             std::max(2, tall / (metrics.height() - 2)), y_words_);
     int widest = 0;
     for (const auto& [value, text] : y_ticks_) widest = std::max(widest, metrics.horizontalAdvance(text));
-    const int left = std::max(left_, widest + 9 + (y_label_.isEmpty() ? 0 : metrics.height() + 2));
+    const int left = widest + 9 + (y_label_.isEmpty() ? 0 : metrics.height() + 2);
     int right = 10;
     if (end_names_)
         for (const Line& line : lines_)

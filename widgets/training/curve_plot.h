@@ -59,8 +59,6 @@ public:
     void set_stressed(int id);
     /// Names at the right ends of lines, where they do not meet.
     void set_end_names(bool names);
-    /// Room for the labels of the y axis, so that plots below each other agree; 0: its own need.
-    void set_left(int pixels) { left_ = pixels; }
 
     /// Values at the cursor, one line a curve.
     QStringList readings() const;
@@ -121,7 +119,7 @@ private:
     std::vector<Mark> marks_;
     std::optional<Range> range_;
     std::optional<double> cursor_, least_;
-    int stressed_ = -1, left_ = 0;
+    int stressed_ = -1;
 
     QRect area_;
     Range x_{0, 1}, y_{0, 1};  ///< of the axes, in scaled() coordinates

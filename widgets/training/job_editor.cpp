@@ -90,7 +90,7 @@ JobEditor::JobEditor(JobDraft* draft, QWidget* parent)
     text_->setAccessibleName(tr("The job as TOML"));
     text_->setToolTip(tr("The job as TOML. The text and the form show the same job"));
     text_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
-    text_->setLineWrapMode(QPlainTextEdit::NoWrap);
+    text_->setLineWrapMode(QPlainTextEdit::WidgetWidth);
     text_->setTabChangesFocus(true);
     text_->setAcceptDrops(false);
     problem_->setObjectName(QStringLiteral("job_problem"));

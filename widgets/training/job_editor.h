@@ -24,9 +24,6 @@ public:
     void show_key(const QString& key);
     PlainEdit* text() const { return text_; }
 
-Q_SIGNALS:
-    void problem_clicked(const QString& key);
-
 private:
     void follow();
     void take();

@@ -39,7 +39,6 @@ private:
     QString written() const;  ///< the draft's value as the control shows it
     void apply();
     void choose_files(bool folder);
-    void place_label(const QString& text);
 
     const training::JobKey& key_;
     JobDraft* draft_;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "widgets/fitted_columns.h"
+#include "widgets/plain_controls.h"
 
 namespace headscope::widgets {
 namespace {
@@ -123,14 +124,8 @@ NumberTable::NumberTable(QWidget* parent)
     sortByColumn(-1, Qt::AscendingOrder);
     setSelectionBehavior(SelectRows);
     setSelectionMode(ExtendedSelection);
-    setEditTriggers(NoEditTriggers);
-    setShowGrid(false);
     setAlternatingRowColors(true);
-    setTabKeyNavigation(false);
-    setWordWrap(false);
-    verticalHeader()->hide();
-    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
-    horizontalHeader()->setHighlightSections(false);
+    style_table(this);
     fitted_ = new FittedColumns(this);
     auto* copy_them = new QAction(tr("Copy the selected rows, or all"), this);
     copy_them->setObjectName(QStringLiteral("numbers_copy"));

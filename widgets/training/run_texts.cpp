@@ -77,7 +77,7 @@ RunTexts::RunTexts(RunShelf* shelf, QWidget* parent)
     log_->setMaximumBlockCount(4000);
     setDocumentMode(true);
     job_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
-    job_->setLineWrapMode(QPlainTextEdit::NoWrap);
+    job_->setLineWrapMode(QPlainTextEdit::WidgetWidth);
     snapshots_->setObjectName(QStringLiteral("run_snapshots"));
     snapshots_->setAccessibleName(tr("Snapshots"));
     snapshots_->setColumnCount(5);

@@ -13,6 +13,7 @@
 #include "core/figures/options/option_list.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
+#include "widgets/plain_controls.h"
 #include "widgets/plots/figure/figure_view.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
@@ -96,11 +97,7 @@ QWidget* EvaluationView::make_bar() {
     auto* bar = bar_ = new QWidget(content());
     auto* row = new FlowLayout(bar);
     const auto box = [&](const char* name, const QString& about) {
-        auto* made = new QComboBox(bar);
-        made->setObjectName(QLatin1String(name));
-        made->setAccessibleName(about);
-        made->setToolTip(about);
-        made->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+        auto* made = make_combo(bar, name, about);
         row->addWidget(made);
         connect(made, &QComboBox::currentIndexChanged, this, [this] {
             if (filling_) return;

@@ -16,6 +16,7 @@
 #include "core/workspace/measures.h"
 #include "core/workspace/probe_series.h"
 #include "widgets/desk/presence.h"
+#include "widgets/plain_controls.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/figure/figure_view.h"
 #include "widgets/plots/ticks.h"
@@ -30,15 +31,6 @@ namespace {
 
 constexpr int kPlay = 350;              // ms a probe
 constexpr std::size_t kCategories = 6;  ///< lines that still have colours of their own
-
-QComboBox* combo(QWidget* parent, const char* name, const QString& about) {
-    auto* box = new QComboBox(parent);
-    box->setObjectName(QLatin1String(name));
-    box->setAccessibleName(about);
-    box->setToolTip(about);
-    box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    return box;
-}
 
 /// A moment may be of another run than the one that is chosen now.
 QString site_words(const std::vector<Site>& sites, std::int64_t site) {
@@ -130,14 +122,14 @@ TimelineView::TimelineView(Desk* desk, QWidget* parent)
 QWidget* TimelineView::make_bar() {
     auto* bar = new QWidget(content());
     auto* row = new FlowLayout(bar);
-    run_ = combo(bar, "timeline_run", tr("Run"));
+    run_ = make_combo(bar, "timeline_run", tr("Run"));
     run_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     run_->setMinimumContentsLength(18);
-    indicator_ = combo(bar, "timeline_indicator", tr("Indicator"));
-    of_ = combo(bar, "timeline_of", tr("Draw one line per layer, or per head of the chosen layer"));
+    indicator_ = make_combo(bar, "timeline_indicator", tr("Indicator"));
+    of_ = make_combo(bar, "timeline_of", tr("Draw one line per layer, or per head of the chosen layer"));
     of_->addItem(tr("Layers, means over heads"), QStringLiteral("layers"));
     of_->addItem(tr("Heads of the chosen layer"), QStringLiteral("heads"));
-    radar_of_ = combo(bar, "timeline_radar", tr("Radars of means over heads, or of the chosen head"));
+    radar_of_ = make_combo(bar, "timeline_radar", tr("Radars of means over heads, or of the chosen head"));
     radar_of_->addItem(tr("Radars: means over heads"), QStringLiteral("mean"));
     radar_of_->addItem(tr("Radars: the chosen head"), QStringLiteral("head"));
     for (QComboBox* one : {run_, indicator_, of_, radar_of_}) row->addWidget(one);

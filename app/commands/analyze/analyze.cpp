@@ -83,6 +83,7 @@ struct Done {
     std::size_t sequences = 0, tokens = 0;
     std::string note, target = {};
     std::vector<std::string> problems = {};
+    double seconds = 0;  ///< of the run, without loading
 };
 
 /// The checkpoint's tensors that the model does not use, in a line; empty for none.
@@ -112,6 +113,25 @@ std::vector<fs::path> files_read(const analysis::AnalysisJob& job, const analysi
         files.push_back(adapter->path() / checkpoint::adapter_config_name);
     }
     return files;
+}
+
+/// Announces a run of half a minute or more: where no rate is known, one that reads for so long.
+void announce_time(const analysis::Estimate& expected, bool rate_known) {
+    constexpr double long_run = 30;  // seconds
+    const double least = expected.read_bytes / analysis::Estimate::read_rate;
+    if (rate_known && expected.seconds >= long_run)
+        std::fprintf(stderr, "headscope: about %s, by earlier analyses on this machine\n",
+                     format_seconds(expected.seconds).c_str());
+    else if (least >= long_run)
+        std::fprintf(stderr, "headscope: at least %s, to read %.1f GB of weights\n", format_seconds(least).c_str(),
+                     expected.read_bytes / 1e9);
+}
+
+/// The last line of progress: "headscope: 100 %  512 tokens in 2 s, 256 tokens/s".
+void announce_throughput(std::size_t tokens, double seconds) {
+    finish_progress_line();
+    std::fprintf(stderr, "headscope: 100 %%  %zu tokens in %s, %.0f tokens/s\n", tokens,
+                 format_seconds(seconds).c_str(), static_cast<double>(tokens) / std::max(seconds, 1e-6));
 }
 
 Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const checkpoint::Checkpoint>& checkpoint,
@@ -147,18 +167,16 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     const bool bfloat16 = job.dtype == "bfloat16";
     const auto shape = analysis::rate_shape(inspection, request, bfloat16, compute_threads());
     const auto known = analysis::RateBook::own().find(shape);
-    const auto expected = analysis::estimate(
-        inspection, request, {known.value_or(analysis::Rate()), bfloat16, model::Residence::float32, true});
+    analysis::EstimateOptions timed{known.value_or(analysis::Rate()), bfloat16, model::Residence::float32, true};
+    const auto expected = analysis::estimate(inspection, request, timed);
     expect_free_space(output, expected.file_bytes, "this analysis file");
 
     const auto precision = bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     const auto residence = analysis::expect_memory(
         inspection, request, {.precision = precision, .residence = model::residence(job.weights)});
     request.settings_json = analysis::with_residence(request.settings_json, residence);
-    constexpr double long_run = 30;  // seconds
-    if (known && expected.seconds >= long_run)
-        std::fprintf(stderr, "headscope: about %s, by earlier analyses on this machine\n",
-                     format_seconds(expected.seconds).c_str());
+    timed.residence = residence;
+    announce_time(analysis::estimate(inspection, request, timed), known.has_value());
     ConsoleProgress progress;
     const auto model = model::Model::build(*checkpoint, precision, &progress, &cancellation, residence);
     plan.read_values(*model, &cancellation);
@@ -172,8 +190,10 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     request.config_json = model->config().to_json();
     const auto begin = std::chrono::steady_clock::now();
     analysis::run(*model, request, output, inputs, progress, cancellation);
-    analysis::RateBook::keep(shape, expected.multiplications,
-                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    // Rates are of computing: a streamed run may wait for the disk.
+    if (residence != model::Residence::stream) analysis::RateBook::keep(shape, expected.multiplications, done.seconds);
+    announce_throughput(analysis::token_count(request), done.seconds);
     const auto written = store::AnalysisFile::open(output);
     done.summary = analysis::summarise(*written);
     done.problems = written->problems();
@@ -204,6 +224,7 @@ json summary_json(const Done& done) {
             {"model", done.model},
             {"sequences", done.sequences},
             {"tokens", done.tokens},
+            {"seconds", done.seconds},
             {"loss", losses},
             {"sites", rows},
             {"settings", done.settings},

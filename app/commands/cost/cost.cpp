@@ -34,6 +34,11 @@ json formulas_json(const cost::MixerCost& cost) {
                      {"cache_bytes", cost.cache.text()},   {"parameters", cost.parameters.text()}};
     if (cost.precomputed_prefill) formulas["precomputed_prefill_flops"] = cost.precomputed_prefill->text();
     if (cost.precomputed_decode) formulas["precomputed_decode_flops"] = cost.precomputed_decode->text();
+    if (cost.scores_before) formulas["scores_before_saving"] = cost.scores_before->text();
+    if (cost.prefetch) formulas["prefetch_cache_bytes"] = cost.prefetch->text();
+    const auto normalizers = cost::normalizer_costs(*mixers::find_type(cost.mixer));
+    for (const cost::NormalizerCost& one : normalizers)
+        formulas["normalizers"].push_back({{"name", one.name}, {"time", one.time}, {"flash", one.flash}});
     return formulas;
 }
 
@@ -46,6 +51,8 @@ json row_json(const cost::CostRow& row) {
                   {"parameters", row.paper.parameters}};
     if (row.paper.precomputed_prefill) paper["precomputed_prefill_flops"] = *row.paper.precomputed_prefill;
     if (row.paper.precomputed_decode) paper["precomputed_decode_flops"] = *row.paper.precomputed_decode;
+    if (row.paper.scores_before) paper["scores_before_saving"] = *row.paper.scores_before;
+    if (row.paper.prefetch) paper["prefetch_cache_bytes"] = *row.paper.prefetch;
     json one = {{"mixer", row.mixer}, {"length", row.length}, {"paper", paper}};
     if (row.measured) {
         one["measured"] = {{"prefill_flops", row.measured->prefill_flops},
@@ -94,6 +101,10 @@ void print_formulas(const cost::CostTable& table) {
         if (cost.precomputed_prefill)
             rows.push_back({"  maps computed before", "", cost.precomputed_prefill->pretty(),
                             cost.precomputed_decode->pretty(), "", "", ""});
+        if (cost.scores_before)
+            rows.push_back({"  scores before, l layers", "saves " + cost.scores_before->pretty(), "", "", "", "", ""});
+        if (row.paper.prefetch)
+            rows.push_back({"  maps of D steps before", "", "", "", "", "+ " + cost.prefetch->pretty(), ""});
     }
     const bool states = std::any_of(table.rows.begin(), table.rows.end(), [](const cost::CostRow& row) {
         return cost::mixer_cost(row.mixer).activation.text().empty();
@@ -104,6 +115,21 @@ void print_formulas(const cost::CostTable& table) {
         format_table(
             {"mixer", "time", "FLOPs prefill", "FLOPs decode", "activation bytes", "cache bytes", "parameters"}, rows) +
         "\n");
+}
+
+/// Table 2 of "Lazy Attention": a row a mixer and value of its option.
+void print_normalizers(const cost::CostTable& table) {
+    std::vector<std::vector<std::string>> rows;
+    std::string last;
+    for (const auto& row : table.rows) {
+        if (row.mixer == last) continue;
+        last = row.mixer;
+        for (const cost::NormalizerCost& one : cost::normalizer_costs(*mixers::find_type(row.mixer)))
+            rows.push_back(
+                {cost::mixer_cost(row.mixer).title, one.name, "O(" + std::string(one.time) + ")", one.flash});
+    }
+    if (!rows.empty())
+        print("Normalizers of n scores a row:\n" + format_table({"mixer", "normaliser", "time", "flash"}, rows) + "\n");
 }
 
 void print_numbers(const cost::CostTable& table, bool measured) {
@@ -125,7 +151,7 @@ void print_numbers(const cost::CostTable& table, bool measured) {
         add(flops_text(row.paper.prefill), flops_text(here.prefill_flops));
         add(flops_text(row.paper.decode), flops_text(here.decode_flops));
         add(bytes_text(row.paper.activation), bytes_text(here.activation_bytes));
-        add(bytes_text(row.paper.cache), bytes_text(here.cache_bytes));
+        add(bytes_text(row.paper.cache + row.paper.prefetch.value_or(0)), bytes_text(here.cache_bytes));
         if (measured) cells.push_back(row.guide_flops.value_or(0) > 0 ? flops_text(*row.guide_flops) : "");
         cells.push_back(flops_text(row.paper.parameters));
         rows.push_back(std::move(cells));
@@ -183,6 +209,8 @@ void run(const Options& options, const Cancellation& cancellation) {
     setting.head_size = subject.config.head_size;
     setting.options = subject.config.mixer_options;
     setting.softmax_share = options.softmax_share;
+    setting.layers = subject.config.layers;
+    setting.prefetch = options.prefetch;
     setting.tensor_parallel = options.tensor_parallel;
     setting.bytes = options.bytes > 0 ? options.bytes : options.measure ? 4 : 2;
     cost::CostTable table = cost::paper_table(setting, lengths, options.mixers);
@@ -216,6 +244,7 @@ void run(const Options& options, const Cancellation& cancellation) {
     }
     if (!options.json) {
         print_formulas(table);
+        print_normalizers(table);
         print_numbers(table, options.measure);
         print_model(subject, whole);
         return;
@@ -234,7 +263,9 @@ void run(const Options& options, const Cancellation& cancellation) {
                   {"heads", setting.heads},
                   {"tensor_parallel", setting.tensor_parallel},
                   {"bytes", setting.bytes},
-                  {"softmax_share", setting.softmax_share}}},
+                  {"softmax_share", setting.softmax_share},
+                  {"layers", setting.layers},
+                  {"prefetch", setting.prefetch}}},
                 {"formulas", formulas},
                 {"rows", rows},
                 {"whole_model", models}});
@@ -259,6 +290,9 @@ void add_cost(CLI::App& app, Context& context) {
         ->check(in_range(1, 16));
     add_option(*command, "--softmax-share", options->softmax_share, "s of the formulas: softmax chunks of NAtS-L")
         ->check(in_range(0.0, 1.0));
+    add_option(*command, "--prefetch", options->prefetch,
+               "Decoding steps whose maps RndEmbQK and FixedSeqQK compute before: adds their cache")
+        ->check(in_range(0, 1 << 20));
     add_option(*command, "--mixers", options->mixers, "Some of headscope list mixers")->delimiter(',');
     add_flag(*command, "--measure", options->measure, "Count what runs here, on stacks of two layers of each mixer");
     add_flag(*command, "--latency", options->latency,

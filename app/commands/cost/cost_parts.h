@@ -21,6 +21,7 @@ struct Options {
     std::string preset, config, lengths = "128,512,2048", output;
     std::vector<std::string> models, mixers;
     std::int64_t batch = 0, tensor_parallel = 1, bytes = 0;  // 0: the usual
+    std::int64_t prefetch = 0;
     std::int64_t length = 512, hidden = 768, rows = 50'265, bits = 128, group_bits = 10;
     double softmax_share = cost::CostSetting().softmax_share;
     std::uint64_t seed = 1;

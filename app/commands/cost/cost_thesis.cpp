@@ -42,7 +42,13 @@ void run_variants(const Options& options) {
         const cost::BlockMemory memory =
             cost::block_memory(variant, config.heads, config.head_size, batch, options.length);
         const double saving = cost::memory_saving(variant, config.heads, config.head_size, batch, options.length);
+        const double added =
+            variant.added({{'n', static_cast<double>(config.heads)}, {'d', static_cast<double>(config.head_size)}});
         variants.push_back({{"mixer", variant.name},
+                            {"complexity", variant.complexity},
+                            {"parameters_formula", variant.parameters.text()},
+                            {"added_formula", variant.added.text()},
+                            {"added", whole(added)},
                             {"sublayer", count(1, false)},
                             {"sublayer_with_output", count(1, true)},
                             {"stack", count(sublayers, false)},
@@ -56,19 +62,20 @@ void run_variants(const Options& options) {
                             {"saving", saving}});
         char percent[32];
         std::snprintf(percent, sizeof percent, "%.2f %%", 100 * saving);
-        rows.push_back({variant.label, variant.parameters.pretty(), std::to_string(count(1, false)),
-                        std::to_string(count(1, true)), std::to_string(count(sublayers, false)),
-                        std::to_string(count(sublayers, true)), bytes_text(memory.weights),
-                        bytes_text(memory.gradients), bytes_text(memory.adam), bytes_text(memory.activations),
-                        bytes_text(memory.total()), percent});
+        rows.push_back({variant.label, variant.parameters.pretty(),
+                        "O(" + cost::Formula(variant.complexity).pretty() + ")", variant.added.pretty(),
+                        std::to_string(whole(added)), std::to_string(count(1, false)), std::to_string(count(1, true)),
+                        std::to_string(count(sublayers, false)), std::to_string(count(sublayers, true)),
+                        bytes_text(memory.weights), bytes_text(memory.gradients), bytes_text(memory.adam),
+                        bytes_text(memory.activations), bytes_text(memory.total()), percent});
     }
     if (options.json) return print_json({{"variants", variants}});
     print("Weights of attention at the sizes of " + escaped(subject.name) + ": n = " + std::to_string(config.heads) +
           " heads of d = " + std::to_string(config.head_size) + ", " + std::to_string(sublayers) +
           " sublayers. Memory of one of them with its output projection in mixed precision, for " +
           std::to_string(batch) + " texts of " + std::to_string(options.length) + " tokens.\n" +
-          format_table({"variant", "formula", "a sublayer", "with W^O", "all", "with W^O", "weights", "gradients",
-                        "Adam", "activations", "together", "saving"},
+          format_table({"variant", "formula", "complexity", "#Params (+)", "beyond SHA", "a sublayer", "with W^O",
+                        "all", "with W^O", "weights", "gradients", "Adam", "activations", "together", "saving"},
                        rows));
 }
 

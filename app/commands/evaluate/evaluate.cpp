@@ -12,10 +12,12 @@
 #include "app/commands/analyze/layer_list.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/evaluate/averaged_run.h"
 #include "app/commands/evaluate/evaluation_inputs.h"
 #include "app/commands/evaluate/evaluation_items.h"
 #include "app/commands/evaluate/evaluation_options.h"
 #include "app/commands/evaluate/evaluation_output.h"
+#include "app/commands/evaluate/predictions.h"
 #include "app/commands/loading.h"
 #include "app/commands/option_use.h"
 #include "core/analysis/input.h"
@@ -42,6 +44,7 @@
 #include "core/model/model.h"
 #include "core/model/trainable.h"
 #include "core/store/evaluation/evaluation_file.h"
+#include "core/store/evaluation/evaluation_texts.h"
 #include "core/training/trainer/job_model.h"
 
 namespace headscope::app {
@@ -85,6 +88,7 @@ std::optional<std::int64_t> prefix_of(const Options& options, const checkpoint::
 
 /// Everything about one model that is known before its weights are read.
 struct Prepared {
+    std::unique_ptr<const AveragedRun> averaged;  ///< of --average; outlives its checkpoint
     std::shared_ptr<const checkpoint::Checkpoint> checkpoint;
     evaluation::Request request;
     std::vector<evaluation::NamedText> texts;
@@ -158,8 +162,12 @@ checkpoint::LoadAs precision_of(const Options& options) {
 Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, const std::string& path,
                  Progress& progress, const Cancellation& cancellation) {
     Prepared prepared;
-    const fs::path place = evaluation::checkpoint_in(path);
-    prepared.checkpoint = model::open_checkpoint(place, options.adapter);
+    if (options.average > 0)
+        prepared.averaged = std::make_unique<AveragedRun>(path, options.average, progress, cancellation);
+    // Job and held-out text are the run's.
+    const fs::path place = prepared.averaged ? prepared.averaged->newest() : evaluation::checkpoint_in(path);
+    prepared.checkpoint =
+        model::open_checkpoint(prepared.averaged ? prepared.averaged->checkpoint() : place, options.adapter);
     const auto inspection = model::inspect(*prepared.checkpoint);
     evaluation::Request& request = prepared.request;
     request.tasks = options.tasks;
@@ -222,30 +230,6 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
     return prepared;
 }
 
-std::string significant(double value) {
-    if (!std::isfinite(value)) return "";
-    char text[40];
-    std::snprintf(text, sizeof text, "%.5g", value);
-    return text;
-}
-
-void print_table(const store::Evaluation& evaluation) {
-    const auto& results = evaluation.results;
-    const bool texts = std::any_of(results.begin(), results.end(), [](const auto& one) { return !one.text.empty(); });
-    std::vector<std::vector<std::string>> rows;
-    for (const auto& result : results) {
-        const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
-        rows.push_back({escaped(model.name) + (model.skipped.empty() ? "" : " without " + model.skipped), result.task,
-                        result.metric, std::to_string(result.length), significant(result.value),
-                        significant(result.error), std::to_string(result.count), std::to_string(result.shots),
-                        std::to_string(result.cut)});
-        if (texts) rows.back().push_back(escaped(result.text));
-    }
-    std::vector<std::string> header{"model", "task", "metric", "length", "value", "error", "count", "shots", "cut"};
-    if (texts) header.emplace_back("text");
-    print(format_table(header, rows));
-}
-
 /// The settings that the results record.
 json settings_of(const Options& options, const std::vector<Prepared>& models, const Hay& hay, const DataSets& sets) {
     const Prepared& first = models.front();
@@ -264,6 +248,7 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
                      {"dtype", options.dtype},
                      {"weights_requested", options.weights},
                      {"beyond_positions", options.beyond_positions}};
+    if (options.average > 0) settings["average"] = options.average;
     if (!options.adapter.empty()) settings["adapter"] = options.adapter;
     for (const Prepared& one : models)
         if (const auto& token = one.request.score.fixed_token)
@@ -325,6 +310,8 @@ std::vector<fs::path> inputs_of(const Options& options, const std::vector<Prepar
 
 void run(Options options, const Cancellation& cancellation) {
     if (!options.output.empty()) check_evaluation_name(options.output);
+    if (!options.predictions.empty()) return evaluate_predictions(options, cancellation);
+    if (options.models.empty()) throw UsageError("model: a checkpoint or a run is expected; found none");
     if (!options.adapter.empty() && options.models.size() > 1)
         throw UsageError("--adapter: one model is expected beside it; found " + std::to_string(options.models.size()));
     options.tasks = evaluation::expanded_tasks(options.tasks);
@@ -360,6 +347,13 @@ void run(Options options, const Cancellation& cancellation) {
         evaluation.models.push_back(evaluation::describe(*one.checkpoint, *model, one.request.score.skip_layers,
                                                          one.job ? &*one.job : nullptr, cancellation));
         evaluation.models.back().name = evaluation::evaluated_name(*one.checkpoint);
+        if (one.averaged) {
+            const auto newest = model::open_checkpoint(one.averaged->newest(), "");
+            evaluation.models.back().path = one.averaged->newest().string();
+            evaluation.models.back().name =
+                evaluation::evaluated_name(*newest) + ", mean of " + std::to_string(options.average);
+        }
+        if (!options.variant.empty()) evaluation.models.back().variant = store::short_word(options.variant);
         one.request.on_answer = [&](const evaluation::AnsweredItem& answered) {
             lines.add(answered, index);
             if (keep_items)
@@ -377,7 +371,7 @@ void run(Options options, const Cancellation& cancellation) {
     if (options.json)
         print_json(evaluation_json(evaluation));
     else
-        print_table(evaluation);
+        print_evaluation(evaluation);
 }
 
 }  // namespace

@@ -9,8 +9,12 @@
 namespace headscope::app {
 
 void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
-    add_option(command, "model", options.models, "Checkpoints, or folders of runs (their best snapshot)")->required();
+    add_option(command, "model", options.models,
+               "Checkpoints, or folders of runs (their best snapshot); none with --predictions");
     add_option(command, "--adapter", options.adapter, "A folder with a LoRA adapter (PEFT) to merge into the model");
+    add_option(command, "--average", options.average,
+               "Evaluate the mean of each run's last N snapshots, instead of its best one")
+        ->check(in_range<std::int64_t>(2, 10'000));
     add_option(command, "--task", options.tasks, "What to measure: headscope list tasks")->required()->delimiter(',');
     add_option(
         command, "--data", options.data,
@@ -60,6 +64,10 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
     add_option(command, "--batch", options.batch, "Of speed: samples of a pass")
         ->check(in_range<std::int64_t>(1, 1 << 20));
     add_option(command, "--skip", options.skip, "Whole blocks left out: 0,2,5-8, or others: all that are not standard");
+    add_option(command, "--predictions", options.predictions,
+               "Answers to score instead of a model's: FILE.jsonl, a line an item with \"generated\" or \"pred\"");
+    add_option(command, "--variant", options.variant,
+               "Row of the models in tables of benchmarks, instead of benchmark.variant of their jobs");
     add_option(command, "-o,--output", options.output, "Results: .evaluation.h5, .csv or .json");
     add_option(command, "--dtype", options.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(command, "--weights", options.weights, model::kResidenceHelp)->check(one_of(model::residence_choices()));

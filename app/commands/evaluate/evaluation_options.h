@@ -15,13 +15,14 @@ namespace headscope::app {
 struct EvaluationOptions {
     std::vector<std::string> models, data, task_options;
     std::vector<std::string> tasks;  ///< expanded: no sets
-    std::string adapter, output, lengths, skip, haystack, dump;
+    std::string adapter, output, lengths, skip, haystack, dump, variant, predictions;
     std::string prefix = "auto", dtype = "float32", weights = "auto", kernels = "auto";
     std::string shots_rule = "drawn", items, prompts;
     std::int64_t stride = 0, tokens = 0, sequences = 0, batch_tokens = 4096;
     std::int64_t beams = 0, batch = 8;  ///< beams 0: as the model's files say
     double length_penalty = 0.6;
     bool length_penalty_given = false;
+    std::int64_t average = 0;  ///< last snapshots of each run; 0: the best one
     std::int64_t shots = 0, limit = 0, bootstrap = 100'000;
     std::uint64_t seed = 1;
     bool seed_given = false;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/commands/evaluate/evaluation_output.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "app/commands/console.h"
 #include "app/commands/context.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
@@ -21,6 +24,13 @@ std::string ending(const std::filesystem::path& path) {
 
 json number(double value) {
     return std::isfinite(value) ? json(value) : json();
+}
+
+std::string significant(double value) {
+    if (!std::isfinite(value)) return "";
+    char text[40];
+    std::snprintf(text, sizeof text, "%.5g", value);
+    return text;
 }
 
 }  // namespace
@@ -47,7 +57,9 @@ json evaluation_json(const store::Evaluation& evaluation) {
                           {"seed", model.seed},
                           {"job", model.job},
                           {"attention_parameters", model.attention_parameters},
-                          {"embedding_parameters", model.embedding_parameters}});
+                          {"embedding_parameters", model.embedding_parameters},
+                          {"variant", model.variant},
+                          {"benchmark_task", model.benchmark_task}});
     }
     for (const auto& result : evaluation.results) {
         results.push_back({{"model", result.model},
@@ -64,6 +76,23 @@ json evaluation_json(const store::Evaluation& evaluation) {
                            {"cut", result.cut}});
     }
     return {{"models", models}, {"results", results}, {"settings", json::parse(evaluation.settings_json)}};
+}
+
+void print_evaluation(const store::Evaluation& evaluation) {
+    const auto& results = evaluation.results;
+    const bool texts = std::any_of(results.begin(), results.end(), [](const auto& one) { return !one.text.empty(); });
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& result : results) {
+        const auto& model = evaluation.models[static_cast<std::size_t>(result.model)];
+        rows.push_back({escaped(model.name) + (model.skipped.empty() ? "" : " without " + model.skipped), result.task,
+                        result.metric, std::to_string(result.length), significant(result.value),
+                        significant(result.error), std::to_string(result.count), std::to_string(result.shots),
+                        std::to_string(result.cut)});
+        if (texts) rows.back().push_back(escaped(result.text));
+    }
+    std::vector<std::string> header{"model", "task", "metric", "length", "value", "error", "count", "shots", "cut"};
+    if (texts) header.emplace_back("text");
+    print(format_table(header, rows));
 }
 
 void write_evaluation_as(const std::filesystem::path& path, const store::Evaluation& evaluation,

@@ -17,6 +17,9 @@ void check_evaluation_name(const std::string& output);
 /// Models, results and settings as one document.
 nlohmann::json evaluation_json(const store::Evaluation& evaluation);
 
+/// A line a result, for people.
+void print_evaluation(const store::Evaluation& evaluation);
+
 /// As the name's ending says: .h5, .csv or .json. `inputs` must not be overwritten.
 void write_evaluation_as(const std::filesystem::path& path, const store::Evaluation& evaluation,
                          const std::vector<std::filesystem::path>& inputs);

@@ -72,7 +72,7 @@ void run_export(const ExportOptions& options, const Cancellation& cancellation) 
     const auto figure = figures::make_figure(options.request.recipe, files, options.request.options);
     cancellation.check();
     if (ending == ".tex" && !figure.latex)
-        throw Error(ErrorCode::usage, "-o", "expected a figure that has a LaTeX table: tasks",
+        throw Error(ErrorCode::usage, "-o", "expected a figure that has a LaTeX table: tasks, longbench, benchmark",
                     "found " + options.request.recipe);
     if (ending == ".csv" || ending == ".tex")
         write_text(options.output, ending == ".csv" ? figures::figure_csv(figure) : figure.latex(), inputs);
@@ -95,7 +95,7 @@ void add_export(CLI::App& app, Context& context) {
         ->required();
     add_option(*command, "--figure", options->request.recipe, "A recipe; see headscope list figures")->required();
     add_option(*command, "-o,--output", options->output,
-               "OUT.pdf, .svg, .png or .csv; of tasks also .tex: a table for LaTeX")
+               "OUT.pdf, .svg, .png or .csv; of tasks, longbench and benchmark also .tex: a table for LaTeX")
         ->required();
     add_figure_flags(*command, options->request);
     command->callback([&context, options, command] {

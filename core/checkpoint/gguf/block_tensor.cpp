@@ -11,12 +11,12 @@ namespace {
 
 class BlockTensor final : public PackedTensor {
 public:
-    BlockTensor(const Tensor& tensor, std::string place)
-        : PackedTensor(tensor.shape, {{tensor.name, tensor.shape, tensor.bytes}}),
+    BlockTensor(std::vector<std::int64_t> shape, PackedPart part, BlockType type, std::string place)
+        : PackedTensor(std::move(shape), {std::move(part)}),
           place_(std::move(place)),
-          type_(tensor.type),
-          unpack_(unpack_blocks(tensor.type)),
-          row_blocks_(columns() / block_values(tensor.type)) {}
+          type_(type),
+          unpack_(unpack_blocks(type)),
+          row_blocks_(columns() / block_values(type)) {}
 
     void unpack(const std::vector<std::span<const std::byte>>& parts, std::int64_t first, std::int64_t count,
                 float* into) const override {
@@ -33,6 +33,15 @@ public:
 
     std::optional<BlockRows> block_rows() const override {
         return BlockRows{static_cast<std::uint32_t>(type_), row_blocks_ * block_bytes(type_)};
+    }
+
+    std::shared_ptr<const PackedTensor> entry(std::int64_t index) const override {
+        if (shape().size() > 1)
+            return std::make_shared<BlockTensor>(entry_shape(), entry_part(0, index), type_, place_);
+        if (shape().empty() || block_values(type_) != 1) return nullptr;
+        PackedPart number = entry_part(0, index);
+        number.shape = {1};
+        return std::make_shared<BlockTensor>(std::vector<std::int64_t>{1}, std::move(number), type_, place_);
     }
 
     const std::byte* blocks_of_row(const std::vector<std::span<const std::byte>>& parts,
@@ -58,7 +67,8 @@ std::unique_ptr<PackedTensor> block_tensor(const Tensor& tensor, const std::stri
         throw Error(ErrorCode::unsupported, place + ", tensor \"" + escaped(tensor.name) + '"',
                     "expected a type that GGUF's library expands", "found " + std::string(name(tensor.type)));
     }
-    return std::make_unique<BlockTensor>(tensor, place);
+    return std::make_unique<BlockTensor>(tensor.shape, PackedPart{tensor.name, tensor.shape, tensor.bytes}, tensor.type,
+                                         place);
 }
 
 }  // namespace headscope::checkpoint::gguf

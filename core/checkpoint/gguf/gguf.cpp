@@ -7,7 +7,6 @@
 
 #include "core/base/process/os_error.h"
 #include "core/checkpoint/gguf/architectures/architecture.h"
-#include "core/checkpoint/packed/packed_source.h"
 
 namespace headscope::checkpoint {
 namespace gguf {
@@ -60,12 +59,6 @@ bool is_gguf(const InputFile& file) {
     return std::memcmp(magic, "GGUF", sizeof magic) == 0;
 }
 
-std::vector<std::int64_t> LogicalTensor::shape() const {
-    std::vector<std::int64_t> shape = packed->shape();
-    if (transposed && shape.size() > 1) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
-    return shape;
-}
-
 GgufModel open_gguf(const std::filesystem::path& path) {
     try {
         gguf::Files files = gguf::open_files(path);
@@ -91,27 +84,6 @@ GgufModel open_gguf(const std::filesystem::path& path) {
     } catch (...) {
         throw current_error(shown(path));
     }
-}
-
-std::map<std::string, TensorInfo> tensors_of(const GgufModel& model) {
-    std::map<std::string, TensorInfo> tensors;
-    for (const auto& [name, logical] : model.tensors) {
-        PackedSource source{logical.packed, logical.transposed, logical.type, {}};
-        for (const PackedPart& part : logical.packed->parts()) {
-            const gguf::Tensor& stored = model.stored.at(part.tensor);
-            TensorInfo bytes;
-            bytes.name = stored.name;
-            bytes.type = DataType::u8;
-            bytes.shape = {static_cast<std::int64_t>(stored.bytes)};
-            bytes.elements = static_cast<std::int64_t>(stored.bytes);
-            bytes.file = stored.file;
-            bytes.begin = stored.begin;
-            bytes.bytes = stored.bytes;
-            source.parts.push_back(std::move(bytes));
-        }
-        tensors.emplace(name, packed_info(name, std::move(source)));
-    }
-    return tensors;
 }
 
 }  // namespace headscope::checkpoint

@@ -23,33 +23,20 @@ namespace headscope::checkpoint {
 /// True for a file that begins with GGUF, of any version.
 bool is_gguf(const InputFile& file);
 
-/// A tensor of the model, made of stored ones.
-struct LogicalTensor {
-    std::shared_ptr<const PackedTensor> packed;  ///< its parts are names in GgufModel::stored
-    /// The model's tensor is `packed` with its last two dimensions exchanged: gpt-oss's experts [E, in, out], GPT-2's
-    /// maps [in, out].
-    bool transposed = false;
-    std::string type;  ///< of the part with the most bytes: "Q4_K"
-
-    std::vector<std::int64_t> shape() const;  ///< the model's
-};
-
 struct GgufModel {
     std::vector<InputFile> files;
     gguf::Metadata metadata;
-    std::map<std::string, gguf::Tensor> stored;    ///< by GGUF's names; Tensor::file counts in `files`
-    nlohmann::json config;                         ///< config.json of the family
-    std::map<std::string, LogicalTensor> tensors;  ///< by transformers' names
-    std::vector<std::string> notes;                ///< one line each, escaped
-    std::string format;                            ///< "GGUF Q4_K": the type with the most bytes
+    std::map<std::string, gguf::Tensor> stored;  ///< by GGUF's names; Tensor::file counts in `files`
+    nlohmann::json config;                       ///< config.json of the family
+    /// By transformers' names, all packed: the names of their parts are those of `stored`.
+    std::map<std::string, TensorInfo> tensors;
+    std::vector<std::string> notes;  ///< one line each, escaped
+    std::string format;              ///< "GGUF Q4_K": the type with the most bytes
 };
 
 /// Opens a file or any shard of a model. Every key that changes the computation is read or refused by name, and every
 /// stored tensor has its place in the model. Errors: format, mismatch, unsupported, limit, io.
 GgufModel open_gguf(const std::filesystem::path& path);
-
-/// The model's tensors as a checkpoint lists them.
-std::map<std::string, TensorInfo> tensors_of(const GgufModel& model);
 
 /// Empty where the file has no vocabulary. Takes a second for the largest ones. Errors: format; unsupported for models,
 /// splits (tokenizer.ggml.pre) and settings that are not read.

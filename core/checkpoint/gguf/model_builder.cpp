@@ -10,6 +10,7 @@
 #include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
 #include "core/checkpoint/gguf/block_tensor.h"
+#include "core/checkpoint/packed/packed_source.h"
 
 namespace headscope::checkpoint::gguf {
 namespace {
@@ -58,6 +59,19 @@ double as_number(const Value& value) {
     if (const auto* whole = std::get_if<std::int64_t>(&value.value)) return static_cast<double>(*whole);
     if (const auto* more = std::get_if<std::uint64_t>(&value.value)) return static_cast<double>(*more);
     return std::nan("");
+}
+
+/// A stored tensor as bytes of its file.
+TensorInfo bytes_of(const Tensor& stored) {
+    TensorInfo bytes;
+    bytes.name = stored.name;
+    bytes.type = DataType::u8;
+    bytes.elements = static_cast<std::int64_t>(stored.bytes);
+    bytes.shape = {bytes.elements};
+    bytes.file = stored.file;
+    bytes.begin = stored.begin;
+    bytes.bytes = stored.bytes;
+    return bytes;
 }
 
 }  // namespace
@@ -142,16 +156,16 @@ void ModelBuilder::leave_all(const std::string& begin) {
 }
 
 void ModelBuilder::put(const std::string& name, PackedPointer packed, bool transposed) {
-    LogicalTensor tensor;
+    PackedSource source{std::move(packed), transposed, "", {}};
     std::uint64_t most = 0;
-    for (const PackedPart& part : packed->parts()) {
-        if (!tensor.type.empty() && part.bytes <= most) continue;
+    for (const PackedPart& part : source.tensor->parts()) {
+        const Tensor& stored = *find(part.tensor);
+        source.parts.push_back(bytes_of(stored));
+        if (!source.type.empty() && part.bytes <= most) continue;
         most = part.bytes;
-        tensor.type = gguf::name(find(part.tensor)->type);
+        source.type = gguf::name(stored.type);
     }
-    tensor.packed = std::move(packed);
-    tensor.transposed = transposed;
-    if (!model_.tensors.try_emplace(name, std::move(tensor)).second) {
+    if (!model_.tensors.try_emplace(name, packed_info(name, std::move(source))).second) {
         throw Error(ErrorCode::mismatch, place_, "expected one tensor for \"" + escaped(name) + '"',
                     "found two that become it");
     }

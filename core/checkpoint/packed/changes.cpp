@@ -2,6 +2,7 @@
 #include "core/checkpoint/packed/changes.h"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -46,6 +47,7 @@ protected:
     }
 
     const PackedTensor& source(std::size_t number = 0) const { return *sources_[number]; }
+    const PackedPointer& pointer(std::size_t number) const { return sources_[number]; }
     std::size_t source_count() const { return sources_.size(); }
 
 private:
@@ -106,6 +108,33 @@ public:
             if (!other || other->type != first->type) return std::nullopt;
         }
         return first;
+    }
+
+    std::shared_ptr<const PackedTensor> entry(std::int64_t index) const override {
+        if (shape().size() < 2) return nullptr;
+        std::vector<std::int64_t> inner;  // rows of an entry of each source; matrices stay whole
+        for (std::size_t i = 0; i < source_count(); ++i) {
+            const std::int64_t entries = source(i).shape().size() > 2 ? source(i).shape()[0] : 1;
+            inner.push_back(source(i).rows() / entries);
+        }
+        const std::int64_t count = rows() / shape()[0], begin = index * count;
+        std::map<std::pair<std::size_t, std::int64_t>, std::size_t> used;  // entries, and their place in `sources`
+        std::vector<PackedPointer> sources;
+        for (std::int64_t row = begin; row < begin + count; ++row) {
+            const SourceRow place = place_(row);
+            const std::int64_t number = place.row / inner[place.source];
+            if (!used.try_emplace({place.source, number}, sources.size()).second) continue;
+            const PackedPointer& from = pointer(place.source);
+            sources.push_back(from->shape().size() > 2 ? from->entry(number) : from);
+            if (!sources.back()) return nullptr;
+        }
+        return std::make_shared<RowsOf>(
+            std::move(sources), entry_shape(),
+            [place = place_, begin, inner = std::move(inner), used = std::move(used)](std::int64_t row) {
+                const SourceRow old = place(begin + row);
+                const std::int64_t size = inner[old.source];
+                return SourceRow{used.at({old.source, old.row / size}), old.row % size};
+            });
     }
 
     const std::byte* blocks_of_row(const Bytes& parts, std::int64_t row) const override {
@@ -181,6 +210,12 @@ public:
             const float factor = factors[static_cast<std::size_t>(row / of_each)];
             for (std::int64_t i = 0; i < columns(); ++i) *into++ *= factor;
         }
+    }
+
+    std::shared_ptr<const PackedTensor> entry(std::int64_t index) const override {
+        if (shape().empty() || numbers_of(source(1)) != shape()[0]) return nullptr;
+        const PackedPointer numbers = source().entry(index), factor = source(1).entry(index);
+        return numbers && factor ? std::make_shared<Multiplied>(numbers, factor) : nullptr;
     }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,5 +22,9 @@ struct PackedSource {
 
 /// The entry of the model's tensor.
 TensorInfo packed_info(const std::string& name, PackedSource source);
+
+/// Entry `index` of the first dimension of a tensor, as one of its own, of the same name: one expert of a stack. Empty
+/// where it does not lie in the files by itself.
+std::optional<TensorInfo> entry_of(const TensorInfo& stack, std::int64_t index);
 
 }  // namespace headscope::checkpoint

@@ -14,6 +14,18 @@ std::int64_t PackedTensor::rows() const {
     return rows;
 }
 
+std::vector<std::int64_t> PackedTensor::entry_shape() const {
+    return {shape_.begin() + 1, shape_.end()};
+}
+
+PackedPart PackedTensor::entry_part(std::size_t part, std::int64_t index) const {
+    const PackedPart& whole = parts_[part];
+    const std::uint64_t bytes = whole.bytes / static_cast<std::uint64_t>(shape_[0]);
+    std::vector<std::int64_t> shape = whole.shape;
+    if (!shape.empty()) shape.erase(shape.begin());
+    return {whole.tensor, std::move(shape), bytes, whole.begin + static_cast<std::uint64_t>(index) * bytes};
+}
+
 std::int64_t PackedTensor::columns() const {
     return shape_.empty() ? 1 : shape_.back();
 }

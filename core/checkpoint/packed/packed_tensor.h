@@ -19,6 +19,7 @@ struct PackedPart {
     std::string tensor;               ///< its name in the file
     std::vector<std::int64_t> shape;  ///< as stored
     std::uint64_t bytes = 0;
+    std::uint64_t begin = 0;  ///< byte of that tensor, for a part of one
 };
 
 /// Rows that lie in a part as whole blocks of one of GGUF's types.
@@ -54,7 +55,15 @@ public:
         return nullptr;
     }
 
+    /// Entry `index` of the first dimension, as a tensor of its own whose parts are only the bytes that it needs: one
+    /// expert of a stack. Null where the parts cannot be divided.
+    virtual std::shared_ptr<const PackedTensor> entry(std::int64_t) const { return nullptr; }
+
 protected:
+    /// Shape without the first dimension, and one of its equal pieces of a part.
+    std::vector<std::int64_t> entry_shape() const;
+    PackedPart entry_part(std::size_t part, std::int64_t index) const;
+
     PackedTensor(std::vector<std::int64_t> shape, std::vector<PackedPart> parts);
 
 private:

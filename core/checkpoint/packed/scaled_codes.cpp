@@ -69,6 +69,13 @@ void ScaledCodes::unpack(const PartBytes& parts, std::int64_t first, std::int64_
     }
 }
 
+std::shared_ptr<const PackedTensor> ScaledCodes::entry(std::int64_t index) const {
+    // A part that all entries share is none of theirs alone.
+    if (shape().size() != 3 || layout_.block_rows != 1 || parts().size() != 2) return nullptr;
+    return std::make_shared<ScaledCodes>(entry_shape(), layout_,
+                                         std::vector<PackedPart>{entry_part(0, index), entry_part(1, index)});
+}
+
 void ScaledCodes::check(const PartBytes& parts) const {
     check_sizes(*this, parts);
     check_finite(*this, parts, 1, layout_.scales);

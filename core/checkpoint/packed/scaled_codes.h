@@ -33,6 +33,7 @@ public:
     ScaledCodes(std::vector<std::int64_t> shape, const Layout& layout, std::vector<PackedPart> parts);
     void unpack(const PartBytes& parts, std::int64_t first, std::int64_t count, float* into) const override;
     void check(const PartBytes& parts) const override;
+    std::shared_ptr<const PackedTensor> entry(std::int64_t index) const override;
 
 private:
     Layout layout_;

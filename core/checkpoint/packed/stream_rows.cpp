@@ -89,6 +89,14 @@ void StreamRows::unpack(const PartBytes& parts, std::int64_t first, std::int64_t
     }
 }
 
+std::shared_ptr<const PackedTensor> StreamRows::entry(std::int64_t index) const {
+    if (shape().size() != 3 || layout_.rule == Rule::zero_points || layout_.one_scale || layout_.indexed)
+        return nullptr;
+    std::vector<PackedPart> own;
+    for (std::size_t i = 0; i < parts().size(); ++i) own.push_back(entry_part(i, index));
+    return std::make_shared<StreamRows>(entry_shape(), layout_, std::move(own));
+}
+
 void StreamRows::check(const PartBytes& parts) const {
     check_sizes(*this, parts);
     check_finite(*this, parts, 1, layout_.scales);

@@ -26,6 +26,7 @@ public:
     StreamRows(std::vector<std::int64_t> shape, const Layout& layout, std::vector<PackedPart> parts);
     void unpack(const PartBytes& parts, std::int64_t first, std::int64_t count, float* into) const override;
     void check(const PartBytes& parts) const override;
+    std::shared_ptr<const PackedTensor> entry(std::int64_t index) const override;
 
 private:
     std::vector<std::uint32_t> groups(const PartBytes& parts) const;

@@ -5,7 +5,7 @@
 
 namespace headscope::data {
 
-/// Encoders: the class of a text or of two; one class: a number.
+/// Encoders and decoders: the class of a text or of two; one class: a number.
 inline constexpr ObjectiveKind kClassify{
     .name = "classify",
     .data = ObjectiveData::items,

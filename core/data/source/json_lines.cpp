@@ -61,7 +61,7 @@ public:
     void null() override { other("null"); }
 
 private:
-    /// Where the value of the last key goes, if it is the column.
+    /// Place for the value of the last key; null: it is not the column.
     std::optional<std::string>* wanted() {
         if (arrays_ > 0) return nullptr;
         if (path_.size() == 1) return path_[0] == column_ ? &exact_ : nullptr;

@@ -12,6 +12,7 @@
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/process/os_error.h"
 #include "core/evaluation/harness/harness_records.h"
+#include "core/evaluation/harness/longbench.h"
 #include "core/evaluation/harness/python_random.h"
 
 namespace headscope::evaluation {
@@ -138,6 +139,13 @@ std::filesystem::path find_data_file(const std::filesystem::path& folder, const 
             if (ends_at_regular_file(path)) return path;
         }
         if (place != folder / task.name) others += ", " + shown(place / (split + ".jsonl"));
+    }
+    if (is_longbench(task)) {  // its archive's own places
+        const std::string name = task.configuration + ".jsonl";
+        for (const auto& path : {folder / kLongBench / "data" / name, folder / kLongBench / name}) {
+            if (ends_at_regular_file(path)) return path;
+            others += ", " + shown(path);
+        }
     }
     refuse_parquet(folder, task, split);
     throw Error(

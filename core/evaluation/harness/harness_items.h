@@ -30,6 +30,8 @@ struct HarnessItem {
     std::int64_t words = 0, bytes = 0;     ///< of a page as it was
     std::string prompt;                    ///< said: what is asked, without examples
     std::vector<std::string> answers;      ///< said: right if it contains any of them
+    std::vector<std::string> classes{};    ///< of LongBench's classifications
+    std::string subset{};                  ///< part of the task's items; empty: there are no parts
 };
 
 struct ItemsOptions {

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "core/evaluation/generated_answers.h"
+#include "core/evaluation/harness/longbench.h"
 #include "core/evaluation/harness/python_random.h"
 #include "core/evaluation/harness/python_text.h"
 #include "kernels/parallel.h"
@@ -64,6 +65,7 @@ double item_value(const HarnessTask& task, const HarnessItem& item, const ItemSc
             return page.value(-score.requests.front().loglikelihood / static_cast<double>(item.*page.size));
         }
         case HarnessKind::said:
+            if (is_longbench(task)) return longbench_score(task, item, score.generated);
             break;
     }
     return std::any_of(item.answers.begin(), item.answers.end(),
@@ -127,7 +129,7 @@ void judge(const HarnessTask& task, const HarnessItem& item, ItemScore& score) {
     for (const std::string& metric : task.metrics) {
         const double value = item_value(task, item, score, metric);
         score.metrics.emplace_back(metric, value);
-        if (metric == "acc" || metric == "contains") score.right = value == 1;
+        if (metric == "acc" || metric == "contains" || metric == "score") score.right = value == 1;
     }
 }
 

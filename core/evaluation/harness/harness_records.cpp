@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/text/text.h"
+#include "core/evaluation/harness/longbench.h"
 #include "core/evaluation/harness/python_text.h"
 
 namespace headscope::evaluation {
@@ -362,7 +363,7 @@ const std::map<std::string_view, Read>& readers() {
 }  // namespace
 
 HarnessItem read_record(const HarnessTask& task, const JsonView& record) {
-    HarnessItem item = readers().at(task.name)(record);
+    HarnessItem item = is_longbench(task) ? longbench_item(task, record) : readers().at(task.name)(record);
     item.place = record.where();
     return item;
 }

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/base/option.h"
+#include "core/evaluation/harness/longbench.h"
 
 namespace headscope::evaluation {
 namespace {
@@ -49,9 +52,71 @@ void check_finite(const ItemScore& score, const std::string& place) {
     }
 }
 
+/// Rows of one model's tasks.
+class ResultRows {
+public:
+    ResultRows(std::int64_t model, std::int64_t length, std::int64_t shots)
+        : model_(model), length_(length), shots_(shots) {}
+
+    /// Rows of the items of each length that the task has.
+    void add_length_classes(const HarnessItems& items, const std::vector<ItemScore>& scores,
+                            const std::vector<HarnessValue>& all) {
+        if (items.task->configuration.ends_with("_e")) means_[""].push_back(all.front());
+        for (const std::string& length : length_classes()) {
+            std::vector<HarnessValue> values;
+            for (std::size_t metric = 0; metric < items.task->metrics.size(); ++metric) {
+                std::vector<double> each;
+                for (std::size_t i = 0; i < scores.size(); ++i)
+                    if (items.items[i].subset == length) each.push_back(scores[i].metrics[metric].second);
+                if (each.empty()) continue;
+                const AnswerScore mean = mean_score(each);
+                values.push_back({items.task->metrics[metric], mean.mean, mean.error, mean.items});
+            }
+            if (values.empty()) continue;
+            add(items, values, 0, length);
+            if (items.task->configuration.ends_with("_e")) means_[length].push_back(values.front());
+        }
+    }
+
+    /// LongBench-e: the mean over its tasks, of each length that all of them have.
+    void add_longbench_means() {
+        for (const auto& [length, values] : means_) {
+            if (values.size() != longbench_set().size()) continue;
+            double sum = 0;
+            std::int64_t count = 0;
+            for (const HarnessValue& value : values) {
+                sum += value.value;
+                count += value.count;
+            }
+            rows_.push_back({model_, kLongBenchSet, "score", length_, sum / static_cast<double>(values.size()),
+                             std::numeric_limits<double>::quiet_NaN(), count, shots_});
+            rows_.back().subset = length;
+        }
+    }
+
+    void add(const HarnessItems& items, const std::vector<HarnessValue>& values, std::int64_t cut,
+             const std::string& subset = "") {
+        for (const HarnessValue& value : values) {
+            rows_.push_back(
+                {model_, items.task->name, value.metric, length_, value.value, value.error, value.count, shots_});
+            rows_.back().cut = cut;
+            rows_.back().subset = subset;
+            if (!items.files.empty()) rows_.back().data_sha256 = items.files.front().sha256;
+        }
+    }
+
+    std::vector<store::EvaluationResult> take() { return std::move(rows_); }
+
+private:
+    std::int64_t model_, length_, shots_;
+    std::map<std::string, std::vector<HarnessValue>> means_;  ///< of LongBench-e's tasks, by length class
+    std::vector<store::EvaluationResult> rows_;
+};
+
 class Running {
 public:
-    Running(model::Model& model, const HarnessRun& run) : model_(model), run_(run), work_(run.work) {
+    Running(model::Model& model, const HarnessRun& run)
+        : model_(model), run_(run), work_(run.work), rows_(run.model, run.work.tokens.length, run.work.shots) {
         for (const auto& items : work_.tasks)
             (is_said(*items) ? said_items_ : scored_items_) += std::ssize(items->items);
     }
@@ -63,7 +128,8 @@ public:
                                      [&](std::int64_t done) { tell(scored_items_ * done / requests); });
         for (std::size_t task = 0; task < work_.tasks.size(); ++task)
             run_task(*work_.tasks[task], work_.ids.ends[task]);
-        return std::move(rows_);
+        rows_.add_longbench_means();
+        return rows_.take();
     }
 
 private:
@@ -97,26 +163,18 @@ private:
                                 item, scores[i], requests});
         }
         const auto values = values_of(task, items.items, scores, work_.resamples, run_.score.cancellation);
-        add(items, values, cut);
+        rows_.add(items, values, cut);
+        if (is_longbench(task)) rows_.add_length_classes(items, scores, values);
         if (!work_.baselines) return;
         auto guesses = baselines_of(task, items.items);
         if (guesses.empty()) guesses = guesses_of(task, items.items, scores, model_.config().vocabulary);
-        if (const auto adjusted = chance_adjusted(values, guesses)) add(items, {*adjusted}, cut);
-        add(items, guesses, 0);
+        if (const auto adjusted = chance_adjusted(values, guesses)) rows_.add(items, {*adjusted}, cut);
+        rows_.add(items, guesses, 0);
     }
 
     GeneratedAnswer answer(const HarnessTask& task, const std::string& prompt) {
         const std::int64_t most = run_.most > 0 ? std::min(run_.most, work_.tokens.length) : work_.tokens.length;
         return generated_answer(model_, run_.said, prompt, task.answer_tokens, most, run_.score, task.stops);
-    }
-
-    void add(const HarnessItems& items, const std::vector<HarnessValue>& values, std::int64_t cut) {
-        for (const HarnessValue& value : values) {
-            rows_.push_back({run_.model, items.task->name, value.metric, work_.tokens.length, value.value, value.error,
-                             value.count, work_.shots});
-            rows_.back().cut = cut;
-            if (!items.files.empty()) rows_.back().data_sha256 = items.files.front().sha256;
-        }
     }
 
     model::Model& model_;
@@ -125,7 +183,7 @@ private:
     std::int64_t scored_items_ = 0, said_items_ = 0, said_ = 0;
     std::vector<RequestScore> scores_;
     std::size_t begin_ = 0;  ///< the next item's first request
-    std::vector<store::EvaluationResult> rows_;
+    ResultRows rows_;
 };
 
 }  // namespace
@@ -167,6 +225,31 @@ HarnessIds encode_items(const HarnessWork& work, const GeneratedAnswers& said, s
         }
     }
     return ids;
+}
+
+std::vector<store::EvaluationResult> score_answers(const HarnessItems& items, const std::vector<std::string>& answers,
+                                                   const std::function<void(const AnsweredItem&)>& on_answer) {
+    const HarnessTask& task = *items.task;
+    if (!is_said(items))
+        throw Error(ErrorCode::usage, "--predictions", "expected a task whose answers are generated",
+                    "found " + escaped(task.name));
+    if (answers.size() != items.items.size())
+        throw Error(
+            ErrorCode::usage, "--predictions",
+            "expected an answer to each of the " + std::to_string(items.items.size()) + " items of " + task.name,
+            "found " + std::to_string(answers.size()));
+    std::vector<ItemScore> scores(answers.size());
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        scores[i].generated = answers[i];
+        judge(task, items.items[i], scores[i]);
+        if (on_answer)
+            on_answer({task.name, task.kind, 0, 0, static_cast<std::int64_t>(i), items.items[i], scores[i], {}});
+    }
+    ResultRows rows(0, 0, 0);
+    const auto values = values_of(task, items.items, scores, 0);
+    rows.add(items, values, 0);
+    if (is_longbench(task)) rows.add_length_classes(items, scores, values);
+    return rows.take();
 }
 
 std::vector<store::EvaluationResult> run_harness(model::Model& model, const HarnessRun& run) {

@@ -51,6 +51,10 @@ struct HarnessRun {
     std::function<void(const AnsweredItem&)> on_answer;  ///< in the order of tasks and items
     std::function<void(std::int64_t done, std::int64_t items)> progress = nullptr;  ///< of all tasks
 };
+/// Rows of answers that were stored before, one an item in their order, of model 0 at length 0. Throws Error usage for
+/// another number of answers, and for a task that has none.
+std::vector<store::EvaluationResult> score_answers(const HarnessItems& items, const std::vector<std::string>& answers,
+                                                   const std::function<void(const AnsweredItem&)>& on_answer);
 std::vector<store::EvaluationResult> run_harness(model::Model& model, const HarnessRun& run);
 
 }  // namespace headscope::evaluation

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/evaluation/harness/longbench.h"
+
 namespace headscope::evaluation {
 namespace {
 
@@ -36,7 +38,7 @@ HarnessTask said(HarnessTask task, std::int64_t tokens, const std::string& stop)
     return task;
 }
 
-std::vector<HarnessTask> make_tasks() {
+std::vector<HarnessTask> make_short_tasks() {
     const auto last_word = [](HarnessTask task) {
         return as(std::move(task), HarnessKind::last_word, {"perplexity", "acc"});
     };
@@ -69,6 +71,12 @@ std::vector<HarnessTask> make_tasks() {
         said(task("based_nq", "based_nq_2048", "", "validation", "an answer out of a page of Wikipedia"), 48, "\n"),
         said(task("based_drop", "based_drop", "", "validation", "an answer out of a paragraph"), 48, "\n"),
     };
+}
+
+std::vector<HarnessTask> make_tasks() {
+    std::vector<HarnessTask> tasks = make_short_tasks();
+    for (HarnessTask& task : longbench_tasks()) tasks.push_back(std::move(task));
+    return tasks;
 }
 
 }  // namespace
@@ -105,6 +113,7 @@ const std::vector<TaskSet>& task_sets() {
          "tasks of the three papers, without retrieval",
          {"arc_easy", "arc_challenge", "boolq", "copa", "piqa", "sciq", "rte", "hellaswag", "winogrande", "openbookqa",
           "social_iqa", "lambada_openai", "wikitext"}},
+        {kLongBenchSet, "LongBench", "eleven tasks on long texts, lengths in balance", longbench_set()},
     };
     return sets;
 }

@@ -2,6 +2,7 @@
 // Options of figures of runs, evaluations, models, tensors and hashes.
 #include <algorithm>
 
+#include "core/figures/benchmark/benchmark_sets.h"
 #include "core/figures/options/option_kinds.h"
 #include "core/figures/task_averages.h"
 
@@ -105,6 +106,10 @@ void add_record_options(std::vector<FigureOption>& all) {
     all.push_back(optional_count("tensor-parallel", "Machines that share the activations of a layer (default: 1)",
                                  &FigureOptions::tensor_parallel, 1));
     all.push_back(optional_count("bytes", "Bytes of a number in the formulas (default: 2)", &FigureOptions::bytes, 1));
+    NamedValues<std::string> sets;
+    for (const BenchmarkSet& one : benchmark_sets()) sets.emplace_back(one.name, one.name);
+    all.push_back(choice<std::string>("set", "Tasks of the table of benchmarks", sets,
+                                      [](FigureRequest& r) -> std::string& { return r.options.set; }));
     all.push_back(word_option("baseline", "Model to compare scores and sizes with", &FigureOptions::baseline));
     all.push_back(
         word_option("smallest", "Smallest model, from which elasticity is computed, as SHA", &FigureOptions::smallest));

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/text.h"
+#include "core/cost/thesis.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"
 
@@ -41,6 +42,16 @@ ScaleKind scale_for(const std::vector<double>& values) {
         high = std::max(high, value);
     }
     return high > 10 * low ? ScaleKind::logarithmic : ScaleKind::linear;
+}
+
+double elasticity(const std::string& mixer, double score, std::int64_t weights, double of_smallest,
+                  std::int64_t smallest_weights, bool lower) {
+    const auto* type = mixers::find_type(mixer);
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    if (weights < 0 || smallest_weights < 0 || (type != nullptr && !type->in_decoders)) return none;
+    const double value = cost::performance_elasticity(score, of_smallest, static_cast<double>(weights),
+                                                      static_cast<double>(smallest_weights), lower);
+    return std::isfinite(value) ? value : none;
 }
 
 void add_reach(std::vector<double>& reach, const EvaluationValue& value, ScaleKind scale) {

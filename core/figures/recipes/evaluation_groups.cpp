@@ -41,6 +41,7 @@ std::string wanted_results(const std::string& recipe) {
     if (recipe == kPositions) return "results of evaluate --task position_perplexity";
     if (recipe == "latency") return "results of cost --latency";
     if (recipe == "ruler") return "results of evaluate --task ruler_retrieval, or another of RULER's tasks,";
+    if (recipe == "longbench") return "results of evaluate --task longbench_e, or another of LongBench's tasks,";
     if (recipe == "tasks") return "results of evaluate --task zero_shot, or another of lm-eval's tasks,";
     return "results";
 }
@@ -141,6 +142,7 @@ bool draws(const std::string& recipe, const store::EvaluationResult& result) {
     if (recipe == kPositions) return positions;
     if (recipe == "latency") return latency;
     if (recipe == "ruler") return result.metric == "score" && (task.starts_with("niah_") || task.starts_with("ruler_"));
+    if (recipe == "longbench") return result.metric == "score" && task.starts_with("longbench_");
     if (is_baseline(result.metric)) return recipe == "tasks";
     if (recipe == "tasks") {
         // Texts of the user's own have metrics of the same names.

@@ -132,6 +132,11 @@ double mark_training(Panel& panel, const TrainingLengths& trained, std::int64_t 
 /// Throws Error limit for more panels than anybody looks at: a file may name any number of tasks and layouts.
 void check_panels(std::size_t count);
 
+/// PEoP of a score over the smallest model's, by weights of attention (-1: not known); NaN where it is not defined:
+/// mixers without attention have none.
+double elasticity(const std::string& mixer, double score, std::int64_t weights, double of_smallest,
+                  std::int64_t smallest_weights, bool lower);
+
 /// Place of a layout in the paper's order.
 std::size_t layout_rank(const std::string& layout);
 /// "arc easy" for "arc_easy".

@@ -56,6 +56,9 @@ ColumnModel read_columns(const store::AnalysisFile& file, const std::string& nam
         }
     }
     ColumnModel model{name, {}};
+    // Files pad texts to the longest one.
+    while (!counts.empty() && counts.back() == 0) counts.pop_back();
+    sums.resize(counts.size());
     for (std::size_t j = 0; j < sums.size(); ++j)
         model.mass.push_back(counts[j] > 0 ? sums[j] / static_cast<double>(counts[j]) : std::nan(""));
     if (std::all_of(model.mass.begin(), model.mass.end(), [](double value) { return std::isnan(value); }))

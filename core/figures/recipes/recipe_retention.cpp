@@ -14,7 +14,6 @@
 #include "core/cost/thesis.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/evaluation_groups.h"
-#include "core/mixers/types/type.h"
 
 namespace headscope::figures {
 namespace {
@@ -117,19 +116,13 @@ private:
                 rates.push_back(rate);
             } else {
                 if (of_baseline) row.prr = finite(cost::performance_retention(value->mean, of_baseline->mean, lower));
-                if (of_smallest) row.peop = elasticity(groups_[i], value->mean, of_smallest->mean, lower);
+                if (of_smallest && &groups_[i] != smallest_)
+                    row.peop = elasticity(groups_[i].mixer, value->mean, groups_[i].attention_parameters,
+                                          of_smallest->mean, smallest_->attention_parameters, lower);
             }
             rows_.push_back(row);
         }
         rows_.insert(rows_.end(), rates.begin(), rates.end());
-    }
-
-    /// By the weights of attention: mixers without attention have none.
-    double elasticity(const EvaluationGroup& group, double score, double of_smallest, bool lower) const {
-        const auto* type = mixers::find_type(group.mixer);
-        if (&group == smallest_ || (type != nullptr && !type->in_decoders)) return kNone;
-        return finite(cost::performance_elasticity(score, of_smallest, known(group.attention_parameters),
-                                                   known(smallest_->attention_parameters), lower));
     }
 
     struct Sizes {

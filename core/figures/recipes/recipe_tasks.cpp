@@ -159,22 +159,23 @@ private:
                  {std::pair("chance", task.baselines.chance), std::pair("majority", task.baselines.majority)})
                 if (baseline) add(task, name, {}, {*baseline});
         }
-        return {{{"task", std::move(task_names)},
-                 {"metric", std::move(metric)},
-                 {"shots", std::move(shots)},
-                 {"model", std::move(model)},
-                 {"mixer", std::move(mixer)},
-                 {"layout", std::move(layout)},
-                 {"skipped", std::move(skipped)},
-                 {"parameters", std::move(parameters)},
-                 {"length", std::move(length)},
-                 {"value", std::move(value)},
-                 {"error", std::move(error)},
-                 {"seeds", std::move(seeds)},
-                 {"rank", std::move(rank)},
-                 {"text", std::move(text)},
-                 {"subset", std::move(subset)},
-                 {"p", std::move(p)}}};
+        Table made{{{"task", std::move(task_names)},
+                    {"metric", std::move(metric)},
+                    {"shots", std::move(shots)},
+                    {"model", std::move(model)},
+                    {"mixer", std::move(mixer)},
+                    {"layout", std::move(layout)},
+                    {"skipped", std::move(skipped)},
+                    {"parameters", std::move(parameters)},
+                    {"length", std::move(length)},
+                    {"value", std::move(value)},
+                    {"error", std::move(error)},
+                    {"seeds", std::move(seeds)},
+                    {"rank", std::move(rank)},
+                    {"text", std::move(text)},
+                    {"subset", std::move(subset)}}};
+        if (!significance_.empty()) made.columns.push_back({"p", std::move(p)});
+        return made;
     }
 
     const EvaluationGroups& evaluations_;
@@ -187,7 +188,33 @@ FigureData tasks(const FigureInputs& inputs, const FigureOptions& options) {
     return Maker(evaluations, options).make();
 }
 
+/// LongBench: a part for each class of lengths; in LaTeX a table for each.
+FigureData longbench(const FigureInputs& inputs, const FigureOptions& options) {
+    const EvaluationGroups evaluations(inputs.evaluations, "longbench", options.names);
+    FigureData figure = Maker(evaluations, options).make();
+    figure.title = "LongBench";
+    figure.latex = [table = TaskTable(evaluations, options)] {
+        std::string text;
+        for (const std::string& subset : table.subsets()) {
+            const TaskGrid grid(table.of_subset(subset), true);
+            text += "% " + (subset.empty() ? std::string("all lengths") : subset + " words") + "\n" +
+                    grid.latex(grid.order(-1, false));
+        }
+        return text;
+    };
+    return figure;
+}
+
 }  // namespace
+
+extern const Recipe kLongBench{
+    .name = "longbench",
+    .description = "LongBench: a panel per task and class of lengths, a dot per model with its error, the best marked",
+    .needs = "evaluations of LongBench's tasks",
+    .of_others = longbench,
+    .others = RecipeInputs::evaluations,
+    .options = {"names", "task", "significance", "length"},
+};
 
 extern const Recipe kTasks{
     .name = "tasks",

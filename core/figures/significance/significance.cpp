@@ -18,12 +18,12 @@ struct ItemSum {
 };
 
 /// The share of a model's seeds that answered each item right.
-std::map<std::int64_t, ItemSum> item_scores(const EvaluationGroup& group, std::int64_t length, const Measured& what) {
+std::map<std::int64_t, ItemSum> item_scores(const TestedModel& tested, std::int64_t shots) {
     std::map<std::int64_t, ItemSum> scores;
-    for (const EvaluationMember& member : group.members) {
+    for (const EvaluationMember& member : tested.members) {
         for (const store::EvaluatedItem& item : member.evaluation->items) {
-            if (item.model != member.model || item.task != what.task || item.length != length ||
-                item.shots != what.shots)
+            if (item.model != member.model || item.task != tested.task || item.length != tested.length ||
+                item.shots != shots)
                 continue;
             ItemSum& sum = scores[item.item];
             sum.right += item.right ? 1 : 0;
@@ -34,10 +34,9 @@ std::map<std::int64_t, ItemSum> item_scores(const EvaluationGroup& group, std::i
     return scores;
 }
 
-double paired_p(const EvaluationGroup& a, std::int64_t a_length, const EvaluationGroup& b, std::int64_t b_length,
-                const Measured& what) {
-    if (what.metric != "acc" && what.metric != "contains") return kNoTest;
-    const auto ours = item_scores(a, a_length, what), others = item_scores(b, b_length, what);
+double paired_p(const TestedModel& a, const TestedModel& b, const std::string& metric, std::int64_t shots) {
+    if (metric != "acc" && metric != "accuracy" && metric != "contains") return kNoTest;
+    const auto ours = item_scores(a, shots), others = item_scores(b, shots);
     if (ours.size() != others.size()) return kNoTest;
     std::vector<double> one, other;
     for (auto x = ours.begin(), y = others.begin(); x != ours.end(); ++x, ++y) {
@@ -50,13 +49,18 @@ double paired_p(const EvaluationGroup& a, std::int64_t a_length, const Evaluatio
 
 }  // namespace
 
+double difference_p(const TestedModel& a, const TestedModel& b, const std::string& metric, std::int64_t shots) {
+    if (a.each.size() > 1 && b.each.size() > 1) return welch_test(a.each, b.each).p;
+    return paired_p(a, b, metric, shots);
+}
+
 double difference_p(const EvaluationGroup& a, std::int64_t a_length, const EvaluationGroup& b, std::int64_t b_length,
                     const Measured& what) {
     const EvaluationValue* const one = a.find(what, a_length);
     const EvaluationValue* const other = b.find(what, b_length);
     if (one == nullptr || other == nullptr) return kNoTest;
-    if (one->each.size() > 1 && other->each.size() > 1) return welch_test(one->each, other->each).p;
-    return paired_p(a, a_length, b, b_length, what);
+    return difference_p({one->each, a.members, what.task, a_length}, {other->each, b.members, what.task, b_length},
+                        what.metric, what.shots);
 }
 
 }  // namespace headscope::figures

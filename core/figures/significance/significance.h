@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Whether two models differ on a task: `--significance` of figures of evaluations.
+// Tests if two models differ on a task: `--significance` of figures of evaluations.
 
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "core/figures/recipes/evaluation_groups.h"
 
@@ -11,9 +13,20 @@ namespace headscope::figures {
 
 inline constexpr double kSignificant = 0.05;
 
+/// One of two models that are compared on a task.
+struct TestedModel {
+    std::span<const double> each;               ///< one value a seed
+    std::span<const EvaluationMember> members;  ///< whose items are paired
+    std::string task;                           ///< of the items
+    std::int64_t length = 0;
+};
+
 /// Two-sided p of the difference of two models at their lengths: Welch's t over seeds where both have at least two,
 /// else the paired t over the items that the files hold (Evaluation::items), an item's seeds averaged. NaN: neither is
-/// possible. Items hold whether an answer is right, so only acc and contains have a paired test.
+/// possible. Items hold whether an answer is right, so only acc, accuracy and contains have a
+/// paired test.
+double difference_p(const TestedModel& a, const TestedModel& b, const std::string& metric, std::int64_t shots);
+/// The same of two groups; NaN where one lacks the value.
 double difference_p(const EvaluationGroup& a, std::int64_t a_length, const EvaluationGroup& b, std::int64_t b_length,
                     const Measured& what);
 

@@ -25,6 +25,8 @@ ModelConfig read_llama_without_positions(const ConfigReader& reader, std::int64_
 /// The settings that are no sizes.
 void read_llama_choices(ModelConfig& config, const ConfigReader& reader, std::int64_t default_positions);
 TensorNames llama_names(const ModelConfig& config);
+/// The same with the head of LlamaForSequenceClassification where the file has it.
+TensorNames llama_or_score_names(const ModelConfig& config);
 TensorNames gemma2_names(const ModelConfig& config);
 TensorNames olmo2_names(const ModelConfig& config);
 

@@ -30,12 +30,13 @@ ModelConfig read(const ConfigReader& reader) {
     config.attention_scale = reader.boolean("scale_attn_weights", true) ? 0.0 : 1.0;
     config.scale_by_inverse_layer = reader.boolean("scale_attn_by_inverse_layer_idx", false);
     config.tied_head = reader.boolean("tie_word_embeddings", true);
+    read_score_head(config, reader);
     return config;
 }
 
 }  // namespace
 
-TensorNames gpt2_names(const ModelConfig&) {
+TensorNames gpt2_names(const ModelConfig& config) {
     TensorNames names;
     names.keys = keys();
     names.prefixes = {"transformer.", ""};
@@ -52,6 +53,7 @@ TensorNames gpt2_names(const ModelConfig&) {
     names.transposed = true;
     names.head = "lm_head";
     names.buffers = {".attn.bias", ".attn.masked_bias"};
+    name_score_head(names, config);
     return names;
 }
 

@@ -186,6 +186,10 @@ ModelConfig read(const ConfigReader& reader) {
     if (stack == "encoder_decoder") return split_towers(reader, config);
     if (reader.has(kEncoderLayers)) reader.unsupported(kEncoderLayers, "none, as the stack is no encoder_decoder");
     config.causal = stack == "decoder";
+    if (config.causal && config.head == HeadKind::sequence_classes) {
+        config.text_pooling = TextPooling::last;
+        config.head_transform = config.head_bias = false;
+    }
     if (config.causal)
         expect_mixers(reader, config.mixers, "a decoder", &mixers::MixerType::in_decoders);
     else
@@ -241,6 +245,9 @@ TensorNames own_names(const ModelConfig& config, const std::string& tower) {
     names.head_bias = {names.head + ".bias"};
     names.head_transform = "head.dense";
     names.head_transform_norm = "head.norm";
+    const std::string classes = names.keys.classes;
+    name_score_head(names, config);
+    names.keys.classes = classes;
     return names;
 }
 
@@ -252,6 +259,7 @@ TensorNames layout_names(const ModelConfig& config) {
                                                   : bart_encoder_names(config);
     if (config.head == HeadKind::none) names.head.clear();
     name_class_head(names, config, "bert.pooler.dense");
+    name_score_head(names, config);
     names.keys = SizeKeys();
     return names;
 }

@@ -60,11 +60,19 @@ TensorNames llama_names(const ModelConfig&) {
 
 namespace {
 ModelConfig read(const ConfigReader& reader) {
-    return read_llama(reader, 2048);
+    ModelConfig config = read_llama(reader, 2048);
+    read_score_head(config, reader);
+    return config;
 }
 }  // namespace
 
+TensorNames llama_or_score_names(const ModelConfig& config) {
+    TensorNames names = llama_names(config);
+    name_score_head(names, config);
+    return names;
+}
+
 const Family kLlama{
-    "llama", {"llama"}, "Llama 1 to 3: rotary positions, RMS norms, gated feed-forward", read, llama_names};
+    "llama", {"llama"}, "Llama 1 to 3: rotary positions, RMS norms, gated feed-forward", read, llama_or_score_names};
 
 }  // namespace headscope::model

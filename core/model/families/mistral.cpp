@@ -13,6 +13,14 @@ ModelConfig read_mistral(const ConfigReader& reader) {
     return config;
 }
 
-const Family kMistral{"mistral", {"mistral"}, "Mistral: Llama with a sliding window", read_mistral, llama_names};
+namespace {
+ModelConfig read(const ConfigReader& reader) {
+    ModelConfig config = read_mistral(reader);
+    read_score_head(config, reader);
+    return config;
+}
+}  // namespace
+
+const Family kMistral{"mistral", {"mistral"}, "Mistral: Llama with a sliding window", read, llama_or_score_names};
 
 }  // namespace headscope::model

@@ -13,7 +13,11 @@ void name_mixtral_experts(TensorNames& names) {
     all.router = "mlp.gate";
     all.gate_up = "mlp.experts.gate_up_proj";
     all.down = "mlp.experts.down_proj";
-    names.in_layer.experts = {each, all};
+    ExpertNames mlx = each;
+    mlx.gate = "block_sparse_moe.experts.{}.gate_proj";
+    mlx.up = "block_sparse_moe.experts.{}.up_proj";
+    mlx.down = "block_sparse_moe.experts.{}.down_proj";
+    names.in_layer.experts = {each, all, mlx};
 }
 
 namespace {

@@ -12,11 +12,13 @@ ModelConfig read(const ConfigReader& reader) {
     const bool windows = reader.boolean("use_sliding_window", false);
     config.windows = read_windows(reader, config.layers, windows ? read_window(reader, 4096) : 0,
                                   reader.count("max_window_layers", 28));
+    read_score_head(config, reader);
     return config;
 }
 
 }  // namespace
 
-const Family kQwen2{"qwen2", {"qwen2"}, "Qwen2, Qwen2.5: Llama with biases on query, key and value", read, llama_names};
+const Family kQwen2{
+    "qwen2", {"qwen2"}, "Qwen2, Qwen2.5: Llama with biases on query, key and value", read, llama_or_score_names};
 
 }  // namespace headscope::model

@@ -15,11 +15,12 @@ ModelConfig read(const ConfigReader& reader) {
     const bool windows = reader.boolean("use_sliding_window", false);
     config.windows = read_windows(reader, config.layers, windows ? read_window(reader, 4096) : 0,
                                   reader.count("max_window_layers", 28));
+    read_score_head(config, reader);
     return config;
 }
 
 TensorNames names(const ModelConfig& config) {
-    TensorNames names = llama_names(config);
+    TensorNames names = llama_or_score_names(config);
     names.in_layer.query_norm = "self_attn.q_norm";
     names.in_layer.key_norm = "self_attn.k_norm";
     return names;

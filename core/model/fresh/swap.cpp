@@ -60,7 +60,7 @@ std::vector<std::string> mixer_stems(const Blueprint& made, int layer) {
 
 /// Prefixes of any head's tensors.
 const std::vector<std::string>& head_stems() {
-    static const std::vector<std::string> stems{"head.", "classifier.", "lm_head.", "cls.", "bert.pooler."};
+    static const std::vector<std::string> stems{"head.", "classifier.", "lm_head.", "cls.", "bert.pooler.", "score."};
     return stems;
 }
 
@@ -71,12 +71,17 @@ bool replace_head(nlohmann::json& config, const std::string& head) {
     return config["head"] != before;
 }
 
-/// transformers' BERT as the native stack that it is; its tensors keep their names (ModelConfig::layout).
-ModelConfig native_bert(ModelConfig config) {
+/// transformers' BERT or GPT-2 as the native stack that it is; its tensors keep their names (ModelConfig::layout).
+ModelConfig native_stack(ModelConfig config) {
     config.family = kNativeFamily;
     config.original_json.clear();
     config.recurrent_norm_epsilon = config.norm_epsilon;  // of no layer that it has
     return config;
+}
+
+/// GPT-2 with the scores that a native stack has.
+bool is_plain_gpt2(const ModelConfig& config) {
+    return config.family == "gpt2" && config.causal && config.attention_scale == 0 && !config.scale_by_inverse_layer;
 }
 
 bool begins(const std::string& name, const std::vector<std::string>& stems) {
@@ -111,12 +116,12 @@ Swapped swap_mixers(const checkpoint::Checkpoint& file, const MixerSwap& swap) {
                     "expected tensors under the native names, to swap mixers",
                     "found those that transformers has for " + own.config.layout);
     }
-    const bool by_class = !swaps && own.config.family == "bert" && !own.config.causal;
+    const bool by_class = !swaps && (own.config.family == "bert" ? !own.config.causal : is_plain_gpt2(own.config));
     if (!swaps && !by_class && own.config.family != kNativeFamily && !own.config.causal) {
         throw Error(ErrorCode::unsupported, escaped(file.display_name()),
                     "expected a native model or a BERT, to replace its head", "found " + escaped(own.config.family));
     }
-    nlohmann::json config = native_json(by_class ? native_bert(own.config) : own.config);
+    nlohmann::json config = native_json(by_class ? native_stack(own.config) : own.config);
     config["layers"] = mixers;
     const bool other_head = replace_head(config, swap.head);
     if (!swaps && !other_head) return {std::move(own), TensorPlan(file)};

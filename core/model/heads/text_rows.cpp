@@ -16,9 +16,21 @@ at::Tensor mean_over(const at::Tensor& x, const std::vector<std::int64_t>& lengt
     return (x * counted.unsqueeze(2)).sum(1) / counts.to(x.scalar_type());
 }
 
+namespace {
+
+/// x [B, L, d] at the last of the first lengths[b] of L.
+at::Tensor last_of(const at::Tensor& x, const std::vector<std::int64_t>& lengths) {
+    if (lengths.empty()) return x.select(1, x.size(1) - 1);
+    const at::Tensor last = at::tensor(lengths, at::kLong) - 1;
+    return x.flatten(0, 1).index_select(0, last + at::arange(x.size(0), at::kLong) * x.size(1));
+}
+
+}  // namespace
+
 at::Tensor text_rows(const ModelConfig& config, const at::Tensor& hidden, const std::vector<std::int64_t>& lengths) {
     if (config.text_pooling == TextPooling::first) return hidden.select(1, 0).contiguous();
     if (config.text_pooling == TextPooling::mean) return mean_over(hidden, lengths).contiguous();
+    if (config.text_pooling == TextPooling::last) return last_of(hidden, lengths).contiguous();
     throw Error(ErrorCode::unsupported, escaped(config.name),
                 "expected a head that reads one state of each text (classifier_pooling bos, cls or mean)",
                 "found one whose logits are averaged (late)");

@@ -17,7 +17,8 @@ namespace headscope::model {
 /// Mean of x [B, L, ..] over the first lengths[b] of L; `lengths` empty: over all.
 at::Tensor mean_over(const at::Tensor& x, const std::vector<std::int64_t>& lengths);
 
-/// One row for each text, [B, d], of its hidden states [B, L, d]: the first or the mean (ModelConfig::text_pooling).
+/// One row for each text, [B, d], of its hidden states [B, L, d]: the first, the mean or the last that is no padding
+/// (ModelConfig::text_pooling).
 /// Error(unsupported) for a head whose logits are averaged instead.
 at::Tensor text_rows(const ModelConfig& config, const at::Tensor& hidden, const std::vector<std::int64_t>& lengths);
 

@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <ATen/ops/empty.h>
-
 #include "core/checkpoint/not_finite.h"
-#include "core/checkpoint/packed/packed_source.h"
 #include "core/checkpoint/torch_types.h"
 
 namespace headscope::model {
@@ -16,8 +13,7 @@ namespace {
 using checkpoint::StoredTensor;
 using Want = TensorPlan::Want;
 
-constexpr std::int64_t kSmall = 256;   ///< numbers of a matrix that stays; vectors do, too
-constexpr std::int64_t kAligned = 64;  ///< bytes, as LibTorch's own tensors begin
+constexpr std::int64_t kSmall = 256;  ///< numbers of a matrix that stays; vectors do, too
 
 std::int64_t elements(const std::vector<std::int64_t>& shape) {
     std::int64_t product = 1;
@@ -30,7 +26,12 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
 LayerWeights::LayerWeights(TensorPlan& plan, std::shared_ptr<const checkpoint::Checkpoint> file,
                            checkpoint::LoadAs precision, Residence residence, Progress* progress,
                            const Cancellation* cancellation)
-    : wants_(plan.wants()), file_(std::move(file)), precision_(precision), residence_(residence) {
+    : wants_(plan.wants()),
+      file_(std::move(file)),
+      precision_(precision),
+      residence_(residence),
+      buffer_(file_, precision),
+      ahead_([this](std::int64_t layer, const Cancellation& stop) { return read(layer, stop); }) {
     const Cancellation never;
     const Cancellation& stop = cancellation ? *cancellation : never;
     choose();
@@ -48,29 +49,13 @@ LayerWeights::LayerWeights(TensorPlan& plan, std::shared_ptr<const checkpoint::C
         }
         held_[layer] = read(layer, stop);
         count(layer, held_[layer]);
+        if (LayerExperts* experts = this->experts(layer)) experts->hold(stop);
     }
 }
 
-LayerWeights::~LayerWeights() {
-    stop_.request();
-}
-
-at::ScalarType LayerWeights::type_of(const Want& want) const {
-    const checkpoint::DataType stored = file_->tensor(want.tensor).type;
-    return checkpoint::torch_type(checkpoint::loaded_type(stored, want.precision(precision_))).value();
-}
-
-bool LayerWeights::lies_transposed(const Want& want) const {
-    const auto& packed = file_->tensor(want.tensor).packed;
-    return packed && packed->transposed && want.row < 0 && want.heads == 0;
-}
-
-/// Shape in memory of the tensor that the want fills.
-std::vector<std::int64_t> LayerWeights::memory_shape(const Want& want) const {
-    std::vector<std::int64_t> shape = want.sizes();
-    if (want.row >= 0) shape.at(0) = want.rows;
-    if (lies_transposed(want)) std::swap(shape.at(shape.size() - 1), shape.at(shape.size() - 2));
-    return shape;
+LayerExperts* LayerWeights::experts(std::int64_t layer) const {
+    const auto found = experts_.find(layer);
+    return found == experts_.end() ? nullptr : found->second.get();
 }
 
 /// Parts of one tensor of the model stay, or are deferred, together.
@@ -82,12 +67,12 @@ void LayerWeights::choose() {
     }
     for (const auto& [into, group] : groups) {
         const Want& first = wants_[group.front()];
-        const std::vector<std::int64_t> shape = memory_shape(first);
+        const std::vector<std::int64_t> shape = buffer_.memory_shape(first);
         if (shape.size() < 2 || elements(shape) <= kSmall) continue;
         const bool as_stored = std::all_of(group.begin(), group.end(), [this](std::size_t i) {
             const Want& want = wants_[i];
             const checkpoint::TensorInfo& info = file_->tensor(want.tensor);
-            return !info.packed && checkpoint::torch_type(info.type) == type_of(want);
+            return !info.packed && checkpoint::torch_type(info.type) == buffer_.type_of(want);
         });
         if (as_stored && residence_ == Residence::file) continue;
         deferred_.insert(group.begin(), group.end());
@@ -100,7 +85,7 @@ void LayerWeights::make_tables(const Cancellation& cancellation) {
         if (!want.table) continue;
         std::shared_ptr<RowTable>& table = tables_[want.tensor];
         if (!table) {
-            table = std::make_shared<RowTable>(file_, want.tensor, type_of(want), residence_ == Residence::file,
+            table = std::make_shared<RowTable>(file_, want.tensor, buffer_.type_of(want), residence_ == Residence::file,
                                                cancellation);
         }
         *want.table = table;
@@ -115,13 +100,16 @@ void LayerWeights::lay_out() {
         if (want.table) continue;
         std::int64_t& size = sizes[want.layer];
         const auto [begin, is_new] = begins.emplace(std::pair(want.layer, want.into), size);
-        if (is_new) {
-            const std::int64_t bytes =
-                elements(memory_shape(want)) * static_cast<std::int64_t>(c10::elementSize(type_of(want)));
-            size += (bytes + kAligned - 1) / kAligned * kAligned;
+        if (is_new) size += buffer_.room_of(want);
+        buffer_.reserve(size);
+        std::vector<Place>& places = layers_[want.layer];
+        if (!LayerExperts::takes(*file_, want)) {
+            places.push_back({i, begin->second});
+            continue;
         }
-        layers_[want.layer].push_back({i, begin->second});
-        largest_ = std::max(largest_, size);
+        std::unique_ptr<LayerExperts>& experts = experts_[want.layer];
+        if (!experts) experts = std::make_unique<LayerExperts>(file_, buffer_, not_finite_);
+        experts->add(want, begin->second);
     }
 }
 
@@ -174,34 +162,8 @@ void LayerWeights::count(std::int64_t layer, const Parts& parts) {
     if (!counted_.insert(layer).second) return;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const Want& want = wants_[layers_.at(layer)[i].want];
-        const std::int64_t number = parts[i]->not_finite();
-        if (number > 0) not_finite_.push_back({want.tensor, number, elements(want.sizes())});
+        add_not_finite(not_finite_, want.tensor, parts[i]->not_finite(), elements(want.sizes()));
     }
-}
-
-at::Tensor LayerWeights::fill(const Place& place, const StoredTensor& stored) {
-    const Want& want = wants_[place.want];
-    const std::vector<std::int64_t> shape = memory_shape(want);
-    const at::ScalarType type = type_of(want);
-    const auto bytes = elements(shape) * static_cast<std::int64_t>(c10::elementSize(type));
-    const at::Tensor whole = buffer_.narrow(0, place.begin, bytes).view(type).view(shape);
-    if (want.heads > 0) {
-        std::vector<std::int64_t> pieces{want.parts, want.heads, shape.at(0) / (want.parts * want.heads)};
-        pieces.insert(pieces.end(), shape.begin() + 1, shape.end());
-        stored.copy_to(whole.view(pieces).transpose(0, 1));
-        *want.into = whole;
-        return whole;
-    }
-    const at::Tensor own = want.row >= 0 ? whole.narrow(0, want.row, want.sizes().at(0)) : whole;
-    if (!lies_transposed(want) && stored.is_transposed())
-        own.copy_(stored.rows(0, own.size(0), type));
-    else
-        stored.copy_to(own);
-    if (want.row >= 0)
-        *want.into = whole;
-    else
-        *want.into = want.transposed != lies_transposed(want) ? whole.transpose(-1, -2) : whole;
-    return own;
 }
 
 void LayerWeights::enter(std::int64_t layer, bool few, const Cancellation* cancellation) {
@@ -210,41 +172,26 @@ void LayerWeights::enter(std::int64_t layer, bool few, const Cancellation* cance
     const auto places = layers_.find(layer);
     if (places == layers_.end()) return;
     Parts read_now;
-    if (residence_ == Residence::stream) read_now = take(layer, cancellation);
+    if (residence_ == Residence::stream) read_now = ahead_.take(layer, cancellation);
     const Parts& parts = residence_ == Residence::stream ? read_now : held_.at(layer);
     count(layer, parts);
     for (const auto& [tensor, table] : tables_) table->expect_few(few);
     if (few) set_products(layer, parts);
     const bool is_first = !few && unpacked_.insert(layer).second;
-    if (!buffer_.defined()) buffer_ = at::empty({largest_}, at::kByte);
+    if (LayerExperts* experts = this->experts(layer)) experts->enter();
     for (std::size_t i = 0; i < parts.size(); ++i) {
         if (cancellation) cancellation->check();
-        if (const auto* packed = wants_[places->second[i].want].packed; packed && *packed) continue;
-        const at::Tensor numbers = fill(places->second[i], *parts[i]);
-        if (!is_first || !parts[i]->packed()) continue;
         const Want& want = wants_[places->second[i].want];
-        if (const std::int64_t number = checkpoint::count_not_finite(numbers); number > 0)
-            not_finite_.push_back({want.tensor, number, elements(want.sizes())});
+        if (want.packed && *want.packed) continue;
+        const at::Tensor numbers = buffer_.fill(want, places->second[i].begin, *parts[i]);
+        if (!is_first || !parts[i]->packed()) continue;
+        add_not_finite(not_finite_, want.tensor, checkpoint::count_not_finite(numbers), elements(want.sizes()));
     }
     entered_ = layer;
     entered_few_ = few;
-}
-
-LayerWeights::Parts LayerWeights::take(std::int64_t layer, const Cancellation* cancellation) {
-    Parts parts;
-    if (reading_.valid() && ahead_ == layer) {
-        parts = reading_.get();
-    } else {
-        if (reading_.valid()) reading_.wait();
-        reading_ = {};
-        const Cancellation never;
-        parts = read(layer, cancellation ? *cancellation : never);
-    }
-    const auto next = layers_.upper_bound(layer);
-    if (next == layers_.end()) return parts;
-    ahead_ = next->first;
-    reading_ = std::async(std::launch::async, [this, wanted = ahead_] { return read(wanted, stop_); });
-    return parts;
+    if (residence_ != Residence::stream) return;
+    read_now.clear();  // before the next layer comes into memory
+    if (const auto next = layers_.upper_bound(layer); next != layers_.end()) ahead_.start(next->first);
 }
 
 void LayerWeights::leave() {
@@ -254,12 +201,14 @@ void LayerWeights::leave() {
         *want.into = at::Tensor();
         if (want.packed) want.packed->reset();
     }
+    if (LayerExperts* experts = this->experts(entered_)) experts->leave();
     entered_ = -1;
 }
 
 void LayerWeights::release() {
     leave();
-    if (residence_ == Residence::stream) buffer_ = at::Tensor();
+    // Passes of few tokens follow each other soon.
+    if (residence_ == Residence::stream || !entered_few_) buffer_.release();
 }
 
 void LayerWeights::release_tables() {

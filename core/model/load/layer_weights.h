@@ -2,11 +2,11 @@
 #pragma once
 
 // Weights of a model's layers that exist in the type the model computes in only while their layer runs: a layer's
-// tensors are views into one buffer that the layers share. Small tensors stay. Threads: the compute thread; a second
+// tensors are views into one buffer that the layers share. Experts are read and converted when they are used
+// (LayerExperts). Small tensors stay. Threads: the compute thread; a second
 // one reads ahead.
 
 #include <cstdint>
-#include <future>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,7 +18,10 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/stored_tensor.h"
+#include "core/model/load/layer_buffer.h"
+#include "core/model/load/layer_experts.h"
 #include "core/model/load/packed_matrix.h"
+#include "core/model/load/read_ahead.h"
 #include "core/model/load/residence.h"
 #include "core/model/load/row_table.h"
 #include "core/model/load/tensor_plan.h"
@@ -31,7 +34,6 @@ public:
     /// for. What the plan's wants point to must outlive this.
     LayerWeights(TensorPlan& plan, std::shared_ptr<const checkpoint::Checkpoint> file, checkpoint::LoadAs precision,
                  Residence residence, Progress* progress, const Cancellation* cancellation);
-    ~LayerWeights();
     LayerWeights(const LayerWeights&) = delete;
     LayerWeights& operator=(const LayerWeights&) = delete;
 
@@ -42,7 +44,7 @@ public:
     void enter(std::int64_t layer, bool few, const Cancellation* cancellation);
     /// No layer runs now.
     void leave();
-    /// The same for longer: memory that only layers need is given back, unless the weights are in memory.
+    /// The same for longer: memory that only layers need is given back, but not between passes of few tokens in `file`.
     void release();
     /// Words are not needed now: drops tables that are not kept (RowTable::release).
     void release_tables();
@@ -63,17 +65,11 @@ private:
     void choose();
     void find_products();
     void set_products(std::int64_t layer, const Parts& parts);
-    at::ScalarType type_of(const TensorPlan::Want& want) const;
-    /// The last two dimensions are exchanged in memory (PackedSource::transposed).
-    bool lies_transposed(const TensorPlan::Want& want) const;
-    std::vector<std::int64_t> memory_shape(const TensorPlan::Want& want) const;
     void make_tables(const Cancellation& cancellation);
     void lay_out();
     Parts read(std::int64_t layer, const Cancellation& cancellation) const;
-    Parts take(std::int64_t layer, const Cancellation* cancellation);
     void count(std::int64_t layer, const Parts& parts);
-    /// The part of the buffer that was written.
-    at::Tensor fill(const Place& place, const checkpoint::StoredTensor& stored);
+    LayerExperts* experts(std::int64_t layer) const;
 
     std::vector<TensorPlan::Want> wants_;
     std::shared_ptr<const checkpoint::Checkpoint> file_;
@@ -81,20 +77,18 @@ private:
     Residence residence_;
     std::set<std::size_t> deferred_;  ///< wants that are not loaded at once
     std::map<std::int64_t, std::vector<Place>> layers_;
-    std::int64_t largest_ = 0;  ///< bytes of a layer
     std::map<std::string, std::shared_ptr<RowTable>> tables_;
     std::map<std::int64_t, Parts> held_;
     std::map<std::int64_t, std::vector<Product>> products_;
     std::map<std::int64_t, std::vector<std::shared_ptr<const PackedMatrix>>> held_products_;
-    at::Tensor buffer_;
+    LayerBuffer buffer_;
     std::int64_t entered_ = -1;
     bool entered_few_ = false;
     std::set<std::int64_t> counted_;   ///< layers whose stored numbers were looked at
     std::set<std::int64_t> unpacked_;  ///< and those whose packed ones were
     std::vector<NotFinite> not_finite_;
-    std::int64_t ahead_ = -1;  ///< the layer that is read ahead
-    Cancellation stop_;        ///< of that
-    std::future<Parts> reading_;
+    std::map<std::int64_t, std::unique_ptr<LayerExperts>> experts_;
+    ReadAhead<Parts> ahead_;
 };
 
 }  // namespace headscope::model

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/model/load/native_head.h"
 #include "core/model/load/config_reader.h"
+#include "core/model/load/native_head.h"
 
 namespace headscope::model {
 namespace {
@@ -157,6 +157,13 @@ nlohmann::json transformers_json(const ModelConfig& config, const std::string& t
     if (type == "llama") json["mlp_bias"] = false;
     if (type == "mistral") json["sliding_window"] = nullptr;
     if (type == "qwen2" || type == "qwen3") json["use_sliding_window"] = false;
+    if (config.head == HeadKind::sequence_classes) {
+        if (json.value("id2label", nlohmann::json::object()).size() != static_cast<std::size_t>(config.classes)) {
+            json.erase("id2label");
+            json.erase("label2id");
+        }
+        json["num_labels"] = config.classes;
+    }
     return json;
 }
 
@@ -234,9 +241,11 @@ nlohmann::json gpt2_json(const ModelConfig& config) {
     json["n_positions"] = config.max_positions;
     json["activation_function"] = activation_name(config.activation);
     json["layer_norm_epsilon"] = config.norm_epsilon;
-    json["architectures"] = nlohmann::json::array({config.has_classes()            ? "GPT2ForTokenClassification"
-                                                   : config.head == HeadKind::none ? "GPT2Model"
-                                                                                   : "GPT2LMHeadModel"});
+    json["architectures"] =
+        nlohmann::json::array({config.head == HeadKind::token_classes      ? "GPT2ForTokenClassification"
+                               : config.head == HeadKind::sequence_classes ? "GPT2ForSequenceClassification"
+                               : config.head == HeadKind::none             ? "GPT2Model"
+                                                                           : "GPT2LMHeadModel"});
     return json;
 }
 
@@ -260,6 +269,11 @@ nlohmann::json bart_json(const ModelConfig& config) {
     return json;
 }
 
+/// A decoder's head for classes of texts, as transformers' classes have it.
+bool scores_last(const ModelConfig& config) {
+    return config.head == HeadKind::sequence_classes && config.text_pooling == TextPooling::last;
+}
+
 /// Standard layers with layer norms, learned positions and every bias, as the classes of foreign_layout() have.
 bool is_classic(const ModelConfig& config) {
     return in_transformers(config) && config.hashed.is_table() && config.norm == NormKind::layer &&
@@ -269,14 +283,13 @@ bool is_classic(const ModelConfig& config) {
            config.query_key_norm == QueryKeyNorm::none;
 }
 
-void name_classes(nlohmann::json& json) {
-    static const std::map<std::string, std::string> classes{{"llama", "LlamaForCausalLM"},
-                                                            {"mistral", "MistralForCausalLM"},
-                                                            {"qwen2", "Qwen2ForCausalLM"},
-                                                            {"qwen3", "Qwen3ForCausalLM"}};
+void name_classes(nlohmann::json& json, const ModelConfig& config) {
+    static const std::map<std::string, std::string> classes{
+        {"llama", "Llama"}, {"mistral", "Mistral"}, {"qwen2", "Qwen2"}, {"qwen3", "Qwen3"}};
     const auto found = classes.find(json.value("model_type", ""));
+    const char* const task = config.head == HeadKind::sequence_classes ? "ForSequenceClassification" : "ForCausalLM";
     if (found != classes.end() && !json.contains("architectures"))
-        json["architectures"] = nlohmann::json::array({found->second});
+        json["architectures"] = nlohmann::json::array({found->second + task});
 }
 
 }  // namespace
@@ -296,7 +309,7 @@ std::string foreign_layout(const ModelConfig& config) {
     if (config.embedding_scale != 1) return "";
     if (config.causal) {
         const bool fits = config.pre_norm && !config.embedding_norm && config.token_types == 0 && plain_head &&
-                          config.head != HeadKind::sequence_classes;
+                          (config.head != HeadKind::sequence_classes || scores_last(config));
         return fits ? "gpt2" : "";
     }
     const bool fits = !config.pre_norm && config.embedding_norm && config.token_types > 0 &&
@@ -316,12 +329,12 @@ void set_layout(ModelConfig& config, const std::string& layout) {
 
 std::string transformers_type(const ModelConfig& config) {
     const bool biases = config.query_key_value_bias, norms = config.query_key_norm == QueryKeyNorm::each_head;
-    const bool plain = config.family == kNativeFamily && in_transformers(config) && config.hashed.is_table() &&
-                       config.positions == PositionKind::rotary && !config.output_bias && !config.feed_forward_bias &&
-                       !(biases && norms) && config.causal && !config.encoder && config.pre_norm &&
-                       config.norm == NormKind::rms && config.gated_feed_forward && config.embedding_scale == 1 &&
-                       config.token_types == 0 && !config.embedding_norm && config.head == HeadKind::vocabulary &&
-                       !config.head_transform && !config.head_bias;
+    const bool plain =
+        config.family == kNativeFamily && in_transformers(config) && config.hashed.is_table() &&
+        config.positions == PositionKind::rotary && !config.output_bias && !config.feed_forward_bias &&
+        !(biases && norms) && config.causal && !config.encoder && config.pre_norm && config.norm == NormKind::rms &&
+        config.gated_feed_forward && config.embedding_scale == 1 && config.token_types == 0 && !config.embedding_norm &&
+        (config.head == HeadKind::vocabulary || scores_last(config)) && !config.head_transform && !config.head_bias;
     if (!plain) return "";
     if (biases || norms) return biases ? "qwen2" : "qwen3";
     // transformers' Llama wants heads that divide the hidden size, whatever head_dim says; Mistral is it without that.
@@ -367,7 +380,7 @@ nlohmann::json saved_json(const ModelConfig& config, at::ScalarType type) {
     } else {
         json = native_json(config);
     }
-    name_classes(json);
+    name_classes(json, config);
     json.erase("torch_dtype");
     json["dtype"] = type == at::kBFloat16 ? "bfloat16" : type == at::kDouble ? "float64" : "float32";
     return json;

@@ -89,16 +89,20 @@ std::string read_problem_type(const ConfigReader& reader, std::int64_t classes) 
     return type;
 }
 
+/// True if a class of `architectures` ends in `task`.
+bool is_for(const ConfigReader& reader, std::string_view task) {
+    const std::vector<std::string> classes = reader.texts("architectures");
+    return std::any_of(classes.begin(), classes.end(),
+                       [task](const std::string& name) { return std::string_view(name).ends_with(task); });
+}
+
+constexpr const char* kOfTexts = "ForSequenceClassification";
+
 }  // namespace
 
 void read_class_head(ModelConfig& config, const ConfigReader& reader, Activation activation) {
-    const std::vector<std::string> classes = reader.texts("architectures");
-    const auto is_for = [&classes](std::string_view task) {
-        return std::any_of(classes.begin(), classes.end(),
-                           [task](const std::string& name) { return std::string_view(name).ends_with(task); });
-    };
-    const bool of_text = is_for("ForSequenceClassification");
-    if (!of_text && !is_for("ForTokenClassification")) return;
+    const bool of_text = is_for(reader, kOfTexts);
+    if (!of_text && !is_for(reader, "ForTokenClassification")) return;
     config.head = of_text ? HeadKind::sequence_classes : HeadKind::token_classes;
     config.classes = read_classes(reader);
     if (of_text) config.problem_type = read_problem_type(reader, config.classes);
@@ -116,6 +120,21 @@ void name_class_head(TensorNames& names, const ModelConfig& config, const std::s
     names.head = classes;
     names.head_bias = {classes + ".bias"};
     if (config.head == HeadKind::sequence_classes) names.head_transform = dense;
+}
+
+void read_score_head(ModelConfig& config, const ConfigReader& reader) {
+    if (!is_for(reader, kOfTexts)) return;
+    config.head = HeadKind::sequence_classes;
+    config.text_pooling = TextPooling::last;
+    config.classes = read_classes(reader);
+    config.problem_type = read_problem_type(reader, config.classes);
+    config.head_transform = config.head_bias = config.tied_head = false;
+}
+
+void name_score_head(TensorNames& names, const ModelConfig& config) {
+    if (config.head != HeadKind::sequence_classes || config.text_pooling != TextPooling::last) return;
+    names.keys.classes = "id2label";
+    names.head = "score";
 }
 
 void name_joint_class_head(TensorNames& names, const ModelConfig& config) {

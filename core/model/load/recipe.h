@@ -219,6 +219,10 @@ void name_class_head(TensorNames& names, const ModelConfig& config, const std::s
                      const std::string& classes = "classifier");
 /// The same for heads of texts that lie in one module: classifier.dense and classifier.out_proj (RoBERTa).
 void name_joint_class_head(TensorNames& names, const ModelConfig& config);
+/// "...ForSequenceClassification" of a decoder: classes of the last token's state, without a map before them or a bias.
+void read_score_head(ModelConfig& config, const ConfigReader& reader);
+/// Its name, `score`.
+void name_score_head(TensorNames& names, const ModelConfig& config);
 /// classifier_pooling, where `first` names the first token's state in this family; `otherwise` where the file has none.
 void read_text_pooling(ModelConfig& config, const ConfigReader& reader, const std::string& first,
                        const std::vector<std::string>& known, const std::string& otherwise);

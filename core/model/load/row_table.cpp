@@ -3,10 +3,6 @@
 
 #include <utility>
 
-#include <ATen/ops/_unique2.h>
-#include <ATen/ops/embedding.h>
-#include <ATen/ops/empty.h>
-
 namespace headscope::model {
 
 RowTable::RowTable(std::shared_ptr<const checkpoint::Checkpoint> file, std::string tensor, c10::ScalarType type,
@@ -22,13 +18,9 @@ RowTable::RowTable(std::shared_ptr<const checkpoint::Checkpoint> file, std::stri
 
 at::Tensor RowTable::rows(const at::Tensor& ids) const {
     if (held_) return held_->rows(ids, type_);
-    const auto [numbers, place, counts] = at::_unique2(ids, true, true);
-    const at::Tensor found = at::empty({numbers.numel(), columns_}, at::TensorOptions(type_));
-    for (std::int64_t i = 0; i < numbers.numel(); ++i) {
-        const auto row = numbers[i].item<std::int64_t>();
-        found.narrow(0, i, 1).copy_(file_->load_row(tensor_, row, checkpoint::LoadAs::stored));
-    }
-    return at::embedding(found, place);
+    return checkpoint::gather_rows(ids, columns_, type_, [this](std::int64_t row, const at::Tensor& into) {
+        into.copy_(file_->load_row(tensor_, row, checkpoint::LoadAs::stored));
+    });
 }
 
 at::Tensor RowTable::rows(std::int64_t first, std::int64_t count) const {

@@ -131,6 +131,11 @@ void TensorPlan::allow_product(std::shared_ptr<const PackedMatrix>* packed) {
     wants_.back().packed = packed;
 }
 
+void TensorPlan::allow_experts(ExpertLoader** loader, std::int64_t expert) {
+    wants_.back().experts = loader;
+    wants_.back().expert = expert;
+}
+
 void TensorPlan::want_linear(at::Tensor* into, const std::string& stem, Dimension out, Dimension in) {
     std::vector<Dimension> shape{std::move(out), std::move(in)};
     if (transposed_) std::swap(shape[0], shape[1]);

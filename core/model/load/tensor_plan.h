@@ -25,6 +25,7 @@
 
 namespace headscope::model {
 
+class ExpertLoader;  // core/model/load/expert_loader.h
 class PackedMatrix;  // core/model/load/packed_matrix.h
 class RowTable;      // core/model/load/row_table.h
 
@@ -79,6 +80,8 @@ public:
         std::int64_t layer = -1;                     ///< that needs it, as the file counts them; -1: none, or several
         std::shared_ptr<RowTable>* table = nullptr;  ///< who can do without `into`: reads it by rows
         std::shared_ptr<const PackedMatrix>* packed = nullptr;  ///< the same: multiplies it as stored
+        ExpertLoader** experts = nullptr;  ///< user that asks for each expert's matrices before it uses them
+        std::int64_t expert = -1;          ///< that the matrix is of; -1: of all, along the first dimension
 
         /// Precision for weights read as `weights`.
         checkpoint::LoadAs precision(checkpoint::LoadAs weights) const {
@@ -128,6 +131,9 @@ public:
     void allow_rows(std::shared_ptr<RowTable>* table);
     /// The tensor asked for last is a matrix, or rows of one, that may also be multiplied as stored.
     void allow_product(std::shared_ptr<const PackedMatrix>* packed);
+    /// The tensor asked for last has matrices of experts, of one or of all (-1), which may be read when `loader`, then
+    /// not null, is asked for them (LayerExperts).
+    void allow_experts(ExpertLoader** loader, std::int64_t expert = -1);
     /// Rows [row, row + its first dimension) of one fused tensor of `rows` rows, made when the first part is read.
     void want_rows(at::Tensor* into, const std::string& tensor, std::vector<Dimension> shape, std::int64_t row,
                    std::int64_t rows, Initial initial = Initial::usual);

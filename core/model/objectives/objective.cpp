@@ -126,7 +126,7 @@ public:
     explicit Classify(std::int64_t classes) : classes_(classes) {}
 
     void check(const ModelConfig& config) const override {
-        want_encoder(config, "classes of texts");
+        if (config.encoder) refuse(config, "an encoder or a decoder to train on classes of texts", stack_name(config));
         if (config.head != HeadKind::sequence_classes || config.classes != classes_) {
             refuse(config,
                    "a head for " + std::to_string(classes_) + (classes_ == 1 ? " class" : " classes") + " of texts",

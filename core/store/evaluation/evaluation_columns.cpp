@@ -20,7 +20,10 @@ const std::vector<Column<EvaluatedModel>>& model_columns() {
         {"seed", "seed of the training job, -1: not known", &M::seed},
         {"job", "SHA-256 of the training job but for its seed", &M::job, 4},
         {"attention_parameters", "weights of the attention sublayers, -1: not known", &M::attention_parameters, 5},
-        {"embedding_parameters", "weights of what words are read by, -1: not known", &M::embedding_parameters, 5}};
+        {"embedding_parameters", "weights of what words are read by, -1: not known", &M::embedding_parameters, 5},
+        {"variant", "name in tables of benchmarks", &M::variant, 7},
+        {"benchmark_task", "task of a benchmark that the model was tuned for, empty: the results' names",
+         &M::benchmark_task, 7}};
     return columns;
 }
 

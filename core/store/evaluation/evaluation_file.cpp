@@ -12,11 +12,11 @@
 #include "core/base/io/output_file.h"
 #include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
+#include "core/store/analysis/scale_storage.h"
 #include "core/store/evaluation/evaluation_columns.h"
 #include "core/store/evaluation/evaluation_texts.h"
 #include "core/store/hdf5/hdf5.h"
 #include "core/store/hdf5/hdf5_lock.h"
-#include "core/store/analysis/scale_storage.h"
 #include "core/store/hdf5/utf8.h"
 
 namespace headscope::store {
@@ -26,8 +26,8 @@ using hdf5::Type;
 
 constexpr const char* kFormat = "headscope-evaluation";
 // 1: texts of fixed length; 2: without shots and items; 3: without jobs; 4: without attention's and embedding's counts;
-// 5: without names and digests of texts, and counts of cut items
-constexpr std::int32_t kVersion = 6;
+// 5: without names and digests of texts, and counts of cut items; 6: without variants and tasks of benchmarks
+constexpr std::int32_t kVersion = 7;
 /// More than anybody's tables; a file that claims more is not ours.
 constexpr std::int64_t kMostRows = 10'000'000;
 /// Bytes of one item's texts: more than any text that a model reads.
@@ -195,6 +195,8 @@ public:
         for (const auto& model : evaluation.models) {
             word("/models/mixer", model.mixer);
             word("/models/layout", model.layout);
+            word("/models/variant", model.variant);
+            word("/models/benchmark_task", model.benchmark_task);
         }
         for (const auto& result : evaluation.results) {
             word("/results/task", result.task);
@@ -340,6 +342,8 @@ Evaluation read_evaluation(const std::filesystem::path& path) {
         name_texts(evaluation);
         for (EvaluationResult& result : evaluation.results) result.cut = -1;
     }
+    if (file.version < 7)
+        for (EvaluatedModel& model : evaluation.models) model.variant = short_word(default_variant(model));
     evaluation.item_count = count_items(file, where);
     Check(where, ErrorCode::format).tables(evaluation);
     return evaluation;

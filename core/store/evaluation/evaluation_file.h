@@ -5,7 +5,7 @@
 // number. Written by `headscope evaluate`, `headscope reproduce` and `headscope cost --latency`; figures
 // (context-perplexity, position-perplexity, ruler, latency, tasks, ablation, scaling, retention) read it. Layout
 // (docs/file-formats.md):
-// `/` attributes format = "headscope-evaluation", format_version = 6, program_version, created, settings (JSON);
+// `/` attributes format = "headscope-evaluation", format_version = 7, program_version, created, settings (JSON);
 // `/models/<member>` [models]; `/results/<member>` [results]; `/items/<member>` [items], with the texts of all, one
 // behind the other, in `/items/texts` [bytes].
 // Threads: any, under Hdf5Lock. Errors: Error (io; format for a file that is none).
@@ -36,9 +36,14 @@ struct EvaluatedModel {
     /// Weights of all attention sublayers with their output projections, without biases (thesis, Tables 3.1 to 3.3),
     /// and of what the model reads words by (Table 2.2); -1: not known.
     std::int64_t attention_parameters = -1, embedding_parameters = -1;
+    std::string variant{};         ///< name in tables of benchmarks: the job's, or default_variant()
+    std::string benchmark_task{};  ///< task that the job was tuned for; empty: the results' names
 
     bool operator==(const EvaluatedModel&) const = default;
 };
+
+/// "mhe_mul", "mlp even": the mixer, and a layout other than uniform.
+std::string default_variant(const EvaluatedModel& model);
 
 struct EvaluationResult {
     std::int64_t model = 0;   ///< index in Evaluation::models

@@ -39,6 +39,11 @@ std::string short_word(std::string word) {
     return word.substr(begin);
 }
 
+std::string default_variant(const EvaluatedModel& model) {
+    const bool uniform = model.layout.empty() || model.layout == "uniform";
+    return uniform ? model.mixer : model.mixer + " " + model.layout;
+}
+
 void name_texts(Evaluation& evaluation) {
     nlohmann::json settings;
     try {

@@ -40,7 +40,7 @@ const std::vector<RunColumn<RunLogLine>>& log_columns() {
     static const std::vector<RunColumn<R>> columns{{"time", &R::time, "s", "seconds since 1970, UTC"},
                                                    {"step", &R::step, "", "updates before it"},
                                                    {"level", &R::level, "", "note, warning or error"},
-                                                   {"text", &R::text, "", "what was told"}};
+                                                   {"text", &R::text, "", "the message"}};
     return columns;
 }
 

@@ -92,6 +92,12 @@ struct SampleSettings {
     double temperature = 0.8;
 };
 
+/// Place of the tuned model in tables of benchmarks.
+struct BenchmarkSettings {
+    std::string variant;  ///< empty: the mixer's name, and its layout other than uniform
+    std::string task;     ///< empty: the results' names
+};
+
 struct JobFile {
     std::string name;
     std::int64_t seed = 1;
@@ -105,6 +111,7 @@ struct JobFile {
     SnapshotSettings snapshots;
     ProbeSettings probe;
     SampleSettings sample;
+    BenchmarkSettings benchmark;
     /// True if data.tokenizer was given; else it follows standard_tokenizer() of the job, also when that changes.
     bool tokenizer_given = false;
 

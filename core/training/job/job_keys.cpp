@@ -66,6 +66,7 @@ public:
         schedule();
         evaluation();
         probe_and_sample();
+        benchmark();
         return std::move(keys_);
     }
 
@@ -143,7 +144,7 @@ private:
         };
         section(choice("objective", "kind", {"next_token", "masked", "shuffle_random", "translation", "classify"},
                        "Objective: the next token (decoders); masked tokens, or which tokens were shuffled or "
-                       "replaced (encoders); a translation (encoder-decoders); classes of texts (encoders)"),
+                       "replaced (encoders); a translation (encoder-decoders); classes of texts (encoders, decoders)"),
                 &S::kind);
         section(number("objective", "mask", 0, 1,
                        "masked: share of tokens to predict; 80 % of them are masked, 10 % replaced"),
@@ -359,6 +360,18 @@ private:
                &SampleSettings::prompt);
         sample(number("sample", "temperature", 0, 100, "Temperature of sampling; 0: always the most likely token"),
                &SampleSettings::temperature);
+    }
+
+    void benchmark() {
+        const auto text = [&](const char* name, std::string BenchmarkSettings::*member, const char* help) {
+            JobKey& key = add("benchmark", name, OptionKind::text, help);
+            key.may_change = true;
+            bind_optional_text(key, &JobFile::benchmark, member);
+        };
+        text("variant", &BenchmarkSettings::variant,
+             "Row in tables of benchmarks; default: the mixer, with a layout other than uniform");
+        text("task", &BenchmarkSettings::task,
+             "Column in tables of benchmarks, such as rte; default: the results' name");
     }
 
     std::vector<JobKey> keys_;

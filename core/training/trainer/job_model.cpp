@@ -140,7 +140,8 @@ std::unique_ptr<model::Trainable> open_model(const JobFile& job, Progress& progr
     const std::vector<std::string> mixers = mixers_of(job, config.all_layers());
     for (std::size_t layer = 0; layer < mixers.size(); ++layer) swap[static_cast<int>(layer)] = mixers[layer];
     model::MixerSwap changes(swap, job.model.mixers.empty() ? std::string() : mixer_options(job).dump());
-    if (!config.causal) changes.head = other_head(job, config.head, config.classes, config.hashed.is_table());
+    const bool labels = !config.encoder && data::kind_of(job.data.objective).labels();
+    if (!config.causal || labels) changes.head = other_head(job, config.head, config.classes, config.hashed.is_table());
     return model::Trainable::open(*file, weight_type(job), changes, static_cast<std::uint64_t>(job.seed), &progress,
                                   &cancellation);
 }

@@ -203,4 +203,16 @@ void SnapshotStore::prune(std::int64_t keep, std::int64_t best) {
     }
 }
 
+std::vector<fs::path> last_snapshots(const RunFolder& run, std::int64_t count) {
+    const SnapshotStore store(run);
+    const std::vector<std::int64_t> steps = store.steps();
+    if (std::ssize(steps) < count)
+        throw Error(ErrorCode::usage, shown(run.path),
+                    "expected a run with " + std::to_string(count) + " snapshots (its job's snapshots.keep)",
+                    "found " + std::to_string(steps.size()));
+    std::vector<fs::path> folders;
+    for (auto step = steps.end() - count; step != steps.end(); ++step) folders.push_back(store.folder(*step));
+    return folders;
+}
+
 }  // namespace headscope::training

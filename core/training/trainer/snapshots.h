@@ -21,6 +21,9 @@ namespace headscope::training {
 /// mismatch that names the file that is torn, changed or missing. Returns its state.
 TrainingState verify_snapshot(const std::filesystem::path& folder, const Cancellation& cancellation);
 
+/// Folders of a run's last `count` snapshots, the oldest first. Throws Error usage for fewer.
+std::vector<std::filesystem::path> last_snapshots(const RunFolder& run, std::int64_t count);
+
 class SnapshotStore {
 public:
     /// Throws Error usage where snapshots/ is a link: nothing of another folder may be written or removed.

@@ -17,6 +17,7 @@
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using test::IsError;
@@ -26,7 +27,7 @@ namespace {
 constexpr double kFloatEpsilon = 1.2e-7;
 
 test::TinyCheckpoint tiny_t5() {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/models/t5.json");
+    std::ifstream file(test::golden_model_file("t5"));
     const auto json = nlohmann::json::parse(file);
     test::TinyCheckpoint tiny;
     tiny.config = json.at("config");

@@ -100,3 +100,26 @@ TEST_CASE("Implicit matrices are counted, in memory and in the file", "[analysis
     CHECK(of(true).memory_bytes - of(false).memory_bytes == Approx(matrices));
     CHECK(of(true).file_bytes - of(false).file_bytes == Approx(matrices).epsilon(0.01));
 }
+
+TEST_CASE("Streaming is expected to read the file once for each group of batches", "[analysis][estimate]") {
+    const auto inspection = model::inspect(*checkpoint::Checkpoint::open(sample));
+    const double stored = inspection.sizes.stored, layer = inspection.sizes.layer_stored;
+    REQUIRE(stored > 0);
+    const auto of = [&](std::size_t sequences, double rate) {
+        analysis::AnalysisRequest request;
+        request.sequences.assign(sequences, tokens(2048));
+        return analysis::estimate(inspection, request,
+                                  {.rate = {rate}, .residence = model::Residence::stream, .weights_there = true});
+    };
+    // Hidden states of 256 MB pass the layers together: 60 texts of 2048 tokens and 256 numbers.
+    const double rate = analysis::Estimate::read_rate;
+    CHECK(of(2, 1e30).read_bytes == Approx(stored));
+    CHECK(of(2, 1e30).seconds == Approx((stored + layer) / rate));
+    CHECK(of(130, 1e30).read_bytes == Approx(3 * stored));
+    CHECK(of(130, 1e30).seconds == Approx(3 * (stored + layer) / rate));
+    // Reading goes on while a slow machine computes.
+    const auto slow = of(2, 1e6);
+    CHECK(slow.seconds == Approx(slow.multiplications / 1e6 + layer / rate));
+    // The largest group waits in memory: tokens beyond it are ids and pieces alone.
+    CHECK(of(130, 1e6).work_bytes - of(64, 1e6).work_bytes == Approx(66.0 * 2048 * 150));
+}

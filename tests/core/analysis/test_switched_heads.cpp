@@ -15,6 +15,7 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/head_edit.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using analysis::head_name;
@@ -54,7 +55,7 @@ store::SequenceTokens tokens(std::int64_t length, std::int32_t first) {
 }
 
 std::shared_ptr<model::Model> tiny(const std::string& name) {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/models/" + name + ".json");
+    std::ifstream file(test::golden_model_file(name));
     const auto json = nlohmann::json::parse(file);
     test::TinyCheckpoint checkpoint;
     checkpoint.config = json.at("config");

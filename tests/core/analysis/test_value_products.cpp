@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What heads give for a key, against numpy (tests/golden/rollout_numpy.py).
+// What heads give for a key, against numpy (tests/oracle/generate/rollout_numpy.py).
 #include "core/analysis/value_products.h"
+#include "tests/oracle/golden.h"
 
 #include <ATen/ops/tensor.h>
 #include <catch2/catch.hpp>
@@ -11,7 +12,7 @@
 using namespace headscope;
 
 TEST_CASE("Products of what heads give for a key are those of values times projection", "[analysis][norms]") {
-    std::ifstream in(HEADSCOPE_SOURCE_DIR "/tests/golden/rollout_numpy.json");
+    std::ifstream in(test::golden_file("rollout_numpy.json"));
     const nlohmann::json file = nlohmann::json::parse(in);
     const std::int64_t heads = file.at("heads"), size = file.at("size"), tokens = file.at("tokens");
     for (const auto& layer : file.at("cases").front().at("layers")) {

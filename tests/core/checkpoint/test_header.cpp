@@ -9,6 +9,7 @@
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/hostile.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::checkpoint;
@@ -202,7 +203,7 @@ TEST_CASE("What the official library refuses is refused, and the rest is accepte
     // bits, and JSON without characters that a strict parser knows nothing of.
     const std::vector<std::string> ours = {" again", "dtype, shape and data_offsets only", "an object for each tensor",
                                            "sizes below 2^63", "__metadata__] expected"};
-    const auto path = std::filesystem::path(HEADSCOPE_SOURCE_DIR) / "tests/golden/checkpoint/headers.json";
+    const auto path = test::golden_file("checkpoint/headers.json");
     const nlohmann::json cases = read_json_file(path, 1U << 20U, "golden data");
     REQUIRE(cases.size() > 500);
     const TemporaryFolder folder;

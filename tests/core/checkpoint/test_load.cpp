@@ -16,6 +16,7 @@
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/hostile.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::checkpoint;
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path golden = fs::path(HEADSCOPE_SOURCE_DIR) / "tests/golden/checkpoint";
+const fs::path golden = test::golden_file("checkpoint");
 
 std::string bytes_of(const at::Tensor& tensor) {
     return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};

@@ -13,6 +13,7 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/hostile.h"
 #include "tests/core/checkpoint/pytorch_builder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::checkpoint;
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path golden = fs::path(HEADSCOPE_SOURCE_DIR) / "tests/golden/pytorch";
+const fs::path golden = test::golden_file("pytorch");
 
 std::string bytes_of(const at::Tensor& tensor) {
     return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};

@@ -13,6 +13,7 @@
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/hostile.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::checkpoint;
@@ -23,7 +24,7 @@ namespace {
 
 const fs::path source_folder = HEADSCOPE_SOURCE_DIR;
 const fs::path sample = source_folder / "resources/samples/llama-kjv-shakespeare";
-const fs::path golden = source_folder / "tests/golden/checkpoint";
+const fs::path golden = test::golden_file("checkpoint");
 
 std::string bytes_of(const at::Tensor& tensor) {
     return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
@@ -269,8 +270,8 @@ TEST_CASE("What is written opens in the official library and in transformers", "
     const TemporaryFolder folder;
     const auto check = [&](const fs::path& written, const fs::path& source, const std::string& dtype) {
         const std::string command = std::string(python) + " '" +
-                                    (source_folder / "tests/golden/checkpoint_files.py").string() + "' --check '" +
-                                    written.string() + "' '" + source.string() + "' " + dtype;
+                                    (source_folder / "tests/oracle/generate/checkpoint_files.py").string() +
+                                    "' --check '" + written.string() + "' '" + source.string() + "' " + dtype;
         INFO(command);
         REQUIRE(std::system(command.c_str()) == 0);
     };

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/cost/mixer_cost.h"
 #include "core/mixers/types/type.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using cost::CostSetting;
@@ -77,8 +78,36 @@ TEST_CASE("Every entry of Tables 5 to 8 is the paper's", "[cost]") {
     CHECK(papers == printed().size());
 }
 
+TEST_CASE("Scores computed before and maps of steps to come cost what appendices E and H print", "[cost]") {
+    CostSetting setting = kSetting;
+    setting.layers = 24;
+    for (const auto& entry : cost::mixer_costs()) {
+        INFO(entry.mixer);
+        const bool guided = entry.mixer == "rnd_emb_qk" || entry.mixer == "fixed_seq_qk";
+        setting.prefetch = 0;
+        CHECK_FALSE(cost::evaluate(entry, setting).prefetch);
+        setting.prefetch = 5;
+        const cost::CostNumbers found = cost::evaluate(entry, setting);
+        REQUIRE(found.prefetch.has_value() == guided);
+        if (guided) CHECK(*found.prefetch == 2 * (2 * L + 5) * 5);
+        REQUIRE(found.scores_before.has_value() == (entry.mixer == "static_emb_qk"));
+        if (found.scores_before) CHECK(*found.scores_before == 23 * (B * L * L * d + B * L * d * d));
+    }
+}
+
+TEST_CASE("Normalizers have the times and kernels of Table 2 of Lazy Attention", "[cost]") {
+    std::map<std::string, std::pair<std::string, std::string>> found;
+    for (const auto& one : cost::normalizer_costs(*mixers::find_type("lazy"))) found[one.name] = {one.time, one.flash};
+    CHECK(found == std::map<std::string, std::pair<std::string, std::string>>{{"softmax", {"n^2", "native"}},
+                                                                              {"elastic", {"n^2", "two-pass"}},
+                                                                              {"sparsemax", {"n^2 log n", "two-pass"}},
+                                                                              {"entmax", {"n^2 log n", "two-pass"}}});
+    CHECK(cost::normalizer_costs(*mixers::find_type("standard")).size() == 2);
+    CHECK(cost::normalizer_costs(*mixers::find_type("mlp")).empty());
+}
+
 TEST_CASE("Every other mixer costs what a count step by step finds", "[cost][golden]") {
-    std::ifstream stream(HEADSCOPE_SOURCE_DIR "/tests/golden/mixer_cost.json");
+    std::ifstream stream(test::golden_file("mixer_cost.json"));
     const auto document = nlohmann::json::parse(stream);
     std::set<std::string> counted;
     for (const auto& from : document.at("cases")) {

@@ -41,6 +41,27 @@ TEST_CASE("Multi-head variants have the parameters of Tables 3.1 to 3.4", "[cost
     CHECK_THROWS_AS(cost::head_variant("mha"), Error);
 }
 
+TEST_CASE("Complexities and parameters beyond SHA's are Table 3.4's", "[cost]") {
+    // n heads of d; Table 3.4, but for MQA's, which is what its own formula of the parameters leaves.
+    const double n = 12, d = 64;
+    const std::map<std::string, std::pair<std::string, double>> printed{
+        {"sha", {"n", 0}},
+        {"standard", {"n^2", (3 * n * n - 3 * n) * d * d}},
+        {"el_att", {"n^2", (n * n - 3 * n) * d * d}},
+        {"mqa", {"n^2", (n * n - n) * d * d}},
+        {"skv", {"n^2", (2 * n * n - 3 * n) * d * d}},
+        {"mhe_add", {"n", 3 * n * d}},
+        {"mhe_mul", {"n", 3 * n * d}}};
+    const double of_sha = cost::variant_parameters(cost::head_variant("sha"), 12, 64, 1, false);
+    for (const auto& [name, entry] : printed) {
+        INFO(name);
+        const cost::HeadVariant& variant = cost::head_variant(name);
+        CHECK(variant.complexity == entry.first);
+        CHECK(variant.added({{'n', n}, {'d', d}}) == entry.second);
+        CHECK(cost::variant_parameters(variant, 12, 64, 1, false) - of_sha == entry.second);
+    }
+}
+
 TEST_CASE("Memory of an attention block is Table 3.13's", "[cost]") {
     const auto mha = cost::block_memory(cost::head_variant("standard"), 12, 64, 32, 512);
     CHECK(mha.weights == 14155776);

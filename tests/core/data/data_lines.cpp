@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Prepares data for tests/golden/token_files.py. One JSON document a line, in and out:
+// Prepares data for tests/oracle/accept/token_files.py. One JSON document a line, in and out:
 //   {"text": ["a.txt"], "tokenizer": "bytes", "validation": 0.1 or ["b.txt"], "length": 32, "base": "folder",
 //    "objective": "next_token", "shares": 0.1 (what shuffle_random shuffles and replaces)}
 //   -> {"token_file": "...", "tokenizer": "tokenizer.json's text", "hash": "...", "windows": 12,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Against tests/golden/corruption.py, and against shares that must come out.
+// Against tests/oracle/generate/corruption.py, and against shares that must come out.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -10,6 +10,7 @@
 #include "core/data/batch/batch_source.h"
 #include "core/data/batch/corruption.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::test;
@@ -47,7 +48,7 @@ SpoiltSequence text(std::int64_t length) {
 }  // namespace
 
 TEST_CASE("Spoilt sequences are those of the script", "[data][corruption]") {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/corruption.json");
+    std::ifstream file(test::golden_file("corruption.json"));
     const auto cases = nlohmann::json::parse(file);
     REQUIRE(cases.size() == 42);
     for (const auto& one : cases) {

@@ -53,7 +53,7 @@ std::string plain_lines() {
     return lines([](const std::string& text, int) { return R"({"text": ")" + text + R"("})"; });
 }
 
-/// What a file's documents and windows are, as one text.
+/// A file's documents and windows as one text.
 std::string prepared(const std::string& name, const std::string& content, const std::string& column = "text") {
     Corpus corpus;
     corpus.write(name, content);
@@ -140,5 +140,5 @@ TEST_CASE("Translations may lie in an object within, by the names of their langu
     CHECK_THROWS_MATCHES(read("a.jsonl", R"({"translation": {"en": "a", "de": 3}})"), Error,
                          IsError(ErrorCode::format, "\"translation.de\""));
     CHECK_THROWS_MATCHES(read("a.jsonl", R"({"translation": [{"en": "a", "de": "b"}]})"), Error,
-                         IsError(ErrorCode::format, "found translation"));
+                         IsError(ErrorCode::format, R"(found "translation")"));
 }

@@ -10,6 +10,7 @@
 #include "core/data/ruler/ruler.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/data/corpus.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::test;
@@ -115,7 +116,7 @@ TEST_CASE("Made items are full, of their length, and a function of seed, length 
 }
 
 TEST_CASE("Items are those that Python makes by the same definitions", "[ruler]") {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/ruler_items.json");
+    std::ifstream file(test::golden_file("ruler_items.json"));
     const auto golden = nlohmann::json::parse(file);
     CHECK(golden.size() == ruler_tasks().size());
     for (const auto& wanted : golden) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Pairs as training and evaluation read them, against the tokenizers library (tests/golden/truncation.py).
+// Pairs as training and evaluation read them, against the tokenizers library (tests/oracle/generate/truncation.py).
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,6 +11,7 @@
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/data/corpus.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using nlohmann::json;
@@ -20,7 +21,7 @@ using Ids = std::vector<std::int64_t>;
 namespace {
 
 json golden() {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/tokenizer/truncation.json");
+    std::ifstream file(test::golden_file("tokenizer/truncation.json"));
     return json::parse(file);
 }
 

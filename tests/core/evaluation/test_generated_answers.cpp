@@ -31,7 +31,7 @@ evaluation::Request request(const std::vector<std::string>& tasks) {
     request.said.tokenizer = tokenizer::Tokenizer::bytes();
     request.said.end_tokens = {kEnd};
     data::Essays essays{"made", {}};
-    for (int i = 0; i < 50; ++i) essays.sentences.push_back("Nothing is said in sentence " + std::to_string(i) + ".");
+    for (int i = 0; i < 50; ++i) essays.sentences.push_back("Nothing is seen in sentence " + std::to_string(i) + ".");
     request.said.essays = std::make_shared<const data::Essays>(essays);
     return request;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Requests as ids against what lm-eval reads and scores (tests/golden/harness_requests.py), and what a checkpoint says
-// of prefix and length.
+// Requests as ids against what lm-eval reads and scores (tests/oracle/generate/harness_requests.py), and what a
+// checkpoint says of prefix and length.
 #include "tests/catch_with_torch.h"
 
 #include <fstream>
@@ -9,6 +9,7 @@
 #include "core/evaluation/harness/harness_requests.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using evaluation::HarnessRequest;
@@ -18,7 +19,7 @@ using nlohmann::json;
 namespace {
 
 json read_golden(const std::string& name) {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/" + name);
+    std::ifstream file(test::golden_file(name));
     return json::parse(file);
 }
 

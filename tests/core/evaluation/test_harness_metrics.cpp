@@ -7,6 +7,7 @@
 
 #include "core/evaluation/harness/harness_metrics.h"
 #include "core/evaluation/harness/python_text.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using evaluation::HarnessItem;
@@ -19,7 +20,7 @@ namespace {
 
 const nlohmann::json& golden() {
     static const auto read = [] {
-        std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/harness_metrics.json");
+        std::ifstream file(test::golden_file("harness_metrics.json"));
         return nlohmann::json::parse(file);
     }();
     return read;

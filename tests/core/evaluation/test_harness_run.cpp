@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/evaluation/harness/longbench.h"
 #include "core/evaluation/tasks.h"
 #include "tests/core/base/error_matcher.h"
 
@@ -207,6 +208,39 @@ TEST_CASE("An answer ends at a stop's text, and each stop cuts what is left", "[
     CHECK(answer({"9", "6", "3"}) == "2");
     CHECK(answer({"3", "2"}).empty());
     CHECK(answer({"8"}) == "234567");
+}
+
+TEST_CASE("LongBench has rows by length, and a mean of the tasks for each length that all have",
+          "[evaluation][harness]") {
+    auto model = spelling();
+    std::vector<std::shared_ptr<const HarnessItems>> tasks;
+    for (const std::string& name : longbench_set()) {
+        // Answers are "234567": the first is right, the second wrong and longer.
+        std::vector<HarnessItem> items{question("1", {"234567"}), question("1", {"no"})};
+        for (HarnessItem& item : items) item.classes = {"234567"};
+        items[0].subset = "0-4k";
+        items[1].subset = name == "longbench_lcc_e" ? "0-4k" : "8k+";
+        tasks.push_back(items_of(name, std::move(items)));
+    }
+    auto wish = request_of(std::move(tasks));
+    wish.harness.tokens.length = 2048;
+    NoProgress progress;
+    const auto rows = run_tasks(model, wish, {}, 0, progress);
+    const auto value = [&](const std::string& task, const std::string& metric, const std::string& subset) {
+        const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& one) {
+            return one.task == task && one.metric == metric && one.subset == subset;
+        });
+        return row == rows.end() ? -1 : row->value;
+    };
+    CHECK(value("longbench_qasper_e", "score", "") == 0.5);
+    CHECK(value("longbench_qasper_e", "qa_f1_score", "0-4k") == 1);
+    CHECK(value("longbench_qasper_e", "score", "8k+") == 0);
+    CHECK(value("longbench_qasper_e", "score", "4-8k") == -1);
+    CHECK(value("longbench_lcc_e", "code_sim_score", "0-4k") == 0.5);
+    CHECK(value("longbench_e", "score", "") == Approx(0.5));
+    CHECK(value("longbench_e", "score", "0-4k") == Approx(10.5 / 11));
+    CHECK(value("longbench_e", "score", "8k+") == -1);  // lcc has none
+    CHECK(row_of(rows, "longbench_e", "score").count == 22);
 }
 
 TEST_CASE("Said answers are right if they contain one of several, and are read behind the cut prompt",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Pairs of texts from folder to logits, attention and gradients, against transformers (tests/golden/pair_classes.py).
+// Pairs of texts from folder to logits, attention and gradients, against transformers
+// (tests/oracle/generate/pair_classes.py).
 #include "tests/catch_with_torch.h"
 
 #include <cmath>
@@ -20,6 +21,7 @@
 #include "core/store/analysis/analysis_file.h"
 #include "core/training/trainer/learner.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using nlohmann::json;
@@ -28,7 +30,7 @@ using Ids = std::vector<std::int64_t>;
 namespace {
 
 json golden() {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/pair_classes.json");
+    std::ifstream file(test::golden_file("pair_classes.json"));
     return json::parse(file);
 }
 

@@ -4,11 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/evaluation/harness/python_random.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 
 TEST_CASE("Numbers are those of CPython's random.Random, whatever is drawn before them", "[evaluation]") {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/python_random.json");
+    std::ifstream file(test::golden_file("python_random.json"));
     const auto golden = nlohmann::json::parse(file);
     REQUIRE(golden.size() == 4);
     for (const auto& wanted : golden) {

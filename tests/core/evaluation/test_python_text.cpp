@@ -7,6 +7,7 @@
 
 #include "core/evaluation/harness/python_text.h"
 #include "core/tokenizer/unicode/utf8.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 
@@ -14,7 +15,7 @@ namespace {
 
 const nlohmann::json& golden() {
     static const auto read = [] {
-        std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/python_text.json");
+        std::ifstream file(test::golden_file("python_text.json"));
         return nlohmann::json::parse(file);
     }();
     return read;

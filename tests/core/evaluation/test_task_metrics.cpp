@@ -8,6 +8,7 @@
 #include "core/evaluation/metrics/answer_spans.h"
 #include "core/evaluation/metrics/bleu.h"
 #include "core/evaluation/metrics/classification.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 
@@ -15,7 +16,7 @@ namespace {
 
 const nlohmann::json& golden() {
     static const auto read = [] {
-        std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/task_metrics.json");
+        std::ifstream file(test::golden_file("task_metrics.json"));
         return nlohmann::json::parse(file);
     }();
     return read;

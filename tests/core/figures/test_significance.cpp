@@ -12,6 +12,7 @@
 #include "core/figures/significance/t_test.h"
 #include "core/figures/task_table.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::figures;
@@ -22,7 +23,7 @@ namespace {
 constexpr double kOfScipy = 1e-9;
 
 nlohmann::json golden() {
-    std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/t_test.json");
+    std::ifstream file(test::golden_file("t_test.json"));
     return nlohmann::json::parse(file);
 }
 

@@ -466,3 +466,31 @@ TEST_CASE("Models of one name are numbered in legends", "[figures][tasks]") {
     const EvaluationGroups groups(inputs.evaluations, "tasks");
     CHECK(group_names(groups.groups()) == std::vector<std::string>{"same #1", "same #2"});
 }
+
+TEST_CASE("LongBench has a panel a task and class of lengths, and a LaTeX table a class", "[figures][tasks]") {
+    store::Evaluation all;
+    for (const char* name : {"long", "short"}) {
+        store::EvaluatedModel model;
+        model.name = model.sha256 = name;
+        all.models.push_back(model);
+        const std::int64_t index = std::ssize(all.models) - 1;
+        for (const char* task : {"longbench_trec_e", "longbench_lcc_e", "longbench_e"})
+            for (const char* subset : {"", "0-4k", "8k+"}) {
+                store::EvaluationResult result{index, task, "score", 8192, index == 0 ? 0.5 : 0.25, 0.1, 10};
+                result.subset = subset;
+                all.results.push_back(result);
+                result.metric = "code_sim_score";
+                all.results.push_back(result);
+            }
+    }
+    const FigureData figure = make_figure("longbench", inputs_of(all), {});
+    CHECK(figure.panels.size() == 9);
+    CHECK(figure.panels[0].title == "longbench trec e");
+    CHECK(figure.panels[3].title == "longbench trec e, \"0-4k\"");
+    CHECK(figure.table().rows() == 18);
+    const std::string text = figure.latex();
+    for (const char* part : {"% all lengths\n", "% 0-4k words\n", "% 8k+ words\n", "\\textbf{50.0}"})
+        CHECK(text.find(part) != std::string::npos);
+    CHECK(text.find("% 4-8k") == std::string::npos);
+    CHECK_THROWS_MATCHES(make_figure("tasks", inputs_of(all), {}), Error, IsError(ErrorCode::usage, "zero_shot"));
+}

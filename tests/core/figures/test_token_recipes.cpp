@@ -259,7 +259,8 @@ TEST_CASE("Column mass by position has the analyses' own values, a curve a model
     REQUIRE(mass.size() == 34);
     for (std::size_t f = 0; f < 2; ++f) {
         const auto stored = (f == 0 ? a : b)->column_mass(1, 1);
-        for (std::size_t j = 0; j < 17; ++j) CHECK(mass[f * 17 + j] == stored.data[3 * 17 + j]);
+        const auto room = static_cast<std::size_t>(stored.shape.back());
+        for (std::size_t j = 0; j < 17; ++j) CHECK(mass[f * 17 + j] == stored.data[3 * room + j]);
     }
     const auto& curves = std::get<Curves>(one.panels.at(0).content).curves;
     REQUIRE(curves.size() == 2);
@@ -280,7 +281,8 @@ TEST_CASE("Column mass by position has the analyses' own values, a curve a model
             if (j >= length) continue;
             for (const std::int64_t site : {0, 1}) {
                 const auto stored = b->column_mass(s, site);
-                for (std::size_t h = 0; h < 4; ++h, ++count) sum += stored.data[h * length + j];
+                const auto room = static_cast<std::size_t>(stored.shape.back());
+                for (std::size_t h = 0; h < 4; ++h, ++count) sum += stored.data[h * room + j];
             }
         }
         CHECK(mean[j] == Approx(sum / count).epsilon(1e-12));

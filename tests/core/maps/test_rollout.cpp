@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rollout and norms against their definitions in numpy (tests/golden/rollout_numpy.py), and long texts against
+// Rollout and norms against their definitions in numpy (tests/oracle/generate/rollout_numpy.py), and long texts against
 // themselves: rows, columns and pooled tiles come about in different ways.
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -11,6 +11,7 @@
 #include "core/maps/norm_map.h"
 #include "core/maps/rank_source.h"
 #include "core/maps/rollout.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::maps;
@@ -32,7 +33,7 @@ struct Golden {
 };
 
 Golden golden() {
-    std::ifstream in(HEADSCOPE_SOURCE_DIR "/tests/golden/rollout_numpy.json");
+    std::ifstream in(test::golden_file("rollout_numpy.json"));
     const nlohmann::json file = nlohmann::json::parse(in);
     Golden golden;
     golden.tokens = file.at("tokens");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// LoRA adapters merged on opening, against the adapters run beside the modules (tests/golden/adapter_models.py).
+// LoRA adapters merged on opening, against the adapters run beside the modules (tests/oracle/models/adapter_models.py).
 #include "tests/catch_with_torch.h"
 
 #include <fstream>
@@ -10,6 +10,7 @@
 #include "core/model/trainable.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using checkpoint::Checkpoint;
@@ -21,7 +22,7 @@ namespace {
 
 /// The adapter of a golden case, its numbers by the names in its file.
 TinyCheckpoint golden_adapter(const std::string& name) {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/models/" + name + ".json");
+    std::ifstream file(test::golden_model_file(name));
     const nlohmann::json adapter = nlohmann::json::parse(file).at("adapter");
     TinyCheckpoint made;
     made.config = adapter.at("config");

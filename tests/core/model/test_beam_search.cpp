@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Beam search against transformers (tests/golden/beam_search.py), against a pass without caches, and against greedy
-// generation.
+// Beam search against transformers (tests/oracle/generate/beam_search.py), against a pass without caches, and against
+// greedy generation.
 #include "tests/catch_with_torch.h"
 
 #include <cmath>
@@ -17,6 +17,7 @@
 #include "core/model/model.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using model::BeamOptions;
@@ -50,7 +51,7 @@ double sum_of(model::Model& model, const std::vector<std::int64_t>& source, cons
 }  // namespace
 
 TEST_CASE("Beam search says what transformers says", "[model][beams]") {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/beam_search.json");
+    std::ifstream file(test::golden_file("beam_search.json"));
     const json cases = json::parse(file);
     REQUIRE(cases.size() > 100);
     std::map<std::string, std::shared_ptr<model::Model>> models;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Heads for classes of texts against transformers in float64 (tests/golden/class_heads.py).
+// Heads for classes of texts against transformers in float64 (tests/oracle/models/class_heads.py).
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
@@ -28,10 +28,11 @@ using test::TinyCheckpoint;
 
 namespace {
 
-const std::vector<std::string> kTexts{"bert",         "bert-number",   "bert-unnamed", "roberta",    "xlm-roberta",
-                                      "camembert",    "data2vec",      "distilbert",   "electra",    "albert",
-                                      "mpnet",        "esm",           "nomic-bert",   "modernbert", "modernbert-mean",
-                                      "eurobert-bos", "eurobert-mean", "eurobert-late"};
+const std::vector<std::string> kTexts{"bert",         "bert-number",   "bert-unnamed",  "roberta",    "xlm-roberta",
+                                      "camembert",    "data2vec",      "distilbert",    "electra",    "albert",
+                                      "mpnet",        "esm",           "nomic-bert",    "modernbert", "modernbert-mean",
+                                      "eurobert-bos", "eurobert-mean", "eurobert-late", "llama",      "llama-number",
+                                      "gpt2",         "mistral",       "qwen2",         "qwen3"};
 
 at::Tensor logits_of(model::Model& model, const model::Batch& batch) {
     return model::text_logits(model, model.forward(batch), batch);
@@ -83,6 +84,26 @@ TEST_CASE("Classes of texts equal those of transformers, padded and alone", "[mo
             }
         }
     }
+}
+
+TEST_CASE("A decoder's classes do not depend on the rest of the batch", "[model][golden][classes]") {
+    const GoldenModel golden = golden_model("llama-text-classes");
+    const auto model = golden.checkpoint.build();
+    CHECK(model->config().text_pooling == model::TextPooling::last);
+    const at::Tensor all = logits_of(*model, golden.batch);
+    const double bound = test::kFloatError * test::largest_value(golden.text_logits);
+    // Other padding, and more of it.
+    model::Batch wide = golden.batch;
+    wide.ids = at::ones({3, 20}, at::kLong) * 7;
+    for (std::int64_t text = 0; text < 3; ++text) {
+        const std::int64_t length = golden.batch.lengths[static_cast<std::size_t>(text)];
+        wide.ids[text].narrow(0, 0, length).copy_(golden.batch.ids[text].narrow(0, 0, length));
+    }
+    CHECK(difference(logits_of(*model, wide), all) < bound);
+    model::Batch two = golden.batch;
+    two.ids = golden.batch.ids.narrow(0, 1, 2).contiguous();
+    two.lengths.erase(two.lengths.begin());
+    CHECK(difference(logits_of(*model, two), all.narrow(0, 1, 2)) < bound);
 }
 
 TEST_CASE("A classifier is trained and written under its own names", "[model][classes]") {
@@ -150,15 +171,14 @@ TEST_CASE("Labels and problem types that do not fit are refused by their key", "
 }
 
 TEST_CASE("A head that no recipe reads is refused by name, not taken for the vocabulary's", "[model][classes]") {
-    TinyCheckpoint reward = golden_model("llama-tied-bf16-sharded").checkpoint;
-    reward.config["architectures"] = {"LlamaForSequenceClassification"};
-    reward.tensors["score.weight"] = {1, 20};
-    const auto model = reward.build();
+    TinyCheckpoint spans = golden_model("llama-tied-bf16-sharded").checkpoint;
+    spans.config["architectures"] = {"LlamaForQuestionAnswering"};
+    spans.tensors["qa_outputs.weight"] = {2, 20};
+    const auto model = spans.build();
     CHECK_FALSE(model->has_head());
     CHECK_FALSE(model->has_classes());
     const auto& notes = model->report().notes;
-    CHECK(std::find(notes.begin(), notes.end(), "the head of LlamaForSequenceClassification is not read") !=
-          notes.end());
+    CHECK(std::find(notes.begin(), notes.end(), "the head of LlamaForQuestionAnswering is not read") != notes.end());
     CHECK_THROWS_MATCHES(model::make_objective("classify", 1)->check(golden_model("bert").checkpoint.build()->config()),
                          Error, IsError(ErrorCode::unsupported, "found a head for the vocabulary"));
     TinyCheckpoint questions = golden_model("bert").checkpoint;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every key that flash-linear-attention and PEFT write is read, harmless for a stated reason, or refused. The lists of
-// keys come from those libraries (tests/golden/fla_keys.py, peft_models.py): a key that is missing below fails.
+// keys come from those libraries (tests/oracle/generate/fla_keys.py, peft_models.py): a key that is missing below
+// fails.
 #include "tests/catch_with_torch.h"
 
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/family_config.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using nlohmann::json;
@@ -42,7 +44,7 @@ Verdict is_harmless(const json& value, const std::string& why) {
 }
 
 json golden(const std::string& name) {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/" + name);
+    std::ifstream file(test::golden_file(name));
     return json::parse(file);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// T5, BART and their relatives against transformers' eager float64 (tests/golden/encoder_decoder_models.py), their
-// caches, and what is refused.
+// T5, BART and their relatives against transformers' eager float64 (tests/oracle/models/encoder_decoder_models.py),
+// their caches, and what is refused.
 #include "tests/catch_with_torch.h"
 
 #include <array>
@@ -18,6 +18,7 @@
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using checkpoint::LoadAs;
@@ -58,7 +59,7 @@ at::Tensor rows_of(const nlohmann::json& rows) {
 }
 
 GoldenPair golden_pair(const std::string& name) {
-    std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR "/tests/golden/models/") + name + ".json");
+    std::ifstream file(test::golden_model_file(name));
     REQUIRE(file.good());
     GoldenPair golden;
     golden.json = nlohmann::json::parse(file);

@@ -23,6 +23,7 @@
 #include "core/model/experts.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 
@@ -172,7 +173,7 @@ TEST_CASE("Long texts go through experts in chunks without a seam, and can be st
 }
 
 TEST_CASE("Experts and weights are those that transformers hands to its experts", "[model][experts][golden]") {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/expert_routing.json");
+    std::ifstream file(test::golden_file("expert_routing.json"));
     REQUIRE(file.good());
     const auto golden = nlohmann::json::parse(file);
     for (const auto& [name, layers] : golden.items()) {

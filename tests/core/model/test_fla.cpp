@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Folders of flash-linear-attention against tests/golden/fla_oracle.py, whose recurrences are that library's own.
+// Folders of flash-linear-attention against tests/oracle/random/fla_oracle.py, whose recurrences are that library's
+// own.
 #include "tests/catch_with_torch.h"
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What generation_config.json, or config.json in its place, says about generation: every key of transformers'
-// GenerationConfig, and answers of transformers (tests/golden/generation_settings.py).
+// GenerationConfig, and answers of transformers (tests/oracle/generate/generation_settings.py).
 #include "tests/catch_with_torch.h"
 
 #include <cmath>
@@ -12,14 +12,15 @@
 
 #include "core/model/generate/beam_search.h"
 #include "core/model/generate/generate.h"
-#include "core/model/load/generation_keys.h"
 #include "core/model/generate/processors.h"
 #include "core/model/generate/sampling.h"
 #include "core/model/load/build.h"
+#include "core/model/load/generation_keys.h"
 #include "core/model/model.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using model::GenerationSettings;
@@ -33,7 +34,7 @@ using Ids = std::vector<std::int64_t>;
 
 const json& golden() {
     static const json data = [] {
-        std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/generation_settings.json");
+        std::ifstream file(test::golden_file("generation_settings.json"));
         return json::parse(file);
     }();
     return data;

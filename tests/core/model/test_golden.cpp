@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Models against transformers' eager float64 forward pass (tests/golden/models.py).
+// Models against transformers' eager float64 forward pass (tests/oracle/models/models.py).
 #include "tests/catch_with_torch.h"
 
 #include <ATen/ops/eye.h>

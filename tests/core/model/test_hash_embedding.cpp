@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Vectors of hashed words against numpy in float64 (tests/golden/word_hashes.py), and the configurations that ask for
-// them.
+// Vectors of hashed words against numpy in float64 (tests/oracle/generate/word_hashes.py), and the configurations that
+// ask for them.
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
@@ -18,11 +18,12 @@
 #include "core/base/error.h"
 #include "core/model/embedding/hash_embedding.h"
 #include "core/model/embedding/hash_features.h"
-#include "core/model/random_fill.h"
-#include "core/model/load/build.h"
 #include "core/model/fresh/flat_weights.h"
+#include "core/model/load/build.h"
 #include "core/model/load/native_config.h"
+#include "core/model/random_fill.h"
 #include "core/model/towers/stack.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using nlohmann::json;
@@ -31,7 +32,7 @@ namespace {
 
 const json& golden() {
     static const json all = [] {
-        std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/word_hashes.json");
+        std::ifstream file(test::golden_file("word_hashes.json"));
         return json::parse(file);
     }();
     return all;

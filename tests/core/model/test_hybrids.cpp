@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Models with a state in some layers, and Differential Transformer, against transformers in float64
-// (tests/golden/hybrid_models.py); what their configurations mean and what of them is refused.
+// (tests/oracle/models/hybrid_models.py); what their configurations mean and what of them is refused.
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>

@@ -14,6 +14,7 @@
 #include "tests/core/model/native_model.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using model::Trainable;
@@ -75,7 +76,7 @@ test::RecordingProbe recorded(model::Model& model, const model::Batch& batch) {
 }  // namespace
 
 TEST_CASE("Gradients of Lazy Attention are the golden ones, of bias and offset too", "[lazy][gradients]") {
-    std::ifstream stream(HEADSCOPE_SOURCE_DIR "/tests/golden/lazy_gradients.json");
+    std::ifstream stream(test::golden_file("lazy_gradients.json"));
     for (const json& one : json::parse(stream)) {
         const auto name = one.at("model").get<std::string>();
         test::GoldenModel golden = test::golden_model(name);

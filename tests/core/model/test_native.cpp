@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Native models of every mixer that there is: against tests/golden/native_oracle.py, token by token against the whole
-// text, and gradients against finite differences.
+// Native models of every mixer that there is: against tests/oracle/random/native_oracle.py, token by token against the
+// whole text, and gradients against finite differences.
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>

@@ -19,6 +19,7 @@
 #include "tests/core/model/native_model.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using model::Trainable;
@@ -106,7 +107,7 @@ std::int64_t cache_bytes(model::Model& model, std::int64_t length) {
 }  // namespace
 
 TEST_CASE("Gradients of NAtS-L are the golden ones, of all scores or of those of chosen types", "[natsl][gradients]") {
-    std::ifstream stream(HEADSCOPE_SOURCE_DIR "/tests/golden/natsl_gradients.json");
+    std::ifstream stream(test::golden_file("natsl_gradients.json"));
     for (const json& one : json::parse(stream)) {
         const auto name = one.at("model").get<std::string>();
         test::GoldenModel golden = test::golden_model(name);
@@ -138,7 +139,7 @@ TEST_CASE("Gradients of NAtS-L are the golden ones, of all scores or of those of
 TEST_CASE("NAtS-L in bfloat16 is the reference that rounds as it does, and types are those of float32",
           "[natsl][golden]") {
     constexpr double kStep = 0x1p-8;  // a bfloat16 number and the next, over the number
-    std::ifstream stream(HEADSCOPE_SOURCE_DIR "/tests/golden/natsl_bfloat16.json");
+    std::ifstream stream(test::golden_file("natsl_bfloat16.json"));
     const json document = json::parse(stream);
     REQUIRE(document.at("cases").size() == 6);
     std::size_t near = 0;

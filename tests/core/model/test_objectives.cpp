@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What native models are trained for: losses, right answers and gradients against torch in float64
-// (tests/golden/objective_losses.py), padded batches against their texts, and which models are refused.
+// (tests/oracle/generate/objective_losses.py), padded batches against their texts, and which models are refused.
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
@@ -22,6 +22,7 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/native_model.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using model::Trainable;
@@ -99,7 +100,7 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/objective_losses.json");
+    std::ifstream file(test::golden_file("objective_losses.json"));
     REQUIRE(file.good());
     std::vector<Case> list;
     for (json& one : json::parse(file).get<std::vector<json>>()) list.emplace_back(std::move(one));

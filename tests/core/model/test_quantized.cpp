@@ -11,9 +11,11 @@
 #include "core/checkpoint/packed/packed_source.h"
 #include "core/checkpoint/save.h"
 #include "core/checkpoint/weights_format.h"
+#include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/gguf/gguf_builder.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using checkpoint::Checkpoint;
@@ -23,10 +25,6 @@ using model::Residence;
 namespace {
 
 namespace fs = std::filesystem;
-
-struct NoProgress final : Progress {
-    void advance(double, double, const std::string&) override {}
-};
 
 std::vector<at::Tensor> results(const Checkpoint& file, Residence residence, std::int64_t tokens = 12) {
     const auto model = model::Model::build(file, LoadAs::float32, nullptr, nullptr, residence);
@@ -58,7 +56,8 @@ void check(const fs::path& path) {
     const auto file = Checkpoint::open(path);
     const std::vector<at::Tensor> expected = results(*file, Residence::float32);
     CHECK(expected[0].isfinite().all().item<bool>());
-    for (const Residence residence : {Residence::file, Residence::stream}) check_same(results(*file, residence), expected);
+    for (const Residence residence : {Residence::file, Residence::stream})
+        check_same(results(*file, residence), expected);
     // Few tokens multiply the blocks themselves.
     for (const std::int64_t tokens : {1, 3}) {
         const std::vector<at::Tensor> few = results(*file, Residence::float32, tokens);
@@ -80,8 +79,8 @@ void check(const fs::path& path) {
     check_near(found, expected);  // products of matrices that lie the other way round are rounded otherwise
 }
 
-/// A Llama of two layers, its matrices in blocks of 32 values with random bytes and scales of 2^-6.
-std::string llama_in_blocks(std::uint32_t type, std::size_t block_bytes) {
+/// A Llama of two layers, its matrices in blocks of 32 values with random bytes and scales of 2^-6 (or `half_scale`).
+std::string llama_in_blocks(std::uint32_t type, std::size_t block_bytes, std::uint16_t half_scale = 0x2400) {
     constexpr std::uint64_t kHidden = 64, kInner = 96, kWords = 40;
     test::GgufBuilder file;
     file.key("general.architecture", "llama").key("llama.block_count", std::uint32_t{2});
@@ -92,7 +91,7 @@ std::string llama_in_blocks(std::uint32_t type, std::size_t block_bytes) {
     const auto matrix = [&](const std::string& name, std::uint64_t columns, std::uint64_t rows) {
         std::string data(columns * rows / 32 * block_bytes, '\0');
         for (char& byte : data) byte = static_cast<char>(random());
-        const std::string scale = type == 39 ? std::string(1, '\x78') : test::little<std::uint16_t>(0x2400);
+        const std::string scale = type == 39 ? std::string(1, '\x78') : test::little(half_scale);
         for (std::size_t block = 0; block < data.size(); block += block_bytes) data.replace(block, scale.size(), scale);
         file.tensor(name, {columns, rows}, type, data);
     };
@@ -123,9 +122,17 @@ std::string llama_in_blocks(std::uint32_t type, std::size_t block_bytes) {
 
 TEST_CASE("GGUF files of every golden architecture run alike wherever their weights are", "[model][quantized]") {
     std::size_t compared = 0;
-    for (const auto& entry : fs::directory_iterator(HEADSCOPE_SOURCE_DIR "/tests/golden/gguf")) {
+    for (const auto& entry : fs::directory_iterator(test::golden_file("gguf"))) {
         CAPTURE(entry.path().filename());
         check(entry.path());
+        const auto file = Checkpoint::open(entry.path());
+        for (const auto& [name, info] : file->tensors()) {
+            CAPTURE(name);
+            if (info.shape.size() != 3 || name.find("experts") == std::string::npos) continue;
+            const auto one = checkpoint::entry_of(info, 1);
+            REQUIRE(one);  // an expert is read by itself
+            CHECK(one->bytes * static_cast<std::uint64_t>(info.shape[0]) == info.bytes);
+        }
         ++compared;
     }
     CHECK(compared == 11);
@@ -155,4 +162,15 @@ TEST_CASE("Blocks of GGUF run alike wherever they are", "[model][quantized]") {
     CHECK_FALSE(at::equal(few[0], expanded[0]));
     // The folder that holds just this file.
     CHECK(Checkpoint::open(folder.path())->packed_format() == "GGUF MXFP4");
+}
+
+TEST_CASE("Quantized numbers that the type asked for cannot hold are refused", "[model][quantized]") {
+    const test::TemporaryFolder folder;
+    test::write_file(folder / "model.gguf", llama_in_blocks(8, 34, 0x7800));  // Q8_0, scales of 2^15
+    const auto file = Checkpoint::open(folder / "model.gguf");
+    NoProgress progress;
+    CHECK_THROWS_MATCHES(checkpoint::convert(*file, folder / "half", LoadAs::float16, progress, Cancellation()), Error,
+                         test::IsError(ErrorCode::limit, "expected values that F16 can hold"));
+    checkpoint::convert(*file, folder / "wide", LoadAs::bfloat16, progress, Cancellation());
+    CHECK(checkpoint::weights_format(*Checkpoint::open(folder / "wide")) == "bfloat16");
 }

@@ -2,10 +2,17 @@
 // Wherever weights are between two uses, results are equal bit for bit: every golden case, stored in bfloat16.
 #include "tests/catch_with_torch.h"
 
-#include <ATen/ops/equal.h>
+#include <fstream>
 
+#include <ATen/ops/equal.h>
+#include <ATen/ops/stack.h>
+
+#include "core/checkpoint/packed/packed_source.h"
+#include "core/checkpoint/save.h"
 #include "core/model/towers/cache.h"
+#include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using checkpoint::LoadAs;
@@ -15,7 +22,7 @@ namespace {
 
 std::vector<std::string> golden_names() {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(HEADSCOPE_SOURCE_DIR "/tests/golden/models"))
+    for (const auto& entry : std::filesystem::directory_iterator(test::golden_models()))
         if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
     std::sort(names.begin(), names.end());
     return names;
@@ -39,7 +46,128 @@ std::vector<at::Tensor> results(model::Model& model, const model::Batch& batch) 
     return found;
 }
 
+/// The stored bytes of one expert's matrices in a layer.
+std::vector<checkpoint::TensorInfo> matrices_of(const checkpoint::Checkpoint& file, std::int64_t layer,
+                                                std::int64_t expert) {
+    std::vector<checkpoint::TensorInfo> found;
+    for (const auto& [name, info] : file.tensors()) {
+        if (name.find("layers." + std::to_string(layer) + ".") == std::string::npos) continue;
+        if (name.find(".experts." + std::to_string(expert) + ".") != std::string::npos)
+            found.push_back(info);
+        else if (name.find(".experts.") != std::string::npos && info.shape.size() == 3)
+            found.push_back(checkpoint::entry_of(info, expert).value());
+    }
+    return found;
+}
+
+/// Experts by layer that a batch chooses.
+std::map<std::int64_t, std::set<std::int64_t>> chosen_experts(model::Model& model, const model::Batch& batch) {
+    test::RecordingProbe probe(false, {"expert_index"});
+    model::ForwardOptions options;
+    options.probe = &probe;
+    options.beyond_positions = true;
+    model.forward(batch, options);
+    std::map<std::int64_t, std::set<std::int64_t>> chosen;
+    for (const auto& [key, index] : probe.values) {
+        const at::Tensor flat = index.flatten();
+        for (std::int64_t i = 0; i < flat.numel(); ++i) chosen[key.second].insert(flat[i].item<std::int64_t>());
+    }
+    return chosen;
+}
+
+/// The same checkpoint with its experts' matrices in stacks, as MLX names them.
+void write_stacks(const checkpoint::Checkpoint& file, const std::filesystem::path& folder) {
+    const std::map<std::string, std::string> renamed{{"w1", "gate_proj"}, {"w2", "down_proj"}, {"w3", "up_proj"}};
+    const std::string sign = ".experts.";
+    std::map<std::string, std::map<int, at::Tensor>> stacks;
+    checkpoint::SaveRequest request;
+    request.destination = folder;
+    request.config = &file.config();
+    for (const auto& [name, info] : file.tensors()) {
+        const std::size_t at = name.find(sign);
+        if (at == std::string::npos) {
+            request.tensors.push_back(checkpoint::output_tensor(name, file.load(name)));
+            continue;
+        }
+        const std::size_t number = at + sign.size(), part = name.find('.', number) + 1, end = name.find('.', part);
+        const std::string own = name.substr(part, end - part);
+        const std::string stack =
+            name.substr(0, at) + ".switch_mlp." + (renamed.contains(own) ? renamed.at(own) : own) + name.substr(end);
+        stacks[stack][std::stoi(name.substr(number))] = file.load(name);
+    }
+    for (const auto& [name, experts] : stacks) {
+        std::vector<at::Tensor> each;
+        for (const auto& [number, matrix] : experts) each.push_back(matrix);
+        request.tensors.push_back(checkpoint::output_tensor(name, at::stack(each)));
+    }
+    NoProgress progress;
+    checkpoint::save_checkpoint(request, progress, Cancellation());
+}
+
 }  // namespace
+
+TEST_CASE("Streaming reads the experts that a token chose, and no others", "[model][residence][experts]") {
+    for (const char* name : {"mixtral", "mixtral-stacked-old", "qwen3-moe", "deepseek-v3", "gpt-oss", "llama4"}) {
+        CAPTURE(name);
+        test::TinyCheckpoint tiny = test::golden_checkpoint(name);
+        tiny.file_type = "BF16";
+        const test::TemporaryFolder folder;
+        tiny.write(folder.path());
+        model::Batch batch;
+        batch.ids = test::golden_batch(name).ids.narrow(0, 0, 1).narrow(1, 0, 1).contiguous();
+        const auto good = checkpoint::Checkpoint::open(folder.path());
+        const auto whole = model::Model::build(*good);
+        const std::vector<at::Tensor> expected = results(*whole, batch);
+        // Every other expert becomes NaN, in place.
+        std::size_t spoiled = 0;
+        for (const auto& [layer, chosen] : chosen_experts(*whole, batch)) {
+            for (std::int64_t expert = 0; expert < whole->config().experts; ++expert) {
+                if (chosen.contains(expert)) continue;
+                const auto matrices = matrices_of(*good, layer, expert);
+                REQUIRE(matrices.size() >= 2);
+                for (const checkpoint::TensorInfo& matrix : matrices) {
+                    std::fstream file(good->files().at(matrix.file), std::ios::in | std::ios::out | std::ios::binary);
+                    file.seekp(static_cast<std::streamoff>(matrix.begin));
+                    file << std::string(matrix.bytes, '\xFF');
+                    REQUIRE(file.good());
+                    ++spoiled;
+                }
+            }
+        }
+        REQUIRE(spoiled > 0);
+        const auto file = checkpoint::Checkpoint::open(folder.path());
+        for (const Residence residence : model::kResidences) {
+            CAPTURE(model::name(residence));
+            const auto model = model::Model::build(*file, LoadAs::float32, nullptr, nullptr, residence);
+            const std::vector<at::Tensor> found = results(*model, batch);
+            for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], expected[i]));
+            CHECK(model->report().not_finite.empty() == (residence == Residence::stream));
+        }
+    }
+}
+
+TEST_CASE("Experts in MLX's stacks compute what experts in tensors of their own do", "[model][residence][experts]") {
+    for (const char* name : {"mixtral", "qwen3-moe", "deepseek-v3"}) {
+        CAPTURE(name);
+        test::TinyCheckpoint tiny = test::golden_checkpoint(name);
+        tiny.file_type = "BF16";
+        const test::TemporaryFolder folder, other;
+        tiny.write(folder.path());
+        const auto own = checkpoint::Checkpoint::open(folder.path());
+        write_stacks(*own, other / "stacks");
+        const auto stacks = checkpoint::Checkpoint::open(other / "stacks");
+        CHECK(stacks->tensors().size() == own->tensors().size());
+        const model::Batch batch = test::golden_batch(name);
+        const std::vector<at::Tensor> expected = results(*model::Model::build(*own), batch);
+        for (const Residence residence : model::kResidences) {
+            CAPTURE(model::name(residence));
+            const auto model = model::Model::build(*stacks, LoadAs::float32, nullptr, nullptr, residence);
+            CHECK(model->report().left_over.empty());
+            const std::vector<at::Tensor> found = results(*model, batch);
+            for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], expected[i]));
+        }
+    }
+}
 
 TEST_CASE("Residences give equal bits for every family", "[model][residence]") {
     std::size_t compared = 0;

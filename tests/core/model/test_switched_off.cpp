@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Heads that are switched off, against transformers with hooks on the output projections
-// (tests/golden/switched_heads.py).
+// (tests/oracle/generate/switched_heads.py).
 #include "tests/catch_with_torch.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include <ATen/TensorOperators.h>
@@ -15,6 +16,7 @@
 #include "tests/core/model/head_edit.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using test::IsError;
@@ -25,8 +27,8 @@ using How = model::Action;
 
 namespace {
 
-nlohmann::json read(const std::string& name) {
-    std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR "/tests/golden/") + name + ".json");
+nlohmann::json read(const std::filesystem::path& path) {
+    std::ifstream file(path);
     REQUIRE(file.good());
     return nlohmann::json::parse(file);
 }
@@ -43,7 +45,7 @@ struct Golden {
 };
 
 Golden golden(const std::string& name) {
-    const nlohmann::json json = read("models/" + name);
+    const nlohmann::json json = read(test::golden_model_file(name));
     Golden golden;
     golden.checkpoint.config = json.at("config");
     golden.checkpoint.tensors = json.at("tensors").get<std::map<std::string, std::vector<std::int64_t>>>();
@@ -85,7 +87,7 @@ at::Tensor ends(model::Model& model, const model::Batch& batch, const std::vecto
 }  // namespace
 
 TEST_CASE("Heads that are switched off change the logits as in transformers, in every family", "[model][switched]") {
-    const nlohmann::json cases = read("switched_heads");
+    const nlohmann::json cases = read(test::golden_file("switched_heads.json"));
     REQUIRE(cases.size() == 20);
     for (const auto& [name, list] : cases.items()) {
         DYNAMIC_SECTION(name) {

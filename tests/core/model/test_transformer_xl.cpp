@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Transformer-XL against tests/golden/xl_oracle.py, which reads segment by segment with a memory of hidden states.
+// Transformer-XL against tests/oracle/random/xl_oracle.py, which reads segment by segment with a memory of hidden
+// states.
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/core/model/tiny_checkpoint.h"
+#include "tests/oracle/golden.h"
 
 #include <cmath>
 #include <cstring>
@@ -152,7 +153,7 @@ std::shared_ptr<model::Model> TinyCheckpoint::build(checkpoint::LoadAs precision
 namespace {
 
 nlohmann::json golden_json(const std::string& name) {
-    std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/models/" + name + ".json");
+    std::ifstream file(headscope::test::golden_model_file(name));
     return nlohmann::json::parse(file);
 }
 

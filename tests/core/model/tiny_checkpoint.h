@@ -2,7 +2,7 @@
 #pragma once
 
 // Tiny checkpoints for tests, written from a list of shapes: every weight follows from its tensor's name by the formula
-// that tests/golden/models.py shares.
+// that tests/oracle/models/models.py shares.
 
 #include <cstdint>
 #include <filesystem>
@@ -35,7 +35,7 @@ struct TinyCheckpoint {
                                         model::Residence residence = model::Residence::float32) const;
 };
 
-/// A case of tests/golden/models/: a checkpoint, what it was given, and what transformers made of it in float64.
+/// A case of tests/oracle/models/data/: a checkpoint, what it was given, and what transformers made of it in float64.
 struct GoldenModel {
     TinyCheckpoint checkpoint;
     model::Batch batch;

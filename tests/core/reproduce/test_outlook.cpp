@@ -36,7 +36,7 @@ TEST_CASE("Minutes that cannot decide a paper's claims are named, with those tha
         CHECK(few.needed == paper.judge_tokens);
         CHECK(few.text().starts_with("5 minutes give each run "));
         CHECK(few.text().find("Give about ") != std::string::npos);
-        // What is advised is enough, and a tenth less is not.
+        // The advised minutes are enough, and a tenth less is not.
         REQUIRE(few.minutes_needed > 5);
         settings.minutes = few.minutes_needed;
         CHECK(outlook(paper.name, settings, pace).enough());

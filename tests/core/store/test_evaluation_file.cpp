@@ -22,7 +22,8 @@ namespace {
 store::Evaluation two_models() {
     store::Evaluation evaluation;
     evaluation.models.push_back({"standard", "/runs/a", std::string(64, 'a'), "standard", "uniform",
-                                 "standard,standard", "", 1234, 2, 256, 1, std::string(64, 'b'), 960, 77});
+                                 "standard,standard", "", 1234, 2, 256, 1, std::string(64, 'b'), 960, 77, "mine",
+                                 "rte"});
     evaluation.models.push_back({"mlp, \"even\"", "", "", "mlp", "even", "mlp,standard", "0", 1234, 2, 0, -1});
     evaluation.results.push_back(
         {0, "perplexity", "token_perplexity", 16, 12.5, 0.25, 1000, 5, "plain", "4-8k", std::string(64, 'd'), 7});
@@ -227,6 +228,14 @@ TEST_CASE("Files of older versions open, without shots, items, jobs and counts",
         CHECK(store::read_items(path).empty());
         CHECK_THROWS_MATCHES(store::read_item_texts(path, 0), Error, IsError(ErrorCode::usage, "its 0 items"));
     }
+    const auto sixth = changed_file(folder, [](hid_t file) {
+        set_version(file, 6);
+        REQUIRE(H5Ldelete(file, "/models/variant", H5P_DEFAULT) >= 0);
+        REQUIRE(H5Ldelete(file, "/models/benchmark_task", H5P_DEFAULT) >= 0);
+    });
+    CHECK(store::read_evaluation(sixth).models.at(0).variant == "standard");
+    CHECK(store::read_evaluation(sixth).models.at(1).variant == "mlp even");
+    CHECK(store::read_evaluation(sixth).models.at(0).benchmark_task.empty());
     const auto fifth = changed_file(folder, [](hid_t file) {
         set_version(file, 5);
         REQUIRE(H5Ldelete(file, "/results/cut", H5P_DEFAULT) >= 0);
@@ -247,8 +256,8 @@ TEST_CASE("Files of older versions open, without shots, items, jobs and counts",
     });
     CHECK(store::read_evaluation(third).models.at(0).job.empty());
     CHECK(store::read_evaluation(third).item_count == 5);
-    const auto path = changed_file(folder, [](hid_t file) { set_version(file, 7); });
-    CHECK_THROWS_MATCHES(store::read_evaluation(path), Error, IsError(ErrorCode::unsupported, "1 to 6"));
+    const auto path = changed_file(folder, [](hid_t file) { set_version(file, 8); });
+    CHECK_THROWS_MATCHES(store::read_evaluation(path), Error, IsError(ErrorCode::unsupported, "1 to 7"));
 }
 
 TEST_CASE("Invalid items are refused by the reason", "[store][evaluation][hostile]") {
@@ -336,11 +345,12 @@ TEST_CASE("What stands as a word in figures is no long text", "[store][evaluatio
 TEST_CASE("CSV has a row a result, with the model's members and quoted texts", "[store][evaluation]") {
     const std::string csv = store::evaluation_csv(two_models());
     CHECK(csv.find("name,path,sha256,mixer,layout,layer_mixers,skipped,parameters,layers,training_length,seed,job,"
-                   "attention_parameters,embedding_parameters,task,metric,length,value,error,count,shots,text,subset,"
+                   "attention_parameters,embedding_parameters,variant,benchmark_task,task,metric,length,value,error,"
+                   "count,shots,text,subset,"
                    "data_sha256,cut\n") == 0);
     CHECK(csv.find("uniform,\"standard,standard\",,1234,2,256,1," + std::string(64, 'b') +
-                   ",960,77,perplexity,token_perplexity,16,12.5,0.25,1000,5,plain,4-8k," + std::string(64, 'd') +
-                   ",7\n") != std::string::npos);
+                   ",960,77,mine,rte,perplexity,token_perplexity,16,12.5,0.25,1000,5,plain,4-8k," +
+                   std::string(64, 'd') + ",7\n") != std::string::npos);
     CHECK(csv.find("\n\"mlp, \"\"even\"\"\",,,mlp,even,") != std::string::npos);
     CHECK(csv.find(",256,1e+05,,7,0,,,,0\n") != std::string::npos);  // an error that is not known is an empty cell
 }

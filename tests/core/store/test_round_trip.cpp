@@ -9,6 +9,7 @@
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/core/store/synthetic_recurrent.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using Shape = std::vector<std::int64_t>;
@@ -380,7 +381,7 @@ TEST_CASE("Experts of each token come back, and none where a layer has none", "[
 }
 
 TEST_CASE("A file of version 1 opens: texts of fixed length, thumbnails in float16", "[store]") {
-    const auto file = store::AnalysisFile::open(HEADSCOPE_SOURCE_DIR "/tests/golden/older/version-1.headscope.h5");
+    const auto file = store::AnalysisFile::open(test::golden_file("older/version-1.headscope.h5"));
     REQUIRE(file->header().sequences.size() == 1);
     CHECK(file->header().sequences[0].text == "In the");
     CHECK(file->header().sequences[0].pieces.size() == 3);

@@ -9,6 +9,7 @@
 #include "core/store/analysis/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/store/synthetic_analysis.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 
@@ -187,7 +188,7 @@ TEST_CASE("Maps with numbers that are not finite are refused, not made integers"
 }
 
 TEST_CASE("Maps in float16, which nothing writes any more, open", "[store]") {
-    const auto file = store::AnalysisFile::open(HEADSCOPE_SOURCE_DIR "/tests/golden/older/maps-float16.headscope.h5");
+    const auto file = store::AnalysisFile::open(test::golden_file("older/maps-float16.headscope.h5"));
     CHECK(file->header().map_type == store::MapType::float16);
     const auto map = file->map(0, 0);
     REQUIRE(map.has_value());

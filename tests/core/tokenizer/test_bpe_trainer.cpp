@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the `tokenizers` library learns (tests/golden/bpe_trainer.py) against what we learn.
+// What the `tokenizers` library learns (tests/oracle/generate/bpe_trainer.py) against what we learn.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/training/bpe_trainer.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using nlohmann::json;
@@ -34,7 +35,7 @@ Merges merges_of(const tokenizer::TrainedBpe& model) {
 }  // namespace
 
 TEST_CASE("a trained BPE has the vocabulary and the merges of the tokenizers library", "[tokenizer]") {
-    std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/bpe_trainer.json");
+    std::ifstream file(test::golden_file("bpe_trainer.json"));
     const json cases = json::parse(file);
     REQUIRE(cases.size() >= 4);
     for (const json& golden : cases) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What transformers makes of chat templates (tests/golden/chat_templates.py) against what we make of them.
+// What transformers makes of chat templates (tests/oracle/generate/chat_templates.py) against what we make of them.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -9,6 +9,7 @@
 #include "core/tokenizer/template/render.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::tokenizer;
@@ -19,7 +20,7 @@ namespace {
 
 const ordered_json& golden() {
     static const ordered_json document = [] {
-        std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/tokenizer/chat_templates.json");
+        std::ifstream file(test::golden_file("tokenizer/chat_templates.json"));
         return ordered_json::parse(file);
     }();
     return document;

@@ -6,12 +6,13 @@
 #include "core/tokenizer/decode_stream.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/unicode/utf8.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope::tokenizer;
 
 namespace {
 
-const std::string folder = std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/tokenizer/";
+const std::string folder = headscope::test::golden_file("tokenizer/");
 
 /// Bytes; counts what it decodes.
 class CountingTokenizer final : public Tokenizer {

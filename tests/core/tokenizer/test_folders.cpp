@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Folders from before tokenizer.json. tests/golden/tokenizer_folders.py compares larger ones with transformers.
+// Folders from before tokenizer.json. tests/oracle/accept/tokenizer_folders.py compares larger ones with transformers.
 #include <catch2/catch.hpp>
 
 #include "core/tokenizer/tokenizer.h"

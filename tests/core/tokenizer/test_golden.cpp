@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the `tokenizers` library makes of awkward texts (tests/golden/tokenizer_files.py) against what we make of them.
+// What the `tokenizers` library makes of awkward texts (tests/oracle/generate/tokenizer_files.py) against what we make
+// of them.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -7,13 +8,14 @@
 
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/unicode/utf8.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope::tokenizer;
 using nlohmann::json;
 
 namespace {
 
-const std::string folder = std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/tokenizer/";
+const std::string folder = headscope::test::golden_file("tokenizer/");
 
 const json& golden() {
     static const json document = [] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Folders with a sentencepiece model: against transformers (tests/golden/sentencepiece_folders.py), and what is
+// Folders with a sentencepiece model: against transformers (tests/oracle/accept/sentencepiece_folders.py), and what is
 // refused.
 #include <catch2/catch.hpp>
 
@@ -13,6 +13,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using nlohmann::json;
@@ -80,7 +81,7 @@ void refused(const Folder& folder, ErrorCode code, const std::string& part) {
 }  // namespace
 
 TEST_CASE("Folders with a sentencepiece model give the ids of transformers", "[tokenizer][folders][golden]") {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/tokenizer/sentencepiece.json");
+    std::ifstream file(test::golden_file("tokenizer/sentencepiece.json"));
     REQUIRE(file.good());
     const json golden = json::parse(file);
     for (const json& one : golden.at("folders")) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Keys of tokenizer_config.json, against those that transformers reads (tests/golden/tokenizer_config_keys.py).
+// Keys of tokenizer_config.json, against those that transformers reads
+// (tests/oracle/generate/tokenizer_config_keys.py).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::tokenizer;
@@ -18,7 +20,7 @@ using test::IsError;
 namespace {
 
 json read(const std::string& name) {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/tokenizer/" + name);
+    std::ifstream file(test::golden_file("tokenizer/" + name));
     return json::parse(file);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which tokenizers give token types, against transformers (tests/golden/token_types.py).
+// Which tokenizers give token types, against transformers (tests/oracle/generate/token_types.py).
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -9,6 +9,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using nlohmann::json;
@@ -17,12 +18,12 @@ using test::IsError;
 namespace {
 
 json golden() {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/tokenizer/token_types.json");
+    std::ifstream file(test::golden_file("tokenizer/token_types.json"));
     return json::parse(file);
 }
 
 json pair_tokenizer() {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/tokenizer/truncation.json");
+    std::ifstream file(test::golden_file("tokenizer/truncation.json"));
     return json::parse(file).at("tokenizer");
 }
 

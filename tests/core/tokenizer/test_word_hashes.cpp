@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Words and their hashes against hashlib, re and numpy (tests/golden/word_hashes.py).
+// Words and their hashes against hashlib, re and numpy (tests/oracle/generate/word_hashes.py).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -12,6 +12,7 @@
 #include "core/tokenizer/hashed/split.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::test;
@@ -26,7 +27,7 @@ namespace {
 
 const json& golden() {
     static const json all = [] {
-        std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/word_hashes.json");
+        std::ifstream file(test::golden_file("word_hashes.json"));
         return json::parse(file);
     }();
     return all;

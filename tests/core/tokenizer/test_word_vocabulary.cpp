@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Transformer-XL's word vocabularies as Python and torch.save write them (tests/golden/word_vocabularies.py).
+// Transformer-XL's word vocabularies as Python and torch.save write them (tests/oracle/generate/word_vocabularies.py).
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +8,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::test;
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kWords = fs::path(HEADSCOPE_SOURCE_DIR) / "tests/golden/words";
+const fs::path kWords = test::golden_file("words");
 
 /// A model's folder with one of the golden files as `name`.
 class Folder {

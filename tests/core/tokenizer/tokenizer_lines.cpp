@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Tokenizes in bulk for tests/golden/tokenizer_differential.py. One JSON document a line, in and out:
+// Tokenizes in bulk for tests/oracle/accept/tokenizer_differential.py. One JSON document a line, in and out:
 //   {"load": "tokenizer.json or folder"}   -> {"size": 30522}
 //   {"encode": "text", "add": true}        -> {"ids": [...], "offsets": [...], "pieces": [...], "special": [...]}
 //   {"decode": [1, 2], "skip": false}      -> {"text": "..."}

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// From tests/golden/models: each decoder family, and its special heads, layouts and files.
+/// From tests/oracle/models/data: each decoder family, and its special heads, layouts and files.
 const std::vector<std::string> kDecoders{
     "gpt2",
     "gpt2-old-file",

@@ -13,6 +13,7 @@
 #include "core/training/job/schedule.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::training;
@@ -457,7 +458,7 @@ TEST_CASE("evaluation.metric is one of the objective's", "[training][job]") {
         REQUIRE_THROWS_MATCHES(metric(objective, name), Error, IsError(ErrorCode::usage, "evaluation.metric"));
 }
 
-TEST_CASE("A job may have no preset, and says so when it is written", "[training][job]") {
+TEST_CASE("A job may have no preset, and its text keeps that", "[training][job]") {
     const JobFile job = read("[model]\npreset = \"\"\nhidden_size = 32\n" + kLeast);
     CHECK(job.model.preset.empty());
     CHECK(read(job_text(job)).model.preset.empty());
@@ -560,7 +561,7 @@ TEST_CASE("The rate rises in a line, falls as its kind says, and ends at the min
 }
 
 TEST_CASE("Rates are those of transformers' schedules", "[training][schedule]") {
-    std::ifstream file(HEADSCOPE_SOURCE_DIR "/tests/golden/schedules.json");
+    std::ifstream file(test::golden_file("schedules.json"));
     REQUIRE(file.good());
     for (const auto& one : nlohmann::json::parse(file)) {
         ScheduleSettings schedule;

@@ -156,12 +156,12 @@ TEST_CASE("A guide is the beginning of the text that the job names", "[training]
     CHECK(guide(folder / "relative") == begin);
 
     write_file(folder / "short.txt", words.substr(0, 30));
-    const auto refused = [&](const JobFile& bad, const std::string& part) {
-        REQUIRE_THROWS_MATCHES(run(fresh(bad, folder / "refused")), Error, IsError(ErrorCode::usage, part));
-        REQUIRE_THROWS_MATCHES(run(fresh(bad, folder / "refused")), Error, IsError(ErrorCode::usage, kGuideText));
+    const auto refused = [&](const JobFile& bad, const std::string& part, ErrorCode code = ErrorCode::usage) {
+        REQUIRE_THROWS_MATCHES(run(fresh(bad, folder / "refused")), Error, IsError(code, part));
+        REQUIRE_THROWS_MATCHES(run(fresh(bad, folder / "refused")), Error, IsError(code, kGuideText));
         CHECK_FALSE(fs::exists(folder / "refused"));
     };
-    refused(job("none.txt"), "none.txt");
+    refused(job("none.txt"), "none.txt", ErrorCode::io);
     JobFile too_few = job("short.txt");
     refused(too_few, "at least 32");
     set_key(too_few, "model.mixer=standard");

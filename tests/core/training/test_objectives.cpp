@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include <ATen/ops/equal.h>
 #include <nlohmann/json.hpp>
@@ -76,6 +77,10 @@ std::vector<Objective> objectives(const TemporaryFolder& folder) {
          {"objective.kind=shuffle_random", "model.preset=nano-hashformer-lsh-add",
           "model.embedding={kind=\"add\", hash=\"lsh\", bits=16, words=\"tokenizer\"}", pieces}},
         {"classify", {"objective.kind=classify", "objective.classes=3", "model.preset=nano-mhe-encoder", classes}},
+        {"classify with a decoder", {"objective.kind=classify", "objective.classes=3", classes}},
+        {"classify with a state",
+         {"objective.kind=classify", "objective.classes=3", "model.mixer=gated_deltanet", classes}},
+        {"number with a decoder", {"objective.kind=classify", "objective.classes=1", numbers}, false},
         {"classify hashes", {"objective.kind=classify", "objective.classes=3", "model.preset=nano-proformer", classes}},
         {"number", {"objective.kind=classify", "objective.classes=1", "model.preset=nano-mhe-encoder", numbers}, false},
         {"translation",
@@ -281,6 +286,41 @@ TEST_CASE("A run ends when its evaluations find no lower loss", "[training][obje
     CHECK(weights_of(folder / "parts", 6) == weights_of(folder / "whole", 6));
     CHECK(run(fresh(small_job(folder, {"evaluation.every=2", "evaluation.patience=50"}), folder / "learns"))
               .outcome.step == 12);
+}
+
+TEST_CASE("A decoder learns classes of texts and pairs, also from a language model", "[training][objective]") {
+    const TemporaryFolder folder;
+    // The class is that of the first text's word.
+    std::string lines;
+    for (std::size_t n = 0; n < 80; ++n)
+        lines += "{\"text\": \"" + kWords[n % 4] + "\", \"pair\": \"" + kWords[n / 4 % 4] +
+                 "\", \"label\": " + (n % 4 < 2 ? "0}\n" : "1}\n");
+    write_file(folder / "pairs.jsonl", lines);
+    const std::string file = (folder / "pairs.jsonl").string();
+    const Lines learning{"objective.kind=classify",
+                         "training.steps=60",
+                         "training.batch=8",
+                         "evaluation.every=20",
+                         "data.validation=[\"" + file + "\"]",
+                         "snapshots.every=0",
+                         "probe.every=0"};
+    const Told told = run(fresh(small_job(folder, with(learning, {"data.text=" + file})), folder / "learns"));
+    CHECK(told.all<Validation>().back().accuracy > 0.95);
+    const auto tensors = checkpoint::Checkpoint::open(snapshot_of(folder / "learns", 60))->tensors();
+    CHECK(tensors.at("score.weight").shape == std::vector<std::int64_t>{2, 32});
+    CHECK_FALSE(tensors.contains("lm_head.weight"));
+
+    run(fresh(small_job(folder), folder / "language"));
+    const fs::path language = snapshot_of(folder / "language", 12);
+    run(fresh(job_from(language, file, {"objective.kind=classify"}), folder / "tuned"));
+    const auto tuned =
+        model::Trainable::open(*checkpoint::Checkpoint::open(snapshot_of(folder / "tuned", 4)), at::kFloat);
+    const model::ModelConfig& config = std::as_const(*tuned).model().config();
+    CHECK(config.causal);
+    CHECK(config.head == model::HeadKind::sequence_classes);
+    CHECK(config.text_pooling == model::TextPooling::last);
+    const std::string written = nlohmann::json::parse(tuned->config_json()).at("architectures")[0];
+    CHECK(written.ends_with("ForSequenceClassification"));
 }
 
 TEST_CASE("The best snapshot follows the job's metric", "[training][objective][resume]") {

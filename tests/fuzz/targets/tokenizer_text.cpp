@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Any text through a tokenizer of tests/golden/tokenizer: the first byte chooses it (tokenizers.txt, by line), the rest
-// is the text, bytes that are no UTF-8 replaced. Offsets, ids and decoding follow the rules of encoding_check.h;
-// tokenizers that lose nothing give the text back; and for the texts that record_tokenizers.py recorded, ids, offsets
-// and decoding are those of the `tokenizers` package.
+// Any text through a tokenizer of tests/oracle/generate/data/tokenizer: the first byte chooses it (tokenizers.txt, by
+// line), the rest is the text, bytes that are no UTF-8 replaced. Offsets, ids and decoding follow the rules of
+// encoding_check.h; tokenizers that lose nothing give the text back; and for the texts that record_tokenizers.py
+// recorded, ids, offsets and decoding are those of the `tokenizers` package.
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +11,7 @@
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/targets/encoding_check.h"
 #include "tests/fuzz/targets/targets.h"
+#include "tests/oracle/golden.h"
 
 namespace headscope::fuzz {
 namespace {
@@ -30,7 +31,7 @@ const std::vector<Loaded>& tokenizers() {
         for (std::string name; std::getline(names, name);) {
             const bool lossless = name == "gpt2" || name == "llama3" || name == "cased_pattern";
             loaded.push_back(
-                {name, tokenizer::Tokenizer::from_file(tests + "golden/tokenizer/" + name + ".json"), lossless});
+                {name, tokenizer::Tokenizer::from_file(test::golden_file("tokenizer/" + name + ".json")), lossless});
         }
         loaded.push_back({"bytes", tokenizer::Tokenizer::bytes(), true});
         return loaded;

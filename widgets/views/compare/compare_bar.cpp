@@ -7,6 +7,7 @@
 #include <QLabel>
 #include <QToolButton>
 
+#include "widgets/plain_controls.h"
 #include "widgets/text/elided.h"
 #include "widgets/text/flow_layout.h"
 
@@ -112,11 +113,7 @@ void CompareBar::arrange(bool selected_right) {
 }
 
 QComboBox* CompareBar::add_combo(const char* name, const QString& title, const QString& tip) {
-    auto* box = new QComboBox(this);
-    box->setObjectName(QLatin1String(name));
-    box->setAccessibleName(title);
-    box->setToolTip(tip);
-    box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    auto* box = make_combo(this, name, tip, title);
     box->setMaximumWidth(230);
     connect(box, &QComboBox::activated, this, &CompareBar::tell);
     return box;

@@ -17,6 +17,7 @@
 
 #include "core/workspace/measures.h"
 #include "widgets/fitted_columns.h"
+#include "widgets/plain_controls.h"
 #include "widgets/plots/colour_map.h"
 #include "widgets/plots/ticks.h"
 #include "widgets/table_copy.h"
@@ -141,14 +142,8 @@ void CompareHeads::make_widgets() {
     list_->setModel(model_);
     list_->setSelectionBehavior(QAbstractItemView::SelectRows);
     list_->setSelectionMode(QAbstractItemView::SingleSelection);
-    list_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    list_->setShowGrid(false);
-    list_->setWordWrap(false);
-    list_->setTabKeyNavigation(false);
     list_->setCornerButtonEnabled(false);
-    list_->verticalHeader()->hide();
-    list_->verticalHeader()->setDefaultSectionSize(list_->fontMetrics().height() + 6);
-    list_->horizontalHeader()->setHighlightSections(false);
+    style_table(list_);
     fitted_ = new FittedColumns(list_);
     fitted_->set_order({ChangesModel::head_column, ChangesModel::change_column, ChangesModel::measure_column,
                         ChangesModel::left_column, ChangesModel::right_column, ChangesModel::size_column});

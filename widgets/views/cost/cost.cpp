@@ -15,6 +15,7 @@
 
 #include "widgets/desk/presence.h"
 #include "widgets/fitted_columns.h"
+#include "widgets/plain_controls.h"
 #include "widgets/table_copy.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/training/curve_plot.h"
@@ -102,11 +103,7 @@ QWidget* CostView::make_bar() {
     auto* bar = new QWidget(content());
     auto* row = new FlowLayout(bar);
     const auto box = [&](const char* name, const QString& about) {
-        auto* made = new QComboBox(bar);
-        made->setObjectName(QLatin1String(name));
-        made->setAccessibleName(about);
-        made->setToolTip(about);
-        made->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+        auto* made = make_combo(bar, name, about);
         row->addWidget(made);
         connect(made, &QComboBox::currentIndexChanged, this, [this] {
             if (filling_) return;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "widgets/plain_controls.h"
 #include "widgets/views/items/item_source.h"
 
 namespace headscope::widgets {
@@ -113,17 +114,11 @@ ItemTable::ItemTable(QWidget* parent) : QTableView(parent) {
     setToolTip(tr("Items of the task. Up and down step through them"));
     setSelectionBehavior(SelectRows);
     setSelectionMode(SingleSelection);
-    setEditTriggers(NoEditTriggers);
-    setShowGrid(false);
     setAlternatingRowColors(true);
-    setTabKeyNavigation(false);
-    setWordWrap(false);
     setVerticalScrollMode(ScrollPerItem);
-    verticalHeader()->hide();
     // Rows of one height: nothing is measured, for any number of rows.
     verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
-    horizontalHeader()->setHighlightSections(false);
+    style_table(this);
 }
 
 void ItemTable::keyPressEvent(QKeyEvent* event) {

@@ -12,6 +12,7 @@
 
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/fitted_columns.h"
+#include "widgets/plain_controls.h"
 #include "widgets/table_copy.h"
 #include "widgets/text/banner.h"
 #include "widgets/text/colour_key.h"
@@ -73,9 +74,8 @@ QWidget* ItemsView::make_bar() {
         row->addWidget(made);
     };
     const auto box = [&](const char* name, const QString& label, const QString& about) {
-        auto* made = new QComboBox(bar);
-        made->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-        named(made, name, label, about);
+        auto* made = make_combo(bar, name, about, label);
+        row->addWidget(made);
         connect(made, &QComboBox::currentIndexChanged, this, [this] {
             if (!filling_) take_choices();
         });
@@ -132,11 +132,7 @@ QWidget* ItemsView::make_detail() {
     key_ = new ColourKey(below);
     key_->setObjectName(QStringLiteral("items_key"));
     row->addWidget(key_);
-    option_ = new QComboBox(below);
-    option_->setObjectName(QStringLiteral("items_option"));
-    option_->setAccessibleName(tr("Text to analyze"));
-    option_->setToolTip(tr("Continuation to analyze after the context"));
-    option_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    option_ = make_combo(below, "items_option", tr("Continuation to analyze after the context"), tr("Text to analyze"));
     row->addWidget(option_);
     analyse_ = new QPushButton(tr("Open as analysis"), below);
     analyse_->setObjectName(QStringLiteral("items_analyse"));

@@ -20,7 +20,6 @@ public:
     void set_values(const std::vector<float>& values);
     void set_chosen(std::optional<std::int64_t> token);
     void set_theme(const Theme& theme);
-    int mean_width() const { return mean_width_; }  ///< tokens
     QSize sizeHint() const override { return {400, 170}; }
     QSize minimumSizeHint() const override { return {160, 120}; }
 

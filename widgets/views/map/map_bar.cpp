@@ -7,6 +7,7 @@
 #include <QSignalBlocker>
 #include <QToolButton>
 
+#include "widgets/plain_controls.h"
 #include "widgets/plots/map/map_plot.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/text/line_label.h"
@@ -16,13 +17,9 @@ namespace {
 
 using figures::CellScale;
 
-QComboBox* make_combo(QWidget* parent, const char* name, const QString& says, const QStringList& items) {
-    auto* combo = new QComboBox(parent);
-    combo->setObjectName(QLatin1String(name));
-    combo->setAccessibleName(says);
-    combo->setToolTip(says);
+QComboBox* make_list(QWidget* parent, const char* name, const QString& tip, const QStringList& items) {
+    auto* combo = make_combo(parent, name, tip);
     combo->addItems(items);
-    combo->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     combo->setMinimumContentsLength(4);
     return combo;
 }
@@ -30,24 +27,24 @@ QComboBox* make_combo(QWidget* parent, const char* name, const QString& says, co
 }  // namespace
 
 MapBar::MapBar(QWidget* parent) : QWidget(parent), title_(new LineLabel(this)) {
-    values_ = make_combo(this, "map_values", tr("Show weights, scores before the normalizer, norms, or rollout"),
-                         {tr("Weights"), tr("Scores"), tr("Norms"), tr("Layer's norms"), tr("Rollout")});
+    values_ = make_list(this, "map_values", tr("Show weights, scores before the normalizer, norms, or rollout"),
+                        {tr("Weights"), tr("Scores"), tr("Norms"), tr("Layer's norms"), tr("Rollout")});
     // In the order of MapValues.
     values_->setItemData(2, tr("Norm of this head's contribution: weight times value times output projection"),
                          Qt::ToolTipRole);
     values_->setItemData(3, tr("Norm of the contribution of all heads of the layer together"), Qt::ToolTipRole);
     values_->setItemData(4, tr("Weights and residual, multiplied through the layers up to this one"), Qt::ToolTipRole);
     // In the order of CellScale.
-    scale_ = make_combo(this, "map_scale", tr("How values become colors"),
-                        {tr("Automatic"), tr("Linear"), tr("Logarithmic"), tr("Square root"), tr("Rank in row")});
+    scale_ = make_list(this, "map_scale", tr("How values become colors"),
+                       {tr("Automatic"), tr("Linear"), tr("Logarithmic"), tr("Square root"), tr("Rank in row")});
     scale_->setItemData(0, tr("Weights: square root for short texts, logarithmic for long ones; scores: linear"),
                         Qt::ToolTipRole);
     scale_->setItemData(4, tr("Each weight's rank among those of its query, from 0 to 1"), Qt::ToolTipRole);
     pooling_ =
-        make_combo(this, "map_pooling", tr("Value of a pixel that covers several pairs"), {tr("Maximum"), tr("Mean")});
-    units_ = make_combo(this, "map_units", tr("Show the tokenizer's pieces, or words (rows averaged, columns summed)"),
-                        {tr("Pieces"), tr("Words")});
-    axis_ = make_combo(this, "map_jump_axis", tr("What to jump to"), {tr("Query"), tr("Key")});
+        make_list(this, "map_pooling", tr("Value of a pixel that covers several pairs"), {tr("Maximum"), tr("Mean")});
+    units_ = make_list(this, "map_units", tr("Show the tokenizer's pieces, or words (rows averaged, columns summed)"),
+                       {tr("Pieces"), tr("Words")});
+    axis_ = make_list(this, "map_jump_axis", tr("What to jump to"), {tr("Query"), tr("Key")});
     jump_ = new QLineEdit(this);
     jump_->setObjectName(QStringLiteral("map_jump"));
     jump_->setAccessibleName(tr("Jump to token"));

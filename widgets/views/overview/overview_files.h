@@ -26,8 +26,8 @@ struct TableCut {
     std::string text(TableFormat format) const;
 };
 
-/// Writes the result of `make` on the desk's writer, whole or not at all; the desk emits told() or failed() at the end.
-/// `send`: the caller's.
+/// Writes the result of `make` on the desk's writer, whole or not at all; then the desk shows a status line or emits
+/// failed(). `send`: the caller's.
 void save_text(Desk* desk, Mailbox::Sender send, const std::filesystem::path& path, std::function<std::string()> make);
 /// A file dialog that does not wait.
 void ask_for_path(QWidget* parent, const QString& title, const QString& name, TableFormat format,

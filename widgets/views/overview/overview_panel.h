@@ -50,7 +50,7 @@ public:
     void copy(TableFormat format, bool selected_only);
     /// Those of the rows that are shown; the first of them becomes the current one.
     void select(const std::vector<std::size_t>& rows);
-    /// Saves on the reader's thread; the desk emits told() or failed() at the end.
+    /// Saves on the reader's thread; then the desk shows a status line or emits failed().
     void save(const std::filesystem::path& path, TableFormat format);
     void ask_where_to_save(TableFormat format);
 

@@ -13,6 +13,7 @@
 
 #include "core/figures/table.h"
 #include "widgets/fitted_columns.h"
+#include "widgets/plain_controls.h"
 
 namespace headscope::widgets {
 namespace {
@@ -124,14 +125,8 @@ TaskGridTable::TaskGridTable(QWidget* parent) : QTableView(parent), model_(new T
     horizontalHeader()->setSortIndicatorClearable(true);
     sortByColumn(-1, Qt::AscendingOrder);
     setSelectionMode(SingleSelection);
-    setEditTriggers(NoEditTriggers);
-    setShowGrid(false);
     setAlternatingRowColors(true);
-    setTabKeyNavigation(false);
-    setWordWrap(false);
-    verticalHeader()->hide();
-    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
-    horizontalHeader()->setHighlightSections(false);
+    style_table(this);
     fitted_ = new FittedColumns(this);
 }
 

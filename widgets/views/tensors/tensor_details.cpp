@@ -143,7 +143,7 @@ void TensorDetails::show_tensor(const TensorRow& row, const QString& file) {
     const bool there = row.status != TensorStatus::missing && row.status != TensorStatus::unreadable;
     std::vector<std::pair<QString, QString>> facts;
     if (there) {
-        const QString type = QString::fromLatin1(row.type.data(), static_cast<qsizetype>(row.type.size()));
+        const QString type = QString::fromStdString(row.type);
         facts = {{tr("Shape"), shape_text(row.shape)},
                  {tr("Type"), type},
                  {tr("Numbers"), count(row.elements)},

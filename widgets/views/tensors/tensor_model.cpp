@@ -150,7 +150,7 @@ QString TensorModel::text(const Node& node, int column) const {
             if (row) return absent || row->type.empty() ? QString() : shape_text(row->shape);
             return tr("%1 tensors").arg(branch.end - branch.begin);
         case type:
-            return row ? QString::fromLatin1(row->type.data(), static_cast<qsizetype>(row->type.size())) : QString();
+            return row ? QString::fromStdString(row->type) : QString();
         case bytes:
             return absent ? QString()
                           : QString::fromStdString(size_text(static_cast<std::uint64_t>(tree_->bytes(branch))));

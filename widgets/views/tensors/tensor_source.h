@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/tokenizer/hashed/word_hash.h"
@@ -27,7 +26,7 @@ inline constexpr std::size_t kTensorStatuses = 5;
 struct TensorRow {
     std::string name;
     std::vector<std::int64_t> shape;
-    std::string_view type;  ///< static text; empty where it is not known
+    std::string type;  ///< as the file spells it; empty where it is not known
     std::int64_t elements = 0, bytes = 0;
     std::int32_t file = -1;  ///< index into TensorTable::files; -1: none
     TensorStatus status = TensorStatus::plain;

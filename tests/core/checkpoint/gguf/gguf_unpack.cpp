@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // gguf_unpack MODEL.gguf FOLDER: the model as transformers has it, config.json and model.safetensors of float32, and
-// the tokenizer where there is one. For comparisons in Python (tests/golden/gguf_files.py).
+// the tokenizer where there is one. For comparisons in Python (tests/oracle/generate/gguf_files.py).
 #include <cstdio>
 #include <exception>
 #include <fstream>
 
 #include "core/checkpoint/gguf/gguf.h"
+#include "core/checkpoint/packed/packed_source.h"
 
 using namespace headscope;
 using namespace headscope::checkpoint;
@@ -13,21 +14,21 @@ using namespace headscope::checkpoint;
 namespace {
 
 /// All numbers, in the model's order.
-std::vector<float> numbers_of(const GgufModel& model, const LogicalTensor& tensor) {
+std::vector<float> numbers_of(const GgufModel& model, const TensorInfo& tensor) {
     std::vector<std::vector<std::byte>> bytes;
     std::vector<std::span<const std::byte>> parts;
-    for (const PackedPart& part : tensor.packed->parts()) {
+    for (const PackedPart& part : tensor.packed->tensor->parts()) {
         const gguf::Tensor& stored = model.stored.at(part.tensor);
         bytes.emplace_back(static_cast<std::size_t>(stored.bytes));
         model.files[stored.file].read(stored.begin, bytes.back().data(), bytes.back().size());
     }
     for (const auto& one : bytes) parts.emplace_back(one);
-    const std::int64_t rows = tensor.packed->rows(), columns = tensor.packed->columns();
+    const std::int64_t rows = tensor.packed->tensor->rows(), columns = tensor.packed->tensor->columns();
     std::vector<float> numbers(static_cast<std::size_t>(rows * columns));
-    tensor.packed->check(parts);
-    tensor.packed->unpack(parts, 0, rows, numbers.data());
-    if (!tensor.transposed) return numbers;
-    const std::vector<std::int64_t> shape = tensor.shape();
+    tensor.packed->tensor->check(parts);
+    tensor.packed->tensor->unpack(parts, 0, rows, numbers.data());
+    if (!tensor.packed->transposed) return numbers;
+    const std::vector<std::int64_t> shape = tensor.shape;
     const std::int64_t in = shape[shape.size() - 2], out = shape.back();
     std::vector<float> turned(numbers.size());
     for (std::int64_t matrix = 0; matrix < rows / out; ++matrix)
@@ -56,7 +57,7 @@ void unpack(const std::filesystem::path& path, const std::filesystem::path& fold
         const std::vector<float> numbers = numbers_of(model, tensor);
         const std::size_t begin = data.size();
         data.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float));
-        header[name] = {{"dtype", "F32"}, {"shape", tensor.shape()}, {"data_offsets", {begin, data.size()}}};
+        header[name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {begin, data.size()}}};
     }
     const std::string text = header.dump();
     const std::uint64_t length = text.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GGUF's block types against the package gguf 0.19.0 (tests/golden/gguf_blocks.py), bit for bit.
+// GGUF's block types against the package gguf 0.19.0 (tests/oracle/generate/gguf_blocks.py), bit for bit.
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -13,6 +13,7 @@
 #include "core/base/splitmix64.h"
 #include "core/checkpoint/gguf/block_tensor.h"
 #include "core/checkpoint/gguf/blocks/stored_numbers.h"
+#include "tests/oracle/golden.h"
 
 namespace headscope::checkpoint::gguf {
 namespace {
@@ -21,7 +22,7 @@ constexpr std::int64_t kRows = 3;
 constexpr std::int64_t kBlocks = 86;
 
 nlohmann::json golden() {
-    std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/gguf_blocks.json");
+    std::ifstream file(headscope::test::golden_file("gguf_blocks.json"));
     return nlohmann::json::parse(file);
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Models in GGUF files, written by the package gguf (tests/golden/gguf_files.py), under transformers' names.
+// Models in GGUF files, written by the package gguf (tests/oracle/generate/gguf_files.py), under transformers' names.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <fstream>
 
 #include "core/base/io/sha256.h"
 #include "core/checkpoint/gguf/gguf.h"
+#include "core/checkpoint/packed/packed_source.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/gguf/gguf_builder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::checkpoint;
@@ -16,7 +18,6 @@ using namespace headscope::test;
 
 namespace {
 
-const std::string kGolden = std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/";
 constexpr std::uint32_t kF32 = 0;
 constexpr std::uint32_t kNvfp4 = 40;
 
@@ -25,9 +26,9 @@ struct Loaded {
     std::vector<std::span<const std::byte>> parts;
 };
 
-Loaded load(const GgufModel& model, const LogicalTensor& tensor) {
+Loaded load(const GgufModel& model, const TensorInfo& tensor) {
     Loaded loaded;
-    for (const PackedPart& part : tensor.packed->parts()) {
+    for (const PackedPart& part : tensor.packed->tensor->parts()) {
         const gguf::Tensor& stored = model.stored.at(part.tensor);
         CHECK(part.bytes == stored.bytes);
         loaded.bytes.emplace_back(static_cast<std::size_t>(stored.bytes));
@@ -39,18 +40,18 @@ Loaded load(const GgufModel& model, const LogicalTensor& tensor) {
 
 /// All numbers in the model's order.
 std::vector<float> numbers_of(const GgufModel& model, const std::string& name) {
-    const LogicalTensor& tensor = model.tensors.at(name);
+    const TensorInfo& tensor = model.tensors.at(name);
     const Loaded loaded = load(model, tensor);
-    const auto rows = tensor.packed->rows(), columns = tensor.packed->columns();
+    const auto rows = tensor.packed->tensor->rows(), columns = tensor.packed->tensor->columns();
     std::vector<float> numbers(static_cast<std::size_t>(rows * columns));
-    tensor.packed->check(loaded.parts);
-    tensor.packed->unpack(loaded.parts, 0, rows, numbers.data());
+    tensor.packed->tensor->check(loaded.parts);
+    tensor.packed->tensor->unpack(loaded.parts, 0, rows, numbers.data());
     // A part of the rows has the same numbers.
     std::vector<float> some(static_cast<std::size_t>((rows - rows / 3) * columns));
-    tensor.packed->unpack(loaded.parts, rows / 3, rows - rows / 3, some.data());
+    tensor.packed->tensor->unpack(loaded.parts, rows / 3, rows - rows / 3, some.data());
     CHECK(std::memcmp(some.data(), numbers.data() + rows / 3 * columns, some.size() * sizeof(float)) == 0);
-    if (!tensor.transposed) return numbers;
-    const std::vector<std::int64_t> shape = tensor.packed->shape();
+    if (!tensor.packed->transposed) return numbers;
+    const std::vector<std::int64_t> shape = tensor.packed->tensor->shape();
     const auto out = shape[shape.size() - 2];
     std::vector<float> turned;
     for (std::int64_t matrix = 0; matrix < rows / out; ++matrix)
@@ -88,12 +89,12 @@ void refused(const GgufBuilder& file, ErrorCode code, const std::string& part) {
 }  // namespace
 
 TEST_CASE("Models of GGUF files equal those of transformers bit for bit", "[checkpoint][gguf]") {
-    std::ifstream file(kGolden + "gguf_models.json");
+    std::ifstream file(golden_file("gguf_models.json"));
     const auto golden = nlohmann::json::parse(file);
     REQUIRE(golden.size() == 11);
     for (const auto& [name, expected] : golden.items()) {
         INFO(name);
-        const GgufModel model = open_gguf(kGolden + "gguf/" + name + ".gguf");
+        const GgufModel model = open_gguf(golden_file("gguf/" + name + ".gguf"));
         CHECK(model.format == "GGUF F16");
         for (const auto& [key, value] : expected.at("config").items()) {
             INFO(key);
@@ -104,7 +105,7 @@ TEST_CASE("Models of GGUF files equal those of transformers bit for bit", "[chec
         for (const auto& [tensor, entry] : expected.at("tensors").items()) {
             INFO(tensor);
             REQUIRE(model.tensors.contains(tensor));
-            CHECK(model.tensors.at(tensor).shape() == entry.at(0).get<std::vector<std::int64_t>>());
+            CHECK(model.tensors.at(tensor).shape == entry.at(0).get<std::vector<std::int64_t>>());
             const std::vector<float> numbers = numbers_of(model, tensor);
             const std::string_view bytes(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float));
             CHECK(sha256_hex(bytes).substr(0, 16) == entry.at(1));
@@ -134,7 +135,7 @@ TEST_CASE("A GGUF model without surprises opens, and says its tokens", "[checkpo
     CHECK(model.config.at("eos_token_id") == nlohmann::json::array({1, 0}));
     CHECK(model.config.at("pad_token_id").is_null());
     CHECK(model.format == "GGUF F32");
-    CHECK(model.tensors.at("model.layers.0.mlp.up_proj.weight").type == "F32");
+    CHECK(model.tensors.at("model.layers.0.mlp.up_proj.weight").packed->type == "F32");
 }
 
 TEST_CASE("Keys of a GGUF file that change the computation and are not read are refused by name",
@@ -247,8 +248,8 @@ TEST_CASE("A scale beside an NVFP4 tensor multiplies it", "[checkpoint][gguf]") 
     const std::vector<float> numbers = numbers_of(model, "lm_head.weight");
     CHECK(numbers[0] == 0.5F * factor);  // low nibble: 1
     CHECK(numbers[8] == 1.0F * factor);  // high nibble: 2
-    CHECK(model.tensors.at("lm_head.weight").type == "NVFP4");
-    CHECK(model.tensors.at("lm_head.weight").packed->parts().size() == 2);
+    CHECK(model.tensors.at("lm_head.weight").packed->type == "NVFP4");
+    CHECK(model.tensors.at("lm_head.weight").packed->tensor->parts().size() == 2);
 }
 
 TEST_CASE("A GGUF model with any changed byte is read or refused", "[checkpoint][gguf]") {
@@ -261,7 +262,7 @@ TEST_CASE("A GGUF model with any changed byte is read or refused", "[checkpoint]
         try {
             const GgufModel model = open_gguf(write_file(folder / "x.gguf", changed));
             for (const auto& [name, tensor] : model.tensors) {
-                (void)tensor.shape();
+                CHECK(tensor.packed);
                 load(model, tensor);
             }
         } catch (const Error& error) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Vocabularies of GGUF files against sentencepiece and the models' own splits (tests/golden/gguf_tokenizers.py).
+// Vocabularies of GGUF files against sentencepiece and the models' own splits
+// (tests/oracle/generate/gguf_tokenizers.py).
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -8,6 +9,7 @@
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/gguf/gguf_builder.h"
+#include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::checkpoint;
@@ -17,7 +19,7 @@ using nlohmann::json;
 namespace {
 
 json golden() {
-    std::ifstream file(std::string(HEADSCOPE_SOURCE_DIR) + "/tests/golden/gguf_tokenizers.json");
+    std::ifstream file(test::golden_file("gguf_tokenizers.json"));
     return json::parse(file);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// The folders of tests/golden/packed in memory, where tests may change them.
+// The folders of tests/oracle/generate/data/packed in memory, where tests may change them.
 
 #include <filesystem>
 #include <map>
@@ -14,10 +14,11 @@
 #include "core/base/io/input_file.h"
 #include "core/base/json/json.h"
 #include "core/checkpoint/packed/find_packed.h"
+#include "tests/oracle/golden.h"
 
 namespace headscope::test {
 
-inline const std::filesystem::path packed_golden = std::filesystem::path(HEADSCOPE_SOURCE_DIR) / "tests/golden/packed";
+inline const std::filesystem::path packed_golden = test::golden_file("packed");
 
 /// A quantized model: settings, and tensors with their bytes.
 struct PackedModel {

@@ -51,6 +51,17 @@ TEST_CASE("Quantized folders have the tensors of their models", "[checkpoint][pa
                 stored.copy_to(into);
                 CHECK(at::equal(turned ? into.transpose(-1, -2) : into, whole.to(type)));
             }
+            if (info.shape.size() == 3) {
+                for (std::int64_t i = 0; i < info.shape[0]; ++i) {
+                    const auto one = entry_of(info, i);
+                    REQUIRE(one);
+                    CHECK(one->bytes * static_cast<std::uint64_t>(info.shape[0]) == info.bytes);
+                    const at::Tensor into = at::zeros(one->packed->tensor->shape(), at::kFloat);
+                    StoredTensor(*file, *one, Cancellation()).copy_to(into);
+                    CHECK(at::equal(turned ? into.transpose(-1, -2) : into, whole.select(0, i)));
+                }
+                CHECK_FALSE(entry_of(info, info.shape[0]));
+            }
             if (info.shape.size() != 2) continue;
             const at::Tensor ids = at::tensor({info.shape[0] - 1, std::int64_t{0}, info.shape[0] - 1}, at::kLong);
             CHECK(at::equal(stored.rows(ids, at::kFloat), whole.index_select(0, ids)));

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <utility>
+
+#include "core/base/progress.h"
+
+namespace headscope::model {
+
+/// Reads one of several numbered things while another is in use. Threads: one calls; a second one reads.
+template <class Result>
+class ReadAhead {
+public:
+    /// `read` is called from both threads, from one at a time.
+    using Read = std::function<Result(std::int64_t number, const Cancellation& cancellation)>;
+
+    explicit ReadAhead(Read read) : read_(std::move(read)) {}
+    ~ReadAhead() { stop_.request(); }
+    ReadAhead(const ReadAhead&) = delete;
+    ReadAhead& operator=(const ReadAhead&) = delete;
+
+    /// The result that start() asked for, or one that is read now.
+    Result take(std::int64_t number, const Cancellation* cancellation) {
+        if (reading_.valid() && ahead_ == number) return reading_.get();
+        if (reading_.valid()) reading_.wait();
+        reading_ = {};
+        const Cancellation never;
+        return read_(number, cancellation ? *cancellation : never);
+    }
+    void start(std::int64_t number) {
+        ahead_ = number;
+        reading_ = std::async(std::launch::async, [this, number] { return read_(number, stop_); });
+    }
+
+private:
+    Read read_;
+    Cancellation stop_;
+    std::int64_t ahead_ = -1;
+    std::future<Result> reading_;
+};
+
+}  // namespace headscope::model

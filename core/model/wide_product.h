@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Matrix products of bfloat16 at float32's speed, on processors that have none of their own. Threads: any.
+
+#include <ATen/core/Tensor.h>
+
+namespace headscope::model {
+
+/// True where LibTorch's products of bfloat16 run in hardware: AVX512-BF16, AMX, or a processor that is no x86.
+bool multiplies_bfloat16();
+
+/// at::linear(x, weight, bias). Without multiplies_bfloat16(), widened_linear() where x and weight are bfloat16 and
+/// autograd does not record.
+at::Tensor linear_map(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
+
+/// The same for bfloat16: the weight becomes float32 piece by piece, sums are float32, results are rounded once.
+at::Tensor widened_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+}  // namespace headscope::model

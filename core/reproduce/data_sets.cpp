@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Data sets of other people in a folder (--data-sets): evaluates the replay's models on those that lie there, tunes
+// models for others, and makes the tables of the report.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/base/error.h"
+#include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
+#include "core/reproduce/files.h"
+#include "core/reproduce/runner.h"
+
+namespace headscope::reproduce {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kUsualClasses = 2;
+
+/// FOLDER/SET/TASK or FOLDER/TASK, whichever has lines to train on and to evaluate; empty: neither.
+fs::path lines_of(const fs::path& folder, const std::string& set, const std::string& task) {
+    for (const fs::path& place : {folder / set / task, folder / task})
+        if (fs::exists(place / "train.jsonl") && fs::exists(place / "validation.jsonl")) return place;
+    return {};
+}
+
+/// Scores are shares but for perplexities; a length is named where a model was asked at several.
+std::string cell(const store::Evaluation& all, const std::string& label, const std::string& task,
+                 const std::string& metric) {
+    std::string text;
+    for (const auto& result : all.results) {
+        const auto& model = all.models[static_cast<std::size_t>(result.model)];
+        if (model.name != label || result.task != task || result.metric != metric || !std::isfinite(result.value))
+            continue;
+        char number[64];
+        const bool perplexity = metric.find("perplexity") != std::string::npos;
+        std::snprintf(number, sizeof number, "%.*f", perplexity ? 2 : 1, (perplexity ? 1 : 100) * result.value);
+        text += (text.empty() ? "" : ", ") + std::string(number);
+    }
+    return text.empty() ? "–" : text;
+}
+
+}  // namespace
+
+/// The folder given now, or in an earlier session.
+fs::path Runner::data_sets_folder() const {
+    const fs::path kept = options_.folder / "data-sets.json";
+    if (!options_.data_sets.empty()) {
+        write_file(kept, json_text({{"folder", fs::absolute(options_.data_sets).string()}}));
+        return fs::absolute(options_.data_sets);
+    }
+    if (!fs::exists(kept)) return {};
+    return JsonView(read_json_file(kept, kLargestPlan, "data sets"), kept.string()).at("folder").string();
+}
+
+void Runner::do_data_sets() {
+    const fs::path folder = data_sets_folder();
+    if (folder.empty()) return;
+    for (const JsonView& view : rows("data_set")) {
+        const std::string name = view.at("name").string(), title = view.at("title").string();
+        ReportTable table{title, {"model"}, {}, ""};
+        store::Evaluation all;
+        if (std::none_of(plan_.trials.begin(), plan_.trials.end(),
+                         [&](const Trial& trial) { return selected(trial, view) && is_done(trial); }))
+            continue;
+        Strings lacking, labels;
+        std::string reason;
+        for (const std::string& task : view.at("tasks").strings()) {
+            std::string metric = view.at("metric").string();
+            if (view.has("metrics")) metric = view.at("metrics").string_or(task, metric);
+            const std::int64_t before = std::ssize(all.results);
+            for (const Trial& trial : plan_.trials) {
+                if (!selected(trial, view) || !is_done(trial)) continue;
+                const fs::path output =
+                    options_.folder / "data-sets" / (name + "-" + task + "-" + trial.name + ".evaluation.h5");
+                try {
+                    if (!fs::exists(output)) {
+                        report_progress(title + ": " + task + " with " + trial.name);
+                        if (view.has("tuned"))
+                            tune(trial, view, task, folder, output);
+                        else
+                            evaluate_set(trial, view, task, folder, output);
+                    }
+                    store::Evaluation own = store::read_evaluation(output);
+                    for (auto& model : own.models) model.name = trial_of(*trial.model, *trial.stack).label();
+                    if (std::find(labels.begin(), labels.end(), own.models.front().name) == labels.end())
+                        labels.push_back(own.models.front().name);
+                    append(all, std::move(own));
+                } catch (const Error& error) {
+                    if (reason.empty()) reason = error.what();
+                    break;  // the data are the same for the others
+                }
+            }
+            if (std::ssize(all.results) == before) {
+                lacking.push_back(task);
+                continue;
+            }
+            table.head.push_back(task + ", " + metric);
+        }
+        if (!lacking.empty())
+            missing_.push_back(title + ": " + shown(folder) + " has no usable " + list_text(lacking, lacking.size()) +
+                               (reason.empty() ? "" : " (" + reason + ")") + ".");
+        if (all.models.empty()) continue;
+        for (const std::string& label : labels) {
+            Strings row{label};
+            for (std::size_t c = 1; c < table.head.size(); ++c) {
+                const std::string& head = table.head[c];
+                const std::size_t comma = head.find(", ");
+                row.push_back(cell(all, label, head.substr(0, comma), head.substr(comma + 2)));
+            }
+            table.rows.push_back(std::move(row));
+        }
+        table.text = view.string_or("text", "");
+        tables_.push_back(std::move(table));
+        all.settings_json = nlohmann::json{{"reproduction", paper_.name}, {"data_sets", folder.string()}}.dump();
+        const fs::path file = options_.folder / (name + ".evaluation.h5");
+        store::write_evaluation(file, all);
+        Strings words{file.string(), "--figure"};
+        const Strings recipe = view.at("recipe").strings();
+        words.insert(words.end(), recipe.begin(), recipe.end());
+        draw_figure(name, title, words);
+    }
+}
+
+/// Asks one task of a trial's last snapshot.
+void Runner::evaluate_set(const Trial& trial, const JsonView& view, const std::string& task, const fs::path& folder,
+                          const fs::path& output) {
+    Strings words{"evaluate", (run_folder(trial, *plan_.stages_of(trial).back()) / "snapshots" / "last").string(),
+                  "--task",   task,
+                  "--data",   folder.string()};
+    const Strings own_words = filled_words(view.at("words"), &trial);
+    words.insert(words.end(), own_words.begin(), own_words.end());
+    words.insert(words.end(), {"--threads", std::to_string(plan_.threads), "-o", output.string()});
+    own(words);
+}
+
+/// Tunes a trial for a task as the stage `tuned` is, on the task's lines, and evaluates the result.
+void Runner::tune(const Trial& trial, const JsonView& view, const std::string& task, const fs::path& folder,
+                  const fs::path& output) {
+    const fs::path lines = lines_of(folder, view.at("name").string(), task);
+    if (lines.empty())
+        throw Error(ErrorCode::usage, shown(folder), "expected train.jsonl and validation.jsonl in a folder " + task,
+                    "found none");
+    const Stage& stage = paper_.stage(view.at("tuned").string());
+    training::JobFile job = job_of(plan_, trial, stage);
+    job.name = trial.label() + " " + task;
+    job.data.text = {(lines / "train.jsonl").string()};
+    job.data.validation_files = {(lines / "validation.jsonl").string()};
+    job.data.corpus.clear();
+    job.data.generator.reset();
+    job.data.objective.classes =
+        view.has("classes") ? view.at("classes").integer_or(task, kUsualClasses) : kUsualClasses;
+    job.benchmark = {trial_of(*trial.model, *trial.stack).label(), task};
+    const std::string name = trial.name + "-" + task;
+    const fs::path run = runs() / name;
+    train(job, name, run);
+    own({"evaluate", (run / "snapshots" / "last").string(), "--task", "classify", "--data",
+         task + "=" + (lines / "validation.jsonl").string(), "--threads", std::to_string(plan_.threads), "-o",
+         output.string()});
+}
+
+}  // namespace headscope::reproduce
