@@ -83,6 +83,7 @@ int run_arguments(int argc, char** argv) {
         add_info(app, context);
         add_tokenize(app, context);
         add_analyze(app, context);
+        add_ask(app, context);
         add_export(app, context);
         add_generate(app, context);
         add_evaluate(app, context);

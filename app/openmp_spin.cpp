@@ -10,7 +10,7 @@
 namespace headscope::app {
 
 bool computes(const std::string& command) {
-    static const std::array<const char*, 8> commands{"analyze",  "bench",    "convert",   "cost",
+    static const std::array<const char*, 9> commands{"analyze",  "ask",      "bench",     "convert", "cost",
                                                      "evaluate", "generate", "reproduce", "train"};
     return std::find(commands.begin(), commands.end(), command) != commands.end();
 }

@@ -32,6 +32,7 @@ public:
 void add_info(CLI::App& app, Context& context);
 void add_tokenize(CLI::App& app, Context& context);
 void add_analyze(CLI::App& app, Context& context);
+void add_ask(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_cost(CLI::App& app, Context& context);
 void add_evaluate(CLI::App& app, Context& context);

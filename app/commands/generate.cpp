@@ -15,6 +15,7 @@
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
+#include "core/ask/edits/intervention_file.h"
 #include "core/base/error.h"
 #include "core/base/text/text.h"
 #include "core/model/generate/beam_search.h"
@@ -30,7 +31,7 @@ namespace generate_command {
 namespace {
 
 struct Options {
-    std::string model, adapter, prompt, first_token, dtype = "float32", weights = "auto", kernels = "auto";
+    std::string model, adapter, prompt, first_token, interventions, dtype = "float32", weights = "auto", kernels = "auto";
     model::GenerateOptions choice;
     std::int64_t beams = 0;          ///< 0: as the model's files say
     std::vector<std::string> given;  ///< the options of this call
@@ -89,6 +90,7 @@ std::vector<std::int64_t> best_of_beams(model::Model& model, std::span<const std
     beams.settings = choice.settings;
     beams.beyond_positions = choice.beyond_positions;
     beams.cancellation = choice.cancellation;
+    beams.editor = choice.editor;
     model::use_beams_of_files(choice.settings, beams);
     *choice.problems = {};
     if (std::string problem = model::weights_problem(model.report()); !problem.empty())
@@ -125,6 +127,9 @@ void run(const Options& options, const Cancellation& cancellation) {
     auto choice = choice_of(options, *checkpoint, *tokenizer, answers, prompt.size());
     const std::int64_t beams = beams_of(options, choice);
     model::check_prompt(inspection, prompt, choice);
+    ask::InterventionPlan plan;
+    if (!options.interventions.empty())
+        plan = ask::read_interventions(options.interventions, {inspection.config, inspection.sites, tokenizer.get()});
     const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     const auto rows = static_cast<double>(prompt.size());
     const double cached = static_cast<double>(beams) * (rows + static_cast<double>(choice.tokens));
@@ -133,6 +138,9 @@ void run(const Options& options, const Cancellation& cancellation) {
         {precision, model::residence(options.weights), true, "shorten --prompt or --tokens"});
     const auto model = model::Model::build(*checkpoint, precision, nullptr, &cancellation, residence);
     choice.cancellation = &cancellation;
+    plan.read_values(*model, &cancellation);
+    model::Interventions edits(plan.list, model->config(), model->sites());
+    if (!edits.empty()) choice.editor = &edits;
     std::vector<std::string> problems;
     choice.problems = &problems;
     const std::vector<std::int32_t> start{static_cast<std::int32_t>(model->config().decoder_start)};
@@ -179,6 +187,7 @@ void add_generate(CLI::App& app, Context& context) {
         ->check(in_range(1, 1 << 20));
     add_option(*command, "--first-token", options->first_token,
                "The first token of an encoder-decoder's answer, by its id or text: a target language such as fra_Latn");
+    add_option(*command, "--interventions", options->interventions, "Edits of every step, a TOML file");
     add_option(*command, "--beams", options->beams, "Beams of the search; else num_beams of the model's files, or 1")
         ->check(in_range<std::int64_t>(1, 1024));
     add_option(*command, "--temperature", options->choice.temperature, "0: greedy")->check(in_range(0.0, 100.0));

@@ -67,6 +67,19 @@ OptionUse of_cost() {
              {"--embeddings", {"--hidden", "--rows", "--bits", "--group-bits"}}}};
 }
 
+OptionUse of_ask() {
+    const Names texts{"--text", "--file", "--tokens"}, metric{"--metric", "--answer", "--against", "--position"};
+    return {
+        "ask",
+        {"tool", "model", "--output", "--csv", "--resume", "--interventions", "--bos", "--length", "--dtype",
+         "--weights", "--device", "--threads", "--kernels"},
+        {{"lens", joined(texts, {"--target", "--top"})},
+         {"patch", joined(metric, {"--clean", "--corrupted", "--clean-tokens", "--corrupted-tokens", "--sites", "--by",
+                                   "--align", "--approximation", "--integrated-sites", "--steps", "--correlation"})},
+         {"ablate", joined(joined(texts, metric), {"--how", "--reference-tokens", "--importance"})},
+         {"attribution", joined(texts, {"--answer", "--against", "--position"})}}};
+}
+
 OptionUse of_export() {
     // Each recipe has its own options of figures: check_figure_flags().
     OptionUse use{"export", {"files", "--figure", "--output"}, {}};
@@ -76,36 +89,38 @@ OptionUse of_export() {
 
 std::vector<OptionUse> all_uses() {
     const Names compute{"--dtype", "--threads", "--kernels", "--beyond-positions", "--json"};
-    return {
-        {"info", {"path", "--json"}, {{"checkpoints", {"--adapter", "--tensors"}}, {"other files", {}}}},
-        {"tokenize",
-         {"model", "--json"},
-         {{"a text", {"text", "--file", "--plain", "--chat"}}, {"--decode", {"--decode", "--skip-special"}}}},
-        {"analyze",
-         joined(compute, {"models", "--output", "--adapter", "--tokens", "--target", "--target-tokens", "--length",
-                          "--windows", "--segment", "--memory", "--repeat-token", "--record", "--layers", "--skip",
-                          "--switch-off", "--switch-off-how", "--weights", "--device", "--all-rows"}),
-         {{"texts", {"--text", "--file", "--example", "--pair", "--bos", "--chat"}},
-          {"--tokens", {"--labels"}},
-          {"--record maps", {"--maps-int16"}}}},
-        of_export(),
-        {"generate",
-         joined(compute, {"model", "--adapter", "--prompt", "--tokens", "--first-token", "--temperature", "--weights"}),
-         {{"a --temperature above 0", {"--top-k", "--top-p", "--seed"}}, {"greedy decoding", {"--beams"}}}},
-        of_evaluate(),
-        of_cost(),
-        of_reproduce(),
-        {"convert",
-         {"paths", "--dtype"},
-         {{"--swap", {"--swap", "--mixer-options", "--seed", "--adapter"}},
-          {"--average", {"--average", "--last"}},
-          {"a change of type", {"--adapter"}}}},
-        {"list", {"what", "--json"}, {}},
-        {"bench", joined(compute, {"model", "--length", "--repeat", "--what"}), {}},
-        {"train",
-         {"job", "--output", "--resume", "--from", "--set", "--nice", "--json"},
-         {{"--from", {"--fresh-optimizer"}}, {"a new run", {}}, {"--resume", {}}}},
-        {"control", {"run", "action", "--wait", "--json"}, {{"rate", {"value"}}, {"other actions", {}}}}};
+    return {{"info", {"path", "--json"}, {{"checkpoints", {"--adapter", "--tensors"}}, {"other files", {}}}},
+            {"tokenize",
+             {"model", "--json"},
+             {{"a text", {"text", "--file", "--plain", "--chat"}}, {"--decode", {"--decode", "--skip-special"}}}},
+            {"analyze",
+             joined(compute, {"models",           "--output",        "--adapter", "--tokens",  "--target",
+                              "--target-tokens",  "--length",        "--windows", "--segment", "--memory",
+                              "--repeat-token",   "--record",        "--layers",  "--skip",    "--switch-off",
+                              "--switch-off-how", "--interventions", "--weights", "--device",  "--all-rows"}),
+             {{"texts", {"--text", "--file", "--example", "--pair", "--bos", "--chat"}},
+              {"--tokens", {"--labels"}},
+              {"--record maps", {"--maps-int16"}}}},
+            of_ask(),
+            of_export(),
+            {"generate",
+             joined(compute, {"model", "--adapter", "--prompt", "--tokens", "--first-token", "--temperature",
+                              "--weights", "--interventions"}),
+             {{"a --temperature above 0", {"--top-k", "--top-p", "--seed"}}, {"greedy decoding", {"--beams"}}}},
+            of_evaluate(),
+            of_cost(),
+            of_reproduce(),
+            {"convert",
+             {"paths", "--dtype"},
+             {{"--swap", {"--swap", "--mixer-options", "--seed", "--adapter"}},
+              {"--average", {"--average", "--last"}},
+              {"a change of type", {"--adapter"}}}},
+            {"list", {"what", "--json"}, {}},
+            {"bench", joined(compute, {"model", "--length", "--repeat", "--what"}), {}},
+            {"train",
+             {"job", "--output", "--resume", "--from", "--set", "--nice", "--json"},
+             {{"--from", {"--fresh-optimizer"}}, {"a new run", {}}, {"--resume", {}}}},
+            {"control", {"run", "action", "--wait", "--json"}, {{"rate", {"value"}}, {"other actions", {}}}}};
 }
 
 bool has(const Names& names, const std::string& name) {

@@ -116,6 +116,8 @@ private:
             "later layers change");
         choice("switch-off-how", "switch_off_how", &Job::switch_off_how, {"zero", "mean"},
                "Their output becomes zero, or its mean");
+        add("interventions", "interventions_file", &Job::interventions,
+            "Edits of the forward pass, a TOML file: values replaced by layer, head and position, ahead of --switch-off");
     }
 
     void computing() {
@@ -158,6 +160,7 @@ json to_json(const AnalysisJob& job) {
         settings[place_of(option)] = is_counted(option) ? json(value.size()) : std::move(value);
     }
     if (job.labels.empty()) settings.erase("labels");
+    if (job.interventions.empty()) settings.erase("interventions_file");
     const AnalysisJob standard;
     if (job.segment == standard.segment && job.memory == standard.memory) settings.erase("segments");
     return settings;

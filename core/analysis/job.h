@@ -26,7 +26,7 @@ struct AnalysisJob {
     std::int64_t segment = 0, memory = -1;  ///< model::Segments
     // Measuring
     std::vector<std::string> record;
-    std::string layers, skip, switch_off, switch_off_how = "zero";
+    std::string layers, skip, switch_off, switch_off_how = "zero", interventions;
     bool beyond_positions = false, all_rows = false, maps_int16 = false;
     // Computing
     std::string dtype = "float32", weights = "auto", device = "auto", kernels = "auto";

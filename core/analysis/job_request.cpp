@@ -67,6 +67,12 @@ std::string with_residence(const std::string& settings_json, model::Residence re
     return text_of(settings);
 }
 
+std::string with_interventions(const std::string& settings_json, const std::string& toml) {
+    nlohmann::json settings = nlohmann::json::parse(settings_json);
+    settings["interventions"] = toml;
+    return text_of(settings);
+}
+
 AnalysisRequest make_request(const AnalysisJob& job, const JobModel& model, Input& input,
                              const Cancellation& cancellation) {
     const model::Inspection& inspection = model.inspection;
@@ -79,8 +85,8 @@ AnalysisRequest make_request(const AnalysisJob& job, const JobModel& model, Inpu
     }
     if (!job.labels.empty()) request.labels = read_label_file(job.labels);
     request.record = record_levels(job.record);
-    const auto how = job.switch_off_how == "mean" ? model::SwitchedOff::How::mean : model::SwitchedOff::How::zero;
-    request.switched_off = parse_switched_off(job.switch_off, how, inspection.sites);
+    const auto how = job.switch_off_how == "mean" ? model::Action::mean : model::Action::zero;
+    request.interventions = parse_switched_off(job.switch_off, how, inspection.sites);
     request.segments = {job.segment, job.memory};
     request.beyond_positions = job.beyond_positions;
     request.all_rows = job.all_rows;

@@ -20,6 +20,9 @@ struct JobModel {
 /// Without resources, chat template and check_length.
 InputOptions input_options(const AnalysisJob& job, const JobModel& model);
 
+/// The settings, with the text of an intervention file.
+std::string with_interventions(const std::string& settings_json, const std::string& toml);
+
 /// Moves the sequences out of `input`. Without layers, skip_layers and names.
 /// The settings, with the residence that was taken.
 std::string with_residence(const std::string& settings_json, model::Residence residence);

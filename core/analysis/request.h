@@ -11,7 +11,7 @@
 
 #include "core/base/progress.h"
 #include "core/model/embedding/segments.h"
-#include "core/model/switched_off.h"
+#include "core/model/edits/intervention.h"
 #include "core/store/analysis/analysis_header.h"
 
 namespace headscope::model {
@@ -34,8 +34,8 @@ struct AnalysisRequest {
     store::RecordLevels record;
     std::set<int> layers;       ///< measured layers; empty: all
     std::set<int> skip_layers;  ///< whole blocks left out
-    /// Heads whose output is replaced: they are measured as they would be, everything after them changes.
-    std::vector<model::SwitchedOff> switched_off;
+    /// Edits of the forward pass: a value is measured before its own edits and after those of earlier values.
+    std::vector<model::Intervention> interventions;
     model::Segments segments;  ///< of models with a memory of earlier segments
     bool beyond_positions = false;
     bool all_rows = false;  ///< histograms of every row

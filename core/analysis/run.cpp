@@ -123,7 +123,7 @@ void check_settings(const model::ModelConfig& config, const std::vector<Site>& s
     check_layers(request.layers, config.all_layers(), "--layers");
     check_layers(request.skip_layers, config.all_layers(), "--skip");
     measured_layers(request, config.all_layers());
-    model::check_switched_off(request.switched_off, sites, false);
+    model::Interventions(request.interventions, config, sites);
 }
 
 /// Throws what the model would refuse.
@@ -195,6 +195,7 @@ public:
           header_(header),
           writer_(writer),
           cancellation_(cancellation),
+          edits_(request.interventions, model.config(), model.sites()),
           problems_(model) {}
 
     /// The batches pass each layer together; `names` begin their lines of progress.
@@ -221,11 +222,11 @@ public:
 
 private:
     model::ForwardOptions options_for(const WorkBatch& work, MeasuringProbe& probe, const std::string& name,
-                                      Meter& meter) const {
+                                      Meter& meter) {
         model::ForwardOptions options;
         options.probe = &probe;
         options.skip_layers = request_.skip_layers;
-        options.switched_off = request_.switched_off;
+        if (!edits_.empty()) options.editor = &edits_;
         options.segments = request_.segments;
         options.beyond_positions = request_.beyond_positions;
         options.cancellation = &cancellation_;
@@ -312,6 +313,7 @@ private:
     const store::AnalysisHeader& header_;
     store::AnalysisWriter& writer_;
     const Cancellation& cancellation_;
+    model::Interventions edits_;
     Problems problems_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <charconv>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text/text.h"
@@ -49,11 +51,20 @@ std::int64_t site_of(std::int64_t layer, std::optional<std::string_view> name, s
     refuse(choices, item);
 }
 
+void check_head(std::int64_t site, std::int64_t head, const std::vector<Site>& sites) {
+    const Site& own = sites[static_cast<std::size_t>(site)];
+    const std::string layer = "layer " + std::to_string(own.layer);
+    if (!own.has_matrix && !own.has_implicit) refuse("a layer with attention heads", layer + ", which has none");
+    if (head >= own.heads)
+        refuse("a head of " + layer + " from 0 to " + std::to_string(own.heads - 1), std::to_string(head));
+}
+
 }  // namespace
 
-std::vector<model::SwitchedOff> parse_switched_off(std::string_view list, model::SwitchedOff::How how,
-                                                   const std::vector<Site>& sites) {
-    std::vector<model::SwitchedOff> heads;
+std::vector<model::Intervention> parse_switched_off(std::string_view list, model::Action how,
+                                                    const std::vector<Site>& sites) {
+    std::vector<model::Intervention> edits;
+    std::set<std::pair<std::int64_t, std::int64_t>> known;
     for (bool more = !list.empty(); more;) {
         const std::size_t comma = list.find(',');
         const std::string_view item = list.substr(0, comma);
@@ -64,10 +75,17 @@ std::vector<model::SwitchedOff> parse_switched_off(std::string_view list, model:
         const std::int64_t layer = number(item.substr(0, first), item);
         std::optional<std::string_view> name;
         if (last != first) name = item.substr(first + 1, last - first - 1);
-        heads.push_back({site_of(layer, name, item, sites), number(item.substr(last + 1), item), how});
+        const std::int64_t site = site_of(layer, name, item, sites), head = number(item.substr(last + 1), item);
+        check_head(site, head, sites);
+        if (!known.emplace(site, head).second) refuse("each head once", std::string(item) + " twice");
+        model::Intervention edit;
+        edit.layers = {layer};
+        if (sites_of(layer, sites).size() > 1) edit.attention = name_in_layer(sites[static_cast<std::size_t>(site)]);
+        edit.heads = {head};
+        edit.action = how;
+        edits.push_back(std::move(edit));
     }
-    model::check_switched_off(heads, sites, false);
-    return heads;
+    return edits;
 }
 
 std::string head_name(std::int64_t site, std::int64_t head, const std::vector<Site>& sites) {

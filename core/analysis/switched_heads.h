@@ -9,15 +9,16 @@
 #include <vector>
 
 #include "core/base/site.h"
-#include "core/model/switched_off.h"
+#include "core/model/edits/intervention.h"
 
 namespace headscope::analysis {
 
-/// "3.1,4.cross.2" -> these heads, all switched off in one way. Whether the heads exist is checked.
-std::vector<model::SwitchedOff> parse_switched_off(std::string_view list, model::SwitchedOff::How how,
-                                                   const std::vector<Site>& sites);
+/// "3.1,4.cross.2" -> an edit of each head's output, `how` being zero or mean. Throws usage for heads that the model
+/// lacks and for a head named twice.
+std::vector<model::Intervention> parse_switched_off(std::string_view list, model::Action how,
+                                                    const std::vector<Site>& sites);
 
-/// The same the other way round: what parse_switched_off() reads.
+/// Name that parse_switched_off() reads.
 std::string head_name(std::int64_t site, std::int64_t head, const std::vector<Site>& sites);
 
 }  // namespace headscope::analysis

@@ -22,6 +22,7 @@ namespace headscope::store {
 class AnalysisFile;
 struct RunRecord;
 struct Evaluation;
+struct AskRecord;
 }  // namespace headscope::store
 
 namespace headscope::figures {
@@ -55,10 +56,11 @@ struct FigureInputs {
     std::vector<CostModel> models;
     std::vector<TensorSpread> tensors;
     std::vector<NamedHash> hashes;
+    std::vector<std::shared_ptr<const store::AskRecord>> asks;
 
     bool empty() const {
         return analyses.empty() && runs.empty() && evaluations.empty() && models.empty() && tensors.empty() &&
-               hashes.empty();
+               hashes.empty() && asks.empty();
     }
 };
 

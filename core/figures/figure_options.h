@@ -102,7 +102,10 @@ struct FigureOptions {
     std::string set;  ///< `benchmark`: a name of benchmark_sets.h
     /// `tensors`: names, or patterns with * and ?, for the maker of the inputs.
     std::vector<std::string> tensors;
-    std::string words;  ///< `hash`: a text, whose words the given hashes take
+    std::string site;                  ///< figures of ask patch: a point; empty: all
+    std::string show = "probability";  ///< `lens`
+    bool normalized = false;           ///< figures of ask patch: shares of the clean run's effect
+    std::string words;                 ///< `hash`: a text, whose words the given hashes take
     /// Names of the files, in their order, or of the models of evaluations (EvaluationGroups); empty, or an empty one:
     /// analysis_labels().
     std::vector<std::string> names;

@@ -13,7 +13,7 @@
 namespace headscope::figures {
 
 /// Inputs of a recipe other than analyses.
-enum class RecipeInputs { none, runs, evaluations, models, tensors, hashes };
+enum class RecipeInputs { none, runs, evaluations, models, tensors, hashes, asks };
 
 /// Heads that a recipe takes: at most one, several of one file, or one or their
 /// mean for each file.

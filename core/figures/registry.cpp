@@ -73,13 +73,14 @@ struct Kind {
 
 FigureData make_figure(const std::string& name, const FigureInputs& inputs, const FigureOptions& options) {
     const Recipe& recipe = recipe_of(name);
-    const std::array<Kind, 6> kinds{
+    const std::array<Kind, 7> kinds{
         {{"analysis files", !inputs.analyses.empty(), recipe.of_analyses != nullptr},
          {"runs", !inputs.runs.empty(), recipe.is_of(RecipeInputs::runs)},
          {"evaluation files", !inputs.evaluations.empty(), recipe.is_of(RecipeInputs::evaluations)},
          {"models", !inputs.models.empty(), recipe.is_of(RecipeInputs::models)},
          {"checkpoints", !inputs.tensors.empty(), recipe.is_of(RecipeInputs::tensors)},
-         {"hashes of words", !inputs.hashes.empty(), recipe.is_of(RecipeInputs::hashes)}}};
+         {"hashes of words", !inputs.hashes.empty(), recipe.is_of(RecipeInputs::hashes)},
+         {"ask files", !inputs.asks.empty(), recipe.is_of(RecipeInputs::asks)}}};
     std::string wanted, found;
     int known = 0, unknown = 0;
     for (const Kind& kind : kinds) {

@@ -22,7 +22,6 @@
 #include "core/mixers/shared/delta_parts.h"
 #include "core/mixers/shared/key_value_cache.h"
 #include "core/mixers/shared/tensor_views.h"
-#include "core/mixers/shared/without_heads.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/training_ops.h"
 
@@ -147,7 +146,7 @@ at::Tensor DifferentialMixer::factor() const {
 at::Tensor DifferentialMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     const std::int64_t heads = maps_.query_heads(), groups = maps_.key_value_heads(), size = maps_.head_size();
     const at::Tensor all = maps_.heads(normed, context.cancellation);
-    const auto [query_key, values] = model::split_heads(all, heads + groups);
+    auto [query_key, values] = model::split_heads(all, heads + groups);
     at::Tensor value = values.transpose(1, 2);
     const auto [queries, keys] = model::split_heads(announce_and_rotate(maps_, query_key, value, context), heads);
     at::Tensor key = keys.transpose(1, 2);
@@ -173,10 +172,8 @@ at::Tensor DifferentialMixer::forward(const at::Tensor& normed, const StackConte
         }
         DifferenceRows{query, key, twice, rule, factor()}.measure(made.transpose(1, 2), wanted, site, context);
     }
-    if (context.switched_off != nullptr) {
-        made = without_heads(made.flatten(2), heads / 2, site, *context.switched_off, rule.query_length)
-                   .unflatten(2, {heads / 2, 2 * size});
-    }
+    if (context.edits(model::Point::head_output, site))
+        made = context.edited(model::Point::head_output, made.transpose(1, 2), site).transpose(1, 2);
     return norm_(made).flatten(2) * (1 - first_factor_);
 }
 

@@ -32,7 +32,7 @@ at::Tensor GuidedMixer::forward(const at::Tensor& normed, const StackContext& co
     const auto rows = [&](const at::Tensor& maps) { return maps.narrow(1, held, length); };
     context.announce("query", of_texts(maps_.query_of(rows(context.guide->query_key))));
     context.announce("key", of_texts(maps_.key_of(rows(context.guide->query_key))));
-    context.announce("value", value);
+    value = context.pass(model::Point::value, value);
     const at::Tensor query = maps_.query_of(rows(context.guide->rotated));
     if (context.rotary) {
         context.announce("query_rotated", of_texts(query));
@@ -47,7 +47,7 @@ at::Tensor GuidedMixer::forward(const at::Tensor& normed, const StackContext& co
     kernels::ScoreRule rule = rule_;
     rule.query_offset = held;
     const bool measured = context.probe && context.probe->request(context.site);
-    if (batch > 1 && !measured && !context.lengths && !context.switched_off && !context.wants("head_output"))
+    if (batch > 1 && !measured && !context.lengths && !context.editor && !context.wants("head_output"))
         return attend_together(query, key, value, rule, context);
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
     return attend(of_texts(query), of_texts(key), value, rule, context.site, context);

@@ -114,6 +114,7 @@ at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContex
     at::Tensor query = of_heads(all.narrow(2, 0, query_maps_), query_embedding_);
     if (has_norms_) query = query_norm_(query);
     auto* held = dynamic_cast<KeyValueCache*>(cache);
+    const StackContext memory = context.of_memory();
     const auto held_value = [&](const at::Tensor& key) { return value_maps_ > 0 ? swapped(held->value()) : key; };
     const bool known = is_cross() && held && !held->empty();
     at::Tensor key, value;
@@ -137,9 +138,19 @@ at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContex
     };
     if (embeds_heads() && context.wants("head_embeddings"))
         context.announce("head_embeddings", at::stack({query_embedding_, key_embedding_, value_embedding_}));
-    context.announce("query", swapped(query));
+    query = swapped(context.pass(model::Point::query, swapped(query)));
     if (context.wants("key")) context.announce("key", swapped(finished_key(key)));
     if (context.wants("value")) context.announce("value", swapped(of_heads(value, value_embedding_)));
+    // A cache holds keys and values before what each head does to them.
+    const StackContext& of_keys = is_cross() ? memory : context;
+    const bool edits = !known && (context.edits(model::Point::key) || context.edits(model::Point::value));
+    if (edits && held && (embeds_heads() || has_norms_ || value_maps_ == 0))
+        throw Error(ErrorCode::unsupported, "layer " + std::to_string(context.layer.value),
+                    "expected no edits of keys and values of " + name() + " with a cache", "found some");
+    if (edits && held) {
+        key = swapped(of_keys.edited(model::Point::key, swapped(key)));
+        value = swapped(of_keys.edited(model::Point::value, swapped(value)));
+    }
     if (held && !known) {
         held->append(swapped(key), swapped(value_maps_ > 0 ? value : value.narrow(3, 0, 0)));
         key = swapped(held->key());
@@ -147,6 +158,10 @@ at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContex
     }
     key = finished_key(key);
     value = of_heads(value, value_embedding_);
+    if (edits && !held) {
+        key = swapped(of_keys.edited(model::Point::key, swapped(key)));
+        value = swapped(of_keys.edited(model::Point::value, swapped(value)));
+    }
     if (context.rotary && !is_cross()) {
         const model::RotaryTable& own = *context.rotation;
         const std::int64_t length = key.size(1);

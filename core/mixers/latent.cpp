@@ -71,9 +71,20 @@ at::Tensor LatentMixer::queries(const at::Tensor& normed, const Cancellation* ca
     return query_up_(read, cancellation).unflatten(2, {heads_, still_size_ + turning_size_});
 }
 
+at::Tensor LatentMixer::turned_key(const at::Tensor& key, const StackContext& context) const {
+    if (!context.rotary) return key;
+    const at::Tensor turning = key.narrow(3, still_size_, turning_size_).transpose(1, 2);
+    return at::cat({key.narrow(3, 0, still_size_), context.rotary->rotate(turning, *context.rotation).transpose(1, 2)},
+                   3);
+}
+
 at::Tensor LatentMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     const std::int64_t length = normed.size(1);
-    const at::Tensor all_queries = queries(normed, context.cancellation);
+    const at::Tensor all_queries =
+        context.pass(model::Point::query, queries(normed, context.cancellation).transpose(1, 2)).transpose(1, 2);
+    if (cache && (context.edits(model::Point::key) || context.edits(model::Point::value)))
+        throw Error(ErrorCode::unsupported, "layer " + std::to_string(context.layer.value),
+                    "expected no edits of keys and values with a cache, which holds latents", "found some");
     const at::Tensor down = key_value_down_(normed, context.cancellation);
     const at::Tensor turning = down.narrow(2, rank_, turning_size_).unsqueeze(2);
     // The queries' heads and the one that all keys share. Without positions (Kimi Linear) none is rotated.
@@ -96,16 +107,22 @@ at::Tensor LatentMixer::forward(const at::Tensor& normed, const StackContext& co
                               .unflatten(2, {heads_, still_size_ + value_size_})
                               .transpose(1, 2);
     const at::Tensor still = up.narrow(3, 0, still_size_);
-    const at::Tensor value = up.narrow(3, still_size_, value_size_);
+    at::Tensor value = up.narrow(3, still_size_, value_size_);
     const auto of_all_heads = [this](const at::Tensor& one) { return one.expand({-1, heads_, -1, -1}); };
-    const at::Tensor key = at::cat({still, of_all_heads(shared)}, 3);
+    at::Tensor key = at::cat({still, of_all_heads(shared)}, 3);
     const at::Tensor query =
         at::cat({all_queries.narrow(3, 0, still_size_), turned.narrow(2, 0, heads_)}, 3).transpose(1, 2);
 
     const auto own = [length](const at::Tensor& all) { return all.narrow(2, all.size(2) - length, length); };
-    context.announce("query", all_queries.transpose(1, 2));
-    if (context.wants("key")) context.announce("key", at::cat({own(still), of_all_heads(turning.transpose(1, 2))}, 3));
-    context.announce("value", own(value));
+    if (context.wants("key") || context.edits(model::Point::key)) {
+        const at::Tensor edited =
+            context.pass(model::Point::key, at::cat({own(still), of_all_heads(turning.transpose(1, 2))}, 3));
+        if (context.edits(model::Point::key)) key = turned_key(edited, context);
+    }
+    if (context.edits(model::Point::value))
+        value = context.pass(model::Point::value, value);
+    else
+        context.announce("value", own(value));
     if (context.rotary) {
         context.announce("query_rotated", query);
         context.announce("key_rotated", own(key));

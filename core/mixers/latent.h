@@ -29,6 +29,8 @@ public:
 private:
     /// [B, L, heads, still + turning]
     at::Tensor queries(const at::Tensor& normed, const Cancellation* cancellation) const;
+    /// [B, heads, L, still + turning], rotated now.
+    at::Tensor turned_key(const at::Tensor& key, const StackContext& context) const;
 
     std::int64_t heads_, rank_, still_size_, turning_size_, value_size_;
     kernels::ScoreRule rule_;

@@ -18,9 +18,9 @@
 #include "core/base/site.h"
 #include "core/mixers/types/type.h"
 #include "core/model/config.h"
+#include "core/model/edits/editor.h"
 #include "core/model/embedding/rotary.h"
 #include "core/model/probe.h"
-#include "core/model/switched_off.h"
 
 namespace headscope::model {
 class TensorPlan;
@@ -65,8 +65,8 @@ struct StackContext {
     const std::vector<std::int64_t>* memory_lengths = nullptr;
     const kernels::ScoreRule* shared_bias = nullptr;  ///< its distance bias is that of the self-attention (T5)
     at::Tensor shared_bias_table;  ///< the same [heads, bias_length] where autograd records it, or undefined
-    const std::vector<model::SwitchedOff>* switched_off = nullptr;  ///< of all sites; null: none
-    const model::TrainingForward* training = nullptr;               ///< null: not recorded by autograd
+    const model::TrainingForward* training = nullptr;  ///< null: not recorded by autograd
+    model::Editor* editor = nullptr;                   ///< null: nothing is edited
     /// Weight of the output projection that reads what the site returns; null where a mixer does more to it than
     /// attend().
     const at::Tensor* output_projection = nullptr;
@@ -77,6 +77,23 @@ struct StackContext {
     void announce(std::string_view name, const at::Tensor& value) const {
         if (wants(name)) probe->announce(name, layer, value);
     }
+
+    /// True if the value of this layer and, for a point of one attention, of site `at`, is edited.
+    bool edits(model::Point point, SiteIndex at) const;
+    bool edits(model::Point point) const { return edits(point, site); }
+    /// `value` with its edits; announced as NAME_edited if there are any.
+    at::Tensor edited(model::Point point, const at::Tensor& value, SiteIndex at) const;
+    at::Tensor edited(model::Point point, const at::Tensor& value) const { return edited(point, value, site); }
+    /// Announces the value by the point's name, then edits it.
+    at::Tensor pass(model::Point point, const at::Tensor& value) const {
+        announce(model::name(point), value);
+        return edited(point, value);
+    }
+    /// As edited(), for a matrix of `rule` whose `visible` pairs are known.
+    at::Tensor edited_matrix(model::Point point, const at::Tensor& matrix, const at::Tensor& visible,
+                             const kernels::ScoreRule& rule, SiteIndex at) const;
+    /// The context of keys and values of an encoder's output.
+    StackContext of_memory() const;
 };
 
 class Mixer {

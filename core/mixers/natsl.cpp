@@ -21,8 +21,8 @@
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
 #include "core/mixers/shared/tensor_views.h"
-#include "core/model/random_fill.h"
 #include "core/model/load/tensor_plan.h"
+#include "core/model/random_fill.h"
 #include "core/model/training_forward.h"
 #include "core/model/training_ops.h"
 
@@ -163,10 +163,9 @@ NatslMixer::Read NatslMixer::read(const at::Tensor& normed, const StackContext& 
     read.linear = parts_.convolved(projected, before);
     const DeltaParts::Heads source = reads_convolution_ ? read.linear : parts_.split(projected);
     at::Tensor query = query_norm_(narrow(source.query)), key = key_norm_(narrow(source.key));
-    read.value = narrow(source.value).transpose(1, 2);
-    context.announce("query", query.transpose(1, 2));
-    context.announce("key", key.transpose(1, 2));
-    context.announce("value", read.value);
+    query = context.pass(model::Point::query, query.transpose(1, 2)).transpose(1, 2);
+    key = context.pass(model::Point::key, key.transpose(1, 2)).transpose(1, 2);
+    read.value = context.pass(model::Point::value, narrow(source.value).transpose(1, 2));
     if (rotary_) {
         const auto table = rotary_->table(context.first_position, normed.size(1), query.scalar_type());
         query = rotary_->rotate(query, table);
@@ -238,9 +237,9 @@ at::Tensor NatslMixer::continued(const Read& read, const at::Tensor& types, cons
                                  NatslCache& cache, bool attends) const {
     const std::int64_t batch = read.key.size(0), length = read.key.size(2), linear_heads = parts_.sizes().heads;
     cache.softmax.resize(static_cast<std::size_t>(batch * linear_heads));
-    StackContext part = context;  // heads are announced and switched off all together
+    StackContext part = context;  // heads are announced and edited all together
     part.probe = nullptr;
-    part.switched_off = nullptr;
+    part.editor = nullptr;
     const at::Tensor seen = types.detach().select(3, 0).to(at::kBool);
     std::vector<at::Tensor> pieces;
     std::int64_t open = cache.linear.state.open, chunk = 0;
@@ -277,10 +276,11 @@ at::Tensor NatslMixer::continued(const Read& read, const at::Tensor& types, cons
 
 at::Tensor NatslMixer::linear(const at::Tensor& normed, const Read& read, const at::Tensor& types,
                               const StackContext& context, NatslCache* cache) const {
+    const SiteIndex site(context.site.value + 1);
     Recurrence what;
-    what.query = unit_length(read.linear.query);
-    what.key = unit_length(read.linear.key);
-    what.value = read.linear.value;
+    what.query = unit_length(context.edited(model::Point::query, read.linear.query, site));
+    what.key = unit_length(context.edited(model::Point::key, read.linear.key, site));
+    what.value = context.edited(model::Point::value, read.linear.value, site);
     const DeltaParts::Rates rates = parts_.rates(normed);
     what.write = rates.write;
     what.log_decay = rates.log_decay;
@@ -290,7 +290,6 @@ at::Tensor NatslMixer::linear(const at::Tensor& normed, const Read& read, const 
     what.rule.chunk_size = chunk_;
     what.rule.decays_dropped = decays_softmax_;
     what.rule.reads_own_chunk = linear_inside_;
-    const SiteIndex site(context.site.value + 1);
     return recur(what, cache ? &cache->linear.state : nullptr, site, context);
 }
 

@@ -53,15 +53,12 @@ at::Tensor NonApproximateMixer::forward(const at::Tensor& normed, const StackCon
         {at::silu(all.narrow(2, 0, maps_.query_heads())), all.narrow(2, maps_.query_heads(), maps_.key_value_heads())},
         2));
     RunningCall call;
-    call.query = maps_.query_of(query_key);
-    call.key = maps_.key_of(query_key);
-    call.value = maps_.value_of(all);
+    call.query = context.pass(model::Point::query, maps_.query_of(query_key));
+    call.key = context.pass(model::Point::key, maps_.key_of(query_key));
+    call.value = context.pass(model::Point::value, maps_.value_of(all));
     call.scale = scale_;
     call.lengths = context.lengths;
     call.cancellation = context.cancellation;
-    context.announce("query", call.query);
-    context.announce("key", call.key);
-    context.announce("value", call.value);
 
     auto* held = cache ? &dynamic_cast<RunningCache&>(*cache) : nullptr;
     const kernels::StatisticsRequest* request = context.probe ? context.probe->request(context.site) : nullptr;

@@ -99,11 +99,9 @@ kernels::ScoreRule RelativeMixer::rule(const StackContext& context) const {
 
 at::Tensor RelativeMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     const at::Tensor all = maps_.heads(normed, context.cancellation);
-    const at::Tensor query = maps_.query_of(all);
-    at::Tensor key = maps_.key_of(all), value = maps_.value_of(all);
-    context.announce("query", query);
-    context.announce("key", key);
-    context.announce("value", value);
+    const at::Tensor query = context.pass(model::Point::query, maps_.query_of(all));
+    at::Tensor key = context.pass(model::Point::key, maps_.key_of(all));
+    at::Tensor value = context.pass(model::Point::value, maps_.value_of(all));
     if (cache) {
         auto& held = dynamic_cast<KeyValueCache&>(*cache);
         held.append(key, value);

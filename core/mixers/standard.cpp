@@ -95,7 +95,7 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
     at::Tensor gate;
     const at::Tensor all = maps_.heads(normed, context.cancellation, &gate);
     const auto [both, values] = model::split_heads(all, maps_.query_heads() + maps_.key_value_heads());
-    const at::Tensor query_key = maps_.with_norms(both);
+    at::Tensor query_key = maps_.with_norms(both);
     at::Tensor value = maps_.clipped(values).transpose(1, 2);
     const auto [queries, keys] =
         model::split_heads(announce_and_rotate(maps_, query_key, value, context), maps_.query_heads());

@@ -14,7 +14,7 @@ StaticEmbeddingMixer::StaticEmbeddingMixer(const model::ModelConfig& config, std
 
 at::Tensor StaticEmbeddingMixer::forward(const at::Tensor& normed, const StackContext& context,
                                          MixerCache* cache) const {
-    const at::Tensor query_key = maps_.with_norms(maps_.query_key(context.input_embedding, context.cancellation));
+    at::Tensor query_key = maps_.with_norms(maps_.query_key(context.input_embedding, context.cancellation));
     at::Tensor value = maps_.value(normed, context.cancellation);
     const at::Tensor rotated = announce_and_rotate(maps_, query_key, value, context);
     at::Tensor key = maps_.key_of(rotated);

@@ -52,7 +52,7 @@ std::vector<Site> StreamingMixer::sites() const {
 at::Tensor StreamingMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     const at::Tensor all = maps_.heads(normed, context.cancellation);
     const auto [both, values] = model::split_heads(all, maps_.query_heads() + maps_.key_value_heads());
-    const at::Tensor query_key = maps_.with_norms(both);
+    at::Tensor query_key = maps_.with_norms(both);
     at::Tensor value = maps_.clipped(values).transpose(1, 2);
     const auto [queries, keys] =
         model::split_heads(announce_and_rotate(maps_, query_key, value, context), maps_.query_heads());
@@ -64,6 +64,9 @@ at::Tensor StreamingMixer::forward(const at::Tensor& normed, const StackContext&
         join_cache(maps_, query_key, key, value, context, *held);
         // Evicted keys lie between the first keys and the window; all others move closer by their number.
         rule.query_offset -= held->forgotten();
+        if (held->forgotten() > 0 && (context.edits(model::Point::scores) || context.edits(model::Point::pattern)))
+            throw Error(ErrorCode::unsupported, "layer " + std::to_string(context.layer.value),
+                        "expected no edits of scores and pattern where the cache has dropped keys", "found some");
     }
     if (by_cache_) {
         const at::Tensor near =

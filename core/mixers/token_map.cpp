@@ -7,7 +7,6 @@
 #include <ATen/ops/where.h>
 
 #include "core/mixers/shared/no_cache.h"
-#include "core/mixers/shared/without_heads.h"
 #include "core/model/load/tensor_plan.h"
 #include "kernels/recurrent.h"
 
@@ -67,7 +66,7 @@ at::Tensor TokenMapMixer::forward(const at::Tensor& normed, const StackContext& 
     const at::Tensor there = existing(context.lengths, length);
     at::Tensor value = values_(normed, context.cancellation);
     if (there.defined()) value = value.masked_fill(there.logical_not(), 0);
-    context.announce("value", value.unsqueeze(1));
+    value = context.pass(model::Point::value, value.unsqueeze(1)).squeeze(1);
     const at::Tensor output = block.matmul(value);
     context.announce("head_output", output.unsqueeze(1));
     const auto wanted = context.probe ? context.probe->implicit_request(context.site) : model::Probe::Implicit::nothing;
@@ -83,9 +82,7 @@ at::Tensor TokenMapMixer::forward(const at::Tensor& normed, const StackContext& 
         context.probe->implicit({context.site, context.sites->at(static_cast<std::size_t>(context.site.value)),
                                  statistics_of(matrices), weights, apart.max().item<double>()});
     }
-    if (context.switched_off == nullptr) return output;
-    return without_heads(output, 1, context.site, *context.switched_off,
-                         context.lengths ? *context.lengths : std::vector<std::int64_t>());
+    return context.edited(model::Point::head_output, output.unsqueeze(1)).squeeze(1);
 }
 
 std::unique_ptr<MixerCache> TokenMapMixer::new_cache() const {

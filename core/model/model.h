@@ -20,12 +20,12 @@
 #include "core/model/embedding/segments.h"
 #include "core/model/load/residence.h"
 #include "core/model/probe.h"
-#include "core/model/switched_off.h"
 
 namespace headscope::model {
 
 struct TrainingForward;  // core/model/training_forward.h
 class Cache;             // core/model/towers/cache.h: one opaque mixer cache per layer
+class Editor;            // core/model/edits/editor.h
 
 /// A tensor with numbers that are NaN or infinite.
 struct NotFinite {
@@ -51,7 +51,7 @@ struct ForwardOptions {
     Probe* probe = nullptr;
     Cache* cache = nullptr;                 ///< with one, the batch continues what the cache holds
     std::set<int> skip_layers;              ///< whole blocks left out
-    std::vector<SwitchedOff> switched_off;  ///< heads whose output is replaced; what there is not is refused
+    Editor* editor = nullptr;               ///< replaces values on the way (edits/editor.h)
     Segments segments;
     bool beyond_positions = false;  ///< rotary and position-free models may run past their limit
     const Cancellation* cancellation = nullptr;

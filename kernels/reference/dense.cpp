@@ -129,6 +129,15 @@ DenseMatrix dense_matrix(const at::Tensor& query, const at::Tensor& key, const S
     dense.allowed = dense.allowed.expand({count, heads, -1, -1});
     dense.score = scores.masked_fill(dense.allowed.logical_not(), kFloor);
     if (dense.weight.defined()) return dense;
+    const NormalisedScores found = weights_of_scores(query, key, dense.score, dense.allowed, rule, tensors);
+    dense.weight = found.weight;
+    dense.row_constant = found.row_constant;
+    dense.sink_share = found.sink_share;
+    return dense;
+}
+
+NormalisedScores weights_of_scores(const at::Tensor& query, const at::Tensor& key, const at::Tensor& score,
+                                   const at::Tensor& allowed, const ScoreRule& rule, const RuleTensors& tensors) {
     const auto per_head = [&](const at::Tensor& recorded, const std::vector<float>& values) {
         if (values.empty()) return at::Tensor();
         return recorded.defined() ? recorded : at::tensor(values, query.options());
@@ -136,13 +145,10 @@ DenseMatrix dense_matrix(const at::Tensor& query, const at::Tensor& key, const S
     at::Tensor sink = per_head(tensors.sink_logits, rule.sink_logits), second;
     if (sink.defined()) sink = sink.view({-1, 1, 1});
     if (traits_of(rule.normaliser).diagonal)
-        second = at::matmul(query * query, (k * k).transpose(-1, -2)) * (0.5 * rule.scale * rule.scale);
-    const at::Tensor offsets = row_offsets(rule.offset_form, per_head(tensors.offsets, rule.offsets), dense.allowed);
-    const NormalisedScores found = normalise(rule.normaliser, dense.score, dense.allowed, sink, second, offsets);
-    dense.weight = found.weight;
-    dense.row_constant = found.row_constant;
-    dense.sink_share = found.sink_share;
-    return dense;
+        second = at::matmul(query * query, heads_repeated(key * key, query.size(1)).transpose(-1, -2)) *
+                 (0.5 * rule.scale * rule.scale);
+    const at::Tensor offsets = row_offsets(rule.offset_form, per_head(tensors.offsets, rule.offsets), allowed);
+    return normalise(rule.normaliser, score, allowed, sink, second, offsets);
 }
 
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

@@ -31,10 +31,22 @@ struct DenseMatrix {
     at::Tensor row_constant;  ///< [B, H, Lq], any number for a row that sees no key; undefined with RuleTensors::blocks
     at::Tensor sink_share;    ///< [B, H, Lq]; undefined without sink logits
 };
+
+struct NormalisedScores {
+    at::Tensor weight;        ///< [.., H, Lq, Lk], 0 where not allowed
+    at::Tensor row_constant;  ///< [.., H, Lq], as Statistics::row_constant; rows that see no key have some number
+    at::Tensor sink_share;    ///< [.., H, Lq]; undefined without sink logits
+};
+
 /// query [B, H, Lq, dk], key [B, G, Lk, dk] of sequences first .. first + B - 1 of the rule, in any floating type.
 /// Differentiable in query, key and `tensors`.
 DenseMatrix dense_matrix(const at::Tensor& query, const at::Tensor& key, const ScoreRule& rule,
                          const RuleTensors& tensors = {}, std::int64_t first = 0);
+
+/// The second half of dense_matrix(): weights of `score`, -1e30 where not `allowed`; both may have been edited. Without
+/// RuleTensors::blocks.
+NormalisedScores weights_of_scores(const at::Tensor& query, const at::Tensor& key, const at::Tensor& score,
+                                   const at::Tensor& allowed, const ScoreRule& rule, const RuleTensors& tensors = {});
 
 /// The output [B, H, Lq, dv] of dense_matrix() for value [B, G, Lk, dv].
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -53,11 +65,6 @@ struct DenseAttention {
 };
 
 /// From scores [.., H, Lq, Lk] to weights: the formula of each normaliser, differentiable by ATen's autograd.
-struct NormalisedScores {
-    at::Tensor weight;        ///< [.., H, Lq, Lk], 0 where not allowed
-    at::Tensor row_constant;  ///< [.., H, Lq], as Statistics::row_constant; rows that see no key have some number
-    at::Tensor sink_share;    ///< [.., H, Lq]; undefined without sink logits
-};
 /// `score`: where not allowed -inf or, for gradients, a number far below every score. `sink`: [H, 1, 1] or undefined.
 /// `second`: the second order of the Taylor weights, or undefined for s^2 / 2. `offset`: row_offsets() of the elastic
 /// normaliser.

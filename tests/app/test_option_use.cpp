@@ -25,9 +25,9 @@ namespace {
 struct Program {
     Program() {
         using Add = void (*)(CLI::App&, app::Context&);
-        for (const Add add : {app::add_info, app::add_tokenize, app::add_analyze, app::add_export, app::add_generate,
-                              app::add_evaluate, app::add_cost, app::add_reproduce, app::add_convert, app::add_list,
-                              app::add_bench, app::add_train, app::add_control})
+        for (const Add add : {app::add_info, app::add_tokenize, app::add_analyze, app::add_ask, app::add_export,
+                              app::add_generate, app::add_evaluate, app::add_cost, app::add_reproduce, app::add_convert,
+                              app::add_list, app::add_bench, app::add_train, app::add_control})
             add(cli, context);
     }
     std::vector<const CLI::App*> commands() const {
@@ -128,7 +128,8 @@ TEST_CASE("An option that a kind does not read is refused, with the kinds that r
 }
 
 TEST_CASE("What a command's option is stored in is read by the command", "[app][options]") {
-    // "add_option(*command, "--seeds", options->settings.seeds", or of references "command" and "options.settings.seeds".
+    // "add_option(*command, "--seeds", options->settings.seeds", or of references "command" and
+    // "options.settings.seeds".
     const std::regex added(
         R"re(add_(?:option|flag)\(\s*\*?command,\s*"([^"]+)",\s*(options(?:->|\.))?([A-Za-z0-9_.]+))re");
     // Structs that go to core as a whole are read there.

@@ -22,6 +22,7 @@
 #include "core/analysis/job_request.h"
 #include "core/analysis/rate_book.h"
 #include "core/analysis/summary.h"
+#include "core/ask/edits/intervention_file.h"
 #include "core/base/error.h"
 #include "core/base/io/free_space.h"
 #include "core/base/io/output_file.h"
@@ -100,6 +101,7 @@ std::vector<fs::path> files_read(const analysis::AnalysisJob& job, const analysi
     std::vector<fs::path> files = input.paths;
     files.insert(files.end(), job.target_tokens.begin(), job.target_tokens.end());
     if (!job.labels.empty()) files.emplace_back(job.labels);
+    if (!job.interventions.empty()) files.emplace_back(job.interventions);
     files.insert(files.end(), checkpoint.files().begin(), checkpoint.files().end());
     for (const char* side :
          {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "vocab.bin", "vocab.pkl",
@@ -156,6 +158,11 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     auto request = analysis::make_request(job, job_model, input, cancellation);
     request.layers = layers;
     request.skip_layers = skip;
+    ask::InterventionPlan plan;
+    if (!job.interventions.empty()) {
+        plan = ask::read_interventions(job.interventions, {config, inspection.sites, tokenizer.get()});
+        request.settings_json = analysis::with_interventions(request.settings_json, plan.toml);
+    }
     analysis::check_request(inspection, request);  // before weights are read
     const bool bfloat16 = job.dtype == "bfloat16";
     const auto shape = analysis::rate_shape(inspection, request, bfloat16, compute_threads());
@@ -172,6 +179,8 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     announce_time(analysis::estimate(inspection, request, timed), known.has_value());
     ConsoleProgress progress;
     const auto model = model::Model::build(*checkpoint, precision, &progress, &cancellation, residence);
+    plan.read_values(*model, &cancellation);
+    request.interventions.insert(request.interventions.begin(), plan.list.begin(), plan.list.end());
     Done done{output, checkpoint->display_name(),   {}, json::parse(request.settings_json), request.sequences.size(),
               0,      loading_note(model->report())};
     for (const auto& sequence : request.sequences) done.tokens += sequence.ids.size();

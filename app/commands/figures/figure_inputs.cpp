@@ -21,6 +21,7 @@
 #include "core/model/load/presets.h"
 #include "core/run/run_history.h"
 #include "core/store/analysis/analysis_file.h"
+#include "core/store/ask/ask_file.h"
 #include "core/store/evaluation/evaluation_file.h"
 #include "core/store/hdf5/file_format.h"
 #include "core/store/run/run_file.h"
@@ -214,6 +215,8 @@ private:
             auto evaluation = std::make_shared<store::Evaluation>(store::read_evaluation(path));
             if (!request_.options.significance.empty()) evaluation->items = store::read_items(path);
             inputs_.evaluations.push_back(std::move(evaluation));
+        } else if (format == "headscope-ask") {
+            inputs_.asks.push_back(std::make_shared<store::AskRecord>(store::read_ask(path)));
         } else {
             auto file = store::AnalysisFile::open(path);
             if (!wants_sizes()) return inputs_.analyses.push_back(std::move(file));

@@ -58,6 +58,12 @@ void add_record_options(std::vector<FigureOption>& all) {
     all.push_back(optional_count("smooth",
                                  "Length of the running mean, in steps of a run or buckets of positions (1: none)",
                                  &FigureOptions::smooth));
+    all.push_back(word_option("site", "ask patch: the point (default: all that the file has)", &FigureOptions::site));
+    all.push_back(
+        choice<std::string>("show", "Logit lens: colors",
+                            {{"probability", "probability"}, {"rank", "rank"}, {"kl", "kl"}, {"token", "token"}},
+                            [](FigureRequest& r) -> std::string& { return r.options.show; }));
+    all.push_back(flag_option("normalize", "ask patch: shares of the clean run's effect", &FigureOptions::normalized));
     all.push_back(flag_option("log-loss", "Runs: logarithmic axes", &FigureOptions::log_loss));
     all.push_back(flag_option("perplexity", "Runs: draw perplexity, exp of the loss", &FigureOptions::perplexity));
     all.push_back(real_option("from", "Runs: start of the axis, in steps, tokens or seconds", &FigureOptions::from_x));

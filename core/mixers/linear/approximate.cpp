@@ -30,14 +30,15 @@ bool ApproximateMixer::by_pairs(const at::Tensor& query, const at::Tensor& key, 
                                 const StackContext& context) const {
     if (model::recorded(query) || model::recorded(key) || model::recorded(value)) return true;
     if (context.probe != nullptr && context.probe->request(context.site) != nullptr) return true;
+    if (context.edits(model::Point::scores) || context.edits(model::Point::pattern)) return true;
     return !kernels::taylor_prefers_state(rule_.normaliser, query.size(2), query.size(1), key.size(1), key.size(3),
                                           value.size(3));
 }
 
 at::Tensor ApproximateMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     const at::Tensor all = maps_.heads(normed, context.cancellation);
-    const at::Tensor query_key = maps_.with_norms(all.narrow(2, 0, maps_.query_heads() + maps_.key_value_heads()));
-    const at::Tensor value = maps_.value_of(all);
+    at::Tensor query_key = maps_.with_norms(all.narrow(2, 0, maps_.query_heads() + maps_.key_value_heads()));
+    at::Tensor value = maps_.value_of(all);
     const at::Tensor rotated = announce_and_rotate(maps_, query_key, value, context);
     const at::Tensor query = maps_.query_of(rotated), key = maps_.key_of(rotated);
     kernels::ScoreRule rule = rule_;

@@ -50,10 +50,10 @@ void GatedDeltaMixer::declare(model::TensorPlan& plan, const model::TensorNames&
 
 at::Tensor GatedDeltaMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     auto* held = cache ? &dynamic_cast<DeltaCache&>(*cache) : nullptr;
-    const auto heads = parts_.heads(normed, held ? &held->before : nullptr, context.cancellation);
-    context.announce("query", heads.query);
-    context.announce("key", heads.key);
-    context.announce("value", heads.value);
+    auto heads = parts_.heads(normed, held ? &held->before : nullptr, context.cancellation);
+    heads.query = context.pass(model::Point::query, heads.query);
+    heads.key = context.pass(model::Point::key, heads.key);
+    heads.value = context.pass(model::Point::value, heads.value);
     Recurrence what;
     const auto unit = unit_ == "sum" ? over_sum : unit_length;
     what.query = unit(activated(heads.query, activation_));

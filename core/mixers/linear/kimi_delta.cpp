@@ -42,10 +42,10 @@ at::Tensor KimiDeltaMixer::log_decay(const at::Tensor& normed) const {
 at::Tensor KimiDeltaMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     auto* held = cache ? &dynamic_cast<DeltaCache&>(*cache) : nullptr;
     const DeltaSizes& sizes = parts_.sizes();
-    const auto heads = parts_.heads(normed, held ? &held->before : nullptr, context.cancellation);
-    context.announce("query", heads.query);
-    context.announce("key", heads.key);
-    context.announce("value", heads.value);
+    auto heads = parts_.heads(normed, held ? &held->before : nullptr, context.cancellation);
+    heads.query = context.pass(model::Point::query, heads.query);
+    heads.key = context.pass(model::Point::key, heads.key);
+    heads.value = context.pass(model::Point::value, heads.value);
     Recurrence what;
     what.query = unit_length(heads.query);
     what.key = unit_length(heads.key);

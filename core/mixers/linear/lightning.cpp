@@ -25,10 +25,10 @@ void LightningMixer::declare(model::TensorPlan& plan, const model::TensorNames& 
 
 at::Tensor LightningMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     auto* held = cache ? &dynamic_cast<DeltaCache&>(*cache) : nullptr;
-    const auto heads = parts_.heads(normed, nullptr, context.cancellation);
-    context.announce("query", heads.query);
-    context.announce("key", heads.key);
-    context.announce("value", heads.value);
+    auto heads = parts_.heads(normed, nullptr, context.cancellation);
+    heads.query = context.pass(model::Point::query, heads.query);
+    heads.key = context.pass(model::Point::key, heads.key);
+    heads.value = context.pass(model::Point::value, heads.value);
     const std::int64_t count = parts_.sizes().heads;
     const at::Tensor slopes =
         at::pow(2.0, at::arange(1, count + 1, at::kDouble) * (-8.0 / static_cast<double>(count))) * -layer_rate_;

@@ -111,16 +111,13 @@ at::Tensor Mamba2Mixer::forward(const at::Tensor& normed, const StackContext& co
     const auto [b, c] = model::split_heads(shared, groups_ * state_size_);
     const at::Tensor dt = step(logits);
     Recurrence what;
-    what.query = by_head(c, groups_);
-    what.key = by_head(b, groups_);
-    what.value = by_head(x, heads_);
+    what.query = context.pass(model::Point::query, by_head(c, groups_));
+    what.key = context.pass(model::Point::key, by_head(b, groups_));
+    what.value = context.pass(model::Point::value, by_head(x, heads_));
     what.write = dt.transpose(1, 2);
     what.log_decay = (dt * -at_least_float(rate_log_).exp()).transpose(1, 2);
     what.rule.delta = false;
     what.direct = direct_;
-    context.announce("query", what.query);
-    context.announce("key", what.key);
-    context.announce("value", what.value);
     StackContext own = context;
     own.output_projection = nullptr;  // the norm lies between
     return gated(recur(what, held ? &held->state : nullptr, context.site, own), z);

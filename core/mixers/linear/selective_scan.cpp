@@ -67,7 +67,7 @@ at::Tensor SelectiveScanMixer::forward(const at::Tensor& normed, const StackCont
     StackContext own = context;
     own.probe = nullptr;
     own.lengths = nullptr;
-    own.switched_off = nullptr;
+    own.editor = nullptr;
     RecurrentCache fresh;
     std::vector<at::Tensor> outputs;
     for (std::int64_t first = 0; first < x.size(1); first += kTokensAtOnce) {

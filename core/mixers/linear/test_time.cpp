@@ -202,16 +202,16 @@ at::Tensor TestTimeMixer::learn(const Tokens& in, Memory& memory, const Cancella
 
 at::Tensor TestTimeMixer::forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const {
     auto* held = cache ? &dynamic_cast<Cache&>(*cache) : nullptr;
-    const auto heads = parts_.heads(normed, held ? &held->before : nullptr, context.cancellation);
-    context.announce("query", heads.query);
-    context.announce("key", heads.key);
-    context.announce("value", heads.value);
+    auto heads = parts_.heads(normed, held ? &held->before : nullptr, context.cancellation);
+    heads.query = context.pass(model::Point::query, heads.query);
+    heads.key = context.pass(model::Point::key, heads.key);
+    heads.value = context.pass(model::Point::value, heads.value);
     const Tokens in = tokens(heads, normed);
     Memory own = held && held->memory.start.defined() ? held->memory : fresh(normed.size(0), in.key.scalar_type());
     // Padding comes last, so the causal scan may ignore it.
-    const at::Tensor by_head = learn(in, own, context.cancellation).to(normed.scalar_type());
+    at::Tensor by_head = learn(in, own, context.cancellation).to(normed.scalar_type());
     if (held) held->memory = own;
-    context.announce("head_output", by_head);
+    by_head = context.pass(model::Point::head_output, by_head);
     const at::Tensor normal = norm_(by_head.transpose(1, 2).contiguous()).flatten(2);
     const at::Tensor gate = parts_.gate(normed, context.cancellation);
     return gate.defined() ? normal * gate : normal;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -15,7 +16,6 @@
 #include "core/mixers/shared/block_attention.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/shared/trained_attention.h"
-#include "core/mixers/shared/without_heads.h"
 #include "kernels/backend.h"
 #include "kernels/normaliser.h"
 #include "kernels/reference/dense.h"
@@ -112,6 +112,29 @@ at::Tensor measured(const at::Tensor& query, const at::Tensor& key, const at::Te
     return output.to(query.scalar_type());
 }
 
+/// [B, Lq, H * dv] from the dense matrix, whose scores and weights are edited. Visible pairs are those of the rule less
+/// those whose score became -inf.
+at::Tensor edited_attention(const Attended& what, RuleTensors tensors, SiteIndex site, const StackContext& context) {
+    tensors.blocks = at::Tensor();  // the rule's own flags give the same weights
+    const kernels::reference::DenseMatrix dense =
+        kernels::reference::dense_matrix(what.query, what.key, what.rule, tensors);
+    at::Tensor weight = dense.weight, allowed = dense.allowed;
+    if (context.edits(model::Point::scores, site)) {
+        constexpr double hidden = -std::numeric_limits<double>::infinity();
+        const at::Tensor score = context.edited_matrix(
+            model::Point::scores, dense.score.masked_fill(allowed.logical_not(), hidden), allowed, what.rule, site);
+        allowed = allowed.logical_and(score.detach().ne(hidden));
+        constexpr double floor = -1e30;
+        weight = kernels::reference::weights_of_scores(
+                     what.query, what.key, score.masked_fill(allowed.logical_not(), floor), allowed, what.rule, tensors)
+                     .weight;
+    }
+    weight = context.edited_matrix(model::Point::pattern, weight, allowed, what.rule, site);
+    const std::int64_t heads = what.query.size(1), groups = what.value.size(1);
+    const at::Tensor value = groups == heads ? what.value : what.value.repeat_interleave(heads / groups, 1);
+    return side_by_side(weight.matmul(value));
+}
+
 }  // namespace
 
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -119,28 +142,31 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
                   const RuleTensors& tensors) {
     if (context.cancellation) context.cancellation->check();
     const kernels::StatisticsRequest* request = context.probe ? context.probe->request(site) : nullptr;
-    if (!request) {
-        return finish_attention(unmeasured(query, key, value, rule, tensors, context.cancellation),
-                                {query, key, value, rule}, nullptr, site, context);
-    }
+    const bool rewrites = context.edits(model::Point::scores, site) || context.edits(model::Point::pattern, site);
     kernels::Statistics statistics;
-    const at::Tensor output = measured(query, key, value, rule, context.cancellation, *request, statistics);
-    return finish_attention(output, {query, key, value, rule}, &statistics, site, context);
+    at::Tensor output;
+    if (request)
+        output = measured(query, key, value, rule, context.cancellation, *request, statistics);
+    else if (!rewrites)
+        output = unmeasured(query, key, value, rule, tensors, context.cancellation);
+    if (rewrites) output = edited_attention({query, key, value, rule}, tensors, site, context);
+    return finish_attention(output, {query, key, value, rule}, request ? &statistics : nullptr, site, context);
 }
 
 at::Tensor finish_attention(const at::Tensor& output, const Attended& what, const kernels::Statistics* statistics,
                             SiteIndex site, const StackContext& context) {
     const std::int64_t heads = what.query.size(1);
-    if (statistics != nullptr || context.wants("head_output")) {
+    const bool edits = context.edits(model::Point::head_output, site);
+    if (statistics != nullptr || context.wants("head_output") || edits) {
         const at::Tensor by_head = as_heads(output, heads);
         context.announce("head_output", by_head);
         if (statistics != nullptr) {
             context.probe->measured({site, context.sites->at(static_cast<std::size_t>(site.value)), what.query,
                                      what.key, what.value, by_head, what.rule, *statistics, context.output_projection});
         }
+        if (edits) return side_by_side(context.edited(model::Point::head_output, by_head, site));
     }
-    if (context.switched_off == nullptr) return output;
-    return without_heads(output, heads, site, *context.switched_off, what.rule.query_length);
+    return output;
 }
 
 }  // namespace headscope::mixers

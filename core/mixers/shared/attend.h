@@ -24,8 +24,8 @@ using kernels::reference::RuleTensors;
 /// attention where it can express the rule, else kernels::attention; for float64 dense_attention, and under autograd
 /// for normalisers without a fused backward pass block_attention (block_attention.h).
 ///
-/// Heads that are switched off (StackContext::switched_off) are announced and measured as they would be; what is
-/// returned has them replaced.
+/// Edits (StackContext::editor) of scores, pattern and head output apply; the pattern is measured as it is without its
+/// own edits. With edits of scores or pattern the output comes from the dense matrix.
 ///
 /// `rule` has the layer's constants; query offset and lengths are this call's. Throws Stopped when cancelled.
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -39,7 +39,7 @@ struct Attended {
 };
 
 /// The end of attend(), for mixers that compute `output` [B, Lq, H * dv] in another way: announces "head_output", hands
-/// `statistics` (null: none were asked for) to the probe, and replaces heads that are switched off.
+/// `statistics` (null: none were asked for) to the probe, and edits the head output.
 at::Tensor finish_attention(const at::Tensor& output, const Attended& what, const kernels::Statistics* statistics,
                             SiteIndex site, const StackContext& context);
 

@@ -170,11 +170,13 @@ at::Tensor Projections::grown(const at::Tensor& rotated, std::int64_t first, boo
     return at::cat({rotated.narrow(2, 0, heads_) * factor, rotated.narrow(2, heads_, key_value_heads_)}, 2);
 }
 
-at::Tensor announce_and_rotate(const Projections& maps, const at::Tensor& query_key, const at::Tensor& value,
+at::Tensor announce_and_rotate(const Projections& maps, at::Tensor& query_key, at::Tensor& value,
                                const StackContext& context) {
-    context.announce("query", maps.query_of(query_key));
-    context.announce("key", maps.key_of(query_key));
-    context.announce("value", value);
+    const bool edits = context.edits(model::Point::query) || context.edits(model::Point::key);
+    const at::Tensor query = context.pass(model::Point::query, maps.query_of(query_key));
+    const at::Tensor key = context.pass(model::Point::key, maps.key_of(query_key));
+    value = context.pass(model::Point::value, value);
+    if (edits) query_key = at::cat({query.transpose(1, 2), key.transpose(1, 2)}, 2);
     if (!context.rotary) return maps.grown(query_key, context.first_position, false);
     const at::Tensor rotated =
         maps.grown(maps.rotated(query_key, *context.rotary, *context.rotation), context.first_position, true);

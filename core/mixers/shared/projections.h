@@ -74,9 +74,10 @@ private:
     bool by_group_ = false;  ///< the matrix's rows lie as FusedLayout::by_group has them
 };
 
-/// Announces "query" and "key" [B, heads, L, size] of `query_key`, which has its norms, and `value`; then rotates query
-/// and key for this call's tokens and announces that, where there are rotary positions. Returns what enters the scores.
-at::Tensor announce_and_rotate(const Projections& maps, const at::Tensor& query_key, const at::Tensor& value,
+/// Announces and edits "query" and "key" [B, heads, L, size] of `query_key`, which has its norms, and `value`; then
+/// rotates query and key for this call's tokens and announces that, where there are rotary positions. Returns what
+/// enters the scores.
+at::Tensor announce_and_rotate(const Projections& maps, at::Tensor& query_key, at::Tensor& value,
                                const StackContext& context);
 
 /// Appends this call's keys and values to a KeyValueCache; `key` and `value` [B, key_value_heads, L, size] are then all

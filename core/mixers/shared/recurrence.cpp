@@ -19,7 +19,6 @@
 #include "core/mixers/shared/recurrence_input.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/shared/trained_recurrence.h"
-#include "core/mixers/shared/without_heads.h"
 #include "core/model/training_ops.h"
 #include "kernels/backend.h"
 
@@ -253,13 +252,14 @@ at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, 
         output = by_kernel(own, rule, cache, context.cancellation);
     if (own.direct.defined())
         output = output + side_by_side(own.value * own.direct.to(own.value.scalar_type()).view({1, heads, 1, -1}));
-    if (wanted != model::Probe::Implicit::nothing || context.wants("head_output")) {
+    const bool edits = context.edits(model::Point::head_output, site);
+    if (wanted != model::Probe::Implicit::nothing || context.wants("head_output") || edits) {
         const at::Tensor by_head = as_heads(output, heads);
         context.announce("head_output", by_head);
         if (wanted != model::Probe::Implicit::nothing) measure_implicit(own, rule, by_head, wanted, site, context);
+        if (edits) return side_by_side(context.edited(model::Point::head_output, by_head, site));
     }
-    if (context.switched_off == nullptr) return output;
-    return without_heads(output, heads, site, *context.switched_off, rule.length);
+    return output;
 }
 
 at::Tensor short_convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor* before,

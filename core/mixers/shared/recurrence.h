@@ -43,8 +43,8 @@ struct RecurrentCache {
 
 /// -> [B, L, H * dv], heads side by side, in the type of the value. Kernels for float32 and bfloat16, forward and
 /// backward; float64 by the same sums in ATen, piece by piece. Where the probe asks for the site's implicit matrix
-/// (Probe::implicit_request) it is measured, and compared with what was returned. Announces "head_output", and replaces
-/// heads that are switched off. Throws Stopped when cancelled; Error(unsupported) where the probe asks and a cache says
+/// (Probe::implicit_request) it is measured, and compared with what was returned. Announces "head_output" and
+/// edits it. Throws Stopped when cancelled; Error(unsupported) where the probe asks and a cache says
 /// that the text began earlier.
 at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, const StackContext& context);
 

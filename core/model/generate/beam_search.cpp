@@ -175,6 +175,7 @@ BeamResult beam_search(Model& model, std::span<const std::int64_t> source, const
         forward.cache = cache.get();
         forward.beyond_positions = options.beyond_positions;
         forward.skip_layers = options.skip_layers;
+        forward.editor = options.editor;
         forward.cancellation = options.cancellation;
         const at::Tensor hidden = model.forward(batch, forward);
         const at::Tensor logits = model.logits(hidden.select(1, hidden.size(1) - 1).contiguous());

@@ -21,6 +21,7 @@
 
 namespace headscope::model {
 
+class Editor;
 class Model;
 
 struct BeamOptions {
@@ -33,6 +34,7 @@ struct BeamOptions {
     GenerationSettings settings{};  ///< of the checkpoint's files: what they do to log-probabilities applies
     bool beyond_positions = false;
     std::set<int> skip_layers{};  ///< whole blocks left out
+    Editor* editor = nullptr;     ///< of each forward pass; null: none
     const Cancellation* cancellation = nullptr;
 };
 

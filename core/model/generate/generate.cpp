@@ -129,6 +129,7 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
     forward.cache = cache.get();
     forward.beyond_positions = options.beyond_positions;
     forward.skip_layers = options.skip_layers;
+    forward.editor = options.editor;
     forward.cancellation = options.cancellation;
     NotFiniteNumbers numbers(model);
     forward.probe = numbers.probe();

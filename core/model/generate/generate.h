@@ -17,6 +17,7 @@
 
 namespace headscope::model {
 
+class Editor;
 class Model;
 struct Inspection;
 struct ModelConfig;
@@ -32,6 +33,7 @@ struct GenerateOptions {
     GenerationSettings settings;           ///< of the checkpoint's files: what they do to logits applies
     bool beyond_positions = false;
     std::set<int> skip_layers;  ///< whole blocks left out
+    Editor* editor = nullptr;   ///< of each forward pass; null: none
     const Cancellation* cancellation = nullptr;
     std::function<void(std::int64_t token)> on_token;  ///< called as each new token is known
     std::function<bool(std::int64_t token)>

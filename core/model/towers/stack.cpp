@@ -80,8 +80,12 @@ std::vector<at::Tensor> Stack::forward_all(const std::vector<Pass>& passes) {
         for (const auto& [batch, options] : passes) {
             check_batch(*batch, config_, options.cache ? options.cache->length() : 0, options.beyond_positions);
             if (options.cache) check_cache(*options.cache, config_, *batch);
-            check_switched_off(options.switched_off, sites_, options.cache != nullptr);
             check_segments(options.segments, config_);
+        }
+        for (const auto& [batch, options] : passes) {
+            if (!options.editor) continue;
+            const bool continues = options.cache && options.cache->length() > 0;
+            options.editor->begin({options.cache != nullptr, continues, &options.skip_layers});
         }
         std::deque<CachePass> caches;
         for (const auto& [batch, options] : passes) caches.emplace_back(options.cache);
@@ -91,6 +95,8 @@ std::vector<at::Tensor> Stack::forward_all(const std::vector<Pass>& passes) {
             weights_->release();
             report_.not_finite = weights_->not_finite();
         }
+        for (const auto& [batch, options] : passes)
+            if (options.editor) options.editor->end();
         for (std::size_t i = 0; i < passes.size(); ++i) {
             const at::Tensor& read = encoder_ ? passes[i].batch->target : passes[i].batch->ids;
             caches[i].done(read.size(0), read.size(1));
@@ -106,7 +112,7 @@ std::vector<at::Tensor> Stack::run(const std::vector<Pass>& passes) {
     for (const auto& [batch, options] : passes) {
         mixers::StackContext context;
         context.sites = &sites_;
-        context.switched_off = options.switched_off.empty() ? nullptr : &options.switched_off;
+        context.editor = options.editor;
         context.probe = options.probe;
         context.cancellation = options.cancellation;
         context.segments = &options.segments;

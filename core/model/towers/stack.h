@@ -56,6 +56,8 @@ public:
     at::Tensor class_logits(const at::Tensor& hidden_rows) const { return head_.class_logits(hidden_rows); }
     Inspection inspection() const { return {config_, sites_, report_, parameters_, has_head(), has_classes(), sizes_}; }
     const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
+    const Head& head() const { return head_; }
+    const Tower& tower() const { return last_; }  ///< of an encoder-decoder the decoder's
 
 private:
     std::vector<at::Tensor> run(const std::vector<Pass>& passes);

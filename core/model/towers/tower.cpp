@@ -104,8 +104,8 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
         if (!names.in_layer.output.empty()) {
             first = plan.wants().size();
             layer.output.declare_for_products(plan, names.layer_stem + names.in_layer.output, hidden,
-                                 {layer.mixer->output_size(), names.keys.heads + " * " + value_size},
-                                 config_->output_bias && !names.in_layer.plain_output);
+                                              {layer.mixer->output_size(), names.keys.heads + " * " + value_size},
+                                              config_->output_bias && !names.in_layer.plain_output);
             plan.count_as(TensorPlan::Part::attention, first);
         }
         norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
@@ -205,7 +205,7 @@ void Tower::begin(Pass& pass, const Batch& batch) const {
 
     pass.hidden = embedding_(batch, held, options.training);
     context.training = options.training;
-    pass.hidden = dropped(pass.hidden, context, place_.stack == "encoder" ? "encoder embedding" : "embedding");
+    pass.hidden = dropped(pass.hidden, context, is_encoder() ? "encoder embedding" : "embedding");
     pass.embedding = pass.hidden;
     if (reads_guides_ && options.training) {
         pass.recorded = run_guides(length, options, context);
@@ -214,6 +214,7 @@ void Tower::begin(Pass& pass, const Batch& batch) const {
         pass.guides = &kept_guides(held + length, options, context);
     }
     announce(options.probe, end_prefix() + "embedding", kNoLayer, pass.hidden);
+    if (!is_encoder()) pass.embedding = pass.hidden = context.edited(Point::embedding, pass.hidden);
 }
 
 void Tower::step(Pass& pass, std::size_t number, bool few) const {
@@ -240,8 +241,8 @@ void Tower::step(Pass& pass, std::size_t number, bool few) const {
     context.input_embedding = embedding_for(layer, pass.embedding);
     context.output_projection = layer.output.weight.defined() ? &layer.output.weight : nullptr;
     if (!skipped) {
-        pass.hidden = run_layer(layer, pass.hidden, context, caches);
-        announce(options.probe, "hidden", context.layer, pass.hidden);
+        pass.hidden = run_layer(layer, context.edited(Point::residual_before, pass.hidden), context, caches);
+        pass.hidden = context.pass(Point::hidden, pass.hidden);
     }
     if (options.after_layer) options.after_layer(counted);
 }
@@ -249,12 +250,12 @@ void Tower::step(Pass& pass, std::size_t number, bool few) const {
 at::Tensor Tower::end(Pass& pass) const {
     const at::Tensor hidden = final_norm_(pass.hidden);
     announce(pass.options.probe, end_prefix() + "final_norm", kNoLayer, hidden);
-    return hidden;
+    return is_encoder() ? hidden : pass.context.edited(Point::final_norm, hidden);
 }
 
 /// An encoder-decoder announces both towers' ends: its decoder's are what forward() is about.
 std::string Tower::end_prefix() const {
-    return place_.stack == "encoder" ? "encoder_" : "";
+    return is_encoder() ? "encoder_" : "";
 }
 
 namespace {
@@ -310,8 +311,10 @@ at::Tensor Tower::add_cross(const Layer& layer, const at::Tensor& hidden, mixers
     context.output_projection = &layer.cross_output.weight;
     const at::Tensor read = config_->pre_norm ? layer.cross_norm(hidden) : hidden;
     context.announce("cross_input_norm", read);
-    const at::Tensor update = layer.cross_output(layer.cross->forward(read, context, cache), context.cancellation);
+    const at::Tensor heads = context.edited(Point::mixer_output, layer.cross->forward(read, context, cache));
+    at::Tensor update = layer.cross_output(heads, context.cancellation);
     context.announce("cross_output", update);
+    update = context.edited(Point::attention_output, update);
     const at::Tensor sum = hidden + dropped(update, context, "cross_attention");
     return config_->pre_norm ? sum : layer.cross_norm(sum);
 }
@@ -333,24 +336,24 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
     if (layer.mixer) {
         context.announce("input_norm", read);
         at::Tensor attention = layer.mixer->forward(read, context, caches.own);
-        context.announce("mixer_output", attention);
+        attention = context.pass(Point::mixer_output, attention);
         if (layer.output.there()) attention = layer.output(attention, context.cancellation);
         attention = scaled(layer.attention_update_norm(attention), layer.attention_sum);
-        context.announce("attention_output", attention);
+        attention = context.pass(Point::attention_output, attention);
         mixed = dropped(attention, context, "attention");
     }
     const auto feed_forward = [&](const at::Tensor& input) {
         if (context.cancellation) context.cancellation->check();
         const bool routed = layer.feed_forward.experts.per_token > 0 && context.wants("expert_index");
         Routing taken;
-        const at::Tensor update = scaled(
+        at::Tensor update = scaled(
             layer.feed_forward_update_norm(layer.feed_forward(input, context.cancellation, routed ? &taken : nullptr)),
             config_->feed_forward_sum);
         if (routed) {
             context.announce("expert_index", taken.chosen);
             context.announce("expert_weight", taken.shares);
         }
-        context.announce("feed_forward_output", update);
+        update = context.pass(Point::feed_forward_output, update);
         return dropped(update, context, "feed_forward");
     };
     if (config_->parallel_residual) {
@@ -362,8 +365,11 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
         layer.mixer ? add(after_norm ? read : hidden, mixed, layer.input_norm, layer.attention_sum) : hidden;
     if (layer.cross) middle = add_cross(layer, middle, context, caches.cross);
     if (!layer.has_feed_forward) return middle;
-    const at::Tensor input = pre_norm ? layer.feed_forward_norm(middle) : middle;
-    return add(after_norm ? input : middle, feed_forward(input), layer.feed_forward_norm, config_->feed_forward_sum);
+    if (layer.mixer) middle = context.edited(Point::residual_middle, middle);
+    const at::Tensor entering = pre_norm ? context.edited(Point::feed_forward_input, middle) : middle;
+    const at::Tensor input = pre_norm ? layer.feed_forward_norm(entering) : middle;
+    const at::Tensor kept = !after_norm ? middle : entering.is_same(middle) ? input : layer.feed_forward_norm(middle);
+    return add(kept, feed_forward(input), layer.feed_forward_norm, config_->feed_forward_sum);
 }
 
 }  // namespace headscope::model

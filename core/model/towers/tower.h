@@ -79,6 +79,7 @@ public:
     void set_weights(LayerWeights* weights) { weights_ = weights; }
 
     const Embedding& embedding() const { return embedding_; }
+    const Norm& final_norm() const { return final_norm_; }
     /// In the order in which they are run; one that is shared comes again (ModelConfig::shared_layers).
     std::vector<const Layer*> layers() const;
 
@@ -97,6 +98,7 @@ private:
     void step(Pass& pass, std::size_t number, bool few) const;
     at::Tensor end(Pass& pass) const;
     std::string end_prefix() const;
+    bool is_encoder() const { return place_.stack == "encoder"; }
     struct LayerCaches {
         mixers::MixerCache* own = nullptr;
         mixers::MixerCache* cross = nullptr;

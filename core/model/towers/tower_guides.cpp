@@ -59,7 +59,7 @@ std::vector<GuideMaps> Tower::run_guides(std::int64_t length, const ForwardOptio
     context.first_position = 0;
     context.probe = nullptr;
     context.lengths = nullptr;
-    context.switched_off = nullptr;
+    context.editor = nullptr;
     context.training = nullptr;
     const auto source = [this](std::size_t number) { return layers_[order_[number]].source(); };
     const auto skipped = [&](std::size_t number) {

@@ -13,15 +13,15 @@
 #include "core/store/analysis/analysis_file.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/model/head_edit.h"
 #include "tests/core/model/tiny_checkpoint.h"
 #include "tests/oracle/golden.h"
 
 using namespace headscope;
 using analysis::head_name;
 using analysis::parse_switched_off;
-using model::SwitchedOff;
 using test::IsError;
-using How = model::SwitchedOff::How;
+using How = model::Action;
 
 namespace {
 
@@ -71,19 +71,30 @@ std::shared_ptr<store::AnalysisFile> analyse(model::Model& model, const analysis
     return store::AnalysisFile::open(path);
 }
 
+struct Expected {
+    std::int64_t layer = 0, head = 0;
+    std::string attention{};
+    How how = How::zero;
+};
+
 }  // namespace
 
 TEST_CASE("Heads are written as layer and head, with the attention where a layer has several", "[analysis][switched]") {
     const auto plain = plain_sites(), mixed = mixed_sites();
     CHECK(parse_switched_off("", How::zero, plain).empty());
     // LibTorch's printing of vectors keeps Catch from showing these.
-    const auto same = [](const std::vector<SwitchedOff>& found, const std::vector<SwitchedOff>& expected) {
-        return found == expected;
+    const auto same = [](const std::vector<model::Intervention>& found, const std::vector<Expected>& expected) {
+        return std::equal(found.begin(), found.end(), expected.begin(), expected.end(),
+                          [](const model::Intervention& edit, const Expected& one) {
+                              return edit.point == model::Point::head_output && edit.action == one.how &&
+                                     edit.layers == std::vector{one.layer} && edit.heads == std::vector{one.head} &&
+                                     edit.attention == one.attention;
+                          });
     };
-    CHECK(same(parse_switched_off("2.1,0.3", How::mean, plain), {{2, 1, How::mean}, {0, 3, How::mean}}));
-    CHECK(same(parse_switched_off("1.self.0", How::zero, plain), {{1, 0, How::zero}}));
+    CHECK(same(parse_switched_off("2.1,0.3", How::mean, plain), {{2, 1, "", How::mean}, {0, 3, "", How::mean}}));
+    CHECK(same(parse_switched_off("1.self.0", How::zero, plain), {{1, 0, "", How::zero}}));
     CHECK(same(parse_switched_off("0.1,1.cross.1,1.self.0,2.softmax.1", How::zero, mixed),
-               {{0, 1}, {2, 1}, {1, 0}, {3, 1}}));
+               {{0, 1}, {1, 1, "cross"}, {1, 0, "self"}, {2, 1, "softmax"}}));
     CHECK(head_name(2, 1, plain) == "2.1");
     CHECK(head_name(2, 1, mixed) == "1.cross.1");
     CHECK(head_name(3, 0, mixed) == "2.softmax.0");
@@ -118,7 +129,7 @@ TEST_CASE("An analysis with a head off has it measured as it would be, and chang
     if (name == "t5") request.targets = {tokens(5, 1), tokens(7, 2), tokens(5, 3)};
     const auto before = analyse(*model, request, folder / "before.headscope.h5");
     const std::int64_t sites = std::ssize(model->sites()), off = sites - 2;  // of T5: the decoder's own attention
-    request.switched_off = {{off, 1, how}};
+    request.interventions = {test::head_edit(model->sites(), off, 1, how)};
     const auto after = analyse(*model, request, folder / "after.headscope.h5");
     const auto heads = static_cast<std::size_t>(model->sites()[0].heads);
     const auto x = before->indicator("entropy").data, y = after->indicator("entropy").data;
@@ -138,7 +149,7 @@ TEST_CASE("A request with heads that the model has not is refused before a file 
     const test::TemporaryFolder folder;
     analysis::AnalysisRequest request;
     request.sequences = {tokens(9, 1)};
-    request.switched_off = {{1, 4}};
+    request.interventions = {test::head_edit(model->sites(), 1, 4)};
     CHECK_THROWS_MATCHES(analyse(*model, request, folder / "a.headscope.h5"), Error,
                          IsError(ErrorCode::usage, "a head of layer 1 from 0 to 3; found 4"));
     CHECK(folder.names().empty());

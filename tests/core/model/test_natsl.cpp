@@ -15,6 +15,7 @@
 #include "core/model/load/presets.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/model/head_edit.h"
 #include "tests/core/model/native_model.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
@@ -279,8 +280,9 @@ TEST_CASE("Heads of both branches can be switched off", "[natsl]") {
     const model::Batch batch = some_tokens(1, 21);
     const at::Tensor whole = model.forward(batch);
     for (const auto& [site, head] : {std::pair{0, 3}, std::pair{1, 1}}) {
+        model::Interventions edits({test::head_edit(model.sites(), site, head)}, model.config(), model.sites());
         model::ForwardOptions options;
-        options.switched_off = {{site, head, model::SwitchedOff::How::zero}};
+        options.editor = &edits;
         const at::Tensor without = model.forward(batch, options);
         CHECK(largest_difference(without, whole) > 1e-4 * largest_value(whole));
         const auto cache = model.new_cache();

@@ -7,27 +7,23 @@
 #include <fstream>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
-#include <c10/core/InferenceMode.h>
 
-#include "core/mixers/shared/without_heads.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/model/head_edit.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
 #include "tests/oracle/golden.h"
 
 using namespace headscope;
-using model::SwitchedOff;
 using test::IsError;
 using test::largest_difference;
 using test::largest_value;
 using test::RecordingProbe;
-using How = model::SwitchedOff::How;
+using How = model::Action;
 
 namespace {
 
@@ -62,18 +58,20 @@ Golden golden(const std::string& name) {
     return golden;
 }
 
-std::vector<SwitchedOff> switched_of(const nlohmann::json& list) {
-    std::vector<SwitchedOff> heads;
-    for (const auto& item : list) heads.push_back({item[0], item[1], item[2] == "zero" ? How::zero : How::mean});
+std::vector<model::Intervention> switched_of(const nlohmann::json& list, const model::Model& model) {
+    std::vector<model::Intervention> heads;
+    for (const auto& item : list)
+        heads.push_back(test::head_edit(model.sites(), item[0], item[1], item[2] == "zero" ? How::zero : How::mean));
     return heads;
 }
 
 /// Logits at the first and the last real token of each sequence, [B, 2, V].
-at::Tensor ends(model::Model& model, const model::Batch& batch, const std::vector<SwitchedOff>& switched,
+at::Tensor ends(model::Model& model, const model::Batch& batch, const std::vector<model::Intervention>& switched,
                 model::Probe* probe = nullptr) {
+    model::Interventions edits(switched, model.config(), model.sites());
     model::ForwardOptions options;
     options.beyond_positions = true;
-    options.switched_off = switched;
+    options.editor = &edits;
     options.probe = probe;
     const at::Tensor hidden = model.forward(batch, options);
     std::vector<at::Tensor> rows;
@@ -102,7 +100,7 @@ TEST_CASE("Heads that are switched off change the logits as in transformers, in 
                         for (const auto& value : row) flat.push_back(value);
                     }
                 }
-                const auto switched = switched_of(one.at("switched"));
+                const auto switched = switched_of(one.at("switched"), *model);
                 const at::Tensor expected = at::tensor(flat, at::kDouble).reshape({g.batch.ids.size(0), 2, -1});
                 const double bound = test::kFloatError * largest_value(expected);
                 CHECK(largest_difference(ends(*model, g.batch, switched), expected) < bound);
@@ -121,39 +119,12 @@ TEST_CASE("A head that is switched off is measured as it would be, and later one
     const auto model = g.checkpoint.build();
     RecordingProbe plain(true), off(true);
     ends(*model, g.batch, {}, &plain);
-    ends(*model, g.batch, {{0, 2, How::zero}}, &off);
+    ends(*model, g.batch, {test::head_edit(model->sites(), 0, 2)}, &off);
     CHECK(off.sites[0].statistics.entropy == plain.sites[0].statistics.entropy);
     CHECK(off.at("head_output", 0).equal(plain.at("head_output", 0)));
     CHECK(off.sites[0].output.equal(plain.sites[0].output));
     CHECK_FALSE(off.at("attention_output", 0).equal(plain.at("attention_output", 0)));
     CHECK(off.sites[1].statistics.entropy != plain.sites[1].statistics.entropy);
-}
-
-TEST_CASE("A head's columns become zero or their mean over real queries, the others stay", "[model][switched]") {
-    const c10::InferenceMode inference;
-    const at::ScalarType type = GENERATE(at::kFloat, at::kBFloat16, at::kDouble);
-    // [2, 3, 2 * 2]: element (b, i, c) = 100 b + 10 i + c.
-    const at::Tensor output =
-        (at::arange(2, at::kDouble).view({2, 1, 1}) * 100 + at::arange(3, at::kDouble).view({1, 3, 1}) * 10 +
-         at::arange(4, at::kDouble).view({1, 1, 4}))
-            .to(type);
-    const std::vector<SwitchedOff> heads{{4, 1, How::mean}, {5, 0, How::zero}};
-    CHECK(mixers::without_heads(output, 2, SiteIndex(3), heads, {}).is_same(output));
-
-    const at::Tensor zero = mixers::without_heads(output, 2, SiteIndex(5), heads, {});
-    CHECK(zero.scalar_type() == type);
-    CHECK(zero.narrow(2, 0, 2).abs().sum().item<double>() == 0);
-    CHECK(zero.narrow(2, 2, 2).equal(output.narrow(2, 2, 2)));
-
-    const at::Tensor mean = mixers::without_heads(output, 2, SiteIndex(4), heads, {3, 2});
-    CHECK(mean.narrow(2, 0, 2).equal(output.narrow(2, 0, 2)));
-    for (std::int64_t i = 0; i < 3; ++i) {
-        CHECK(mean[0][i][2].item<double>() == 12);
-        CHECK(mean[0][i][3].item<double>() == 13);
-        CHECK(mean[1][i][2].item<double>() == 107);  // of two queries, not three
-    }
-    CHECK(output[0][1][2].item<double>() == 12);
-    CHECK(output[0][2][2].item<double>() == 22);  // what the probe saw is not touched
 }
 
 TEST_CASE("With a cache a head at zero is exact token by token, and a mean is refused", "[model][switched]") {
@@ -164,8 +135,11 @@ TEST_CASE("With a cache a head at zero is exact token by token, and a mean is re
         batch.ids = g.batch.ids.narrow(0, 0, 1);
         const bool pair = g.batch.target.defined();
         if (pair) batch.target = g.batch.target.narrow(0, 0, 1);
+        const std::int64_t last = std::ssize(model->sites()) - 1;
+        model::Interventions edits({test::head_edit(model->sites(), 0, 1), test::head_edit(model->sites(), last, 0)},
+                                   model->config(), model->sites());
         model::ForwardOptions options;
-        options.switched_off = {{0, 1, How::zero}, {std::ssize(model->sites()) - 1, 0, How::zero}};
+        options.editor = &edits;
         const at::Tensor whole = model->forward(batch, options);
         const auto cache = model->new_cache();
         options.cache = cache.get();
@@ -180,23 +154,9 @@ TEST_CASE("With a cache a head at zero is exact token by token, and a mean is re
 
         const auto fresh = model->new_cache();
         options.cache = fresh.get();
-        options.switched_off[0].how = How::mean;
+        model::Interventions mean({test::head_edit(model->sites(), 0, 1, How::mean)}, model->config(), model->sites());
+        options.editor = &mean;
         CHECK_THROWS_MATCHES(model->forward(batch, options), Error, IsError(ErrorCode::usage, "mean"));
         CHECK_FALSE(fresh->spoiled());
     }
-}
-
-TEST_CASE("Heads that there are not are refused in one line", "[model][switched]") {
-    const Golden g = golden("llama");
-    const auto model = g.checkpoint.build();
-    const auto refused = [&](std::vector<SwitchedOff> heads, const std::string& part) {
-        model::ForwardOptions options;
-        options.switched_off = std::move(heads);
-        CHECK_THROWS_MATCHES(model->forward(g.batch, options), Error, IsError(ErrorCode::usage, part));
-    };
-    refused({{2, 0}}, "expected a site from 0 to 1; found 2");
-    refused({{-1, 0}}, "found -1");
-    refused({{1, 4}}, "expected a head of layer 1 from 0 to 3; found 4");
-    refused({{1, -1}}, "found -1");
-    refused({{1, 1}, {0, 1}, {1, 1, How::mean}}, "head 1 of layer 1 twice");
 }

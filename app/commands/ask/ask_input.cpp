@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/commands/ask/ask_input.h"
+
+#include <charconv>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/text/text.h"
+
+namespace headscope::app {
+namespace {
+
+[[noreturn]] void refuse(const std::string& option, const std::string& expected, const std::string& found) {
+    throw Error(ErrorCode::usage, option, "expected " + expected, "found " + found);
+}
+
+/// The end of a quoted string that begins at `begin`, behind its quote.
+std::size_t quoted_end(const std::string& option, const std::string& list, std::size_t begin) {
+    const std::size_t end = list.find('"', begin + 1);
+    if (end == std::string::npos) refuse(option, "a closing quote", escaped(list.substr(begin)));
+    return end + 1;
+}
+
+std::int64_t whole_number(const std::string& option, const std::string& text) {
+    std::int64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || stop != end) refuse(option, "a number", escaped(text));
+    return value;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> parse_tokens(const std::string& option, const std::string& list,
+                                       const tokenizer::Tokenizer* tokenizer) {
+    std::vector<std::int64_t> tokens;
+    for (std::size_t at = 0; at < list.size();) {
+        if (list[at] != '"') {
+            const std::size_t end = std::min(list.find(',', at), list.size());
+            tokens.push_back(whole_number(option, list.substr(at, end - at)));
+            at = end;
+        } else {
+            const std::size_t end = quoted_end(option, list, at);
+            const std::string text = list.substr(at + 1, end - at - 2);
+            if (tokenizer == nullptr) refuse(option, "ids, as the model has no tokenizer", escaped(text));
+            const auto ids = tokenizer->encode(text, false).ids;
+            if (ids.size() != 1)
+                refuse(option, "strings of one token", escaped(text) + ", " + std::to_string(ids.size()) + " tokens");
+            tokens.push_back(ids.front());
+            at = end;
+        }
+        if (at == list.size()) break;
+        if (list[at++] != ',' || at == list.size()) refuse(option, "tokens apart by commas", escaped(list));
+    }
+    return tokens;
+}
+
+ask::Metric metric_of(const AskOptions& options, const tokenizer::Tokenizer* tokenizer) {
+    ask::Metric metric;
+    for (std::int64_t k = 0; k < ask::kMetricKinds; ++k)
+        if (ask::name(static_cast<ask::MetricKind>(k)) == options.metric) metric.kind = static_cast<ask::MetricKind>(k);
+    metric.answer = parse_tokens("--answer", options.answer, tokenizer);
+    metric.against = parse_tokens("--against", options.against, tokenizer);
+    metric.all_positions = options.position == "all";
+    if (!metric.all_positions) metric.position = whole_number("--position", options.position);
+    return metric;
+}
+
+std::vector<model::Point> points_of(const std::string& list) {
+    std::vector<std::string> names;
+    for (std::int64_t p = 0; p < model::kPoints; ++p) names.emplace_back(model::name(static_cast<model::Point>(p)));
+    std::vector<model::Point> points;
+    for (std::size_t at = 0; at < list.size();) {
+        const std::size_t end = std::min(list.find(',', at), list.size());
+        const std::string one = list.substr(at, end - at);
+        const auto found = std::find(names.begin(), names.end(), one);
+        if (found == names.end()) refuse("--sites", "points: " + list_text(names, names.size()), escaped(one));
+        points.push_back(static_cast<model::Point>(found - names.begin()));
+        at = end + 1;
+    }
+    return points;
+}
+
+std::string settings_of(const AskOptions& options) {
+    nlohmann::json settings = analysis::to_json(options.job);
+    settings["tool"] = options.tool;
+    settings["interventions"] = options.interventions;
+    settings["metric"] = options.metric;
+    settings["answer"] = options.answer;
+    settings["against"] = options.against;
+    settings["position"] = options.position;
+    settings["target"] = options.target;
+    settings["top"] = options.top;
+    settings["clean_tokens"] = options.clean_tokens;
+    settings["corrupted_tokens"] = options.corrupted_tokens;
+    settings["clean"] = options.clean;
+    settings["corrupted"] = options.corrupted;
+    settings["sites"] = options.sites;
+    settings["by"] = options.by;
+    settings["align"] = options.align;
+    settings["how"] = options.how;
+    settings["approximation"] = options.approximation;
+    settings["integrated_sites"] = options.integrated_sites;
+    settings["steps"] = options.steps;
+    settings["correlation"] = options.correlation;
+    settings["importance"] = options.importance;
+    settings["reference_tokens"] = options.reference_tokens;
+    return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
+}
+
+}  // namespace headscope::app

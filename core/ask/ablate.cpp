@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ask/ablate.h"
+
+#include <cmath>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/tensor.h>
+#include <c10/core/InferenceMode.h>
+
+#include "core/ask/cells.h"
+#include "core/ask/gradients.h"
+#include "core/base/error.h"
+#include "core/model/edits/intervention.h"
+#include "core/model/model.h"
+
+namespace headscope::ask {
+namespace {
+
+using model::Point;
+using model::PointKey;
+
+at::Tensor text_ids(const store::SequenceTokens& text) {
+    return at::tensor(std::vector<std::int64_t>(text.ids.begin(), text.ids.end()), at::kLong);
+}
+
+struct Ablated {
+    Point point;
+    const char* table;
+};
+constexpr Ablated kAblated[] = {{Point::head_output, "/ablate/head"},
+                                {Point::attention_output, "/ablate/attention"},
+                                {Point::feed_forward_output, "/ablate/feed_forward"}};
+
+class Ablation {
+public:
+    Ablation(model::Model& model, const AblateOptions& options, store::AskRecord& record)
+        : model_(model), options_(options), record_(record) {
+        options.metric.check(model);
+        const bool reads = options.how == AblateBy::reference || options.how == AblateBy::resample;
+        if (reads != !options.reference.empty())
+            throw Error(ErrorCode::usage, "--reference-tokens",
+                        reads ? "expected reference texts" : "expected none but with --how reference or resample",
+                        reads ? "found none" : "found some");
+        for (const Ablated& one : kAblated)
+            for (const PointKey& key : model::places_of(one.point, model.config(), model.sites()))
+                places_.push_back(key);
+        if (!record.tables.empty()) return;
+        record.add_table("/ablate/baseline", {"/sequence"}, "metric of the unedited run");
+        record.add_table("/ablate/head", {"/sequence", "/site", "/head"}, "metric with the head's output replaced");
+        record.add_table("/ablate/attention", {"/sequence", "/layer"}, "metric with the attention's output replaced");
+        record.add_table("/ablate/feed_forward", {"/sequence", "/layer"},
+                         "metric with the feed-forward's output replaced");
+    }
+
+    /// Cells of a text that have no number yet.
+    std::vector<Cell> cells(std::int64_t s) const {
+        std::vector<Cell> open;
+        for (const PointKey& key : places_) {
+            const bool heads = model::has_heads(key.point);
+            const std::int64_t count = heads ? model::heads_at(key, model_.sites()) : 1;
+            for (std::int64_t head = 0; head < count; ++head) {
+                Cell cell{key, heads ? head : -1};
+                cell.how = options_.how == AblateBy::zero   ? Cell::How::zero
+                           : options_.how == AblateBy::mean ? Cell::How::mean
+                                                            : Cell::How::values;
+                cell.result = place(s, key, head);
+                if (std::isnan(table(key.point).values[cell.result])) open.push_back(cell);
+            }
+        }
+        return open;
+    }
+
+    void sequence(std::int64_t s, const Cancellation& cancellation, const std::function<void()>& step) {
+        const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
+        const at::Tensor ids = text_ids(text);
+        Measure measure(model_, options_.metric);
+        at::Tensor hidden;
+        record_run(model_, ids, {}, options_.editor, cancellation, &hidden);
+        measure.set_reference(hidden);
+        mutable_table("/ablate/baseline").values[static_cast<std::size_t>(s)] =
+            measure.values(ids.unsqueeze(0), hidden)[0];
+        const RunValues values = other_values(s, std::ssize(text.ids), cancellation);
+        const std::vector<Cell> open = cells(s);
+        run_cells(model_, ids, open, &values, measure, options_.editor, cancellation,
+                  [&](const Cell& cell, double found) {
+                      mutable_table(table(cell.key.point).path).values[cell.result] = found;
+                      step();
+                  });
+    }
+
+    /// I_h = mean over texts of |sum over positions and channels of o_h dLoss / do_h|.
+    void importance(const Cancellation& cancellation) {
+        const auto places = model::places_of(Point::head_output, model_.config(), model_.sites());
+        Metric loss;
+        loss.kind = MetricKind::loss;
+        const Measure measure(model_, loss);
+        const std::vector<std::string> heads{"/site", "/head"};
+        if (!record_.find("/ablate/importance")) {
+            record_.add_table("/ablate/importance", heads, "importance by gradients of the loss", "nat");
+            record_.add_table("/ablate/importance_normalized", heads, "the same over its L2 norm in the layer");
+        }
+        std::map<PointKey, at::Tensor> sums;
+        for (const store::SequenceTokens& text : record_.sequences) {
+            const RunGradients found =
+                gradients_of(model_, text_ids(text), places, measure, options_.editor, cancellation);
+            for (const auto& [key, gradient] : found.gradients) {
+                const at::Tensor own =
+                    (found.values.at(key).to(at::kDouble) * gradient.to(at::kDouble))[0].sum(-1).sum(-1).abs();
+                at::Tensor& all = sums[key];
+                all = all.defined() ? all + own : own;
+            }
+        }
+        for (const auto& [key, sum] : sums) {
+            const at::Tensor mean = sum / static_cast<double>(record_.sequences.size()), norm = mean.norm();
+            for (std::int64_t head = 0; head < mean.size(0); ++head) {
+                const auto cell = static_cast<std::size_t>(key.site * record_.size_of("/head") + head);
+                mutable_table("/ablate/importance").values[cell] = mean[head].item<double>();
+                mutable_table("/ablate/importance_normalized").values[cell] = (mean[head] / norm).item<double>();
+            }
+        }
+    }
+
+private:
+    RunValues other_values(std::int64_t s, std::int64_t length, const Cancellation& cancellation) {
+        if (options_.how == AblateBy::reference) {
+            if (means_.empty()) means_ = means(cancellation);
+            RunValues rows;
+            for (const auto& [key, mean] : means_) {
+                std::vector<std::int64_t> shape = mean.sizes().vec();
+                shape[shape.size() - 2] = length;
+                rows[key] = mean.expand(shape);
+            }
+            return rows;
+        }
+        if (options_.how != AblateBy::resample) return {};
+        const std::int64_t number = s % std::ssize(options_.reference);
+        const store::SequenceTokens& other = options_.reference[static_cast<std::size_t>(number)];
+        if (std::ssize(other.ids) != length)
+            throw Error(ErrorCode::usage, "--reference-tokens",
+                        "expected text " + std::to_string(number) + " to have " + std::to_string(length) + " tokens",
+                        "found " + std::to_string(other.ids.size()));
+        return record_run(model_, text_ids(other), places_, options_.editor, cancellation, nullptr);
+    }
+
+    /// Over all positions of all reference texts, every token weighted alike: [1, H, 1, dv] or [1, 1, d].
+    RunValues means(const Cancellation& cancellation) {
+        RunValues sums;
+        std::int64_t rows = 0;
+        for (const store::SequenceTokens& text : options_.reference) {
+            const RunValues own = record_run(model_, text_ids(text), places_, options_.editor, cancellation, nullptr);
+            const c10::InferenceMode inference;
+            for (const auto& [key, value] : own) {
+                const at::Tensor sum = value.to(at::kDouble).sum(-2, true);
+                at::Tensor& all = sums[key];
+                all = all.defined() ? all + sum : sum;
+            }
+            rows += std::ssize(text.ids);
+        }
+        const c10::InferenceMode inference;
+        for (auto& [key, value] : sums) value = value / static_cast<double>(rows);
+        return sums;
+    }
+
+    const store::AskTable& table(Point point) const {
+        for (const Ablated& one : kAblated)
+            if (one.point == point) return record_.table(one.table);
+        throw Error(ErrorCode::internal, "ask ablate", "expected a table of the point", "found none");
+    }
+    store::AskTable& mutable_table(const std::string& path) {
+        for (store::AskTable& one : record_.tables)
+            if (one.path == path) return one;
+        throw Error(ErrorCode::internal, "ask ablate", "expected " + path, "found none");
+    }
+    std::size_t place(std::int64_t s, const PointKey& key, std::int64_t head) const {
+        if (!model::has_heads(key.point)) return static_cast<std::size_t>(s * record_.size_of("/layer") + key.layer);
+        return static_cast<std::size_t>((s * record_.size_of("/site") + key.site) * record_.size_of("/head") + head);
+    }
+
+    model::Model& model_;
+    const AblateOptions& options_;
+    store::AskRecord& record_;
+    std::vector<PointKey> places_;
+    RunValues means_;
+};
+
+}  // namespace
+
+void run_ablate(model::Model& model, const AblateOptions& options, store::AskRecord& record, Progress& progress,
+                const Cancellation& cancellation) {
+    Ablation ablation(model, options, record);
+    double all = 0, done = 0;
+    const std::int64_t texts = std::ssize(record.sequences);
+    for (std::int64_t s = 0; s < texts; ++s) all += static_cast<double>(ablation.cells(s).size());
+    for (std::int64_t s = 0; s < texts; ++s) {
+        const bool has_baseline = !std::isnan(record.table("/ablate/baseline").values[static_cast<std::size_t>(s)]);
+        if (has_baseline && ablation.cells(s).empty()) continue;
+        ablation.sequence(s, cancellation, [&] {
+            progress.advance(++done, all, "text " + std::to_string(s + 1) + " of " + std::to_string(texts));
+            if (options.saved) options.saved();
+        });
+    }
+    if (options.importance) ablation.importance(cancellation);
+    record.complete = true;
+}
+
+}  // namespace headscope::ask

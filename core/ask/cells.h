@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Many edited runs of one text side by side: each row of a batch is the text with one edit of its own.
+// Threads: the compute thread.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/ask/metric.h"
+#include "core/base/progress.h"
+#include "core/model/edits/editor.h"
+
+namespace headscope::ask {
+
+/// Values of another run, each [1, ..].
+using RunValues = std::map<model::PointKey, at::Tensor>;
+
+/// One edit: a value of one place, of one head and position or all of them.
+struct Cell {
+    model::PointKey key;
+    std::int64_t head = -1;      ///< -1: all
+    std::int64_t position = -1;  ///< -1: all; of a matrix its query row
+    std::int64_t column = -1;    ///< of a matrix: one key; -1: all
+    std::int64_t from = -1;      ///< position in `values`; -1: the same
+    enum class How : std::uint8_t { zero, mean, values } how = How::values;
+    std::size_t result = 0;  ///< index in the results
+};
+
+/// Replaces row b's value as cell b says.
+class CellEditor final : public model::Editor {
+public:
+    CellEditor(const std::vector<Cell>& cells, const RunValues* values) : cells_(&cells), values_(values) {}
+    bool edits(const model::PointKey& key) const override;
+    at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override;
+
+private:
+    const std::vector<Cell>* cells_;
+    const RunValues* values_;
+};
+
+/// Runs `ids` [L] once per cell, in batches of at most kCellTokens tokens, below `around` (edits of every run; null:
+/// none). `done` gets each result, in the order of the cells.
+inline constexpr std::int64_t kCellTokens = 2048;
+void run_cells(model::Model& model, const at::Tensor& ids, const std::vector<Cell>& cells, const RunValues* values,
+               const Measure& measure, model::Editor* around, const Cancellation& cancellation,
+               const std::function<void(const Cell& cell, double value)>& done);
+
+/// The values of these places in a run of `ids` [L], and its final hidden states in `hidden` [1, L, d].
+RunValues record_run(model::Model& model, const at::Tensor& ids, const std::vector<model::PointKey>& places,
+                     model::Editor* around, const Cancellation& cancellation, at::Tensor* hidden);
+
+}  // namespace headscope::ask

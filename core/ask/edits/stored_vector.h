@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+namespace headscope::ask {
+
+struct StoredVectors {
+    at::Tensor one;                               ///< float32, of all layers; undefined: by_layer
+    std::map<std::int64_t, at::Tensor> by_layer;  ///< [d] float32 for the output of these blocks
+};
+
+/// A tensor of a safetensors file by its name `key` (which may be left out where there is one), or the directions of a
+/// control vector of llama.cpp: direction.N belongs to the output of block N. Throws Error.
+StoredVectors read_vectors(const std::filesystem::path& path, const std::string& key);
+
+}  // namespace headscope::ask

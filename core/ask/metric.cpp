@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ask/metric.h"
+
+#include <array>
+#include <string>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/tensor.h>
+
+#include "core/ask/parts.h"
+#include "core/base/error.h"
+#include "core/model/model.h"
+
+namespace headscope::ask {
+namespace {
+
+constexpr std::array<std::string_view, kMetricKinds> kNames{"logit_difference", "logit", "log_probability",
+                                                            "probability",      "kl",    "loss"};
+
+at::Tensor columns(const at::Tensor& logits, const std::vector<std::int64_t>& tokens) {
+    return logits.index_select(1, at::tensor(tokens, at::kLong));
+}
+
+}  // namespace
+
+std::string_view name(MetricKind kind) {
+    return kNames.at(static_cast<std::size_t>(kind));
+}
+
+void Metric::check(const model::Model& model) const {
+    const auto refuse = [](const char* option, const std::string& expected, const std::string& found) {
+        throw Error(ErrorCode::usage, option, "expected " + expected, "found " + found);
+    };
+    if (!model.has_head() || !model.causal() || model.config().encoder)
+        refuse("--metric", "a decoder with a head for the vocabulary", "another model");
+    const bool reads_answer = kind != MetricKind::kl && kind != MetricKind::loss;
+    if (reads_answer && answer.empty()) refuse("--answer", "tokens for --metric " + std::string(name(kind)), "none");
+    if (!reads_answer && !answer.empty()) refuse("--answer", "none for --metric " + std::string(name(kind)), "some");
+    const bool reads_against = kind == MetricKind::logit_difference;
+    if (reads_against != !against.empty())
+        refuse("--against", (reads_against ? "tokens for --metric " : "none for --metric ") + std::string(name(kind)),
+               against.empty() ? "none" : "some");
+    for (const auto* list : {&answer, &against})
+        for (const std::int64_t token : *list)
+            if (token < 0 || token >= model.config().vocabulary)
+                refuse(list == &answer ? "--answer" : "--against",
+                       "tokens from 0 to " + std::to_string(model.config().vocabulary - 1), std::to_string(token));
+}
+
+Measure::Measure(model::Model& model, Metric metric) : model_(&model), metric_(std::move(metric)) {
+    metric_.check(model);
+}
+
+at::Tensor Measure::rows(const at::Tensor& hidden) const {
+    const std::int64_t length = hidden.size(0);
+    if (metric_.all_positions) return hidden;
+    const std::int64_t position = metric_.position < 0 ? length + metric_.position : metric_.position;
+    if (position < 0 || position >= length)
+        throw Error(ErrorCode::usage, "--position", "expected a position below " + std::to_string(length),
+                    "found " + std::to_string(metric_.position));
+    return hidden.narrow(0, position, 1);
+}
+
+at::Tensor Measure::logits(const at::Tensor& hidden) const {
+    return model_->logits(rows(hidden)).to(at::kDouble);
+}
+
+at::Tensor Measure::recorded(const at::Tensor& ids, const at::Tensor& hidden) const {
+    const model::Head& head = stack_of(*model_).head();
+    if (metric_.kind != MetricKind::loss) return value(head(rows(hidden[0])).to(at::kDouble));
+    const std::int64_t predicted = ids.size(1) - 1;
+    const at::Tensor logs = at::log_softmax(head(hidden[0].narrow(0, 0, predicted)).to(at::kDouble), 1);
+    return -logs.gather(1, ids[0].narrow(0, 1, predicted).unsqueeze(1)).mean();
+}
+
+at::Tensor Measure::value(const at::Tensor& logits) const {
+    switch (metric_.kind) {
+        case MetricKind::logit_difference:
+            return (columns(logits, metric_.answer).mean(1) - columns(logits, metric_.against).mean(1)).mean();
+        case MetricKind::logit:
+            return columns(logits, metric_.answer).mean();
+        case MetricKind::log_probability:
+            return columns(at::log_softmax(logits, 1), metric_.answer).logsumexp(1).mean();
+        case MetricKind::probability:
+            return columns(at::log_softmax(logits, 1), metric_.answer).exp().sum(1).mean();
+        case MetricKind::kl:
+            return (reference_.exp() * (reference_ - at::log_softmax(logits, 1))).sum(1).mean();
+        case MetricKind::loss:
+            break;
+    }
+    throw Error(ErrorCode::internal, "metric", "expected one of logits", "found loss");
+}
+
+void Measure::set_reference(const at::Tensor& hidden) {
+    if (needs_reference()) reference_ = at::log_softmax(logits(hidden[0]), 1);
+}
+
+std::vector<double> Measure::values(const at::Tensor& ids, const at::Tensor& hidden) const {
+    std::vector<double> found;
+    if (metric_.kind == MetricKind::loss) {
+        model::Batch batch;
+        batch.ids = ids;
+        const at::Tensor loss = model_->next_token_loss(batch, hidden).narrow(1, 0, ids.size(1) - 1);
+        const at::Tensor mean = loss.to(at::kDouble).mean(1);
+        for (std::int64_t b = 0; b < ids.size(0); ++b) found.push_back(mean[b].item<double>());
+        return found;
+    }
+    for (std::int64_t b = 0; b < ids.size(0); ++b) found.push_back(value(logits(hidden[b])).item<double>());
+    return found;
+}
+
+}  // namespace headscope::ask

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Numbers that say how a model answers: the metrics of `headscope ask`. Values are float64. Threads: the compute
+// thread.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace headscope::model {
+class Model;
+}
+
+namespace headscope::ask {
+
+enum class MetricKind : std::uint8_t { logit_difference, logit, log_probability, probability, kl, loss };
+inline constexpr std::int64_t kMetricKinds = 6;
+std::string_view name(MetricKind kind);
+
+struct Metric {
+    MetricKind kind = MetricKind::loss;
+    std::vector<std::int64_t> answer, against;  ///< tokens
+    std::int64_t position = -1;                 ///< negative: from the text's end
+    bool all_positions = false;                 ///< mean over the positions
+    /// Throws usage for tokens that are missing, not read, or outside the vocabulary, and for a model without a head.
+    void check(const model::Model& model) const;
+};
+
+/// Values of a metric for texts of one length.
+class Measure {
+public:
+    Measure(model::Model& model, Metric metric);
+    /// `ids` [B, L], `hidden` [B, L, d] after the final norm -> one number per text. kl needs set_reference().
+    std::vector<double> values(const at::Tensor& ids, const at::Tensor& hidden) const;
+    /// The same for one text, `hidden` [1, L, d], as a number that autograd records.
+    at::Tensor recorded(const at::Tensor& ids, const at::Tensor& hidden) const;
+    /// The run that kl compares with: hidden [1, L, d].
+    void set_reference(const at::Tensor& hidden);
+    bool needs_reference() const { return metric_.kind == MetricKind::kl; }
+
+private:
+    /// Hidden states of the metric's positions, [P, d], of all [L, d].
+    at::Tensor rows(const at::Tensor& hidden) const;
+    /// Logits of these, [P, V] float64.
+    at::Tensor logits(const at::Tensor& hidden) const;
+    at::Tensor value(const at::Tensor& logits) const;
+
+    model::Model* model_;
+    Metric metric_;
+    at::Tensor reference_;  ///< [P, V] log-probabilities
+};
+
+}  // namespace headscope::ask

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Heat maps of the tables of an ask file, shared by its recipes.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/figures/recipe.h"
+#include "core/store/ask/ask_file.h"
+
+namespace headscope::figures {
+
+/// The one file of a figure; throws usage for several and for another tool's.
+const store::AskRecord& ask_record(const FigureInputs& inputs, const std::string& figure, const std::string& tool);
+
+/// A table without its text axis: of --sequence, else of the only text, or the mean over texts (of tables by token: the
+/// first text).
+struct AskValues {
+    std::vector<std::int64_t> shape;  ///< without the texts
+    std::vector<double> values;
+    std::int64_t sequence = 0;  ///< -1: mean over all
+};
+AskValues ask_values(const store::AskRecord& record, const store::AskTable& table, const FigureOptions& options);
+
+/// rows x columns cells. `centre`: the value of the neutral color of a diverging scale; NaN: a sequential one.
+Panel ask_panel(const AskValues& cells, const std::string& label, double centre);
+
+void set_token_axis(Axis& axis, const store::AskRecord& record, std::int64_t sequence);
+/// Labels "3", "decoder 3 cross" of sites, or numbers of layers, as ticks of rows.
+void set_site_axis(Axis& axis, const store::AskRecord& record);
+void set_layer_axis(Axis& axis, std::int64_t layers, const std::string& label = "Layer");
+
+/// "text 0 (12 tokens)" or "mean of 3 texts", and the model.
+std::vector<std::string> ask_notes(const store::AskRecord& record, const AskValues& values);
+
+/// One row per cell: the names of the axes, then `value`.
+Table ask_table(const store::AskRecord& record, const store::AskTable& table);
+
+}  // namespace headscope::figures

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Change of the metric when one head, attention or feed-forward is replaced.
+
+#include "core/figures/recipes/ask/ask_panels.h"
+
+namespace headscope::figures {
+namespace {
+
+/// The table less the unedited run, text by text.
+store::AskTable change(const store::AskRecord& record, const char* path) {
+    store::AskTable table = record.table(path);
+    const std::vector<double>& baseline = record.table("/ablate/baseline").values;
+    const std::size_t size = baseline.empty() ? 0 : table.values.size() / baseline.size();
+    for (std::size_t i = 0; i < table.values.size(); ++i) table.values[i] -= baseline[i / size];
+    return table;
+}
+
+FigureData ablation_heads(const FigureInputs& inputs, const FigureOptions& options) {
+    const store::AskRecord& record = ask_record(inputs, "ablation-heads", "ablate");
+    FigureData figure;
+    figure.title = "Change of the metric without each head";
+    const store::AskTable heads = change(record, "/ablate/head");
+    const AskValues cells = ask_values(record, heads, options);
+    Panel panel = ask_panel(cells, "change", 0);
+    panel.title = "heads";
+    set_site_axis(panel.y, record);
+    set_layer_axis(panel.x, cells.shape[1], "Head");
+    figure.panels.push_back(std::move(panel));
+    for (const auto& [path, title] :
+         {std::pair("/ablate/attention", "attention"), std::pair("/ablate/feed_forward", "feed-forward")}) {
+        const AskValues layers = ask_values(record, change(record, path), options);
+        Curve curve;
+        curve.name = title;
+        for (std::size_t layer = 0; layer < layers.values.size(); ++layer) {
+            curve.x.push_back(static_cast<double>(layer));
+            curve.y.push_back(layers.values[layer]);
+        }
+        curve.points = true;
+        Panel side;
+        side.title = title;
+        side.content = Curves{{std::move(curve)}, {}};
+        side.x.label = "Layer";
+        side.y.label = "change";
+        figure.panels.push_back(std::move(side));
+    }
+    figure.columns = 3;
+    figure.reflow = true;
+    figure.narrowest_mm = 40;
+    figure.notes = ask_notes(record, cells);
+    figure.table = [table = ask_table(record, heads)] { return table; };
+    return figure;
+}
+
+}  // namespace
+
+extern const Recipe kAblationHeads{
+    .name = "ablation-heads",
+    .description = "change of the metric with one head, attention or feed-forward replaced",
+    .needs = "ask ablate",
+    .of_others = ablation_heads,
+    .others = RecipeInputs::asks,
+    .options = {"sequence"},
+};
+
+}  // namespace headscope::figures

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <catch2/catch.hpp>
+
+#include <fstream>
+
+#include "core/store/ask/ask_file.h"
+#include "expectations.h"
+#include "files.h"
+#include "program.h"
+
+using namespace headscope;
+using namespace headscope::testing;
+
+namespace {
+
+Outcome ask(const std::string& tool, const std::filesystem::path& output, const std::vector<std::string>& more) {
+    std::vector<std::string> all{"ask", tool, sample().string(), "-o", output.string()};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_headscope(all);
+}
+
+void write(const std::filesystem::path& path, const std::string& text) {
+    std::ofstream(path) << text;
+}
+
+}  // namespace
+
+TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") {
+    const TemporaryFolder folder;
+    const std::vector<std::string> text{"--text", "In the beginning God created the heaven"};
+    const auto joined = [](std::vector<std::string> all, const std::vector<std::string>& more) {
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    };
+    check_success(
+        ask("lens", folder / "lens.ask.h5", joined(text, {"--top", "3", "--csv", (folder / "l.csv").string()})));
+    check_success(ask("ablate", folder / "ablate.ask.h5", text));
+    check_success(
+        ask("attribution", folder / "attribution.ask.h5", joined(text, {"--answer", "5", "--against", "6,7"})));
+    check_success(ask("patch", folder / "patch.ask.h5",
+                      {"--clean", "In the beginning", "--corrupted", "In the beginning", "--sites",
+                       "hidden,head_output", "--answer", "5", "--against", "6"}));
+    const store::AskRecord lens = store::read_ask(folder / "lens.ask.h5");
+    CHECK(lens.complete);
+    CHECK(lens.tool == "lens");
+    CHECK(lens.sequences.at(0).text == "In the beginning God created the heaven");
+    CHECK(std::filesystem::file_size(folder / "l.csv") > 100);
+    // Equal texts: no patch changes anything.
+    const store::AskRecord patch = store::read_ask(folder / "patch.ask.h5");
+    for (const double value : patch.table("/patch/value/hidden").values)
+        CHECK(value == Approx(patch.table("/patch/clean").values.at(0)).margin(1e-4));
+    for (const auto& [file, figure] :
+         {std::pair("lens", "lens"), std::pair("patch", "patch-layers"), std::pair("patch", "patch-heads"),
+          std::pair("ablate", "ablation-heads"), std::pair("attribution", "attribution")}) {
+        INFO(figure);
+        const auto output = folder / (std::string(figure) + ".csv");
+        check_success(run_headscope({"export", (folder / (std::string(file) + ".ask.h5")).string(), "--figure", figure,
+                                     "-o", output.string()}));
+        CHECK(std::filesystem::file_size(output) > 20);
+    }
+    check_refusal(run_headscope({"export", (folder / "lens.ask.h5").string(), "--figure", "attribution", "-o",
+                                 (folder / "x.csv").string()}),
+                  "expected a file of headscope ask attribution");
+    check_refusal(ask("patch", folder / "p.ask.h5",
+                      {"--clean", "In the beginning", "--corrupted", "In the beginning God", "--sites", "hidden",
+                       "--answer", "5", "--against", "6"}),
+                  "use --align edges");
+    check_refusal(ask("attribution", folder / "a.ask.h5", text), "--answer");
+    check_usage_error(ask("lens", folder / "a.ask.h5", joined(text, {"--how", "zero"})));
+    check_usage_error(ask("tree", folder / "a.ask.h5", text));
+}
+
+TEST_CASE("analyze, generate and ask take interventions from a file", "[app][ask]") {
+    const TemporaryFolder folder;
+    const auto plan = folder / "plan.toml";
+    write(plan, "[[intervention]]\npoint = \"attention_output\"\nlayer = 0\nwhat = \"zero\"\n");
+    const std::vector<std::string> text{"--text", "In the beginning", "--interventions", plan.string()};
+    check_success(ask("ablate", folder / "a.ask.h5", text));
+    const store::AskRecord edited = store::read_ask(folder / "a.ask.h5");
+    CHECK(edited.interventions.find("attention_output") != std::string::npos);
+    // A zero that is zero already makes no difference.
+    CHECK(edited.table("/ablate/attention").values.at(0) ==
+          Approx(edited.table("/ablate/baseline").values.at(0)).margin(1e-5));
+    check_success(run_headscope({"analyze", sample().string(), "--text", "In the beginning", "--interventions",
+                                 plan.string(), "-o", (folder / "a.headscope.h5").string()}));
+    check_success(run_headscope({"generate", sample().string(), "--prompt", "In the beginning", "--tokens", "3",
+                                 "--interventions", plan.string()}));
+    write(plan, "[[intervention]]\npoint = \"hidden\"\nhead = 1\nwhat = \"zero\"\n");
+    check_refusal(ask("lens", folder / "b.ask.h5", text), "[plan.toml: intervention 1] unknown key \"head\"");
+    write(plan, "[[intervention]]\npoint = \"hidden\"\nwhat = \"mean\"\n");
+    check_refusal(run_headscope({"generate", sample().string(), "--prompt", "In the beginning", "--interventions",
+                                 plan.string()}),
+                  "mean, which needs all of it");
+}

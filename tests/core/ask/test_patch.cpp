@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/catch_with_torch.h"
+
+#include <ATen/TensorOperators.h>
+
+#include "core/ask/approximate.h"
+#include "core/ask/patch.h"
+#include "tests/core/ask/asked_model.h"
+#include "tests/core/base/error_matcher.h"
+
+using namespace headscope;
+using ask::SweepBy;
+using model::Action;
+using model::Intervention;
+using model::Point;
+using test::at_cell;
+using test::IsError;
+using test::near;
+
+namespace {
+
+ask::Metric difference() {
+    ask::Metric metric;
+    metric.kind = ask::MetricKind::logit_difference;
+    metric.answer = {3};
+    metric.against = {5, 7};
+    return metric;
+}
+
+double value_of(const test::AskedModel& asked, const at::Tensor& hidden) {
+    const at::Tensor logits = asked.model->logits(hidden.narrow(0, hidden.size(0) - 1, 1)).to(at::kDouble)[0];
+    return (logits[3] - (logits[5] + logits[7]) / 2).item<double>();
+}
+
+/// The clean text is text 1, the corrupted one text 0.
+store::AskRecord patched(const test::AskedModel& asked, ask::PatchOptions options) {
+    store::AskRecord record = asked.record("patch");
+    record.sequences.resize(1);
+    record.dimensions.clear();
+    store::add_usual_dimensions(record);
+    options.metric = difference();
+    NoProgress progress;
+    ask::run_patch(*asked.model, {asked.sequences()[1]}, options, record, progress, Cancellation());
+    return record;
+}
+
+/// The same cell by an intervention on the values of the clean run.
+double by_hand(const test::AskedModel& asked, Intervention what) {
+    const auto places = model::places_of(what.point, asked.model->config(), asked.model->sites());
+    model::PointRecorder recorder(std::set<model::PointKey>(places.begin(), places.end()));
+    model::Batch batch;
+    batch.ids = asked.ids(1);
+    model::ForwardOptions options;
+    options.editor = &recorder;
+    asked.model->forward(batch, options);
+    what.action = Action::run;
+    what.values = recorder.values;
+    return value_of(asked, asked.run(0, {what}));
+}
+
+}  // namespace
+
+TEST_CASE("Each patched cell is the corrupted run with one value of the clean one", "[ask][patch]") {
+    for (const std::string name : {"gpt2", "llama", "gemma2", "hybrid-qwen3-next"}) {
+        INFO(name);
+        const test::AskedModel asked(name);
+        const std::int64_t layers = asked.model->config().layers, length = std::ssize(asked.texts[0]);
+        ask::PatchOptions options;
+        options.points = {Point::residual_before, Point::attention_output, Point::head_output, Point::value};
+        const store::AskRecord record = patched(asked, options);
+        CHECK(record.complete);
+        CHECK(near(at_cell(record, "/patch/clean", {0}), value_of(asked, asked.run(1))));
+        CHECK(near(at_cell(record, "/patch/corrupted", {0}), value_of(asked, asked.run(0))));
+        for (std::int64_t layer = 0; layer < layers; ++layer) {
+            for (const std::int64_t position : {std::int64_t{0}, length - 1}) {
+                Intervention what;
+                what.point = Point::attention_output;
+                what.layers = {layer};
+                what.positions = {{position, position}};
+                CHECK(
+                    near(at_cell(record, "/patch/value/attention_output", {0, layer, position}), by_hand(asked, what)));
+                what.point = Point::residual_before;
+                CHECK(
+                    near(at_cell(record, "/patch/value/residual_before", {0, layer, position}), by_hand(asked, what)));
+            }
+        }
+        for (const Point point : {Point::head_output, Point::value}) {
+            const model::PointKey key = model::places_of(point, asked.model->config(), asked.model->sites()).back();
+            Intervention what;
+            what.point = point;
+            what.layers = {key.layer};
+            what.heads = {1};
+            const std::string path = "/patch/value/" + std::string(model::name(point));
+            CHECK(near(at_cell(record, path, {0, key.site, 1}), by_hand(asked, what)));
+        }
+        CHECK(at_cell(record, "/patch/value/residual_before", {0, 0, 1}) !=
+              at_cell(record, "/patch/value/residual_before", {0, 0, 2}));
+    }
+}
+
+TEST_CASE("Heads may be swept by position, and patterns cell by cell", "[ask][patch]") {
+    const test::AskedModel asked("llama");
+    ask::PatchOptions options;
+    options.points = {Point::pattern};
+    options.by = SweepBy::both;
+    Intervention what;
+    what.point = Point::pattern;
+    what.layers = {1};
+    what.heads = {2};
+    what.positions = {{10, 10}};
+    CHECK(near(at_cell(patched(asked, options), "/patch/value/pattern", {0, 1, 2, 10}), by_hand(asked, what)));
+    options.by = SweepBy::position;
+    what.heads = {};
+    CHECK(near(at_cell(patched(asked, options), "/patch/value/pattern", {0, 1, 10}), by_hand(asked, what)));
+    options.by = SweepBy::cell;
+    const store::AskRecord cells = patched(asked, options);
+    CHECK(at_cell(cells, "/patch/value/pattern", {0, 1, 2, 10, 3}) != at_cell(cells, "/patch/corrupted", {0}));
+    // A weight of 0 in both runs: nothing changes.
+    CHECK(
+        near(at_cell(cells, "/patch/value/pattern", {0, 1, 2, 3, 10}), at_cell(cells, "/patch/corrupted", {0}), 1e-6));
+    options.points = {Point::head_output};
+    CHECK_THROWS_MATCHES(patched(asked, options), Error, IsError(ErrorCode::usage, "--by cell"));
+}
+
+TEST_CASE("Layers without a pattern have no numbers", "[ask][patch]") {
+    const test::AskedModel asked("hybrid-qwen3-next");
+    ask::PatchOptions options;
+    options.points = {Point::pattern};
+    const store::AskRecord record = patched(asked, options);
+    for (std::int64_t i = 0; i < std::ssize(record.sites); ++i)
+        CHECK(std::isnan(at_cell(record, "/patch/value/pattern", {0, i, 0})) ==
+              !record.sites[static_cast<std::size_t>(i)].has_matrix);
+}
+
+TEST_CASE("Texts pair by equal length, or by their edges", "[ask][patch]") {
+    using ask::Alignment;
+    CHECK(ask::aligned({1, 2}, {3, 4}, Alignment::equal, 0) == std::vector<std::int64_t>{0, 1});
+    CHECK_THROWS_MATCHES(ask::aligned({1, 2, 3}, {1, 2}, Alignment::equal, 4), Error,
+                         IsError(ErrorCode::usage, "[pair 4] 3 and 2 tokens; use --align edges"));
+    CHECK(ask::aligned({1, 2, 9, 8, 5}, {1, 2, 7, 5}, Alignment::edges, 0) == std::vector<std::int64_t>{0, 1, -1, 4});
+    CHECK(ask::aligned({1, 1}, {1, 1, 1}, Alignment::edges, 0) == std::vector<std::int64_t>{0, 1, -1});
+    CHECK(ask::aligned({1, 2, 1}, {1, 1}, Alignment::edges, 0) == std::vector<std::int64_t>{0, 2});
+    const test::AskedModel asked("llama");
+    ask::PatchOptions options;
+    options.points = {Point::head_output};
+    options.alignment = Alignment::edges;
+    CHECK_THROWS_MATCHES(patched(asked, options), Error, IsError(ErrorCode::usage, "--align edges"));
+}
+
+TEST_CASE("Metrics refuse tokens that they do not read, or lack", "[ask][metric]") {
+    const test::AskedModel asked("llama");
+    const auto refused = [&](const ask::Metric& metric, const char* part) {
+        CHECK_THROWS_MATCHES(metric.check(*asked.model), Error, IsError(ErrorCode::usage, part));
+    };
+    ask::Metric metric = difference();
+    metric.check(*asked.model);
+    metric.answer = {};
+    refused(metric, "[--answer] expected tokens for --metric logit_difference; found none");
+    metric = difference();
+    metric.kind = ask::MetricKind::loss;
+    refused(metric, "[--answer] expected none for --metric loss");
+    metric.answer = {};
+    refused(metric, "[--against] expected none for --metric loss");
+    metric = difference();
+    metric.against = {-1};
+    refused(metric, "[--against] expected tokens from 0");
+}
+
+TEST_CASE("Attribution patching is the slope of the exact patch, and integrated gradients are complete",
+          "[ask][patch][gradients]") {
+    for (const std::string name : {"llama", "gpt2", "hybrid-qwen3-next"}) {
+        INFO(name);
+        const test::AskedModel asked(name);
+        ask::PatchOptions options;
+        options.points = {Point::residual_before, Point::head_output, Point::value};
+        store::AskRecord record = patched(asked, options);
+        options.metric = difference();
+        ask::ApproximateOptions approximate;
+        approximate.attribution = true;
+        approximate.integrated = {Point::residual_before, Point::head_output};
+        const bool routed = asked.model->config().experts > 0;  // the metric jumps along the path
+        approximate.steps = routed ? 2 : 64;
+        approximate.correlation = true;
+        NoProgress progress;
+        ask::run_approximations(*asked.model, {asked.sequences()[1]}, options, approximate, record, progress,
+                                Cancellation());
+        CHECK(record.complete);
+        // A small step along clean - corrupted at one head.
+        const model::PointKey key =
+            model::places_of(Point::head_output, asked.model->config(), asked.model->sites()).back();
+        const auto value_at = [&](std::size_t text) {
+            model::PointRecorder recorder({key});
+            model::Batch batch;
+            batch.ids = asked.ids(text);
+            model::ForwardOptions forward;
+            forward.editor = &recorder;
+            asked.model->forward(batch, forward);
+            return recorder.values.at(key);
+        };
+        Intervention step;
+        step.point = Point::head_output;
+        step.layers = {key.layer};
+        step.heads = {1};
+        step.action = Action::add;
+        step.value = value_at(1) - value_at(0);
+        const auto moved = [&](double factor) {
+            step.factor = factor;
+            return value_of(asked, asked.run(0, {step}));
+        };
+        const double slope = (moved(0.02) - moved(-0.02)) / 0.04;
+        CHECK(std::abs(at_cell(record, "/patch/attribution/head_output", {0, key.site, 1}) - slope) <
+              0.02 * std::abs(slope) + 2e-3);
+        for (std::int64_t layer = 0; !routed && layer < asked.model->config().layers; ++layer)
+            CHECK(std::abs(at_cell(record, "/patch/completeness/residual_before", {0, layer}) - 1) < 0.05);
+        const double correlation = at_cell(record, "/patch/correlation/integrated/residual_before", {0});
+        CHECK(correlation <= 1);
+        CHECK(correlation >= -1);
+    }
+}
+
+TEST_CASE("Rank correlation averages ties and leaves out what is missing", "[ask][patch]") {
+    const double nan = std::nan("");
+    CHECK(near(ask::rank_correlation(std::vector<double>{1, 2, 3, nan}, std::vector<double>{10, 20, 25, 1}), 1));
+    CHECK(near(ask::rank_correlation(std::vector<double>{1, 2, 3}, std::vector<double>{3, 2, 1}), -1));
+    // scipy.stats.spearmanr([1, 2, 2, 4], [1, 3, 2, 4]) = 0.9486833
+    CHECK(near(ask::rank_correlation(std::vector<double>{1, 2, 2, 4}, std::vector<double>{1, 3, 2, 4}), 0.9486833));
+    CHECK(std::isnan(ask::rank_correlation(std::vector<double>{1}, std::vector<double>{1})));
+}

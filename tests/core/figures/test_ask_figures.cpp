@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <memory>
+#include <variant>
+
+#include "core/base/error.h"
+#include "core/figures/make_figure.h"
+#include "core/store/ask/ask_file.h"
+#include "tests/core/base/error_matcher.h"
+
+using namespace headscope;
+using namespace headscope::figures;
+using test::IsError;
+
+namespace {
+
+/// Two texts of three tokens, two layers of two heads.
+store::AskRecord record_of(const std::string& tool) {
+    store::AskRecord record;
+    record.tool = tool;
+    record.model_name = "tiny";
+    record.complete = true;
+    record.mixers = {"standard", "standard"};
+    for (std::int32_t layer = 0; layer < 2; ++layer) {
+        Site site;
+        site.layer = layer;
+        site.heads = site.key_value_heads = 2;
+        record.sites.push_back(site);
+    }
+    for (int s = 0; s < 2; ++s) {
+        store::SequenceTokens text;
+        text.ids = {4, 5, 6};
+        text.pieces = {"a", "b", "c"};
+        record.sequences.push_back(text);
+    }
+    store::add_usual_dimensions(record);
+    return record;
+}
+
+/// Numbers 0, 1, 2, .. in a new table.
+void fill(store::AskRecord& record, const std::string& path, const std::vector<std::string>& dimensions) {
+    store::AskTable& table = record.add_table(path, dimensions, "numbers");
+    for (std::size_t i = 0; i < table.values.size(); ++i) table.values[i] = static_cast<double>(i);
+}
+
+FigureData drawn(const store::AskRecord& record, const std::string& figure, const FigureOptions& options = {}) {
+    FigureInputs inputs;
+    inputs.asks.push_back(std::make_shared<store::AskRecord>(record));
+    return make_figure(figure, inputs, options);
+}
+
+const HeatMap& map_of(const FigureData& figure, std::size_t panel = 0) {
+    return std::get<HeatMap>(figure.panels.at(panel).content);
+}
+
+}  // namespace
+
+TEST_CASE("Patched layers are colored around the corrupted run, or as shares", "[figures][ask]") {
+    store::AskRecord record = record_of("patch");
+    fill(record, "/patch/clean", {"/sequence"});
+    fill(record, "/patch/corrupted", {"/sequence"});
+    record.tables[0].values = {10, 20};
+    record.tables[1].values = {2, 4};
+    fill(record, "/patch/value/hidden", {"/sequence", "/layer", "/token"});
+    FigureOptions options;
+    options.sequence = 1;
+    const FigureData plain = drawn(record, "patch-layers", options);
+    CHECK(map_of(plain).rows == 2);
+    CHECK(map_of(plain).columns == 3);
+    CHECK(map_of(plain).values[0] == 6);
+    CHECK((map_of(plain).colours.minimum + map_of(plain).colours.maximum) / 2 == Approx(4));
+    CHECK(plain.panels[0].x.cell_labels == std::vector<std::string>{"a", "b", "c"});
+    CHECK(plain.table().rows() == 12);
+    options.normalized = true;
+    CHECK(map_of(drawn(record, "patch-layers", options)).values[2] == Approx((8.0 - 4) / 16));
+    options.site = "pattern";
+    CHECK_THROWS_MATCHES(drawn(record, "patch-layers", options), Error,
+                         IsError(ErrorCode::usage, "expected one of hidden; found pattern"));
+    CHECK_THROWS_MATCHES(drawn(record, "patch-heads"), Error, IsError(ErrorCode::usage, "--site"));
+    CHECK_THROWS_MATCHES(drawn(record, "lens"), Error, IsError(ErrorCode::usage, "a file of headscope ask lens"));
+}
+
+TEST_CASE("Heads of several texts are their mean", "[figures][ask]") {
+    store::AskRecord record = record_of("ablate");
+    fill(record, "/ablate/baseline", {"/sequence"});
+    record.tables[0].values = {1, 3};
+    fill(record, "/ablate/head", {"/sequence", "/site", "/head"});
+    fill(record, "/ablate/attention", {"/sequence", "/layer"});
+    fill(record, "/ablate/feed_forward", {"/sequence", "/layer"});
+    const FigureData figure = drawn(record, "ablation-heads");
+    CHECK(figure.panels.size() == 3);
+    // ((0 - 1) + (4 - 3)) / 2
+    CHECK(map_of(figure).values[0] == Approx(0));
+    CHECK(map_of(figure).colours.minimum == -map_of(figure).colours.maximum);
+    CHECK(figure.notes.front() == "Mean of 2 texts, tiny.");
+    record.complete = false;
+    FigureOptions options;
+    options.sequence = 0;
+    const FigureData one = drawn(record, "ablation-heads", options);
+    CHECK(map_of(one).values[3] == 2);
+    CHECK(one.notes.size() == 2);
+    options.sequence = 2;
+    CHECK_THROWS_MATCHES(drawn(record, "ablation-heads", options), Error, IsError(ErrorCode::usage, "--sequence"));
+}
+
+TEST_CASE("A lens shows the last boundary on top", "[figures][ask]") {
+    store::AskRecord record = record_of("lens");
+    record.add_dimension("/boundary", 3, "boundary");
+    record.add_dimension("/top", 2, "place");
+    fill(record, "/lens/top_id", {"/sequence", "/boundary", "/token", "/top"});
+    fill(record, "/lens/top_probability", {"/sequence", "/boundary", "/token", "/top"});
+    fill(record, "/lens/log_probability", {"/sequence", "/boundary", "/token"});
+    fill(record, "/lens/rank", {"/sequence", "/boundary", "/token"});
+    FigureOptions options;
+    options.show = "rank";
+    const FigureData figure = drawn(record, "lens", options);
+    CHECK(map_of(figure).values == std::vector<float>{6, 7, 8, 3, 4, 5, 0, 1, 2});
+    CHECK(figure.panels[0].y.ticks[0].label == "2");
+    REQUIRE(figure.text_table);
+    CHECK(figure.text_table->rows[2] == std::vector<std::string>{"0", "#0", "#2", "a"});
+    options.show = "token";
+    CHECK(map_of(drawn(record, "lens", options)).values[0] == 12);
+    options.show = "probability";
+    CHECK(map_of(drawn(record, "lens", options)).values[6] == 1);
+}
+
+TEST_CASE("Terms of a logit are heads, layers and a table", "[figures][ask]") {
+    store::AskRecord record = record_of("attribution");
+    fill(record, "/attribution/head", {"/sequence", "/site", "/head"});
+    for (const char* name : {"attention", "feed_forward"})
+        fill(record, std::string("/attribution/") + name, {"/sequence", "/layer"});
+    for (const char* name :
+         {"embedding", "position_embedding", "final_norm_bias", "unembedding_bias", "total", "logit"})
+        fill(record, std::string("/attribution/") + name, {"/sequence"});
+    const FigureData figure = drawn(record, "attribution");
+    CHECK(figure.panels.size() == 2);
+    CHECK(map_of(figure).values == std::vector<float>{2, 3, 4, 5});
+    CHECK(std::get<Curves>(figure.panels[1].content).curves.at(1).y == std::vector<double>{1, 2});
+    CHECK(figure.text_table->rows.back() == std::vector<std::string>{"logit", "0.5"});
+}
