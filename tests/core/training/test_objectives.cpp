@@ -299,17 +299,21 @@ TEST_CASE("A run ends when its evaluations find no lower loss", "[training][obje
 TEST_CASE("A decoder learns classes of texts and pairs, also from a language model", "[training][objective]") {
     const TemporaryFolder folder;
     // The class is that of the first text's word.
-    std::string lines;
-    for (std::size_t n = 0; n < 80; ++n)
-        lines += "{\"text\": \"" + kWords[n % 4] + "\", \"pair\": \"" + kWords[n / 4 % 4] +
-                 "\", \"label\": " + (n % 4 < 2 ? "0}\n" : "1}\n");
-    write_file(folder / "pairs.jsonl", lines);
-    const std::string file = (folder / "pairs.jsonl").string();
+    const auto pairs = [&](const char* name, std::size_t begin, std::size_t end) {
+        std::string lines;
+        for (std::size_t n = begin; n < end; ++n)
+            lines += "{\"text\": \"" + kWords[n % 4] + "\", \"pair\": \"" + kWords[n / 4 % 4] +
+                     "\", \"label\": " + (n % 4 < 2 ? "0}\n" : "1}\n");
+        write_file(folder / name, lines);
+        return (folder / name).string();
+    };
+    const std::string file = pairs("pairs.jsonl", 0, 80);
+    const std::string held_out = pairs("held_out.jsonl", 80, 112);
     const Lines learning{"objective.kind=classify",
                          "training.steps=60",
                          "training.batch=8",
                          "evaluation.every=20",
-                         "data.validation=[\"" + file + "\"]",
+                         "data.validation=[\"" + held_out + "\"]",
                          "snapshots.every=0",
                          "probe.every=0"};
     const Told told = run(fresh(small_job(folder, with(learning, {"data.text=" + file})), folder / "learns"));
