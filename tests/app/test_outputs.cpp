@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "expectations.h"
 #include "files.h"
@@ -161,7 +162,7 @@ TEST_CASE("convert averages a run's last snapshots, or checkpoints by name", "[a
         words.insert(words.end(), measure.begin(), measure.end());
         const Outcome outcome = run_headscope(words);
         check_success(outcome);
-        const json document = json::parse(outcome.out);
+        const nlohmann::json document = nlohmann::json::parse(outcome.out);
         return std::pair(document.at("results").at(0).at("value").get<double>(),
                          document.at("models").at(0).at("name").get<std::string>());
     };

@@ -62,7 +62,7 @@ TEST_CASE("Each boundary goes through the model's own norm and head, the last on
     }
 }
 
-TEST_CASE("A lens that was stopped goes on with the same numbers, and a file holds them", "[ask][lens]") {
+TEST_CASE("A stopped lens resumes with the same numbers, and a file holds them", "[ask][lens]") {
     const test::AskedModel asked("llama");
     const store::AskRecord whole = lens_of(asked, {});
     store::AskRecord record = asked.record("lens");

@@ -206,9 +206,9 @@ TEST_CASE("Retention and elasticity of printed scores are the printed ones", "[r
     CHECK_FALSE(std::isfinite(derived(counted).value("linear", "elasticity passages")));
 }
 
-TEST_CASE("Compared parts are open within twice the standard error of the difference", "[reproduce]") {
+TEST_CASE("Parts that compare are open within twice the standard error of the difference", "[reproduce]") {
     const auto verdict = [](std::vector<double> differences) {
-        reproduce::ComparedParts parts;
+        reproduce::ClaimParts parts;
         for (const double one : differences) parts.add_above({10 + one, 0.3}, {10, 0.4});
         return parts.verdict();
     };
@@ -230,7 +230,7 @@ TEST_CASE("Seeds give the noise", "[reproduce][thesis]") {
     CHECK(in.estimate("sha", "bleu").error == Approx(0.7));
     in.set("sha", "bleu", 22);  // without seeds no difference is significant
     in.set("mhe_mul", "bleu", 30);
-    reproduce::ComparedParts parts;
+    reproduce::ClaimParts parts;
     parts.add_above(in.estimate("mhe_mul", "bleu"), in.estimate("sha", "bleu"));
     CHECK(parts.verdict() == Verdict::too_near);
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/error.h"
 #include "core/figures/token_text.h"
 
@@ -88,6 +90,22 @@ void set_site_axis(Axis& axis, const store::AskRecord& record) {
 void set_layer_axis(Axis& axis, std::int64_t layers, const std::string& label) {
     axis.label = label;
     for (std::int64_t i = 0; i < layers; ++i) axis.ticks.push_back({static_cast<double>(i), std::to_string(i)});
+}
+
+void set_layer_range(Axis& axis, std::int64_t layers) {
+    set_layer_axis(axis, layers);
+    axis.range = std::pair(-0.5, static_cast<double>(layers) - 0.5);
+}
+
+std::string metric_label(const store::AskRecord& record) {
+    const nlohmann::json settings = nlohmann::json::parse(record.settings_json, nullptr, false);
+    std::string metric = "metric";
+    if (settings.is_object() && settings.contains("metric") && settings["metric"].is_string())
+        metric = settings["metric"];
+    const bool in_nats = metric == "loss" || metric == "kl" || metric == "log_probability";
+    std::replace(metric.begin(), metric.end(), '_', ' ');
+    if (metric == "kl") metric = "KL divergence";
+    return in_nats ? metric + ", nat" : metric;
 }
 
 std::vector<std::string> ask_notes(const store::AskRecord& record, const AskValues& values) {

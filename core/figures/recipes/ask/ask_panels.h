@@ -31,6 +31,11 @@ void set_token_axis(Axis& axis, const store::AskRecord& record, std::int64_t seq
 /// Labels "3", "decoder 3 cross" of sites, or numbers of layers, as ticks of rows.
 void set_site_axis(Axis& axis, const store::AskRecord& record);
 void set_layer_axis(Axis& axis, std::int64_t layers, const std::string& label = "Layer");
+/// The layers of dots: as a heat map's columns, with room at both ends.
+void set_layer_range(Axis& axis, std::int64_t layers);
+
+/// "logit difference", "loss, nat": the metric that the file was made with.
+std::string metric_label(const store::AskRecord& record);
 
 /// "text 0 (12 tokens)" or "mean of 3 texts", and the model.
 std::vector<std::string> ask_notes(const store::AskRecord& record, const AskValues& values);

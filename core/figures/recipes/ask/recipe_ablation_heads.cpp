@@ -21,7 +21,8 @@ FigureData ablation_heads(const FigureInputs& inputs, const FigureOptions& optio
     figure.title = "Change of the metric without each head";
     const store::AskTable heads = change(record, "/ablate/head");
     const AskValues cells = ask_values(record, heads, options);
-    Panel panel = ask_panel(cells, "change", 0);
+    const std::string label = "change of " + metric_label(record);
+    Panel panel = ask_panel(cells, label, 0);
     panel.title = "heads";
     set_site_axis(panel.y, record);
     set_layer_axis(panel.x, cells.shape[1], "Head");
@@ -39,8 +40,8 @@ FigureData ablation_heads(const FigureInputs& inputs, const FigureOptions& optio
         Panel side;
         side.title = title;
         side.content = Curves{{std::move(curve)}, {}};
-        side.x.label = "Layer";
-        side.y.label = "change";
+        set_layer_range(side.x, std::ssize(layers.values));
+        side.y.label = label;
         figure.panels.push_back(std::move(side));
     }
     figure.columns = 3;

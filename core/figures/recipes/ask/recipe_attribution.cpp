@@ -22,12 +22,12 @@ FigureData attribution(const FigureInputs& inputs, const FigureOptions& options)
 
     Panel layers;
     layers.title = "layers";
-    layers.x.label = "Layer";
     layers.y.label = "logit";
     Curves curves;
     for (const auto& [path, name, colour] : {std::tuple("/attribution/attention", "attention", 0),
                                              std::tuple("/attribution/feed_forward", "feed-forward", 1)}) {
         const AskValues terms = ask_values(record, record.table(path), options);
+        if (layers.x.ticks.empty()) set_layer_range(layers.x, std::ssize(terms.values));
         Curve curve;
         curve.name = name;
         curve.colour = colour;

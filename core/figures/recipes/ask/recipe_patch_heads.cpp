@@ -20,7 +20,7 @@ FigureData patch_heads(const FigureInputs& inputs, const FigureOptions& options)
         const bool by_head = table->dimensions.size() > 2 && table->dimensions[2] != "/token";
         AskValues& cells = patched.cells;
         if (cells.shape.size() > 2) cells = mean_of_rest(cells);
-        Panel panel = ask_panel(cells, options.normalized ? "share" : "metric", patched.centre);
+        Panel panel = ask_panel(cells, options.normalized ? "share" : metric_label(record), patched.centre);
         panel.title = point_title(*table);
         set_site_axis(panel.y, record);
         if (by_head)

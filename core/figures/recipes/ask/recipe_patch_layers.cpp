@@ -17,7 +17,7 @@ FigureData patch_layers(const FigureInputs& inputs, const FigureOptions& options
     const store::AskTable* first = nullptr;
     for (const store::AskTable* table : patch_tables(record, options.site, "/layer")) {
         const PatchValues patched = patch_values(record, *table, options);
-        Panel panel = ask_panel(patched.cells, options.normalized ? "share" : "metric", patched.centre);
+        Panel panel = ask_panel(patched.cells, options.normalized ? "share" : metric_label(record), patched.centre);
         panel.title = point_title(*table);
         set_token_axis(panel.x, record, patched.cells.sequence);
         set_layer_axis(panel.y, patched.cells.shape[0]);
