@@ -393,7 +393,7 @@ TEST_CASE("evaluate says what cannot be", "[app][evaluate]") {
     check_refusal(evaluate({"--task", "copy", "--task-option", "copy.symbls=4"}), "symbls");
     check_refusal(evaluate({"--task", "masked", "--data", text}), "found a decoder");
     check_refusal(evaluate({"--task", "shuffle_random", "--data", text}), "found a decoder");
-    check_refusal(evaluate({"--task", "classify", "--data", "rte=" + text}), "found a decoder");
+    check_refusal(evaluate({"--task", "classify", "--data", "rte=" + text}), "expected a head for 2 classes");
     check_refusal(evaluate({"--task", "translation", "--data", text}), "found a decoder");
     check_refusal(evaluate({"--task", "translation,perplexity", "--data", text}), "one after the other");
     check_refusal(evaluate({"--task", "perplexity", "--data", text, "--beams", "4"}), "the task translation");

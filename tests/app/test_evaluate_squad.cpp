@@ -54,8 +54,9 @@ TEST_CASE("An encoder answers questions, and its stored answers have the same sc
     const std::string run = (folder / "run").string(), sets = (folder / "sets").string();
     check_success(run_headscope({"train", job.string(), "-o", run}));
     const auto evaluated = [&](const std::vector<std::string>& more) {
-        std::vector<std::string> all{"evaluate", "--json", "--task", "squad_v2", "--data", sets};
+        std::vector<std::string> all{"evaluate"};
         all.insert(all.end(), more.begin(), more.end());
+        all.insert(all.end(), {"--json", "--task", "squad_v2", "--data", sets});
         const Outcome outcome = run_headscope(all);
         check_success(outcome);
         return json::parse(outcome.out);

@@ -486,7 +486,7 @@ TEST_CASE("LongBench has a panel a task and class of lengths, and a LaTeX table 
     const FigureData figure = make_figure("longbench", inputs_of(all), {});
     CHECK(figure.panels.size() == 9);
     CHECK(figure.panels[0].title == "longbench trec e");
-    CHECK(figure.panels[3].title == "longbench trec e, \"0-4k\"");
+    CHECK(figure.panels[3].title == "longbench trec e, 0-4k");
     CHECK(figure.table().rows() == 18);
     const std::string text = figure.latex();
     for (const char* part : {"% all lengths\n", "% 0-4k words\n", "% 8k+ words\n", "\\textbf{50.0}"})

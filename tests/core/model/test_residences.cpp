@@ -80,13 +80,11 @@ void write_stacks(const checkpoint::Checkpoint& file, const std::filesystem::pat
     const std::map<std::string, std::string> renamed{{"w1", "gate_proj"}, {"w2", "down_proj"}, {"w3", "up_proj"}};
     const std::string sign = ".experts.";
     std::map<std::string, std::map<int, at::Tensor>> stacks;
-    checkpoint::SaveRequest request;
-    request.destination = folder;
-    request.config = &file.config();
+    std::vector<checkpoint::OutputTensor> tensors;
     for (const auto& [name, info] : file.tensors()) {
         const std::size_t at = name.find(sign);
         if (at == std::string::npos) {
-            request.tensors.push_back(checkpoint::output_tensor(name, file.load(name)));
+            tensors.push_back(checkpoint::output_tensor(name, file.load(name)));
             continue;
         }
         const std::size_t number = at + sign.size(), part = name.find('.', number) + 1, end = name.find('.', part);
@@ -98,10 +96,20 @@ void write_stacks(const checkpoint::Checkpoint& file, const std::filesystem::pat
     for (const auto& [name, experts] : stacks) {
         std::vector<at::Tensor> each;
         for (const auto& [number, matrix] : experts) each.push_back(matrix);
-        request.tensors.push_back(checkpoint::output_tensor(name, at::stack(each)));
+        tensors.push_back(checkpoint::output_tensor(name, at::stack(each)));
     }
-    NoProgress progress;
-    checkpoint::save_checkpoint(request, progress, Cancellation());
+    std::vector<checkpoint::TensorPlan> plans, ordered;
+    for (const checkpoint::OutputTensor& tensor : tensors) plans.push_back(tensor.plan);
+    const std::vector<std::size_t> order = checkpoint::file_order(plans);
+    for (const std::size_t i : order) ordered.push_back(plans[i]);
+    std::filesystem::create_directories(folder);
+    OutputFile output(folder / "model.safetensors", {}, "weights");
+    checkpoint::SafetensorsWriter writer(output, ordered, {});
+    for (const std::size_t i : order)
+        tensors[i].write([&](const void* bytes, std::size_t size) { writer.append(bytes, size); });
+    writer.finish();
+    output.publish();
+    std::ofstream(folder / "config.json") << file.config().dump();
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ def decoders():
     yield of_decoder("llama-number", "Llama", llama(num_labels=1, pad_token_id=0, problem_type="regression"))
     yield of_decoder("gpt2", "GPT2", T.GPT2Config(vocab_size=41, n_positions=32, n_embd=18, n_layer=2, n_head=3, bos_token_id=1,
                                                   eos_token_id=2, pad_token_id=0, num_labels=3))
-    yield of_decoder("mistral", "Mistral", T.MistralConfig(**sizes, num_labels=2, sliding_window=4))
+    yield of_decoder("mistral", "Mistral", T.MistralConfig(**sizes, num_labels=2, sliding_window=8))  # padded rows see a token
     yield of_decoder("qwen2", "Qwen2", T.Qwen2Config(**sizes, num_labels=3))
     yield of_decoder("qwen3", "Qwen3", T.Qwen3Config(**sizes, num_labels=3, head_dim=6))
 

@@ -95,8 +95,8 @@ def said_of(kind, config, classes):
     common = dict(model_type=kind, vocab_size=config["vocab_size"], tie_word_embeddings=config["tie_word_embeddings"],
                   initializer_range=config["initializer_range"], dtype="float32", architectures=[classes])
     head = config.get("head", {})
-    if "classes" in head:
-        common["num_labels"] = head["classes"]
+    if "classes" in head or head.get("kind") == "spans":
+        common["num_labels"] = head.get("classes", 2)
     if kind == "bert":
         same = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act",
                 "max_position_embeddings", "type_vocab_size", "layer_norm_eps")
