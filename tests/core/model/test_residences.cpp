@@ -166,11 +166,12 @@ TEST_CASE("Experts in MLX's stacks compute what experts in tensors of their own 
         const auto stacks = checkpoint::Checkpoint::open(other / "stacks");
         CHECK(stacks->tensors().size() == own->tensors().size());
         const model::Batch batch = test::golden_batch(name);
-        const std::vector<at::Tensor> expected = results(*model::Model::build(*own), batch);
+        const auto usual = model::Model::build(*own);
+        const std::vector<at::Tensor> expected = results(*usual, batch);
         for (const Residence residence : model::kResidences) {
             CAPTURE(model::name(residence));
             const auto model = model::Model::build(*stacks, LoadAs::float32, nullptr, nullptr, residence);
-            CHECK(model->report().left_over.empty());
+            CHECK(model->report().left_over == usual->report().left_over);
             const std::vector<at::Tensor> found = results(*model, batch);
             for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], expected[i]));
         }
