@@ -219,10 +219,11 @@ TEST_CASE("A typed text is written once, by its content", "[app][evaluations]") 
 
 TEST_CASE("Sets of tasks have titles", "[app][evaluations]") {
     const auto sets = offered_tasks().sets;
-    REQUIRE(sets.size() == 4);
+    REQUIRE(sets.size() == 5);
     CHECK(sets[0].title == "Deconstructing Attention");
     CHECK(sets[1].title == "NAtS-L");
     CHECK(sets[2].title == "Lazy Attention");
     CHECK(sets[3].title == "All zero-shot tasks");
+    CHECK(sets[4].title == "LongBench");
     CHECK(sets[1].tasks.size() == 14);
 }

@@ -9,7 +9,7 @@
 #include "core/checkpoint/gguf/tokenizer_documents.h"
 #include "core/data/batch/batch_source.h"
 #include "core/evaluation/harness/harness_requests.h"
-#include "core/evaluation/harness/python_text.h"
+#include "core/evaluation/metrics/python_text.h"
 #include "core/evaluation/rolling_windows.h"
 #include "core/model/load/build.h"
 #include "core/tokenizer/unicode/text_ends.h"

@@ -9,7 +9,7 @@
 #include "core/evaluation/generated_answers.h"
 #include "core/evaluation/harness/longbench.h"
 #include "core/evaluation/harness/python_random.h"
-#include "core/evaluation/harness/python_text.h"
+#include "core/evaluation/metrics/python_text.h"
 #include "kernels/parallel.h"
 
 namespace headscope::evaluation {

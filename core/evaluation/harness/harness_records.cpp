@@ -9,7 +9,7 @@
 
 #include "core/base/text/text.h"
 #include "core/evaluation/harness/longbench.h"
-#include "core/evaluation/harness/python_text.h"
+#include "core/evaluation/metrics/python_text.h"
 
 namespace headscope::evaluation {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/evaluation/harness/python_text.h"
 #include "core/evaluation/metrics/long_answers.h"
+#include "core/evaluation/metrics/python_text.h"
 
 namespace headscope::evaluation {
 namespace {

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "core/evaluation/harness/python_text.h"
 #include "core/evaluation/metrics/long_answers.h"
+#include "core/evaluation/metrics/python_text.h"
 #include "core/tokenizer/template/python_text.h"
 #include "core/tokenizer/unicode/unicode.h"
 #include "core/tokenizer/unicode/utf8.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "core/evaluation/harness/python_text.h"
+#include "core/evaluation/metrics/python_text.h"
 #include "core/tokenizer/template/python_text.h"
 
 namespace headscope::evaluation {

@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/evaluation/harness/python_text.h"
 #include "core/evaluation/metrics/answer_spans.h"
+#include "core/evaluation/metrics/python_text.h"
 #include "core/tokenizer/template/python_text.h"
 #include "core/tokenizer/unicode/utf8.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/text.h"
-#include "core/evaluation/harness/python_text.h"
+#include "core/evaluation/metrics/python_text.h"
 #include "core/evaluation/tasks/run.h"
 #include "core/store/evaluation/evaluation_texts.h"
 

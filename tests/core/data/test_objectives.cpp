@@ -158,7 +158,8 @@ TEST_CASE("Objectives refuse tokenizers and lengths that do not do", "[data][obj
     refuses(settings, "found none to end with");
     refuses(settings_of("masked", {"a.txt"}, 2), "[data.sequence_length] expected a number from 3 on");
     refuses(settings_of("masked", {"a.txt"}, 100), "expected at least 98 tokens to train on");
-    refuses(settings_of("guess", {"a.txt"}, 8), "expected next_token, masked, shuffle_random, translation or classify");
+    refuses(settings_of("guess", {"a.txt"}, 8),
+            "expected next_token, masked, shuffle_random, translation, classify or spans");
     settings = settings_of("masked", {"a.txt"}, 8);
     settings.fixed_token = data::FixedToken{1, 2};
     refuses(settings, "[data.fixed_token]");

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/evaluation/harness/harness_metrics.h"
-#include "core/evaluation/harness/python_text.h"
+#include "core/evaluation/metrics/python_text.h"
 #include "tests/oracle/golden.h"
 
 using namespace headscope;

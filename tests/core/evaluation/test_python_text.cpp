@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/evaluation/harness/python_text.h"
+#include "core/evaluation/metrics/python_text.h"
 #include "core/tokenizer/unicode/utf8.h"
 #include "tests/oracle/golden.h"
 
