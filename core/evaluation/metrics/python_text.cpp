@@ -25,7 +25,7 @@ struct LongTitle {
     char32_t point;
     std::u32string_view title;
 };
-#include "core/evaluation/harness/title_table.inc"
+#include "core/evaluation/metrics/title_table.inc"
 
 char32_t simple_lower(char32_t point) {
     return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(point)));
