@@ -7,7 +7,7 @@
 #include "app/window/pages_controller.h"
 #include "app/window/training/evaluate_offer.h"
 #include "core/base/error.h"
-#include "core/figures/recipes/evaluation_groups.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/mixers/types/type.h"
 #include "core/store/evaluation/evaluation_file.h"
 #include "widgets/desk/evaluation_shelf.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/figures/recipes/evaluation_groups.h"
+#include "core/figures/evaluation_groups.h"
 
 namespace headscope::figures {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/recipe.h"
-#include "core/figures/recipes/evaluation_groups.h"
 #include "core/mixers/types/type.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"

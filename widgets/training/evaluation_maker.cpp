@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/make_figure.h"
-#include "core/figures/recipes/evaluation_groups.h"
 #include "core/figures/task_table.h"
 
 namespace headscope::widgets {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/figures/benchmark/benchmark_sets.h"
-#include "core/figures/recipes/evaluation_groups.h"
+#include "core/figures/evaluation_groups.h"
 
 namespace headscope::figures {
 

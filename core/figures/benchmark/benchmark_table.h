@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/figures/benchmark/benchmark_sets.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/figure_options.h"
-#include "core/figures/recipes/evaluation_groups.h"
 #include "core/figures/task_table.h"
 
 namespace headscope::figures {

@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "core/figures/benchmark/benchmark_table.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/recipe.h"
-#include "core/figures/recipes/evaluation_groups.h"
 #include "core/figures/significance/significance.h"
 
 namespace headscope::figures {

@@ -13,8 +13,8 @@
 #include <tuple>
 
 #include "core/base/error.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/recipe.h"
-#include "core/figures/recipes/evaluation_groups.h"
 #include "core/mixers/types/type.h"
 
 namespace headscope::figures {

@@ -10,8 +10,8 @@
 
 #include "core/base/error.h"
 #include "core/cost/cost_table.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/recipe.h"
-#include "core/figures/recipes/evaluation_groups.h"
 #include "core/mixers/types/type.h"
 
 namespace headscope::figures {

@@ -8,8 +8,8 @@
 
 #include "core/cost/cost_table.h"
 #include "core/cost/thesis.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/recipe.h"
-#include "core/figures/recipes/evaluation_groups.h"
 
 namespace headscope::figures {
 namespace {

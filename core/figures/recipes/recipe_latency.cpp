@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/recipe.h"
-#include "core/figures/recipes/evaluation_groups.h"
 
 namespace headscope::figures {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/base/series.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/recipe.h"
-#include "core/figures/recipes/evaluation_groups.h"
 
 namespace headscope::figures {
 namespace {

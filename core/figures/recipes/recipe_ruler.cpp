@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/recipe.h"
-#include "core/figures/recipes/evaluation_groups.h"
 
 namespace headscope::figures {
 namespace {

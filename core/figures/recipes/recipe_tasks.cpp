@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/recipe.h"
-#include "core/figures/recipes/evaluation_groups.h"
 #include "core/figures/task_averages.h"
 #include "core/figures/task_table.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "core/figures/recipes/evaluation_groups.h"
+#include "core/figures/evaluation_groups.h"
 
 namespace headscope::figures {
 

@@ -6,8 +6,8 @@
 
 #include "core/base/series.h"
 #include "core/cost/cost_table.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/make_figure.h"
-#include "core/figures/recipes/evaluation_groups.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/figures/sample_records.h"
 

@@ -10,7 +10,7 @@
 #include <QSplitter>
 #include <algorithm>
 
-#include "core/figures/recipes/evaluation_groups.h"
+#include "core/figures/evaluation_groups.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/presence.h"
 #include "widgets/fitted_columns.h"

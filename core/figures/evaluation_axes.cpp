@@ -9,8 +9,8 @@
 #include "core/base/error.h"
 #include "core/base/text/text.h"
 #include "core/cost/thesis.h"
+#include "core/figures/evaluation_groups.h"
 #include "core/figures/recipe.h"
-#include "core/figures/recipes/evaluation_groups.h"
 
 namespace headscope::figures {
 

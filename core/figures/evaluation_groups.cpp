@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/figures/recipes/evaluation_groups.h"
+#include "core/figures/evaluation_groups.h"
 
 #include <algorithm>
 #include <array>
