@@ -147,10 +147,11 @@ at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContex
     if (edits && held && (embeds_heads() || has_norms_ || value_maps_ == 0))
         throw Error(ErrorCode::unsupported, "layer " + std::to_string(context.layer.value),
                     "expected no edits of keys and values of " + name() + " with a cache", "found some");
-    if (edits && held) {
+    const auto edit = [&] {
         key = swapped(of_keys.edited(model::Point::key, swapped(key)));
         value = swapped(of_keys.edited(model::Point::value, swapped(value)));
-    }
+    };
+    if (edits && held) edit();
     if (held && !known) {
         held->append(swapped(key), swapped(value_maps_ > 0 ? value : value.narrow(3, 0, 0)));
         key = swapped(held->key());
@@ -158,10 +159,7 @@ at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContex
     }
     key = finished_key(key);
     value = of_heads(value, value_embedding_);
-    if (edits && !held) {
-        key = swapped(of_keys.edited(model::Point::key, swapped(key)));
-        value = swapped(of_keys.edited(model::Point::value, swapped(value)));
-    }
+    if (edits && !held) edit();
     if (context.rotary && !is_cross()) {
         const model::RotaryTable& own = *context.rotation;
         const std::int64_t length = key.size(1);
