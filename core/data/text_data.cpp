@@ -342,8 +342,8 @@ private:
     }
 
     void read(const InputFile& file, SourceKind kind, const tokenizer::Tokenizer& tokenizer, Tokeniser& to,
-              const std::function<void(std::uint64_t)>& told) {
-        if (!items_) return read_parts(file, kind, to, told, settings_.column);
+              const std::function<void(std::uint64_t)>& progress) {
+        if (!items_) return read_parts(file, kind, to, progress, settings_.column);
         const auto add = [&to](const std::string& text, double label) {
             to.label(static_cast<float>(label));
             feed(text, to);
@@ -354,13 +354,13 @@ private:
                 add(question.text, static_cast<double>(answer[0]));
                 add(question.context, static_cast<double>(answer[1]));
             };
-            return read_questions(file, kind, take_question, told);
+            return read_questions(file, kind, take_question, progress);
         }
         const auto take = [&add](const TextItem& item) {
             add(item.text, item.label);
             add(item.other, item.has_other ? 1 : 0);
         };
-        read_items(file, kind, settings_.objective, take, told);
+        read_items(file, kind, settings_.objective, take, progress);
     }
 
     static void check(const InputFile& file, const KnownSource& source) {
@@ -396,7 +396,7 @@ void read_texts(const std::vector<SourceFile>& sources, const ObjectiveSettings&
     double before = 0;
     for (const SourceFile& source : sources) {
         const InputFile file(source.path, "text file");
-        const auto told = [&](std::uint64_t bytes) {
+        const auto advance = [&](std::uint64_t bytes) {
             progress.advance(before + static_cast<double>(bytes), total, what);
         };
         if (kind_of(objective).spans) {
@@ -404,15 +404,15 @@ void read_texts(const std::vector<SourceFile>& sources, const ObjectiveSettings&
                 feed(question.text, sink);
                 feed(question.context, sink);
             };
-            read_questions(file, source.kind, take, told);
+            read_questions(file, source.kind, take, advance);
         } else if (reads_items(objective)) {
             const auto take = [&sink](const TextItem& item) {
                 feed(item.text, sink);
                 feed(item.other, sink);
             };
-            read_items(file, source.kind, objective, take, told);
+            read_items(file, source.kind, objective, take, advance);
         } else {
-            read_parts(file, source.kind, sink, told, source.column);
+            read_parts(file, source.kind, sink, advance, source.column);
         }
         before += static_cast<double>(file.size());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What heads give for a key, against numpy (tests/oracle/generate/rollout_numpy.py).
+// Values that heads give for a key, against numpy (tests/oracle/generate/rollout_numpy.py).
 #include "core/analysis/value_products.h"
 #include "tests/oracle/golden.h"
 

@@ -44,15 +44,15 @@ const data::RulerTask& task(const std::string& name) {
 
 TEST_CASE("An answer is generated to its end, cut to the model's length, and scored", "[evaluation]") {
     auto model = counting();
-    auto wish = request({"niah_single_1"});
-    CHECK(evaluation::generated_answer(model, wish.said, "The number is", 128, 0, {}).text == " 1234567");
-    CHECK(evaluation::generated_answer(model, wish.said, "The number is", 4, 0, {}).text == " 123");
+    auto wanted = request({"niah_single_1"});
+    CHECK(evaluation::generated_answer(model, wanted.said, "The number is", 128, 0, {}).text == " 1234567");
+    CHECK(evaluation::generated_answer(model, wanted.said, "The number is", 4, 0, {}).text == " 123");
     auto narrow = counting(200);
-    CHECK(evaluation::generated_answer(narrow, wish.said, std::string(150, 'x') + " is", 128, 200, {}).text ==
+    CHECK(evaluation::generated_answer(narrow, wanted.said, std::string(150, 'x') + " is", 128, 200, {}).text ==
           " 1234567");
     CHECK(narrow.longest == 200 - 128);
-    CHECK(evaluation::generated_answer(narrow, wish.said, std::string(150, 'x') + " is", 128, 200, {}).cut);
-    CHECK_FALSE(evaluation::generated_answer(narrow, wish.said, "It is", 128, 200, {}).cut);
+    CHECK(evaluation::generated_answer(narrow, wanted.said, std::string(150, 'x') + " is", 128, 200, {}).cut);
+    CHECK_FALSE(evaluation::generated_answer(narrow, wanted.said, "It is", 128, 200, {}).cut);
     {
         auto long_one = request({"niah_single_1"});
         long_one.said.files["niah_single_1"] = {{std::string(150, 'x'), {"8"}, 64}, {"It is", {"8"}, 64}};
@@ -62,19 +62,19 @@ TEST_CASE("An answer is generated to its end, cut to the model's length, and sco
         CHECK(cut[0].cut == 1);
         CHECK(cut[0].count == 2);
     }
-    CHECK_THROWS_MATCHES(evaluation::generated_answer(narrow, wish.said, "x", 128, 128, {}), Error,
+    CHECK_THROWS_MATCHES(evaluation::generated_answer(narrow, wanted.said, "x", 128, 128, {}), Error,
                          test::IsError(ErrorCode::limit, "128 tokens of an answer"));
 
-    wish.said.files["niah_single_1"] = {
+    wanted.said.files["niah_single_1"] = {
         {"It is", {"1234567", "7654321"}, 64}, {"It is", {"2345"}, 64}, {"It is", {"8"}, 1024}};
     std::vector<std::string> lines;
-    wish.on_answer = [&](const evaluation::AnsweredItem& answered) {
+    wanted.on_answer = [&](const evaluation::AnsweredItem& answered) {
         CHECK(answered.score.generated == " 1234567");
         CHECK(answered.length == (lines.size() < 2 ? 64 : 1024));
         lines.push_back(evaluation::item_line(answered, 2, true));
     };
     NoProgress progress;
-    const auto rows = evaluation::run_tasks(model, wish, {}, 2, progress);
+    const auto rows = evaluation::run_tasks(model, wanted, {}, 2, progress);
     CHECK(lines ==
           std::vector<std::string>{R"({"model":2,"task":"niah_single_1","item":0,"length":64,"prompt":"It is",)"
                                    R"("generated":" 1234567","score":0.5})"
@@ -100,16 +100,16 @@ TEST_CASE("An answer is generated to its end, cut to the model's length, and sco
 
 TEST_CASE("ruler_retrieval is the eight and their mean, each once", "[evaluation]") {
     auto model = counting();
-    auto wish = request({"ruler_retrieval", "niah_single_2"});
-    wish.lengths = {1500};
+    auto wanted = request({"ruler_retrieval", "niah_single_2"});
+    wanted.lengths = {1500};
     std::vector<data::RulerItem> items;
     std::set<std::string> tasks;
-    wish.said.on_item = [&](const std::string& name, const data::RulerItem& item) {
+    wanted.said.on_item = [&](const std::string& name, const data::RulerItem& item) {
         items.push_back(item);
         tasks.insert(name);
     };
     NoProgress progress;
-    const auto rows = evaluation::run_tasks(model, wish, {}, 0, progress);
+    const auto rows = evaluation::run_tasks(model, wanted, {}, 0, progress);
     REQUIRE(rows.size() == 9);
     CHECK(items.size() == 8 * 3);
     CHECK(tasks.size() == 8);
@@ -122,19 +122,19 @@ TEST_CASE("ruler_retrieval is the eight and their mean, each once", "[evaluation
     CHECK(rows[8].value == 0);
     // No chance involved: the answer counts up.
     for (const auto& row : rows) CHECK(row.length == 1500);
-    wish.seed = 2;
+    wanted.seed = 2;
     const auto before = items.front().input;
     items.clear();
-    evaluation::run_tasks(model, wish, {}, 0, progress);
+    evaluation::run_tasks(model, wanted, {}, 0, progress);
     CHECK(items.front().input != before);
 }
 
 TEST_CASE("Items that were dumped are read back as they were asked", "[evaluation]") {
     const test::TemporaryFolder folder;
-    const auto wish = request({});
+    const auto wanted = request({});
     for (const data::RulerTask& one : data::ruler_tasks()) {
         INFO(one.name);
-        const auto maker = evaluation::ruler_maker(wish.said, one, 3000, 4);
+        const auto maker = evaluation::ruler_maker(wanted.said, one, 3000, 4);
         std::string lines;
         std::vector<data::RulerItem> made;
         for (std::int64_t i = 0; i < 3; ++i) {
@@ -149,7 +149,7 @@ TEST_CASE("Items that were dumped are read back as they were asked", "[evaluatio
             CHECK(read[i].prompt == data::ruler_prompt(one, made[i].input, made[i].gen_prefix));
             CHECK(read[i].outputs == made[i].outputs);
             CHECK(read[i].max_length == 3000);
-            CHECK(std::ssize(evaluation::prompt_ids(wish.said, read[i].prompt)) + one.answer_tokens == made[i].length);
+            CHECK(std::ssize(evaluation::prompt_ids(wanted.said, read[i].prompt)) + one.answer_tokens == made[i].length);
         }
     }
 }
@@ -184,13 +184,13 @@ TEST_CASE("RULER's tasks refuse models without a tokenizer and lengths that hold
     const auto refused = [&](const evaluation::Request& wrong, ErrorCode code, const std::string& part) {
         CHECK_THROWS_MATCHES(evaluation::run_tasks(model, wrong, {}, 0, progress), Error, test::IsError(code, part));
     };
-    auto wish = request({"ruler_vt"});
-    wish.lengths = {100};
-    refused(wish, ErrorCode::limit, "expected a length of at least");
-    wish.lengths = {0};
-    refused(wish, ErrorCode::limit, "context length");
-    wish.said.tokenizer = nullptr;
-    refused(wish, ErrorCode::usage, "expected a checkpoint with a tokenizer");
+    auto wanted = request({"ruler_vt"});
+    wanted.lengths = {100};
+    refused(wanted, ErrorCode::limit, "expected a length of at least");
+    wanted.lengths = {0};
+    refused(wanted, ErrorCode::limit, "context length");
+    wanted.said.tokenizer = nullptr;
+    refused(wanted, ErrorCode::usage, "expected a checkpoint with a tokenizer");
     CHECK_THROWS_MATCHES(evaluation::find_task("ruler_retreival"), Error,
                          test::IsError(ErrorCode::usage, "ruler_retrieval?"));
 }

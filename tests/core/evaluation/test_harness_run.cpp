@@ -94,16 +94,16 @@ TEST_CASE("Choices and last words are scored together, judged, and handed out in
     HarnessItem word;
     word.place = "test.jsonl:7";
     word.requests = {{"x", " bc"}};
-    auto wish = request_of({items_of("arc_easy", {choice("Q", {"bc", "b", "xyzxyz"}, 1), choice("Q", {"x", "bc"}, 0)}),
+    auto wanted = request_of({items_of("arc_easy", {choice("Q", {"bc", "b", "xyzxyz"}, 1), choice("Q", {"x", "bc"}, 0)}),
                             items_of("lambada_openai", {word, word})});
     std::vector<json> lines;
     std::vector<store::EvaluatedItem> rows_of_items;
-    wish.on_answer = [&](const AnsweredItem& answered) {
+    wanted.on_answer = [&](const AnsweredItem& answered) {
         lines.push_back(json::parse(item_line(answered, 4, true)));
-        rows_of_items.push_back(evaluated_item(answered, 4, *wish.said.tokenizer));
+        rows_of_items.push_back(evaluated_item(answered, 4, *wanted.said.tokenizer));
     };
     NoProgress progress;
-    const auto rows = run_tasks(model, wish, {}, 4, progress);
+    const auto rows = run_tasks(model, wanted, {}, 4, progress);
     CHECK(row_of(rows, "arc_easy", "acc").value == 0.5);  // " b" has the fewest tokens to lose on
     CHECK(row_of(rows, "arc_easy", "acc").count == 2);
     CHECK(row_of(rows, "arc_easy", "acc").length == 64);
@@ -147,19 +147,19 @@ TEST_CASE("Choices and last words are scored together, judged, and handed out in
 TEST_CASE("Items that lose the begin of their context or prompt are counted", "[evaluation][harness]") {
     auto model = spelling();
     const std::string longer(70, 'Q');
-    auto wish = request_of({items_of("arc_easy", {choice("Q", {"bc", "b"}, 1), choice(longer, {"x", "bc"}, 0)}),
+    auto wanted = request_of({items_of("arc_easy", {choice("Q", {"bc", "b"}, 1), choice(longer, {"x", "bc"}, 0)}),
                             items_of("fda", {question("b", {"c"}), question(longer, {"c"}), question(longer, {"c"})})});
-    for (const auto& items : wish.harness.tasks)
-        if (items->task->name == std::string("fda")) wish.harness.tokens.length = items->task->answer_tokens + 8;
+    for (const auto& items : wanted.harness.tasks)
+        if (items->task->name == std::string("fda")) wanted.harness.tokens.length = items->task->answer_tokens + 8;
     NoProgress progress;
-    auto rows = run_tasks(model, wish, {}, 0, progress);
+    auto rows = run_tasks(model, wanted, {}, 0, progress);
     CHECK(row_of(rows, "arc_easy", "acc").cut == 1);
     CHECK(row_of(rows, "arc_easy", "acc_norm").cut == 1);
     CHECK(row_of(rows, "fda", "contains").cut == 2);
-    wish.harness.baselines = true;
-    wish.harness.tokens.length = 2048;
-    wish.harness.ids = encode_items(wish.harness, wish.said, 0, nullptr);
-    rows = run_tasks(model, wish, {}, 0, progress);
+    wanted.harness.baselines = true;
+    wanted.harness.tokens.length = 2048;
+    wanted.harness.ids = encode_items(wanted.harness, wanted.said, 0, nullptr);
+    rows = run_tasks(model, wanted, {}, 0, progress);
     CHECK(row_of(rows, "arc_easy", "acc").cut == 0);
     CHECK(row_of(rows, "arc_easy", "chance").cut == 0);
     CHECK(row_of(rows, "fda", "contains").cut == 0);
@@ -172,19 +172,19 @@ TEST_CASE("A page is one item, whatever its windows", "[evaluation][harness]") {
     page.requests = {{"", "bc bc bc bc"}};
     page.words = 4;
     page.bytes = 11;
-    auto wish = request_of({items_of("wikitext", {page})});
-    wish.harness.tokens.length = 4;
-    wish.harness.tokens.prefix = ' ';
-    wish.harness.tokens.prefix_text = " ";
-    wish.harness.ids = encode_items(wish.harness, wish.said, 0, nullptr);
-    CHECK(wish.harness.ids.requests.size() == 3);
+    auto wanted = request_of({items_of("wikitext", {page})});
+    wanted.harness.tokens.length = 4;
+    wanted.harness.tokens.prefix = ' ';
+    wanted.harness.tokens.prefix_text = " ";
+    wanted.harness.ids = encode_items(wanted.harness, wanted.said, 0, nullptr);
+    CHECK(wanted.harness.ids.requests.size() == 3);
     std::vector<json> lines, texts;
-    wish.on_answer = [&](const AnsweredItem& answered) {
+    wanted.on_answer = [&](const AnsweredItem& answered) {
         lines.push_back(json::parse(item_line(answered, 0, false)));
-        texts.push_back(json::parse(evaluated_item(answered, 0, *wish.said.tokenizer).texts));
+        texts.push_back(json::parse(evaluated_item(answered, 0, *wanted.said.tokenizer).texts));
     };
     NoProgress progress;
-    const auto rows = run_tasks(model, wish, {}, 0, progress);
+    const auto rows = run_tasks(model, wanted, {}, 0, progress);
     REQUIRE(lines.size() == 1);
     CHECK(lines[0].at("tokens") == json({11}));
     CHECK(lines[0].at("loglikelihood").at(0).get<double>() == Approx(sum_of(11, 0)).margin(kClose));
@@ -197,9 +197,9 @@ TEST_CASE("A page is one item, whatever its windows", "[evaluation][harness]") {
 
 TEST_CASE("An answer ends at a stop's text, and each stop cuts what is left", "[evaluation][harness]") {
     auto model = spelling();
-    const auto wish = request_of({items_of("fda", {question("1", {"3"})})});
+    const auto wanted = request_of({items_of("fda", {question("1", {"3"})})});
     const auto answer = [&](const std::vector<std::string>& stops) {
-        return generated_answer(model, wish.said, "The number is 1", 128, 0, {}, stops).text;
+        return generated_answer(model, wanted.said, "The number is 1", 128, 0, {}, stops).text;
     };
     CHECK(answer({}) == "234567");
     const std::int64_t before = model.passes;
@@ -222,10 +222,10 @@ TEST_CASE("LongBench has rows by length, and a mean of the tasks for each length
         items[1].subset = name == "longbench_lcc_e" ? "0-4k" : "8k+";
         tasks.push_back(items_of(name, std::move(items)));
     }
-    auto wish = request_of(std::move(tasks));
-    wish.harness.tokens.length = 2048;
+    auto wanted = request_of(std::move(tasks));
+    wanted.harness.tokens.length = 2048;
     NoProgress progress;
-    const auto rows = run_tasks(model, wish, {}, 0, progress);
+    const auto rows = run_tasks(model, wanted, {}, 0, progress);
     const auto value = [&](const std::string& task, const std::string& metric, const std::string& subset) {
         const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& one) {
             return one.task == task && one.metric == metric && one.subset == subset;
@@ -246,16 +246,16 @@ TEST_CASE("LongBench has rows by length, and a mean of the tasks for each length
 TEST_CASE("Said answers are right if they contain one of several, and are read behind the cut prompt",
           "[evaluation][harness]") {
     auto model = spelling();
-    auto wish =
+    auto wanted =
         request_of({items_of("fda", {question(std::string(200, 'x') + "1", {"no", "345"}), question("1", {"8"})})});
     std::vector<json> lines;
     std::vector<store::EvaluatedItem> items;
-    wish.on_answer = [&](const AnsweredItem& answered) {
+    wanted.on_answer = [&](const AnsweredItem& answered) {
         lines.push_back(json::parse(item_line(answered, 0, true)));
-        items.push_back(evaluated_item(answered, 0, *wish.said.tokenizer));
+        items.push_back(evaluated_item(answered, 0, *wanted.said.tokenizer));
     };
     NoProgress progress;
-    const auto rows = run_tasks(model, wish, {}, 0, progress);
+    const auto rows = run_tasks(model, wanted, {}, 0, progress);
     CHECK(model.longest == 64 - 48);
     CHECK(row_of(rows, "fda", "contains").value == 0.5);
     CHECK(row_of(rows, "fda", "contains").error == Approx(0.5));  // of 1 and 0
@@ -291,24 +291,24 @@ TEST_CASE("Tasks on data sets: options, sets, and what cannot be", "[evaluation]
 
     auto model = spelling();
     NoProgress progress;
-    Request wish;
-    wish.tasks = {"arc_easy"};
-    CHECK_THROWS_MATCHES(run_tasks(model, wish, {}, 0, progress), Error, test::IsError(ErrorCode::usage, "--data"));
+    Request wanted;
+    wanted.tasks = {"arc_easy"};
+    CHECK_THROWS_MATCHES(run_tasks(model, wanted, {}, 0, progress), Error, test::IsError(ErrorCode::usage, "--data"));
 
-    wish = request_of({items_of("arc_easy", {choice("Question", {"bc", "b"}, 0)})});
-    CHECK_NOTHROW(encode_items(wish.harness, wish.said, 10, nullptr));
-    CHECK_THROWS_MATCHES(encode_items(wish.harness, wish.said, 9, nullptr), Error,
+    wanted = request_of({items_of("arc_easy", {choice("Question", {"bc", "b"}, 0)})});
+    CHECK_NOTHROW(encode_items(wanted.harness, wanted.said, 10, nullptr));
+    CHECK_THROWS_MATCHES(encode_items(wanted.harness, wanted.said, 9, nullptr), Error,
                          test::IsError(ErrorCode::limit, "at most 9 tokens"));
     const auto mute = items_of("fda", {question("", {"8"})});
     CHECK_THROWS_MATCHES(request_of({mute}), Error, test::IsError(ErrorCode::usage, "validation.jsonl:1"));
     Cancellation cancellation;
     cancellation.request();
-    CHECK_THROWS_AS(encode_items(wish.harness, wish.said, 0, &cancellation), Stopped);
+    CHECK_THROWS_AS(encode_items(wanted.harness, wanted.said, 0, &cancellation), Stopped);
 }
 
 TEST_CASE("A model whose logits are no numbers is refused with the item", "[evaluation][harness]") {
     test::ScriptedModel model(at::zeros({257, 257}).fill_(std::nan("")));
-    auto wish = request_of({items_of("arc_easy", {choice("Q", {"bc", "b"}, 0)})});
+    auto wanted = request_of({items_of("arc_easy", {choice("Q", {"bc", "b"}, 0)})});
     NoProgress progress;
-    CHECK_THROWS_MATCHES(run_tasks(model, wish, {}, 0, progress), Error, test::IsError(ErrorCode::limit));
+    CHECK_THROWS_MATCHES(run_tasks(model, wanted, {}, 0, progress), Error, test::IsError(ErrorCode::limit));
 }

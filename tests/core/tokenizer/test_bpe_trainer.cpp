@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the `tokenizers` library learns (tests/oracle/generate/bpe_trainer.py) against what we learn.
+// Learned merges against those of the `tokenizers` library (tests/oracle/generate/bpe_trainer.py).
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What transformers makes of chat templates (tests/oracle/generate/chat_templates.py) against what we make of them.
+// Texts of chat templates against those that transformers makes (tests/oracle/generate/chat_templates.py).
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the `tokenizers` library makes of awkward texts (tests/oracle/generate/tokenizer_files.py) against what we make
-// of them.
+// Tokens of awkward texts against those of the `tokenizers` library (tests/oracle/generate/tokenizer_files.py).
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
