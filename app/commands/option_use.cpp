@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/commands/ask/ask_tool.h"
 #include "app/commands/context.h"
 #include "core/base/error.h"
 #include "core/figures/options/option_list.h"
@@ -68,16 +69,12 @@ OptionUse of_cost() {
 }
 
 OptionUse of_ask() {
-    const Names texts{"--text", "--file", "--tokens"}, metric{"--metric", "--answer", "--against", "--position"};
-    return {
-        "ask",
-        {"tool", "model", "--output", "--csv", "--resume", "--interventions", "--bos", "--length", "--dtype",
-         "--weights", "--device", "--threads", "--kernels"},
-        {{"lens", joined(texts, {"--target", "--top"})},
-         {"patch", joined(metric, {"--clean", "--corrupted", "--clean-tokens", "--corrupted-tokens", "--sites", "--by",
-                                   "--align", "--approximation", "--integrated-sites", "--steps", "--correlation"})},
-         {"ablate", joined(joined(texts, metric), {"--how", "--reference-tokens", "--importance"})},
-         {"attribution", joined(texts, {"--answer", "--against", "--position"})}}};
+    OptionUse use{"ask",
+                  {"tool", "model", "--output", "--csv", "--resume", "--interventions", "--bos", "--length", "--dtype",
+                   "--weights", "--device", "--threads", "--kernels"},
+                  {}};
+    for (const auto& tool : ask_tools()) use.kinds.push_back({tool->name(), tool->reads()});
+    return use;
 }
 
 OptionUse of_export() {

@@ -7,6 +7,7 @@
 #include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
+#include "core/ask/answers.h"
 #include "core/ask/cells.h"
 #include "core/ask/parts.h"
 #include "core/base/error.h"
@@ -189,14 +190,9 @@ private:
         return mean(options_.answer) - (options_.against.empty() ? 0 : mean(options_.against));
     }
 
+    /// Tables that a model has no use for are not added.
     void put(const char* path, const std::vector<std::int64_t>& index, double value) {
-        for (store::AskTable& table : record_.tables) {
-            if (table.path != path) continue;
-            std::int64_t cell = 0;
-            for (std::size_t i = 0; i < index.size(); ++i)
-                cell = cell * record_.size_of(table.dimensions[i]) + index[i];
-            table.values[static_cast<std::size_t>(cell)] = value;
-        }
+        if (record_.find(path)) ask::put(record_, path, index, value);
     }
 
     model::Model& model_;
@@ -231,7 +227,7 @@ void run_attribution(model::Model& model, const AttributionOptions& options, sto
     for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) {
         progress.advance(static_cast<double>(s), static_cast<double>(record.sequences.size()),
                          "text " + std::to_string(s + 1) + " of " + std::to_string(record.sequences.size()));
-        if (!std::isnan(record.table("/attribution/logit").values[static_cast<std::size_t>(s)])) continue;
+        if (has(record, "/attribution/logit", {s})) continue;
         attribution.sequence(s, cancellation);
         if (options.saved) options.saved();
     }

@@ -11,6 +11,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/topk.h>
 
+#include "core/ask/answers.h"
 #include "core/ask/cells.h"
 #include "core/ask/parts.h"
 #include "core/base/error.h"
@@ -28,11 +29,7 @@ constexpr std::int64_t kLensNumbers = 8'000'000;  // logits of rows that are in 
 class Lens {
 public:
     Lens(model::Model& model, const LensOptions& options, store::AskRecord& record)
-        : model_(model),
-          options_(options),
-          record_(record),
-          boundaries_(record.size_of("/boundary")),
-          longest_(record.size_of("/token")) {}
+        : model_(model), options_(options), record_(record), boundaries_(record.size_of("/boundary")) {}
 
     void sequence(std::int64_t s, const Cancellation& cancellation) {
         const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
@@ -68,11 +65,9 @@ private:
     }
 
     void put(const char* path, const Place& at, double value, std::int64_t column = 0, std::int64_t columns = 1) {
-        for (store::AskTable& table : record_.tables) {
-            if (table.path != path) continue;
-            const std::int64_t cell = (at.sequence * boundaries_ + at.boundary) * longest_ + at.position;
-            table.values[static_cast<std::size_t>(cell * columns + column)] = value;
-        }
+        std::vector<std::int64_t> index{at.sequence, at.boundary, at.position};
+        if (columns > 1) index.push_back(column);
+        ask::put(record_, path, index, value);
     }
 
     void row(const Place& at, const std::vector<std::int64_t>& tokens, const at::Tensor& here,
@@ -107,7 +102,7 @@ private:
     model::Model& model_;
     const LensOptions& options_;
     store::AskRecord& record_;
-    std::int64_t boundaries_, longest_;
+    std::int64_t boundaries_;
 };
 
 }  // namespace
@@ -136,14 +131,11 @@ void run_lens(model::Model& model, const LensOptions& options, store::AskRecord&
         record.add_table("/lens/entropy", cells, "entropy of the distribution", "nat");
     }
     Lens lens(model, options, record);
-    const std::int64_t boundaries = model.config().layers + 1, longest = record.size_of("/token");
-    const auto& entropy = record.table("/lens/entropy").values;
     for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) {
         progress.advance(static_cast<double>(s), static_cast<double>(record.sequences.size()),
                          "text " + std::to_string(s + 1) + " of " + std::to_string(record.sequences.size()));
         const std::int64_t last = std::ssize(record.sequences[static_cast<std::size_t>(s)].ids) - 1;
-        const std::int64_t cell = ((s + 1) * boundaries - 1) * longest + last;
-        if (!std::isnan(entropy[static_cast<std::size_t>(cell)])) continue;
+        if (has(record, "/lens/entropy", {s, model.config().layers, last})) continue;
         lens.sequence(s, cancellation);
         if (options.saved) options.saved();
     }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// The tools of `headscope ask`: a class each in tools/, a line each in tools/list.inc.
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/analysis/job.h"
+#include "core/base/progress.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/edits/editor.h"
+#include "core/store/ask/ask_file.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace headscope::model {
+class Model;
+}
+
+namespace headscope::app {
+
+/// Options that several tools read.
+struct AskOptions {
+    std::string tool, output, csv, interventions;
+    bool resume = false;
+    analysis::AnalysisJob job;  ///< model, texts and computing
+    std::string metric, answer, against, position = "-1";
+    std::vector<std::string> reference_tokens;
+};
+
+/// One run of a tool: the model with its edits, and the file that is filled.
+struct AskRun {
+    const AskOptions& options;
+    const checkpoint::Checkpoint& checkpoint;
+    model::Model& model;
+    const tokenizer::Tokenizer* tokenizer;         ///< null: none
+    model::Editor* editor;                         ///< edits of every run; null: none
+    std::vector<store::SequenceTokens> reference;  ///< of --reference-tokens
+    store::AskRecord& record;
+    std::function<void()> saved;  ///< rewrites the file now and then; called when cells are in place
+    Progress& progress;
+    const Cancellation& cancellation;
+};
+
+/// Reads texts by the options of every command: strings, arrays of ids, files.
+using AskTexts = std::function<std::vector<store::SequenceTokens>(const std::vector<std::string>& texts,
+                                                                  const std::vector<std::string>& tokens,
+                                                                  const std::vector<std::string>& files)>;
+
+/// Made once a command line; holds the values of its own options.
+class AskTool {
+public:
+    AskTool() = default;
+    AskTool(const AskTool&) = delete;
+    AskTool& operator=(const AskTool&) = delete;
+    virtual ~AskTool() = default;
+
+    virtual std::string name() const = 0;
+    /// A line for `headscope ask --help`.
+    virtual std::string help() const = 0;
+    /// Options that it reads, of its own and of AskOptions: "--answer".
+    virtual std::vector<std::string> reads() const = 0;
+    /// Adds the options that this tool alone has. A name that another tool adds, too, must be shared by AskOptions.
+    virtual void add_options(CLI::App& command) { (void)command; }
+    /// Metric where --metric is not given; empty: none is read.
+    virtual std::string default_metric() const { return {}; }
+    /// Its own options as JSON, for the file and --resume.
+    virtual void store_options(nlohmann::json& settings) const { (void)settings; }
+    /// Texts of AskRecord::sequences.
+    virtual std::vector<store::SequenceTokens> read(const AskOptions& options, const AskTexts& texts) {
+        return texts(options.job.texts, options.job.tokens, options.job.files);
+    }
+    /// Files that an output must not replace, after read().
+    virtual std::vector<std::filesystem::path> inputs() const { return {}; }
+    /// Adds and fills tables; cells that have a number are done. Sets complete.
+    virtual void run(AskRun& run) = 0;
+    /// Path of the table that --csv writes.
+    virtual std::string main_table(const store::AskRecord& record) const = 0;
+};
+
+/// One of each, in the order of the list.
+std::vector<std::unique_ptr<AskTool>> ask_tools();
+
+}  // namespace headscope::app
