@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 
 #include "core/base/error.h"
+#include "core/base/text/shape_text.h"
 #include "core/base/text/text.h"
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/torch_types.h"
@@ -18,12 +19,6 @@ using checkpoint::DataType;
 
 bool is_weight_type(DataType type) {
     return type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 || type == DataType::f64;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-    return text + "]";
 }
 
 std::string expected_text(const std::vector<Dimension>& shape) {
