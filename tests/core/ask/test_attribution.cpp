@@ -22,10 +22,27 @@ store::AskRecord attributed(const test::AskedModel& asked, const ask::Attributio
 
 }  // namespace
 
-TEST_CASE("Terms sum to the logit difference in every family with norms before its parts", "[ask][attribution]") {
-    for (const std::string name :
-         {"gpt2", "llama", "gemma", "gemma2", "gemma3", "neox", "gptj", "qwen3", "olmo2", "granite", "cohere",
-          "deepseek-v3", "gpt-oss", "opt", "hybrid-qwen3-next", "hybrid-falcon-h1", "hybrid-jamba", "hybrid-mamba2"}) {
+TEST_CASE("Terms sum to the logit difference in families of every kind of block", "[ask][attribution]") {
+    for (const std::string name : {"gpt2",
+                                   "llama",
+                                   "gemma",
+                                   "gemma2",
+                                   "gemma3",
+                                   "neox",
+                                   "gptj",
+                                   "qwen3",
+                                   "olmo2",
+                                   "granite",
+                                   "cohere",
+                                   "deepseek-v3",
+                                   "gpt-oss",
+                                   "opt",
+                                   "opt-small-embedding-post-norm",
+                                   "hybrid-qwen3-next",
+                                   "hybrid-falcon-h1",
+                                   "hybrid-jamba",
+                                   "hybrid-mamba2",
+                                   "hybrid-minimax"}) {
         INFO(name);
         const test::AskedModel asked(name);
         const store::AskRecord record = attributed(asked, {{3}, {5, 7}, -2, nullptr, {}});
@@ -55,13 +72,38 @@ TEST_CASE("A head's term is what its output adds when everything else is frozen"
     CHECK(at_cell(attributed(learned, {{3}, {}, -1, nullptr, {}}), "/attribution/position_embedding", {0}) != 0);
 }
 
-TEST_CASE("Stacks whose residual stream is normed or scaled are refused", "[ask][attribution]") {
+TEST_CASE("A feed-forward's term is the sum over its experts and the shared one", "[ask][attribution]") {
+    for (const std::string name : {"deepseek-v3", "gpt-oss", "hybrid-qwen3-next", "hybrid-minimax"}) {
+        INFO(name);
+        const test::AskedModel asked(name);
+        const store::AskRecord record = attributed(asked, {{3}, {}, -1, nullptr, {}});
+        const model::ModelConfig& config = asked.model->config();
+        std::int64_t routed = 0;
+        for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+            double sum = at_cell(record, "/attribution/shared_expert", {0, layer});
+            if (!config.has_experts(layer)) {
+                CHECK(std::isnan(sum));
+                continue;
+            }
+            std::int64_t chosen = 0;
+            for (std::int64_t e = 0; e < config.experts; ++e) {
+                const double term = at_cell(record, "/attribution/expert", {0, layer, e});
+                if (term != 0) ++chosen;
+                sum += term;
+            }
+            CHECK(chosen == config.experts_per_token);
+            CHECK(near(sum, at_cell(record, "/attribution/feed_forward", {0, layer})));
+            ++routed;
+        }
+        CHECK(routed > 0);
+    }
+}
+
+TEST_CASE("Models without a linear head of a decoder are refused", "[ask][attribution]") {
     const auto refused = [](const char* name, const char* part) {
         CHECK_THROWS_MATCHES(attributed(test::AskedModel(name), {{3}, {}, -1, nullptr, {}}), Error,
                              test::IsError(ErrorCode::unsupported, part));
     };
     refused("bert", "a decoder with a head");
-    refused("opt-small-embedding-post-norm", "norms on the residual stream");
-    refused("hybrid-minimax", "norms on the residual stream");
     CHECK_THROWS_MATCHES(attributed(test::AskedModel("llama"), {}), Error, test::IsError(ErrorCode::usage, "--answer"));
 }
