@@ -129,7 +129,7 @@ void run_lens(model::Model& model, const LensOptions& options, store::AskRecord&
     if (record.tables.empty()) {
         const std::vector<std::string> cells{"/sequence", "/boundary", "/token"};
         const std::vector<std::string> lists{"/sequence", "/boundary", "/token", "/top"};
-        record.add_table("/lens/top_id", lists, "likeliest tokens", "", true);
+        record.add_table("/lens/top_id", lists, "likeliest tokens", store::kTokenUnits, true);
         record.add_table("/lens/top_probability", lists, "their probabilities");
         record.add_table("/lens/log_probability", cells, "natural logarithm of the target's probability");
         record.add_table("/lens/rank", cells, "rank of the target, 0: likeliest", "", true);

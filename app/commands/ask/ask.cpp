@@ -164,7 +164,12 @@ private:
         tool_.run(run);
     }
 
-    void save() const { store::write_ask(options_.output, record_, inputs_); }
+    void save() {
+        if (tokenizer_)
+            for (const std::int64_t id : store::ids_in_tables(record_))
+                if (!record_.words.contains(id)) record_.words[id] = tokenizer_->surface(static_cast<std::int32_t>(id));
+        store::write_ask(options_.output, record_, inputs_);
+    }
 
     void write_csv() const {
         OutputFile file(options_.csv, inputs_, "table");

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
@@ -78,6 +79,7 @@ public:
         texts("/contents/dimensions", {"/table"}, "their dimensions", axes);
         texts("/contents/long_name", {"/table"}, "their meaning", names);
         texts("/contents/units", {"/table"}, "their units", units);
+        words();
     }
 
 private:
@@ -185,6 +187,18 @@ private:
         texts("/tokens/text", {"/sequence"}, "the text", whole);
     }
 
+    void words() {
+        std::vector<std::int64_t> ids;
+        std::vector<std::string> written;
+        for (const auto& [id, text] : record_.words) {
+            ids.push_back(id);
+            written.push_back(text);
+        }
+        scale("/word", std::ssize(ids), "token of the tables, counted from 0");
+        numbers("/words/id", Type::int64, {"/word"}, "token ids in the tables", kTokenUnits, ids);
+        texts("/words/text", {"/word"}, "what they read as", written);
+    }
+
     hid_t file_;
     const AskRecord& record_;
     std::string where_;
@@ -223,6 +237,7 @@ public:
         sites(record);
         tokens(record);
         tables(record);
+        if (hdf5::exists(file_, "/words/id")) words(record);
         return record;
     }
 
@@ -292,6 +307,13 @@ private:
             sequence.text = whole[static_cast<std::size_t>(s)];
             record.sequences.push_back(std::move(sequence));
         }
+    }
+
+    void words(AskRecord& record) {
+        const auto ids = numbers<std::int64_t>("/words/id", Type::int64, 1);
+        const auto written = texts("/words/text", 1);
+        if (ids.size() != written.size()) uneven("/words");
+        for (std::size_t i = 0; i < ids.size(); ++i) record.words[ids[i]] = written[i];
     }
 
     void tables(AskRecord& record) {
@@ -375,6 +397,16 @@ AskTable& AskRecord::add_table(const std::string& path, std::vector<std::string>
     table.values.assign(static_cast<std::size_t>(count), std::numeric_limits<double>::quiet_NaN());
     tables.push_back(std::move(table));
     return tables.back();
+}
+
+std::vector<std::int64_t> ids_in_tables(const AskRecord& record) {
+    std::set<std::int64_t> ids;
+    for (const AskTable& table : record.tables) {
+        if (!table.whole || table.units != kTokenUnits) continue;
+        for (const double value : table.values)
+            if (!std::isnan(value) && value >= 0) ids.insert(static_cast<std::int64_t>(value));
+    }
+    return {ids.begin(), ids.end()};
 }
 
 void add_usual_dimensions(AskRecord& record) {

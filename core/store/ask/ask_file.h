@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ struct AskDimension {
     std::int64_t size = 0;
     std::string long_name;
 };
+
+/// Units of tables of token ids, whose texts AskRecord::words has.
+inline constexpr const char* kTokenUnits = "token";
 
 /// Numbers in row-major order: float64, NaN where there is none; `whole`: int64, -1 where there is none.
 struct AskTable {
@@ -43,6 +47,7 @@ struct AskRecord {
     std::vector<SequenceTokens> sequences;
     std::vector<AskDimension> dimensions;
     std::vector<AskTable> tables;
+    std::map<std::int64_t, std::string> words;  ///< readable text of each id in tables of tokens
 
     const AskTable* find(const std::string& path) const;  ///< null: none
     /// Throws format for a file without it.
@@ -55,6 +60,9 @@ struct AskRecord {
     AskTable& add_table(const std::string& path, std::vector<std::string> dimensions, const std::string& long_name,
                         const std::string& units = "", bool whole = false);
 };
+
+/// Ids in tables whose units are kTokenUnits, each once.
+std::vector<std::int64_t> ids_in_tables(const AskRecord& record);
 
 /// /sequence, /token, /site, /head and /layer of a model and texts.
 void add_usual_dimensions(AskRecord& record);

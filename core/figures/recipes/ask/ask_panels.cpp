@@ -97,11 +97,20 @@ void set_layer_range(Axis& axis, std::int64_t layers) {
     axis.range = std::pair(-0.5, static_cast<double>(layers) - 0.5);
 }
 
-std::string metric_label(const store::AskRecord& record) {
+std::string ask_word(const store::AskRecord& record, double id) {
+    const auto number = static_cast<std::int64_t>(id);
+    const auto found = record.words.find(number);
+    return found == record.words.end() ? "#" + std::to_string(number) : visible_token(found->second);
+}
+
+std::string ask_setting(const store::AskRecord& record, const std::string& name, const std::string& otherwise) {
     const nlohmann::json settings = nlohmann::json::parse(record.settings_json, nullptr, false);
-    std::string metric = "metric";
-    if (settings.is_object() && settings.contains("metric") && settings["metric"].is_string())
-        metric = settings["metric"];
+    const bool stored = settings.is_object() && settings.contains(name) && settings[name].is_string();
+    return stored ? settings[name].get<std::string>() : otherwise;
+}
+
+std::string metric_label(const store::AskRecord& record) {
+    std::string metric = ask_setting(record, "metric", "metric");
     const bool in_nats = metric == "loss" || metric == "kl" || metric == "log_probability";
     std::replace(metric.begin(), metric.end(), '_', ' ');
     if (metric == "kl") metric = "KL divergence";

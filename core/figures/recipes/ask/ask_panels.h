@@ -34,6 +34,12 @@ void set_layer_axis(Axis& axis, std::int64_t layers, const std::string& label = 
 /// The layers of dots: as a heat map's columns, with room at both ends.
 void set_layer_range(Axis& axis, std::int64_t layers);
 
+/// A token of the file's tables as text: "␣the"; "#464" where the file has none.
+std::string ask_word(const store::AskRecord& record, double id);
+
+/// An option of the command line that made the file; `otherwise` where it was not stored.
+std::string ask_setting(const store::AskRecord& record, const std::string& name, const std::string& otherwise);
+
 /// "logit difference", "loss, nat": the metric that the file was made with.
 std::string metric_label(const store::AskRecord& record);
 
