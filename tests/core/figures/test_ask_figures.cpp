@@ -112,17 +112,42 @@ TEST_CASE("A lens shows the last boundary on top", "[figures][ask]") {
     fill(record, "/lens/top_probability", {"/sequence", "/boundary", "/token", "/top"});
     fill(record, "/lens/log_probability", {"/sequence", "/boundary", "/token"});
     fill(record, "/lens/rank", {"/sequence", "/boundary", "/token"});
+    record.words[4] = " a";
     FigureOptions options;
     options.show = "rank";
     const FigureData figure = drawn(record, "lens", options);
     CHECK(map_of(figure).values == std::vector<float>{6, 7, 8, 3, 4, 5, 0, 1, 2});
     CHECK(figure.panels[0].y.ticks[0].label == "2");
     REQUIRE(figure.text_table);
-    CHECK(figure.text_table->rows[2] == std::vector<std::string>{"0", "#0", "#2", "a"});
+    CHECK(figure.text_table->rows[2] == std::vector<std::string>{"0", "#0", "#2", "␣a"});
     options.show = "token";
     CHECK(map_of(drawn(record, "lens", options)).values[0] == 12);
     options.show = "probability";
     CHECK(map_of(drawn(record, "lens", options)).values[6] == 1);
+}
+
+TEST_CASE("Generated tokens end where the text does, with means of heads by layer", "[figures][ask]") {
+    store::AskRecord record = record_of("generate");
+    record.add_dimension("/step", 3, "step");
+    record.add_dimension("/top", 1, "place");
+    const std::vector<std::string> steps{"/sequence", "/step"}, heads{"/sequence", "/step", "/site", "/head"};
+    fill(record, "/generate/token", steps);
+    fill(record, "/generate/log_probability", steps);
+    fill(record, "/generate/top_id", {"/sequence", "/step", "/top"});
+    fill(record, "/generate/top_probability", {"/sequence", "/step", "/top"});
+    fill(record, "/generate/entropy", heads);
+    fill(record, "/generate/sink", heads);
+    record.tables[0].values[2] = -1;
+    record.words[1] = "b";
+    const FigureData figure = drawn(record, "generation");
+    REQUIRE(figure.panels.size() == 3);
+    CHECK(std::get<Curves>(figure.panels[0].content).curves.at(0).x.size() == 2);
+    const auto& map = std::get<HeatMap>(figure.panels[1].content);
+    CHECK(map.columns == 2);
+    CHECK(map.values.front() ==
+          (record.table("/generate/entropy").values[0] + record.table("/generate/entropy").values[1]) / 2);
+    CHECK(figure.panels[1].x.cell_labels.at(1) == "b");
+    CHECK(figure.text_table->rows.size() == 2);
 }
 
 TEST_CASE("Terms of a logit are heads, layers and a table", "[figures][ask]") {
