@@ -132,6 +132,14 @@ TEST_CASE("Sizes, counts and lists are written for people", "[base][text]") {
     REQUIRE(count_text(999) == "999");
     REQUIRE(count_text(3428352) == "3 428 352");
     REQUIRE(list_text({"a", "b\n", "c"}, 2) == "\"a\", \"b\\x0A\" and 1 more");
+    REQUIRE(joined_text({"a", "b\n", ""}, ", ") == "a, b\n, ");
+    REQUIRE(joined_text({}, ", ").empty());
+    REQUIRE(separated_parts("a,,b,", ',') == std::vector<std::string>{"a", "", "b"});
+    REQUIRE(separated_parts("", ',').empty());
+    REQUIRE(printf_text("%.1f %%", 12.34) == "12.3 %");
+    REQUIRE(prefixed_text(999, 3) == "999");
+    REQUIRE(prefixed_text(12345, 3) == "12.3 k");
+    REQUIRE(prefixed_text(4.56e15, 3) == "4.56e+03 T");
 }
 
 TEST_CASE("A long text is cut between characters, and what is left out is counted", "[base][text]") {
