@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/series.h"
 #include "core/base/site_name.h"
 #include "core/workspace/measures.h"
 
@@ -63,16 +64,10 @@ double probe_value(const training::ProbeResult& probe, std::int64_t sites, std::
     const std::int64_t width = name == "local_focus" ? kFocus : 1;
     if (place < 0 || place >= width) return kNone;
     if (size != sites * heads * width) return kNone;
-    double sum = 0;
-    int count = 0;
-    for (std::int64_t h = 0; h < heads; ++h) {
-        if (head >= 0 && h != head) continue;
-        const double value = values[static_cast<std::size_t>((site * heads + h) * width + place)];
-        if (std::isnan(value)) continue;
-        sum += value;
-        ++count;
-    }
-    return count > 0 ? sum / count : kNone;
+    if (head >= heads) return kNone;
+    return finite_mean(values,
+                       static_cast<std::size_t>((site * heads + std::max<std::int64_t>(head, 0)) * width + place),
+                       static_cast<std::size_t>(head < 0 ? heads : 1), static_cast<std::size_t>(width));
 }
 
 ProbeSeries probe_series(const LiveRun& record, const std::string& indicator, std::optional<std::int64_t> site) {
