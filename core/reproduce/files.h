@@ -9,15 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/io/output_file.h"
 #include "core/store/evaluation/evaluation_file.h"
 
 namespace headscope::reproduce {
 
 /// Seconds of a clock that is never set back.
 double now();
-
-/// Whole, or not there.
-void write_file(const std::filesystem::path& path, const std::string& text);
 
 /// Adds the models and results of `one`, whose items are left out.
 void append(store::Evaluation& all, store::Evaluation one);
