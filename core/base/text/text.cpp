@@ -135,6 +135,10 @@ std::vector<std::string> separated_parts(const std::string& text, char separator
     return parts;
 }
 
+bool contains(const std::vector<std::string>& items, std::string_view item) {
+    return std::find(items.begin(), items.end(), item) != items.end();
+}
+
 std::string joined_text(const std::vector<std::string>& items, std::string_view between) {
     std::string text;
     for (std::size_t i = 0; i < items.size(); ++i) {

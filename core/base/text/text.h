@@ -41,6 +41,8 @@ std::string shortened(std::string_view text, std::size_t most);
 /// At most `most` of the items, quoted, escaped, separated by commas; what is left out is counted: ... and 12 more.
 std::string list_text(const std::vector<std::string>& items, std::size_t most = 10);
 
+bool contains(const std::vector<std::string>& items, std::string_view item);
+
 /// The items with `between` after each but the last.
 std::string joined_text(const std::vector<std::string>& items, std::string_view between);
 

@@ -301,6 +301,15 @@ const EvaluationResult* Evaluation::find(std::int64_t model, const std::string& 
     return it == results.end() ? nullptr : &*it;
 }
 
+void append(Evaluation& all, Evaluation one) {
+    const auto shift = static_cast<std::int64_t>(all.models.size());
+    std::move(one.models.begin(), one.models.end(), std::back_inserter(all.models));
+    for (auto& result : one.results) {
+        result.model += shift;
+        all.results.push_back(std::move(result));
+    }
+}
+
 void write_evaluation(const std::filesystem::path& path, const Evaluation& evaluation,
                       std::span<const std::filesystem::path> inputs) {
     const std::string where = shown(path);

@@ -134,6 +134,8 @@ TEST_CASE("Sizes, counts and lists are written for people", "[base][text]") {
     REQUIRE(list_text({"a", "b\n", "c"}, 2) == "\"a\", \"b\\x0A\" and 1 more");
     REQUIRE(joined_text({"a", "b\n", ""}, ", ") == "a, b\n, ");
     REQUIRE(joined_text({}, ", ").empty());
+    REQUIRE(contains({"a", "b"}, "b"));
+    REQUIRE_FALSE(contains({"ab"}, "a"));
     REQUIRE(separated_parts("a,,b,", ',') == std::vector<std::string>{"a", "", "b"});
     REQUIRE(separated_parts("", ',').empty());
     REQUIRE(printf_text("%.1f %%", 12.34) == "12.3 %");
