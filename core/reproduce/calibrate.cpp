@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/machine/memory_room.h"
+#include "core/base/process/in_threads.h"
 #include "core/base/text/text.h"
 #include "core/reproduce/files.h"
 #include "core/reproduce/outlook.h"
@@ -130,7 +131,7 @@ void Runner::make_plan() {
         work.emplace_back([&] {
             for (const Stage* each : one.second) measure(one.first, *each, calibration);
         });
-    side_by_side(work, options_.settings.workers);
+    in_threads(workers_now(options_.settings.workers), work);
     const fs::path run = options_.folder / "calibration" / plan_.run_name(model, stage);
     const auto workers = static_cast<double>(options_.settings.workers);
     double end = how.at("end").number(0);

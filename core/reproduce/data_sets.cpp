@@ -2,7 +2,6 @@
 // Data sets of other people in a folder (--data-sets): evaluates the replay's models on those that lie there, tunes
 // models for others, and makes the tables of the report.
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"

@@ -55,15 +55,6 @@ std::string read(const std::vector<std::string>& data, LastBytes sink) {
 
 }  // namespace
 
-void append(store::Evaluation& all, store::Evaluation one) {
-    const auto shift = static_cast<std::int64_t>(all.models.size());
-    std::move(one.models.begin(), one.models.end(), std::back_inserter(all.models));
-    for (auto& result : one.results) {
-        result.model += shift;
-        all.results.push_back(std::move(result));
-    }
-}
-
 std::vector<double> step_seconds(const fs::path& run) {
     std::vector<double> seconds;
     for (const auto& event : training::read_journal(run / training::kJournalName)) {

@@ -10,15 +10,11 @@
 #include <vector>
 
 #include "core/base/io/output_file.h"
-#include "core/store/evaluation/evaluation_file.h"
 
 namespace headscope::reproduce {
 
 /// Seconds of a clock that is never set back.
 double now();
-
-/// Adds the models and results of `one`, whose items are left out.
-void append(store::Evaluation& all, store::Evaluation one);
 
 /// Seconds of the later steps of a run, from short to long: the first ones warm caches up.
 std::vector<double> step_seconds(const std::filesystem::path& run);

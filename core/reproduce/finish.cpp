@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/machine/processors.h"
+#include "core/base/process/in_threads.h"
 #include "core/base/process/machine.h"
 #include "core/base/text/text.h"
 #include "core/reproduce/files.h"
@@ -255,25 +255,24 @@ void Runner::draw() {
             draw_figure(name, caption, files);
         });
     }
-    side_by_side(work, plan_.workers);
+    in_threads(workers_now(plan_.workers), work);
     const auto place = [&](const ReportFigure& one) { return std::find(order.begin(), order.end(), one.name); };
     std::sort(drawn_.begin(), drawn_.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
 }
 
 fs::path Runner::write_report() {
     report_progress("writing the report");
-    ReportInput input;
-    input.plan = plan_;
-    input.measured = measured_;
-    input.figures = drawn_;
-    input.missing = missing_;
-    input.tables = tables_;
     const std::string processor = processor_name();
-    input.machine = std::to_string(usable_processors()) + " cores of " +
-                    (processor.empty() ? "an unnamed processor" : escaped(processor));
-    input.program_version = "headscope " + host_.version;
-    input.launch = joined_text(options_.launch, " ");
-    input.seconds = spent();
+    ReportInput input{.plan = plan_,
+                      .measured = measured_,
+                      .figures = drawn_,
+                      .missing = missing_,
+                      .machine = std::to_string(usable_processors()) + " cores of " +
+                                 (processor.empty() ? "an unnamed processor" : escaped(processor)),
+                      .program_version = "headscope " + host_.version,
+                      .launch = joined_text(options_.launch, " "),
+                      .seconds = spent(),
+                      .tables = tables_};
     const Trial& first = plan_.trials.front();
     const std::vector<double> seconds =
         is_done(first) ? step_seconds(run_folder(first, *plan_.stages_of(first).front())) : std::vector<double>();

@@ -163,10 +163,6 @@ std::string Paper::label(const std::string& subject) const {
     return subject;
 }
 
-bool contains(const std::vector<std::string>& list, const std::string& name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-}
-
 std::string filled(const std::string& text, const Words& words) {
     std::string out;
     for (std::size_t at = 0; at < text.size();) {

@@ -108,8 +108,6 @@ const std::vector<Paper>& papers();
 const Paper& paper(std::string_view name);  ///< Error usage for others
 Paper read_paper(const std::string& name, const std::string& text);
 
-bool contains(const std::vector<std::string>& list, const std::string& name);
-
 /// Replaces each {WORD} of a text, or of all texts of a document. Error format for a word that is not known.
 using Words = std::function<std::optional<std::string>(const std::string&)>;
 std::string filled(const std::string& text, const Words& words);

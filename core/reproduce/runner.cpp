@@ -110,13 +110,6 @@ std::int64_t Runner::workers_now(std::int64_t wanted) const {
     return reproduce::side_by_side(wanted, std::max(largest_, plan_.run_bytes), memory_room());
 }
 
-void Runner::side_by_side(const std::vector<std::function<void()>>& work, std::int64_t workers) {
-    std::atomic<std::size_t> next{0};
-    in_threads(workers_now(workers), [&](const std::atomic<bool>& failed) {
-        for (std::size_t one = next++; one < work.size() && !failed; one = next++) work[one]();
-    });
-}
-
 void Runner::do_trials() {
     const std::int64_t workers = workers_now(plan_.workers);
     if (workers < plan_.workers) {

@@ -70,7 +70,6 @@ private:
     void remove_calibration() const;
     /// False after an Error, which the report names behind `failed`.
     bool attempt(const std::string& failed, const std::function<void()>& work);
-    void side_by_side(const std::vector<std::function<void()>>& work, std::int64_t workers);
     std::int64_t workers_now(std::int64_t wanted) const;
     void do_trials();
     void work(const std::atomic<bool>& failed);

@@ -15,7 +15,6 @@ inline const PaperCode* const kPaperCode[] = {&kDeconattn, &kNatsl, &kLazy, &kTh
 
 /// The finite numbers of each row of `width` values; rows without any are left out.
 Matrix finite_rows(const std::vector<double>& values, std::size_t rows, std::size_t width);
-std::vector<double> all_of(const Matrix& matrix);  ///< row after row
 
 /// How a layer's mean bias goes with distance.
 struct Decay {

@@ -13,8 +13,6 @@
 namespace headscope::reproduce {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// Columns of a layer: H, C, HD, LF0 to LF3, S (means over heads; NaN without a matrix), whether it is Standard,
 /// whether it has the subject's mixer, the largest |score|, and the share of pairs beyond 10. One matrix a seed.
 enum Column : std::size_t { kSpokes = 8, kStandard = kSpokes, kOwn, kLargest, kAboveTen, kColumns };
@@ -57,18 +55,17 @@ void read_indicators(const std::filesystem::path& path, const std::string& subje
 
 /// Units of the paper's radar plots: entropy, concentration and head diversity run from their least to their most.
 std::array<double, kSpokes> scales_of(const Measured& measured) {
-    std::array<double, 3> low, high;
-    low.fill(kInfinity);
-    high.fill(-kInfinity);
-    for (const auto& [key, seeds] : measured.matrices)
-        for (const Matrix& layers : key.second == "layers" ? seeds : std::vector<Matrix>())
-            for (const auto& layer : layers)
-                for (std::size_t i = 0; i < 3; ++i) {
-                    low[i] = std::fmin(low[i], layer[i]);
-                    high[i] = std::fmax(high[i], layer[i]);
-                }
     std::array<double, kSpokes> scales;
-    for (std::size_t i = 0; i < kSpokes; ++i) scales[i] = i < 3 && high[i] > low[i] ? high[i] - low[i] : 1;
+    scales.fill(1);
+    for (std::size_t i = 0; i < 3; ++i) {
+        std::vector<double> values;
+        for (const auto& [key, seeds] : measured.matrices)
+            for (const Matrix& layers : key.second == "layers" ? seeds : std::vector<Matrix>())
+                for (const auto& layer : layers)
+                    if (!std::isnan(layer[i])) values.push_back(layer[i]);
+        const auto [low, high] = std::minmax_element(values.begin(), values.end());
+        if (!values.empty() && *high > *low) scales[i] = *high - *low;
+    }
     return scales;
 }
 

@@ -22,12 +22,6 @@ Matrix finite_rows(const std::vector<double>& values, std::size_t rows, std::siz
     return matrix;
 }
 
-std::vector<double> all_of(const Matrix& matrix) {
-    std::vector<double> all;
-    for (const auto& row : matrix) all.insert(all.end(), row.begin(), row.end());
-    return all;
-}
-
 Decay decay_of(const std::vector<double>& biases) {
     if (biases.size() < 8) return {};
     std::vector<double> distances(biases.size());

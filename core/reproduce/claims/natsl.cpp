@@ -37,8 +37,10 @@ void read_shares(const std::filesystem::path& folder, const std::string& subject
 
 /// Softmax fractions of all heads on a text; empty: not measured.
 std::vector<double> fractions_on(const char* text, const std::string& subject, const Measured& measured) {
-    const Matrix* own = measured.matrix(subject, std::string("fractions ") + text);
-    return own == nullptr ? std::vector<double>() : all_of(*own);
+    std::vector<double> all;
+    if (const Matrix* own = measured.matrix(subject, std::string("fractions ") + text))
+        for (const auto& layer : *own) all.insert(all.end(), layer.begin(), layer.end());
+    return all;
 }
 
 /// Mean |difference| of the softmax fractions of two texts.
