@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -87,6 +89,18 @@ std::string size_text(std::uint64_t bytes) {
     const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
     std::snprintf(buffer.data(), buffer.size(), "%.*f %s", digits, value, units[unit]);
     return buffer.data();
+}
+
+std::string utc_text(double seconds) {
+    const auto time = static_cast<std::time_t>(std::clamp(std::isnan(seconds) ? 0.0 : seconds, 0.0, 2.5e11));
+    std::tm parts{};
+    ::gmtime_r(&time, &parts);
+    std::array<char, 32> text{};
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+std::string utc_now() {
+    return utc_text(static_cast<double>(std::time(nullptr)));
 }
 
 std::string printf_text(const char* format, double value) {

@@ -25,6 +25,10 @@ std::string showable_lines(std::string_view text);
 /// A size for people, in units of 1000: "999 B", "6.86 MB", "3.30 GB".
 std::string size_text(std::uint64_t bytes);
 
+/// "2030-01-02T03:04:05Z" of seconds since 1970; a time before that, or no number, is 1970.
+std::string utc_text(double seconds);
+std::string utc_now();
+
 /// A number by a format of printf: printf_text("%.3g", 0.5).
 std::string printf_text(const char* format, double value);
 
