@@ -13,7 +13,7 @@ namespace headscope {
 /// `failed` lets the others end early.
 void in_threads(std::int64_t count, const std::function<void(const std::atomic<bool>& failed)>& work);
 
-/// Calls each of `work` once, in their order, in so many threads; none after an exception.
+/// Calls each of `work` once, in their order, in `count` threads; none after an exception.
 void in_threads(std::int64_t count, const std::vector<std::function<void()>>& work);
 
 }  // namespace headscope
