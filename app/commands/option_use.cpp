@@ -8,6 +8,7 @@
 #include "app/commands/ask/ask_tool.h"
 #include "app/commands/context.h"
 #include "core/base/error.h"
+#include "core/base/text/text.h"
 #include "core/figures/options/option_list.h"
 #include "core/reproduce/paper.h"
 
@@ -160,9 +161,8 @@ void check_options(const std::string& command, const std::vector<std::string>& g
             readers += (readers.empty() ? "" : "; ") + kind.name;
         }
         if (read) continue;
-        std::string here;
-        for (const std::string& kind : kinds) here += (here.empty() ? "" : "; ") + kind;
-        throw UsageError(option + " has no effect on " + command + " with " + (here.empty() ? "these options" : here) +
+        throw UsageError(option + " has no effect on " + command + " with " +
+                         (kinds.empty() ? "these options" : joined_text(kinds, "; ")) +
                          "; it is read with: " + readers);
     }
 }

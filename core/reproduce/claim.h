@@ -63,6 +63,7 @@ Spread spread_of(const std::vector<double>& values);
 
 /// "12.3", "12.3 ± 0.4": three or four significant digits.
 std::string number_text(double value);
+std::string numbers_text(const std::vector<double>& values, const std::string& between);  ///< number_text() of each
 /// "12.3 %"; a dash for what is no number.
 std::string share_text(double share);
 std::string spread_text(const Spread& spread);

@@ -238,9 +238,7 @@ void run(const Options& options, const Cancellation& cancellation) {
         finish_progress_line();
     }
     if (!options.output.empty()) {
-        OutputFile file(options.output, {}, "table");
-        file.append(cost::cost_csv(table));
-        file.publish();
+        write_whole_file(options.output, cost::cost_csv(table), "table");
     }
     if (!options.json) {
         print_formulas(table);

@@ -40,9 +40,7 @@ std::string ending_of(const std::string& path) {
 }
 
 void write_text(const std::string& path, const std::string& text, const std::vector<fs::path>& inputs) {
-    OutputFile file(path, inputs, "table");
-    file.append(text);
-    file.publish();
+    write_whole_file(path, text, "table", inputs);
 }
 
 void draw(const figures::FigureData& figure, const ExportOptions& options, const std::vector<fs::path>& inputs) {

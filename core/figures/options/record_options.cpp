@@ -2,6 +2,7 @@
 // Options of figures of runs, evaluations, models, tensors and hashes.
 #include <algorithm>
 
+#include "core/base/text/text.h"
 #include "core/figures/benchmark/benchmark_sets.h"
 #include "core/figures/options/option_kinds.h"
 #include "core/figures/task_averages.h"
@@ -30,9 +31,8 @@ FigureOption mixers_option() {
         }
     };
     option.get = [](const FigureRequest& request) -> OptionValues {
-        std::string list;
-        for (const std::string& mixer : request.options.mixers) list += (list.empty() ? "" : ",") + mixer;
-        return list.empty() ? OptionValues{} : OptionValues{list};
+        const auto& mixers = request.options.mixers;
+        return mixers.empty() ? OptionValues{} : OptionValues{joined_text(mixers, ",")};
     };
     return option;
 }

@@ -16,9 +16,7 @@ namespace fs = std::filesystem;
 void write_job(const RunFolder& run, const JobFile& job) {
     // A link would lead out of the folder: to the file, say, that the job was written in.
     remove_link(run.job());
-    OutputFile file(run.job(), {}, "job");
-    file.append(job_text(job));
-    file.publish();
+    write_whole_file(run.job(), job_text(job), "job");
 }
 
 void open_data(Session& session, const fs::path& folder, Progress& progress, const Cancellation& cancellation) {
