@@ -173,6 +173,7 @@ TEST_CASE("A bad job is refused with line, column, key and the nearest name", "[
         {"[training]\nsteps = 0\n", ErrorCode::limit, {"line 2", "training.steps", "found 0"}},
         {"[training]\nsteps = 99999999999999999999\n", ErrorCode::format, {"line 2"}},
         {"[training]\ndropout = 1.0\n", ErrorCode::limit, {"training.dropout", "0.99"}},
+        {"[training]\nattention_dropout = 1.0\n", ErrorCode::limit, {"training.attention_dropout", "0.99"}},
         {"[training]\nclip = nan\n", ErrorCode::format, {"line 2", "finite"}},
         {"[training]\nprecision = \"float23\"\n", ErrorCode::format, {"float32", "(float32?)"}},
         {"[training]\nminutes = 5\nsteps = 7\n",
