@@ -334,7 +334,7 @@ private:
         every(passes, &JobFile::evaluation, &EvaluationSettings::every_epochs);
         every(count("evaluation", "batches", 1, 1e6, "Batches of an evaluation, always the same ones"),
               &JobFile::evaluation, &EvaluationSettings::batches);
-        bind(choice("evaluation", "metric", {"loss", "accuracy", "f1", "matthews", "spearman"},
+        bind(choice("evaluation", "metric", {"loss", "accuracy", "f1", "matthews", "spearman", "exact_match", "bleu"},
                     "Value that patience and snapshots/best follow; but for loss, of all held-out items"),
              &JobFile::evaluation, &EvaluationSettings::metric);
         bind(count("evaluation", "patience", 0, 1e9,

@@ -453,8 +453,12 @@ TEST_CASE("evaluation.metric is one of the objective's", "[training][job]") {
     CHECK(metric("kind = \"masked\"\n", "accuracy") == "accuracy");
     CHECK(metric("kind = \"classify\"\n", "matthews") == "matthews");
     CHECK(metric("kind = \"classify\"\nclasses = 1\n", "spearman") == "spearman");
+    CHECK(metric("kind = \"spans\"\n", "exact_match") == "exact_match");
+    CHECK(metric("kind = \"spans\"\n", "f1") == "f1");
+    CHECK(metric("kind = \"translation\"\n", "bleu") == "bleu");
     for (const auto& [objective, name] :
          {std::pair{"kind = \"next_token\"\n", "accuracy"}, std::pair{"kind = \"masked\"\n", "f1"},
+          std::pair{"kind = \"spans\"\n", "bleu"}, std::pair{"kind = \"translation\"\n", "exact_match"},
           std::pair{"kind = \"classify\"\n", "spearman"}, std::pair{"kind = \"classify\"\nclasses = 1\n", "f1"}})
         REQUIRE_THROWS_MATCHES(metric(objective, name), Error, IsError(ErrorCode::usage, "evaluation.metric"));
 }
