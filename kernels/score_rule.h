@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/attention_dropout.h"
+#include "kernels/summary/attention_dropout.h"
 
 namespace headscope::kernels {
 

@@ -27,7 +27,7 @@ AskedItem read_item(const JsonView& row, const data::RulerTask& task, std::optio
     return item;
 }
 
-model::GenerateOptions greedy(const GeneratedAnswers& said, std::int64_t tokens, const ScoreOptions& options) {
+model::GenerateOptions greedy_options(const GeneratedAnswers& said, std::int64_t tokens, const ScoreOptions& options) {
     model::GenerateOptions generate;
     generate.tokens = tokens;
     generate.end_tokens = said.end_tokens;
@@ -75,7 +75,7 @@ GeneratedAnswer generated_answer(model::Model& model, const GeneratedAnswers& sa
     }
     const tokenizer::Tokenizer& spoken = said.tokenizer->of_target();
     std::vector<std::int32_t> said_ids;
-    model::GenerateOptions generate = greedy(said, tokens, options);
+    model::GenerateOptions generate = greedy_options(said, tokens, options);
     generate.enough = [&](std::int64_t id) {
         said_ids.push_back(static_cast<std::int32_t>(id));
         if (stops.empty()) return false;
@@ -101,7 +101,7 @@ GeneratedAnswer whole_answer(model::Model& model, const GeneratedAnswers& said, 
         const std::vector<std::int32_t> last(half > 0 ? all.end() - half : all.begin(), all.end());
         ids = prompt_ids(said, said.tokenizer->answer(first) + said.tokenizer->answer(last));
     }
-    model::GenerateOptions generate = greedy(said, tokens, options);
+    model::GenerateOptions generate = greedy_options(said, tokens, options);
     if (line_ends) {
         const auto line = said.tokenizer->encode("\n", false).ids;
         if (!line.empty()) generate.end_tokens.push_back(line.back());

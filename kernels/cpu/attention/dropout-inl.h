@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Included once per SIMD target. kernels/attention_dropout.h for a row of a tile.
+// Included once per SIMD target. kernels/summary/attention_dropout.h for a row of a tile.
 #if defined(HEADSCOPE_KERNELS_CPU_DROPOUT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADSCOPE_KERNELS_CPU_DROPOUT_INL_H
 #undef HEADSCOPE_KERNELS_CPU_DROPOUT_INL_H

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/attention_dropout.h"
+#include "kernels/summary/attention_dropout.h"
 #include "kernels/summary/both.h"
 #include "kernels/tensor_view.h"
 
