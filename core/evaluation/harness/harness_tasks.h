@@ -19,7 +19,7 @@ inline bool has_options(HarnessKind kind) {
     return kind == HarnessKind::choices || kind == HarnessKind::partial;
 }
 
-/// Whose prompts, cuts, stops and scores LongBench's tasks have: lm-eval 0.4.13's, or those of THUDM/LongBench.
+/// Source of the prompts, cuts, stops and scores of LongBench: lm-eval 0.4.13 or THUDM/LongBench.
 enum class LongBenchRules { lm_eval, thudm };
 
 struct HarnessTask {
