@@ -42,7 +42,7 @@ OptionUse of_evaluate() {
              {"translation of --data", joined(files, beams)},
              {"translation of generated items", joined(made, beams)},
              {"squad, squad_v2", joined(files, {"--task-option"})},
-             {"--predictions", {"--predictions", "--data", "--limit", "--items", "--prompts"}},
+             {"--predictions", {"--predictions", "--data", "--limit", "--items", "--prompts", "--task-option"}},
              {"speed", {"--batch", "--seed"}}}};
 }
 

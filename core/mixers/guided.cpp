@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
+#include "core/model/training_forward.h"
 
 namespace headscope::mixers {
 
@@ -47,7 +48,8 @@ at::Tensor GuidedMixer::forward(const at::Tensor& normed, const StackContext& co
     kernels::ScoreRule rule = rule_;
     rule.query_offset = held;
     const bool measured = context.probe && context.probe->request(context.site);
-    if (batch > 1 && !measured && !context.lengths && !context.editor && !context.wants("head_output"))
+    const bool drops = context.training && context.training->attention_dropout > 0;  // each text's own weights
+    if (batch > 1 && !measured && !drops && !context.lengths && !context.editor && !context.wants("head_output"))
         return attend_together(query, key, value, rule, context);
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
     return attend(of_texts(query), of_texts(key), value, rule, context.site, context);

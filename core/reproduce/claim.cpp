@@ -8,11 +8,21 @@
 
 namespace headscope::reproduce {
 
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
 void ClaimParts::add_above(const Estimate& larger, const Estimate& smaller) {
     const double difference = larger.value - smaller.value;
     if (!std::isfinite(difference)) return;
     const double noise = 2 * std::hypot(larger.error, smaller.error);
-    ++(difference > noise ? held_ : difference < -noise ? failed_ : open_);
+    int& counter = difference > noise ? held_ : difference < -noise ? failed_ : open_;
+    ++counter;
+    if (&counter != &open_) return;
+    const double share = difference == 0 && std::isfinite(noise) ? kNever : noise / std::abs(difference);
+    times_ = std::isnan(share) || std::isnan(times_) ? std::nan("") : std::max(times_, share * share);
 }
 
 Verdict ClaimParts::verdict() const {
@@ -116,7 +126,9 @@ std::string claims_markdown(const std::vector<Claim>& claims, const std::string&
     for (const Claim& claim : claims) {
         text += "**" + claim.title + ": " + verdict_text(claim.verdict) + ".**\n- Paper: " + claim.paper +
                 ".\n- Criterion: " + claim.criterion +
-                ".\n- Here: " + (claim.found.empty() ? "nothing was measured" : claim.found) + ".\n\n";
+                ".\n- Here: " + (claim.found.empty() ? "nothing was measured" : claim.found) + ".\n";
+        if (!claim.longer.empty()) text += "- A longer run: " + claim.longer + ".\n";
+        text += "\n";
     }
     return text;
 }

@@ -147,4 +147,11 @@ TEST_CASE("gradients that GPU libraries do not have are refused", "[emulator]") 
     CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(), found.output.input(), rows,
                                          {{}, {}, {}, nullptr, bias.data()}),
                       Catch::Contains("[gradient of distance biases] expected a kernel of the emulator plugin"));
+    c.rule.bias_length = 0;
+    c.rule.distance_bias.clear();
+    c.rule.dropout.share = 0.3;
+    const char* refusal = "[attention dropout] expected a kernel of the emulator plugin";
+    CHECK_THROWS_WITH(attention_forward(c.input(), found.output.view(), rows), Catch::Contains(refusal));
+    CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(), found.output.input(), rows, {}),
+                      Catch::Contains(refusal));
 }

@@ -58,6 +58,7 @@ using Options = EvaluationOptions;
 
 /// "mqar.pairs=4" for each option of a generator's task.
 void set_task_option(evaluation::Request& request, const std::string& text) {
+    if (text.starts_with(kLongBenchOption)) return;  // with_rules() reads it
     const std::size_t dot = text.find('.'), equals = text.find('=');
     double value = 0;
     const char* const end = text.data() + text.size();

@@ -52,7 +52,7 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
                "Of generated tasks, corruptions and items (1), and of examples (1234)");
     add_option(command, "--task-option", options.task_options,
                "Option of a task: mqar.pairs=4, position_perplexity.bucket=2048, squad_completion.tokens=48, "
-               "squad_v2.threshold=0.5");
+               "squad_v2.threshold=0.5, longbench.rules=thudm");
     add_option(command, "--haystack", options.haystack,
                "Text that hides RULER's needles: a file, folder, pattern or corpus; default kjv");
     add_option(command, "--dump", options.dump, "A folder for RULER's items as they were asked, TASK/test.jsonl");

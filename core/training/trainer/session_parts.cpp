@@ -82,6 +82,7 @@ void open_snapshot(Session& session, const fs::path& folder, Progress& progress,
         model::Trainable::open(*file, weight_type(session.job), {}, static_cast<std::uint64_t>(session.job.seed),
                                &progress, &cancellation),
         session.job);
+    mixers_without_weights(session.job, std::as_const(session.learner->model()).model().config());
     session.generation = model::generation_keys_of(*file).keys;
 }
 

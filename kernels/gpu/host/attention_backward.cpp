@@ -37,6 +37,7 @@ void attention_backward_gpu(const AttentionInput& input, const TensorView& outpu
                             const SoftmaxRows& rows, const AttentionGradients& gradients) {
     const HsPlugin& library = gpu::plugin(kWhere);
     if (library.attention_backward == nullptr) gpu::refuse(kWhere);
+    if (input.rule->dropout.share > 0.0) gpu::refuse("attention dropout");
     if (gradients.distance_bias != nullptr) gpu::refuse("gradient of distance biases");
     if (gradients.blocks != nullptr) gpu::refuse("gradient of visible blocks");
     const NormaliserTraits& traits = traits_of(input.rule->normaliser);
