@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/stack.h>
@@ -78,6 +79,22 @@ std::map<std::int64_t, std::set<std::int64_t>> chosen_experts(model::Model& mode
     return chosen;
 }
 
+void write_folder(const nlohmann::json& config, const std::vector<checkpoint::OutputTensor>& tensors,
+                  const std::filesystem::path& folder) {
+    std::vector<checkpoint::TensorPlan> plans, ordered;
+    for (const checkpoint::OutputTensor& tensor : tensors) plans.push_back(tensor.plan);
+    const std::vector<std::size_t> order = checkpoint::file_order(plans);
+    for (const std::size_t i : order) ordered.push_back(plans[i]);
+    std::filesystem::create_directories(folder);
+    OutputFile output(folder / "model.safetensors", {}, "weights");
+    checkpoint::SafetensorsWriter writer(output, ordered, {});
+    for (const std::size_t i : order)
+        tensors[i].write([&](const void* bytes, std::size_t size) { writer.append(bytes, size); });
+    writer.finish();
+    output.publish();
+    std::ofstream(folder / "config.json") << config.dump();
+}
+
 /// The same checkpoint with its experts' matrices in stacks, as MLX names them.
 void write_stacks(const checkpoint::Checkpoint& file, const std::filesystem::path& folder) {
     const std::map<std::string, std::string> renamed{{"w1", "gate_proj"}, {"w2", "down_proj"}, {"w3", "up_proj"}};
@@ -101,18 +118,33 @@ void write_stacks(const checkpoint::Checkpoint& file, const std::filesystem::pat
         for (const auto& [number, matrix] : experts) each.push_back(matrix);
         tensors.push_back(checkpoint::output_tensor(name, at::stack(each)));
     }
-    std::vector<checkpoint::TensorPlan> plans, ordered;
-    for (const checkpoint::OutputTensor& tensor : tensors) plans.push_back(tensor.plan);
-    const std::vector<std::size_t> order = checkpoint::file_order(plans);
-    for (const std::size_t i : order) ordered.push_back(plans[i]);
-    std::filesystem::create_directories(folder);
-    OutputFile output(folder / "model.safetensors", {}, "weights");
-    checkpoint::SafetensorsWriter writer(output, ordered, {});
-    for (const std::size_t i : order)
-        tensors[i].write([&](const void* bytes, std::size_t size) { writer.append(bytes, size); });
-    writer.finish();
-    output.publish();
-    std::ofstream(folder / "config.json") << file.config().dump();
+    write_folder(file.config(), tensors, folder);
+}
+
+/// The same checkpoint of gpt-oss or Llama 4 with the matrices of its experts as mlx-lm has them: gate and up apart,
+/// each [experts, out, in].
+void write_mlx_experts(const checkpoint::Checkpoint& file, const std::filesystem::path& folder) {
+    const std::string both = "gate_up_proj", down = "down_proj";
+    std::vector<checkpoint::OutputTensor> tensors;
+    for (const auto& [name, info] : file.tensors()) {
+        const at::Tensor numbers = file.load(name);
+        const std::size_t experts = name.find(".experts.");
+        if (experts == std::string::npos) {
+            tensors.push_back(checkpoint::output_tensor(name, numbers));
+            continue;
+        }
+        const bool is_bias = name.ends_with("_bias"), is_oss = name.find(".mlp.") != std::string::npos;
+        const std::string stem = name.substr(0, experts) + ".experts.", end = is_bias ? ".bias" : ".weight";
+        const at::Tensor rows = is_bias ? numbers : numbers.transpose(1, 2);
+        if (name.find(both) == std::string::npos) {
+            tensors.push_back(checkpoint::output_tensor(stem + down + end, rows));
+            continue;
+        }
+        const at::Tensor halves = is_oss ? rows.unflatten(1, {-1, 2}).transpose(1, 2) : rows.unflatten(1, {2, -1});
+        tensors.push_back(checkpoint::output_tensor(stem + "gate_proj" + end, halves.select(1, 0)));
+        tensors.push_back(checkpoint::output_tensor(stem + "up_proj" + end, halves.select(1, 1)));
+    }
+    write_folder(file.config(), tensors, folder);
 }
 
 /// The same texts in reverse order.
@@ -302,6 +334,47 @@ TEST_CASE("Experts in MLX's stacks compute what experts in tensors of their own 
             CHECK(model->report().left_over == usual->report().left_over);
             const std::vector<at::Tensor> found = results(*model, batch);
             for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], expected[i]));
+        }
+    }
+}
+
+TEST_CASE("gpt-oss and Llama 4 compute the same with MLX's names of experts", "[model][residence][experts]") {
+    for (const char* name : {"gpt-oss", "llama4", "llama4-images-old"}) {
+        CAPTURE(name);
+        test::TinyCheckpoint tiny = test::golden_checkpoint(name);
+        tiny.file_type = "BF16";
+        const test::TemporaryFolder folder, other;
+        tiny.write(folder.path());
+        const auto own = checkpoint::Checkpoint::open(folder.path());
+        write_mlx_experts(*own, other / "mlx");
+        const auto mlx = checkpoint::Checkpoint::open(other / "mlx");
+        REQUIRE(mlx->tensors().size() == own->tensors().size());
+        std::size_t joined = 0;
+        for (const auto& [tensor, info] : own->tensors()) {
+            CAPTURE(tensor);
+            const checkpoint::TensorInfo& made = mlx->tensor(tensor);
+            CHECK(made.shape == info.shape);
+            CHECK(made.bytes == info.bytes);
+            CHECK(checkpoint::stored_type(made) == "BF16");
+            CHECK(at::equal(mlx->load(tensor), own->load(tensor)));
+            if (info.shape.size() != 3) continue;
+            ++joined;
+            REQUIRE(checkpoint::entry_of(made, 1));
+            CHECK(checkpoint::entry_of(made, 1)->bytes * static_cast<std::uint64_t>(info.shape[0]) == info.bytes);
+        }
+        CHECK(joined == 4);
+        const model::Batch batch = test::golden_batch(name);
+        const std::vector<at::Tensor> expected = results(*model::Model::build(*own), batch);
+        const std::vector<at::Tensor> first = results(*model::Model::build(*mlx), batch);
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            const double difference = (first[i] - expected[i]).abs().max().item<double>();
+            CHECK(difference <= test::kFloatError * test::largest_value(expected[i]));
+        }
+        for (const Residence residence : {Residence::file, Residence::stream}) {
+            CAPTURE(model::name(residence));
+            const auto model = model::Model::build(*mlx, LoadAs::float32, nullptr, nullptr, residence);
+            const std::vector<at::Tensor> found = results(*model, batch);
+            for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], first[i]));
         }
     }
 }
