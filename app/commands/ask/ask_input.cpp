@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/text.h"
+#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace {
@@ -84,6 +85,8 @@ std::vector<model::Point> points_of(const std::string& list) {
 
 std::string settings_of(const AskOptions& options) {
     nlohmann::json settings = analysis::to_json(options.job);
+    settings["device"] = kernels::chosen_device();
+    settings["kernels"] = kernels::chosen_backend();
     settings["tool"] = options.tool;
     settings["interventions"] = options.interventions;
     settings["metric"] = options.metric;

@@ -43,7 +43,8 @@ struct TrainingSettings {
     double clip = 1.0;                  ///< of the gradient's norm; 0: none
     double dropout = 0.0;
     double z_loss = 0.0;
-    std::int64_t threads = 0;  ///< 0: all
+    std::int64_t threads = 0;    ///< 0: all
+    std::string device = "cpu";  ///< as --device
 };
 
 struct OptimizerSettings {
