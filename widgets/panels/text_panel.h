@@ -4,6 +4,7 @@
 #include <QTimer>
 #include <QWidget>
 
+#include "widgets/panels/device_box.h"
 #include "widgets/panels/text_choice.h"
 #include "widgets/theme.h"
 
@@ -22,9 +23,7 @@ class QVBoxLayout;
 
 namespace headscope::widgets {
 
-class DeviceBox;
 class PlainEdit;
-struct DeviceCard;
 class TokenChips;
 
 /// Edits or chooses texts, shows their tokens, and runs them. Knows no model: requests previews and runs by signals.

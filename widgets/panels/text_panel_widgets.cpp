@@ -15,7 +15,6 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "widgets/panels/device_box.h"
 #include "widgets/panels/text_panel.h"
 #include "widgets/panels/token_chips.h"
 #include "widgets/plain_edit.h"
