@@ -91,8 +91,8 @@ TEST_CASE("--device auto without a GPU is the processor, and one line says so", 
 
 TEST_CASE("Every command that computes takes --device", "[app][device]") {
     const TemporaryFolder folder;
-    const std::string model = sample().string(), out = (folder / "out.h5").string();
-    const std::string job = write_tiny_job(folder / "job", 2).string();
+    const std::string model = sample().string();
+    const std::string job = write_tiny_job(folder.path(), 2).string();
     const std::vector<std::vector<std::string>> commands{
         {"ask", "lens", model, "--text", "In the beginning", "-o", (folder / "x.ask.h5").string()},
         {"evaluate", model, "--task", "mqar", "-o", (folder / "x.evaluation.h5").string()},
@@ -119,7 +119,7 @@ TEST_CASE("Every command that computes takes --device", "[app][device]") {
 
 TEST_CASE("A run records device and kernels", "[app][device]") {
     const TemporaryFolder folder;
-    const std::string job = write_tiny_job(folder / "job", 2).string(), run = (folder / "run").string();
+    const std::string job = write_tiny_job(folder.path(), 2).string(), run = (folder / "run").string();
     check_success(run_headscope({"train", job, "-o", run}, with_gpus("fails")));
     CHECK(description(run).at("device") == "cpu");
     CHECK_FALSE(description(run).at("kernels").get<std::string>().empty());

@@ -116,9 +116,8 @@ QWidget* StartPage::build_links() {
         links_.emplace_back(button, icon);
         return button;
     };
-    auto* model =
-        link("start_model", StartIcon::checkpoint, tr("Open a checkpoint"),
-             tr("Open a folder with config.json and safetensors or PyTorch files, one of its files, or a GGUF file"));
+    auto* model = link("start_model", StartIcon::checkpoint, tr("Open a checkpoint"),
+                       tr("Open a folder with config.json and safetensors or PyTorch files, one of its files, or a GGUF file"));
     auto* analysis =
         link("start_analysis", StartIcon::analysis, tr("Open an analysis"),
              tr("Open an analysis (NAME.headscope.h5) without its model, or an evaluation (NAME.evaluation.h5)"));

@@ -48,7 +48,7 @@ Library open(const std::string& name) {
     const auto function = reinterpret_cast<HsPluginFunction>(dlsym(library, "headscope_gpu_plugin"));
     const HsPlugin* found = function == nullptr ? nullptr : function(HS_GPU_ABI);
     if (found == nullptr) return {nullptr, file + " of another version" + option_that_builds(name)};
-    if (found->devices() <= 0) return {nullptr, file + ", which sees no device"};
+    if (found->devices() <= 0) return {nullptr, file + ", which finds no device"};
     return {found, {}};
 }
 
