@@ -218,7 +218,8 @@ json describe_analysis(const fs::path& path) {
     }
     if (!pairs.empty()) document["pairs"] = pairs;
     const json settings = parse_json(header.settings_json, path.filename().string() + ": settings");
-    if (settings.is_object() && settings.contains("adapter")) document["adapter"] = settings["adapter"];
+    for (const char* name : {"adapter", "device", "kernels"})
+        if (settings.is_object() && settings.contains(name)) document[name] = settings[name];
     return document;
 }
 

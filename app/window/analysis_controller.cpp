@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/commands/device.h"
 #include "app/window/files/model_place.h"
 #include "app/window/pages_controller.h"
 #include "core/analysis/input.h"
@@ -40,6 +41,7 @@ AnalysisController::AnalysisController(Context& context, PagesController& pages)
     connect_panel();
     connect_engine();
     read_examples();
+    find_devices();
     connect(&context_, &Context::updated, this, &AnalysisController::update);
     connect(&context_.desk, &widgets::Desk::studies_changed, this, &AnalysisController::give_spelling);
     connect(&context_.desk, &widgets::Desk::run_wanted, this, &AnalysisController::run_again);
@@ -107,6 +109,16 @@ void AnalysisController::read_examples() {
         });
 }
 
+void AnalysisController::find_devices() {
+    gpus_.post(this, [this, send = mailbox_.sender()](const Cancellation&) {
+        std::vector<widgets::DeviceCard> cards;
+        for (const ListedGpu& gpu : list_gpus())
+            cards.push_back({QString::fromStdString(gpu.choice), QString::fromStdString(gpu.device.name),
+                             gpu.device.free_memory, QString::fromStdString(gpu.problem)});
+        send([this, cards] { context_.text->set_devices(cards); });
+    });
+}
+
 void AnalysisController::update() {
     context_.actions.enable("run", !context_.engine.running() && !context_.engine.models().empty());
     context_.actions.enable("stop", context_.engine.running());
@@ -169,6 +181,7 @@ void AnalysisController::run_again(const widgets::RunRequest& wish) {
         choice.target_tokens = Tokens(header, &target->second);
     const auto job = analysis::job_of(nlohmann::json::parse(study->header().settings_json, nullptr, false));
     choice.beyond_positions = job.beyond_positions;
+    choice.device = context_.text->choice().device;
     const store::RecordLevels& record = study->header().record;
     choice.maps = record.maps || wish.maps;
     choice.norms = record.norms || wish.norms;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/window/context.h"
+#include "core/base/process/worker.h"
 #include "widgets/desk/evaluation_shelf.h"
 
 namespace headscope::app {
@@ -56,6 +57,7 @@ private:
     void connect_panel();
     void connect_engine();
     void read_examples();
+    void find_devices();
     void update();
     /// Runs at once where the checkpoint is open.
     void run_with(Waiting waiting, const QString& message);
@@ -76,6 +78,7 @@ private:
     QString coming_file_;
     std::vector<std::pair<qint64, qint64>> early_sites_;  ///< done before the file was open
     widgets::Mailbox mailbox_{this};
+    Worker gpus_;  ///< drivers may take seconds to answer
 };
 
 }  // namespace headscope::app

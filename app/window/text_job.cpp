@@ -68,7 +68,7 @@ analysis::AnalysisJob job_of(const OpenModel& model, const TextChoice& choice) {
     job.switch_off = choice.switch_off.toStdString();
     job.switch_off_how = choice.mean ? "mean" : "zero";
     job.beyond_positions = choice.beyond_positions;
-    job.device = "cpu";
+    job.device = choice.device.toStdString();
     job.threads = compute_threads();
     return job;
 }

@@ -46,6 +46,9 @@ struct Option {
     double lowest = -std::numeric_limits<double>::infinity(), highest = std::numeric_limits<double>::infinity();
     bool above = false;  ///< `lowest` itself is not allowed
     std::string help;    ///< one line
+    /// Of a text with a form of its own: whether it has it, and how errors and lists describe it.
+    bool (*accepts)(const std::string& text) = nullptr;
+    std::string form = {};
 };
 
 /// `a whole number from 1 to 64`, `a number above 0 and up to 1`, `one of "a", "b"`, `a list of paths`.

@@ -99,6 +99,8 @@ void set_start(store::RunRecord& record, const Started& started) {
     record.model_type = started.model_type;
     record.config_json = started.config_json;
     record.machine = started.machine;
+    record.device = started.device;
+    record.kernels = started.kernels;
     record.data_hash = started.data_hash;
     record.parameters = started.parameters;
     record.threads = started.threads;

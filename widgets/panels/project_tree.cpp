@@ -6,6 +6,7 @@
 #include <QMenu>
 #include <algorithm>
 
+#include "core/workspace/computed_on.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/training/facts.h"
@@ -120,11 +121,13 @@ void ProjectTree::fill_studies() {
         item->setText(0, labels[static_cast<std::size_t>(i)] + state);
         item->setFlags(kUsual);
         item->setData(0, kIdRole, study->id());
-        item->setToolTip(0, (QStringList(tr("%1\n%2, %3")
-                                             .arg(QString::fromStdString(study->path().string()), study->model_name(),
-                                                  sequences_words(study->sequences()))) +
-                             study->problems())
-                                .join(QLatin1Char('\n')));
+        QStringList tip(tr("%1\n%2, %3")
+                            .arg(QString::fromStdString(study->path().string()), study->model_name(),
+                                 sequences_words(study->sequences())));
+        if (const auto computed = workspace::computed_on(study->header()); !computed.device.empty())
+            tip << tr("Computed on %1, %2 kernels")
+                       .arg(QString::fromStdString(computed.device), QString::fromStdString(computed.kernels));
+        item->setToolTip(0, (tip + study->problems()).join(QLatin1Char('\n')));
     }
     if (studies.empty()) {
         QTreeWidgetItem* hint = studies_->child(0);

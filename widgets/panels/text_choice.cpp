@@ -38,7 +38,8 @@ QJsonObject to_json(const TextChoice& choice) {
             {"states", choice.states},
             {"logits", choice.logits},
             {"experts", choice.experts},
-            {"implicit", choice.implicit}};
+            {"implicit", choice.implicit},
+            {"device", choice.device}};
 }
 
 TextChoice text_choice_from(const QJsonObject& object) {
@@ -63,6 +64,7 @@ TextChoice text_choice_from(const QJsonObject& object) {
     choice.logits = object["logits"].toBool();
     choice.experts = object["experts"].toBool();
     choice.implicit = object["implicit"].toBool();
+    choice.device = object["device"].toString(choice.device);
     return choice;
 }
 

@@ -4,6 +4,7 @@
 #include <QTimer>
 #include <QWidget>
 
+#include "widgets/panels/device_box.h"
 #include "widgets/panels/text_choice.h"
 #include "widgets/theme.h"
 
@@ -35,6 +36,8 @@ public:
     void set_models(const std::vector<ModelCard>& models);
     void set_examples(const std::vector<TextExample>& examples);
     const std::vector<TextExample>& examples() const { return bundled_; }
+    /// GPUs of the machine; without any there is no choice of a device.
+    void set_devices(const std::vector<DeviceCard>& devices);
     void set_theme(const Theme& theme);
     void choose_model(int id);
     /// The same for the user: another model than before begins with the length that suits it.
@@ -110,6 +113,8 @@ private:
     QWidget* segments_ = nullptr;  ///< a row that models with a memory have
     QCheckBox *windows_ = nullptr, *chat_ = nullptr, *repeat_ = nullptr, *beyond_ = nullptr;
     QCheckBox *maps_ = nullptr, *states_ = nullptr, *logits_ = nullptr, *experts_ = nullptr, *implicit_ = nullptr;
+    DeviceBox* device_ = nullptr;
+    QLabel* device_label_ = nullptr;
     TokenChips* chips_ = nullptr;
     QPushButton *run_ = nullptr, *stop_ = nullptr, *remove_ = nullptr;
     QProgressBar* progress_ = nullptr;

@@ -299,6 +299,15 @@ QWidget* TextPanel::build_options() {
     grid->addWidget(target_label_, 8, 0);
     grid->addWidget(target_, 8, 1, 1, 2);
     connect(target_, &QLineEdit::textChanged, this, &TextPanel::touch);
+    device_label_ = new QLabel(tr("Device"), box);
+    device_ = named(new DeviceBox(box), "text_device",
+                    tr("Where attention is computed. The processor does the rest, and has a kernel for every model"));
+    device_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    grid->addWidget(device_label_, 9, 0);
+    grid->addWidget(device_, 9, 1, 1, 2);
+    connect(device_, &QComboBox::currentIndexChanged, this, &TextPanel::touch);
+    device_label_->hide();
+    device_->hide();
     grid->setColumnStretch(1, 1);
     grid->setColumnMinimumWidth(0, target_label_->sizeHint().width());  // a model with a decoder moves nothing
     connect(first_, &QComboBox::currentIndexChanged, this, &TextPanel::touch);
@@ -307,6 +316,12 @@ QWidget* TextPanel::build_options() {
         touch();
     });
     return box;
+}
+
+void TextPanel::set_devices(const std::vector<DeviceCard>& devices) {
+    device_->set_devices(devices);
+    device_label_->setHidden(devices.empty());
+    device_->setHidden(devices.empty());
 }
 
 }  // namespace headscope::widgets

@@ -121,6 +121,8 @@ void print_description(const json& document) {
                                          "mixers",
                                          "layout",
                                          "machine",
+                                         "device",
+                                         "kernels",
                                          "threads",
                                          "processes",
                                          "resumed",

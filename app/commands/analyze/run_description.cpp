@@ -35,6 +35,8 @@ json describe_run(const store::RunRecord& run) {
                      {"threads", run.threads},
                      {"processes", run.processes},
                      {"machine", run.machine},
+                     {"device", run.device},
+                     {"kernels", run.kernels},
                      {"resumed", run.resumed},
                      {"probes", run.probes.count()},
                      {"job", run.job}};

@@ -25,6 +25,7 @@
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
 #include "core/store/ask/ask_file.h"
+#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace ask_command {
@@ -134,6 +135,8 @@ private:
     /// The command line, for the file.
     std::string settings() const {
         nlohmann::json settings = analysis::to_json(options_.job);
+        settings["device"] = kernels::chosen_device();
+        settings["kernels"] = kernels::chosen_backend();
         settings["tool"] = options_.tool;
         settings["interventions"] = options_.interventions;
         settings["metric"] = options_.metric;
@@ -245,7 +248,7 @@ void add_ask(CLI::App& app, Context& context) {
     add_option(*command, "--dtype", options->job.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--weights", options->job.weights, model::kResidenceHelp)
         ->check(one_of(model::residence_choices()));
-    add_option(*command, "--device", options->job.device, "cpu, cuda or auto")->check(one_of({"cpu", "cuda", "auto"}));
+    add_device_option(*command, options->job.device);
     add_option(*command, "--threads", options->job.threads, "0: all processors")
         ->check(in_range<std::int64_t>(0, 4096));
     add_option(*command, "--kernels", options->job.kernels, "auto, reference or one of headscope list kernels");

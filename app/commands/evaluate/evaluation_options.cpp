@@ -77,6 +77,7 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
     add_option(command, "--weights", options.weights, model::kResidenceHelp)->check(one_of(model::residence_choices()));
     add_option(command, "--batch-tokens", options.batch_tokens, "Tokens of one forward pass")
         ->check(in_range(1, 1 << 24));
+    add_device_option(command, options.device);
     add_option(command, "--threads", options.threads, "0: all processors")->check(in_range(0, 4096));
     add_option(command, "--kernels", options.kernels, "auto, reference or one of headscope list kernels");
     add_flag(command, "--beyond-positions", options.beyond_positions, "Read past the trained positions");

@@ -44,7 +44,8 @@ struct TrainingSettings {
     double dropout = 0.0;
     double attention_dropout = 0.0;
     double z_loss = 0.0;
-    std::int64_t threads = 0;  ///< 0: all
+    std::int64_t threads = 0;    ///< 0: all
+    std::string device = "cpu";  ///< as --device
 };
 
 struct OptimizerSettings {

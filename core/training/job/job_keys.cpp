@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/base/device_choice.h"
 #include "core/training/job/config_keys.h"
 
 namespace headscope::training {
@@ -277,6 +278,10 @@ private:
         auto& threads = count("training", "threads", 0, 4096, "Threads that compute; 0: all processors");
         threads.may_change = true;
         section(threads, &S::threads);
+        auto& device = add("training", "device", OptionKind::text, {});
+        static_cast<Option&>(device) = device_option();
+        device.may_change = true;
+        section(device, &S::device);
     }
 
     void optimizer() {

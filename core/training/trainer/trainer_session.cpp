@@ -15,6 +15,7 @@
 #include "core/run/journal_reader.h"
 #include "core/training/trainer/job_model.h"
 #include "core/training/trainer/session_parts.h"
+#include "kernels/backend.h"
 #include "kernels/parallel.h"
 
 namespace headscope::training {
@@ -178,6 +179,8 @@ Started started_event(const Session& session, const std::string& program_version
     started.sites = model.sites();
     started.threads = kernels::threads();
     started.machine = processor_name();
+    started.device = kernels::chosen_device();
+    started.kernels = kernels::chosen_backend();
     started.data_hash = session.data->hash();
     started.steps = session.state.planned_steps;
     return started;

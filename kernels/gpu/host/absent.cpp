@@ -6,6 +6,13 @@
 namespace headscope::kernels {
 namespace {
 
+constexpr const char* kRecurrentForwardName = "recurrent attention forward";
+constexpr const char* kRecurrentBackwardName = "recurrent attention backward";
+constexpr const char* kImplicitName = "statistics of implicit attention";
+constexpr const char* kRunningForwardName = "running attention forward";
+constexpr const char* kRunningBackwardName = "running attention backward";
+constexpr const char* kTaylorStateName = "Taylor state";
+
 [[noreturn]] void refuse(const char* where) {
     (void)gpu::plugin(where);  // without a library that is the error
     gpu::refuse(where);
@@ -13,29 +20,34 @@ namespace {
 
 }  // namespace
 
+std::vector<std::string> gpu::absent_operators() {
+    return {kRecurrentForwardName, kRecurrentBackwardName, kImplicitName,
+            kRunningForwardName,   kRunningBackwardName,   kTaylorStateName};
+}
+
 void recurrent_forward_gpu(const RecurrentInput&, const MutableView&, const RecurrentState&, float*) {
-    refuse("recurrent attention forward");
+    refuse(kRecurrentForwardName);
 }
 
 void recurrent_backward_gpu(const RecurrentInput&, const TensorView&, const float*, const RecurrentGradients&) {
-    refuse("recurrent attention backward");
+    refuse(kRecurrentBackwardName);
 }
 
 void implicit_statistics_gpu(const RecurrentInput&, ImplicitStatistics*, float*) {
-    refuse("statistics of implicit attention");
+    refuse(kImplicitName);
 }
 
 void running_forward_gpu(const RunningInput&, const MutableView&, const RunningRows&, const RunningState&) {
-    refuse("running attention forward");
+    refuse(kRunningForwardName);
 }
 
 void running_backward_gpu(const RunningInput&, const RunningRows&, const TensorView&, const TensorView&,
                           const AttentionGradients&) {
-    refuse("running attention backward");
+    refuse(kRunningBackwardName);
 }
 
 void taylor_forward_gpu(const TaylorInput&, const MutableView&, float*) {
-    refuse("Taylor state");
+    refuse(kTaylorStateName);
 }
 
 }  // namespace headscope::kernels
