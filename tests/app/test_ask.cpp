@@ -37,6 +37,8 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     check_success(ask("ablate", folder / "ablate.ask.h5", text));
     check_success(
         ask("attribution", folder / "attribution.ask.h5", joined(text, {"--answer", "5", "--against", "6,7"})));
+    check_success(ask("knockout", folder / "knockout.ask.h5",
+                      joined(text, {"--queries", "-1", "--keys", "0-1", "--window", "1"})));
     check_success(ask("patch", folder / "patch.ask.h5",
                       {"--clean", "In the beginning", "--corrupted", "In the beginning", "--sites",
                        "hidden,head_output", "--answer", "5", "--against", "6"}));
@@ -51,7 +53,8 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
         CHECK(value == Approx(patch.table("/patch/clean").values.at(0)).margin(1e-4));
     for (const auto& [file, figure] :
          {std::pair("lens", "lens"), std::pair("patch", "patch-layers"), std::pair("patch", "patch-heads"),
-          std::pair("ablate", "ablation-heads"), std::pair("attribution", "attribution")}) {
+          std::pair("ablate", "ablation-heads"), std::pair("attribution", "attribution"),
+          std::pair("knockout", "knockout")}) {
         INFO(figure);
         const auto output = folder / (std::string(figure) + ".csv");
         check_success(run_headscope({"export", (folder / (std::string(file) + ".ask.h5")).string(), "--figure", figure,
@@ -66,6 +69,8 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
                        "--answer", "5", "--against", "6"}),
                   "use --align edges");
     check_refusal(ask("attribution", folder / "a.ask.h5", text), "--answer");
+    check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "0", "--keys", "1"})), "--queries");
+    check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "1"})), "--keys");
     check_usage_error(ask("lens", folder / "a.ask.h5", joined(text, {"--how", "zero"})));
     check_usage_error(ask("tree", folder / "a.ask.h5", text));
 }

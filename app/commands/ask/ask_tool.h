@@ -32,6 +32,8 @@ struct AskOptions {
     analysis::AnalysisJob job;  ///< model, texts and computing
     std::string metric, answer, against, position = "-1";
     std::vector<std::string> reference_tokens;
+    std::string heads;        ///< "3.1,4.cross.2"; empty: all, or none, as the tool says
+    std::int64_t window = 0;  ///< 0: the tool's own default
 };
 
 /// One run of a tool: the model with its edits, and the file that is filled.

@@ -139,3 +139,22 @@ TEST_CASE("Terms of a logit are heads, layers and a table", "[figures][ask]") {
     CHECK(std::get<Curves>(figure.panels[1].content).curves.at(1).y == std::vector<double>{1, 2});
     CHECK(figure.text_table->rows.back() == std::vector<std::string>{"logit", "0.5"});
 }
+
+TEST_CASE("A knockout is a curve by layer with all layers as a line", "[figures][ask]") {
+    store::AskRecord record = record_of("knockout");
+    fill(record, "/knockout/baseline", {"/sequence"});
+    fill(record, "/knockout/value", {"/sequence"});
+    record.tables[0].values = {1, 2};
+    record.tables[1].values = {4, 8};
+    const FigureData plain = drawn(record, "knockout");
+    REQUIRE(plain.panels.size() == 1);
+    CHECK(std::get<Curves>(plain.panels[0].content).curves.at(0).y == std::vector<double>{3, 6});
+    fill(record, "/knockout/by_layer", {"/sequence", "/layer"});
+    record.settings_json = R"({"queries": "8-11", "keys": "2", "heads": "", "metric": "loss"})";
+    const FigureData figure = drawn(record, "knockout");
+    REQUIRE(figure.panels.size() == 2);
+    // ((0 - 1) + (2 - 2)) / 2 and ((1 - 1) + (3 - 2)) / 2
+    CHECK(std::get<Curves>(figure.panels[0].content).curves.at(0).y == std::vector<double>{-0.5, 0.5});
+    CHECK(figure.panels[0].markers.at(0).position == Approx(4.5));
+    CHECK(figure.notes.back() == "Queries 8-11 do not attend to keys 2.");
+}

@@ -92,6 +92,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "hash",
                                          "head-embeddings",
                                          "indicators",
+                                         "knockout",
                                          "latency",
                                          "lens",
                                          "lines",
