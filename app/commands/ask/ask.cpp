@@ -207,7 +207,7 @@ void add_metric(CLI::App& command, AskOptions& options) {
     for (std::int64_t k = 0; k < ask::kMetricKinds; ++k)
         metrics.emplace_back(ask::name(static_cast<ask::MetricKind>(k)));
     add_option(command, "--metric", options.metric,
-               "patch, ablate, knockout: logit_difference, logit, log_probability, probability, kl or loss")
+               "patch, ablate, knockout, steer: logit_difference, logit, log_probability, probability, kl or loss")
         ->check(one_of(metrics));
     add_option(command, "--answer", options.answer, "Tokens of the answer: ids, or \"strings\" of one token each");
     add_option(command, "--against", options.against, "Tokens that the answer is compared with");
@@ -239,6 +239,7 @@ void add_ask(CLI::App& app, Context& context) {
     add_input(*command, *options);
     add_metric(*command, *options);
     add_option(*command, "--heads", options->heads, "knockout: heads as layer.head, like 3.1,4.cross.2 (default: all)");
+    add_option(*command, "--layers", options->job.layers, "steer: layers, like 0,2,5-8 (default: all)");
     add_option(*command, "--window", options->window, "knockout: forbid in N layers around each layer in turn, too")
         ->check(in_range<std::int64_t>(1, 1 << 16));
     for (const auto& tool : *tools) tool->add_options(*command);

@@ -158,3 +158,20 @@ TEST_CASE("A knockout is a curve by layer with all layers as a line", "[figures]
     CHECK(figure.panels[0].markers.at(0).position == Approx(4.5));
     CHECK(figure.notes.back() == "Queries 8-11 do not attend to keys 2.");
 }
+
+TEST_CASE("Steering is a map of layers and factors with the vectors' lengths", "[figures][ask]") {
+    store::AskRecord record = record_of("steer");
+    record.add_dimension("/channel", 2, "channel");
+    record.add_dimension("/factor", 2, "factor");
+    record.add_table("/steer/factor", {"/factor"}, "factor").values = {-1.5, 2};
+    record.add_table("/steer/vector", {"/layer", "/channel"}, "vectors").values = {3, 4, 6, 8};
+    record.add_table("/steer/baseline", {"/sequence"}, "baseline").values = {1, 2};
+    fill(record, "/steer/value", {"/sequence", "/layer", "/factor"});
+    const FigureData figure = drawn(record, "steering");
+    REQUIRE(figure.panels.size() == 3);
+    // ((0 - 1) + (4 - 2)) / 2 ..
+    CHECK(map_of(figure).values == std::vector<float>{0.5, 1.5, 2.5, 3.5});
+    CHECK(figure.panels[0].x.ticks.at(0).label == "-1.5");
+    CHECK(std::get<Curves>(figure.panels[1].content).curves.at(1).x == std::vector<double>{-1.5, 2});
+    CHECK(std::get<Curves>(figure.panels[2].content).curves.at(0).y == std::vector<double>{5, 10});
+}

@@ -109,6 +109,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "scaling",
                                          "scores",
                                          "states",
+                                         "steering",
                                          "tasks",
                                          "tensors",
                                          "text",
