@@ -42,11 +42,19 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     check_success(ask("steer", folder / "steer.ask.h5",
                       joined(text, {"--positive", "In the beginning", "--negative", "God created", "--factors=-1,2",
                                     "--save-vector", (folder / "v.gguf").string()})));
+    check_success(
+        ask("kinds", folder / "kinds.ask.h5",
+            joined(text, {"--drawn", "2", "--half", "6", "--seed", "3", "--needle", "0-2", "--generate", "2"})));
+    check_success(ask("kinds", folder / "drawn.ask.h5", {"--half", "4", "--exclude-first"}));
+    const store::AskRecord kinds = store::read_ask(folder / "kinds.ask.h5");
+    REQUIRE(kinds.sequences.size() == 3);
+    CHECK(kinds.sequences[1].ids.back() == kinds.sequences[1].ids.at(kinds.sequences[1].ids.size() - 7));
+    CHECK(store::read_ask(folder / "drawn.ask.h5").sequences.size() == 4);
     const auto plan = folder / "steer.toml";
     write(plan, "[[intervention]]\npoint = \"hidden\"\nwhat = \"add\"\nfactor = 0\nvector = \"v.gguf\"\n");
-    check_success(ask("steer", folder / "stored.ask.h5",
-                      joined(text, {"--vector", (folder / "v.gguf").string(), "--factors=-1,2", "--interventions",
-                                    plan.string()})));
+    check_success(ask(
+        "steer", folder / "stored.ask.h5",
+        joined(text, {"--vector", (folder / "v.gguf").string(), "--factors=-1,2", "--interventions", plan.string()})));
     const store::AskRecord steered = store::read_ask(folder / "steer.ask.h5");
     const store::AskRecord stored = store::read_ask(folder / "stored.ask.h5");
     const std::vector<double>& first = steered.table("/steer/value").values;
@@ -67,7 +75,7 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     for (const auto& [file, figure] :
          {std::pair("lens", "lens"), std::pair("patch", "patch-layers"), std::pair("patch", "patch-heads"),
           std::pair("ablate", "ablation-heads"), std::pair("attribution", "attribution"),
-          std::pair("knockout", "knockout"), std::pair("steer", "steering")}) {
+          std::pair("knockout", "knockout"), std::pair("steer", "steering"), std::pair("kinds", "head-kinds")}) {
         INFO(figure);
         const auto output = folder / (std::string(figure) + ".csv");
         check_success(run_headscope({"export", (folder / (std::string(file) + ".ask.h5")).string(), "--figure", figure,
@@ -84,10 +92,11 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     check_refusal(ask("attribution", folder / "a.ask.h5", text), "--answer");
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "0", "--keys", "1"})), "--queries");
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "1"})), "--keys");
+    check_refusal(ask("kinds", folder / "a.ask.h5", joined(text, {"--generate", "2"})), "--needle");
     check_refusal(ask("steer", folder / "a.ask.h5", text), "either positive and negative texts or --vector");
-    check_refusal(ask("steer", folder / "a.ask.h5",
-                      joined(text, {"--positive", "In", "--negative", "the", "--factors", "1,x"})),
-                  "--factors");
+    check_refusal(
+        ask("steer", folder / "a.ask.h5", joined(text, {"--positive", "In", "--negative", "the", "--factors", "1,x"})),
+        "--factors");
     check_usage_error(ask("lens", folder / "a.ask.h5", joined(text, {"--how", "zero"})));
     check_usage_error(ask("tree", folder / "a.ask.h5", text));
 }

@@ -87,6 +87,8 @@ private:
             return read(strings, tokens, files);
         };
         record_.sequences = tool_.read(options_, texts);
+        for (auto& made : tool_.make({*checkpoint_, inspection_.config, tokenizer_.get()}))
+            record_.sequences.push_back(std::move(made));
         if (!options_.reference_tokens.empty()) reference_ = read({}, options_.reference_tokens, {});
         const std::vector<fs::path> own = tool_.inputs();
         inputs_.insert(inputs_.end(), own.begin(), own.end());
@@ -143,6 +145,8 @@ private:
         settings["reference_tokens"] = options_.reference_tokens;
         settings["heads"] = options_.heads;
         settings["window"] = options_.window;
+        settings["generate"] = options_.generate;
+        settings["seed"] = options_.seed;
         tool_.store_options(settings);
         return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
     }
@@ -242,6 +246,11 @@ void add_ask(CLI::App& app, Context& context) {
     add_option(*command, "--layers", options->job.layers, "steer: layers, like 0,2,5-8 (default: all)");
     add_option(*command, "--window", options->window, "knockout: forbid in N layers around each layer in turn, too")
         ->check(in_range<std::int64_t>(1, 1 << 16));
+    add_option(*command, "--generate", options->generate,
+               "kinds: tokens that the model appends to the text with --needle")
+        ->check(in_range<std::int64_t>(1, 1 << 20));
+    add_option(*command, "--seed", options->seed, "kinds: seed of --drawn")
+        ->check(in_range<std::int64_t>(0, std::int64_t{1} << 53U));
     for (const auto& tool : *tools) tool->add_options(*command);
     add_option(*command, "--dtype", options->job.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--weights", options->job.weights, model::kResidenceHelp)

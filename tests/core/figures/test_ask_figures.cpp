@@ -175,3 +175,22 @@ TEST_CASE("Steering is a map of layers and factors with the vectors' lengths", "
     CHECK(std::get<Curves>(figure.panels[1].content).curves.at(1).x == std::vector<double>{-1.5, 2});
     CHECK(std::get<Curves>(figure.panels[2].content).curves.at(0).y == std::vector<double>{5, 10});
 }
+
+TEST_CASE("Kinds of heads are a map each, and a row per head", "[figures][ask]") {
+    store::AskRecord record = record_of("kinds");
+    for (const char* kind : {"previous", "duplicate", "induction", "self", "self_absolute"})
+        fill(record, std::string("/kinds/") + kind, {"/sequence", "/site", "/head"});
+    record.add_dimension("/step", 2, "step");
+    fill(record, "/kinds/retrieval", {"/site", "/head"});
+    fill(record, "/kinds/answer", {"/step"});
+    const FigureData figure = drawn(record, "head-kinds");
+    REQUIRE(figure.panels.size() == 5);
+    CHECK(map_of(figure).values == std::vector<float>{2, 3, 4, 5});
+    CHECK(map_of(figure, 4).values == std::vector<float>{0, 1, 2, 3});
+    CHECK(map_of(figure, 4).colours.minimum == 0);
+    const Table table = figure.table();
+    CHECK(table.rows() == 4);
+    CHECK(table.columns.size() == 9);  // site, layer, head, five scores and retrieval
+    CHECK(table.columns.at(8).name == "retrieval");
+    CHECK(std::get<std::vector<double>>(table.columns.at(8).values).at(3) == 3);
+}

@@ -91,6 +91,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "experts",
                                          "hash",
                                          "head-embeddings",
+                                         "head-kinds",
                                          "indicators",
                                          "knockout",
                                          "latency",
