@@ -50,6 +50,9 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     REQUIRE(kinds.sequences.size() == 3);
     CHECK(kinds.sequences[1].ids.back() == kinds.sequences[1].ids.at(kinds.sequences[1].ids.size() - 7));
     CHECK(store::read_ask(folder / "drawn.ask.h5").sequences.size() == 4);
+    check_success(ask("circuits", folder / "circuits.ask.h5", {"--pairs", "2", "--heads", "1.0"}));
+    for (const double score : store::read_ask(folder / "circuits.ask.h5").table("/circuits/copying_score").values)
+        CHECK((score >= -1.0001 && score <= 1.0001));
     const auto plan = folder / "steer.toml";
     write(plan, "[[intervention]]\npoint = \"hidden\"\nwhat = \"add\"\nfactor = 0\nvector = \"v.gguf\"\n");
     check_success(ask(
@@ -75,7 +78,8 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     for (const auto& [file, figure] :
          {std::pair("lens", "lens"), std::pair("patch", "patch-layers"), std::pair("patch", "patch-heads"),
           std::pair("ablate", "ablation-heads"), std::pair("attribution", "attribution"),
-          std::pair("knockout", "knockout"), std::pair("steer", "steering"), std::pair("kinds", "head-kinds")}) {
+          std::pair("knockout", "knockout"), std::pair("steer", "steering"), std::pair("kinds", "head-kinds"),
+          std::pair("circuits", "circuits")}) {
         INFO(figure);
         const auto output = folder / (std::string(figure) + ".csv");
         check_success(run_headscope({"export", (folder / (std::string(file) + ".ask.h5")).string(), "--figure", figure,
@@ -92,6 +96,8 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     check_refusal(ask("attribution", folder / "a.ask.h5", text), "--answer");
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "0", "--keys", "1"})), "--queries");
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "1"})), "--keys");
+    check_refusal(ask("circuits", folder / "a.ask.h5", {"--heads", "1.0"}), "--pairs");
+    check_refusal(ask("circuits", folder / "a.ask.h5", {"--pairs", "1", "--heads", "99.0"}), "[--heads]");
     check_refusal(ask("kinds", folder / "a.ask.h5", joined(text, {"--generate", "2"})), "--needle");
     check_refusal(ask("steer", folder / "a.ask.h5", text), "either positive and negative texts or --vector");
     check_refusal(

@@ -242,7 +242,8 @@ void add_ask(CLI::App& app, Context& context) {
     add_option(*command, "--interventions", options->interventions, "Edits of every run, a TOML file");
     add_input(*command, *options);
     add_metric(*command, *options);
-    add_option(*command, "--heads", options->heads, "knockout: heads as layer.head, like 3.1,4.cross.2 (default: all)");
+    add_option(*command, "--heads", options->heads,
+               "knockout, circuits --pairs: heads as layer.head, like 3.1,4.cross.2 (default: all)");
     add_option(*command, "--layers", options->job.layers, "steer: layers, like 0,2,5-8 (default: all)");
     add_option(*command, "--window", options->window, "knockout: forbid in N layers around each layer in turn, too")
         ->check(in_range<std::int64_t>(1, 1 << 16));

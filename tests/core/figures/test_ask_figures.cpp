@@ -194,3 +194,32 @@ TEST_CASE("Kinds of heads are a map each, and a row per head", "[figures][ask]")
     CHECK(table.columns.at(8).name == "retrieval");
     CHECK(std::get<std::vector<double>>(table.columns.at(8).values).at(3) == 3);
 }
+
+TEST_CASE("Circuits are scores with spectra, or heads x heads", "[figures][ask]") {
+    store::AskRecord record = record_of("circuits");
+    record.add_dimension("/singular_value", 3, "place");
+    record.add_dimension("/later_site", 2, "site");
+    record.add_dimension("/later_head", 2, "head");
+    for (const char* which : {"qk", "ov"}) {
+        fill(record, std::string("/circuits/") + which + "_singular_values", {"/site", "/head", "/singular_value"});
+        fill(record, std::string("/circuits/") + which + "_eigenvalue_score", {"/site", "/head"});
+    }
+    fill(record, "/circuits/copying_score", {"/site", "/head"});
+    fill(record, "/circuits/composition_k", {"/site", "/head", "/later_site", "/later_head"});
+    const FigureData ov = drawn(record, "circuits");
+    REQUIRE(ov.panels.size() == 3);
+    CHECK(map_of(ov, 1).colours.minimum == -1);
+    // Heads have 0, 1, 2 and 3, 4, 5.
+    CHECK(std::get<Curves>(ov.panels[2].content).curves.at(0).y == std::vector<double>{1.5, 2.5, 3.5});
+    FigureOptions options;
+    options.matrix = "qk";
+    CHECK(drawn(record, "circuits", options).panels.size() == 2);
+    options.matrix = "composition_k";
+    const FigureData composition = drawn(record, "circuits", options);
+    REQUIRE(composition.panels.size() == 1);
+    CHECK(map_of(composition).rows == 4);
+    CHECK(map_of(composition).values[6] == 6);         // head 1 of layer 0, head 0 of layer 1
+    CHECK(std::isnan(map_of(composition).values[1]));  // one layer
+    options.matrix = "composition_q";
+    CHECK_THROWS_MATCHES(drawn(record, "circuits", options), Error, IsError(ErrorCode::format, "composition_q"));
+}

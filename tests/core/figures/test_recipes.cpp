@@ -84,6 +84,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "benchmark",
                                          "bias",
                                          "branch-weights",
+                                         "circuits",
                                          "column-mass",
                                          "context-perplexity",
                                          "cost",
