@@ -134,6 +134,22 @@ at::Tensor LatentMixer::forward(const at::Tensor& normed, const StackContext& co
     return attend(query, key, value, rule, context.site, context);
 }
 
+std::optional<HeadMaps> LatentMixer::head_maps() const {
+    const auto through = [](const at::Tensor& down, const model::Norm& norm) {
+        const at::Tensor gain = norm.gain();
+        return gain.defined() ? down.t() * gain : down.t();
+    };
+    at::Tensor queries = query_up_.weight.t();  // [d or rank, heads * (still + turning)]
+    if (query_down_.weight.defined()) queries = through(query_down_.weight, query_norm_).matmul(queries);
+    const at::Tensor latent = through(key_value_down_.weight.narrow(0, 0, rank_), latent_norm_);
+    const auto of_heads = [this](const at::Tensor& all) { return all.unflatten(1, {heads_, -1}).transpose(0, 1); };
+    const at::Tensor up = of_heads(latent.matmul(key_value_up_.weight.t()));
+    return HeadMaps{of_heads(queries).narrow(2, 0, still_size_),
+                    up.narrow(2, 0, still_size_),
+                    up.narrow(2, still_size_, value_size_),
+                    {}};
+}
+
 std::unique_ptr<MixerCache> LatentMixer::new_cache() const {
     return std::make_unique<KeyValueCache>();
 }

@@ -63,6 +63,13 @@ at::Tensor SideBySideMixer::forward(const at::Tensor& normed, const StackContext
     return first + times(state_output_(kept, context.cancellation), factors_.state_out);
 }
 
+std::optional<HeadMaps> SideBySideMixer::head_maps() const {
+    std::optional<HeadMaps> maps = attention_.head_maps();
+    for (at::Tensor* map : {&maps->query, &maps->key, &maps->value}) *map = times(*map, factors_.attention_in);
+    maps->output = times(attention_output_.weight, factors_.attention_out);
+    return maps;
+}
+
 std::unique_ptr<MixerCache> SideBySideMixer::new_cache() const {
     return std::make_unique<TwoCaches>(attention_.new_cache(), state_.new_cache());
 }

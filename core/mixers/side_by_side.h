@@ -22,6 +22,8 @@ public:
     std::int64_t output_size() const override { return hidden_; }
     at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
     std::unique_ptr<MixerCache> new_cache() const override;
+    /// Of the softmax attention, its factors in them.
+    std::optional<HeadMaps> head_maps() const override;
 
 private:
     StandardMixer attention_;

@@ -88,6 +88,8 @@ private:
             return read(strings, tokens, files);
         };
         record_.sequences = tool_.read(options_, texts);
+        for (auto& made : tool_.make({*checkpoint_, inspection_.config, tokenizer_.get()}))
+            record_.sequences.push_back(std::move(made));
         if (!options_.reference_tokens.empty()) reference_ = read({}, options_.reference_tokens, {});
         const std::vector<fs::path> own = tool_.inputs();
         inputs_.insert(inputs_.end(), own.begin(), own.end());
@@ -144,6 +146,10 @@ private:
         settings["against"] = options_.against;
         settings["position"] = options_.position;
         settings["reference_tokens"] = options_.reference_tokens;
+        settings["heads"] = options_.heads;
+        settings["window"] = options_.window;
+        settings["generate"] = options_.generate;
+        settings["seed"] = options_.seed;
         tool_.store_options(settings);
         return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
     }
@@ -213,7 +219,7 @@ void add_metric(CLI::App& command, AskOptions& options) {
     for (std::int64_t k = 0; k < ask::kMetricKinds; ++k)
         metrics.emplace_back(ask::name(static_cast<ask::MetricKind>(k)));
     add_option(command, "--metric", options.metric,
-               "patch, ablate: logit_difference, logit, log_probability, probability, kl or loss")
+               "patch, ablate, knockout, steer: logit_difference, logit, log_probability, probability, kl or loss")
         ->check(one_of(metrics));
     add_option(command, "--answer", options.answer, "Tokens of the answer: ids, or \"strings\" of one token each");
     add_option(command, "--against", options.against, "Tokens that the answer is compared with");
@@ -244,6 +250,16 @@ void add_ask(CLI::App& app, Context& context) {
     add_option(*command, "--interventions", options->interventions, "Edits of every run, a TOML file");
     add_input(*command, *options);
     add_metric(*command, *options);
+    add_option(*command, "--heads", options->heads,
+               "knockout, circuits --pairs: heads as layer.head, like 3.1,4.cross.2 (default: all)");
+    add_option(*command, "--layers", options->job.layers, "steer: layers, like 0,2,5-8 (default: all)");
+    add_option(*command, "--window", options->window, "knockout: forbid in N layers around each layer in turn, too")
+        ->check(in_range<std::int64_t>(1, 1 << 16));
+    add_option(*command, "--generate", options->generate,
+               "generate: tokens to generate (20); kinds: tokens that the model appends to the text with --needle")
+        ->check(in_range<std::int64_t>(1, 1 << 20));
+    add_option(*command, "--seed", options->seed, "generate: of draws, text s has seed + s; kinds: of --drawn")
+        ->check(in_range<std::int64_t>(0, std::int64_t{1} << 53U));
     for (const auto& tool : *tools) tool->add_options(*command);
     add_option(*command, "--dtype", options->job.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--weights", options->job.weights, model::kResidenceHelp)

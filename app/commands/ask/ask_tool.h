@@ -21,7 +21,8 @@
 
 namespace headscope::model {
 class Model;
-}
+struct ModelConfig;
+}  // namespace headscope::model
 
 namespace headscope::app {
 
@@ -32,6 +33,10 @@ struct AskOptions {
     analysis::AnalysisJob job;  ///< model, texts and computing
     std::string metric, answer, against, position = "-1";
     std::vector<std::string> reference_tokens;
+    std::string heads;          ///< "3.1,4.cross.2"; empty: all, or none, as the tool says
+    std::int64_t window = 0;    ///< 0: the tool's own default
+    std::int64_t generate = 0;  ///< tokens that the model appends
+    std::int64_t seed = 0;
 };
 
 /// One run of a tool: the model with its edits, and the file that is filled.
@@ -52,6 +57,13 @@ struct AskRun {
 using AskTexts = std::function<std::vector<store::SequenceTokens>(const std::vector<std::string>& texts,
                                                                   const std::vector<std::string>& tokens,
                                                                   const std::vector<std::string>& files)>;
+
+/// Everything of a model that a tool needs to make texts.
+struct AskMaking {
+    const checkpoint::Checkpoint& checkpoint;
+    const model::ModelConfig& config;
+    const tokenizer::Tokenizer* tokenizer;  ///< null: none
+};
 
 /// Made once a command line; holds the values of its own options.
 class AskTool {
@@ -75,6 +87,11 @@ public:
     /// Texts of AskRecord::sequences.
     virtual std::vector<store::SequenceTokens> read(const AskOptions& options, const AskTexts& texts) {
         return texts(options.job.texts, options.job.tokens, options.job.files);
+    }
+    /// Texts that it makes by itself, behind those of read().
+    virtual std::vector<store::SequenceTokens> make(const AskMaking& from) const {
+        (void)from;
+        return {};
     }
     /// Files that an output must not replace, after read().
     virtual std::vector<std::filesystem::path> inputs() const { return {}; }

@@ -63,6 +63,13 @@ void add_record_options(std::vector<FigureOption>& all) {
         choice<std::string>("show", "Logit lens: colors",
                             {{"probability", "probability"}, {"rank", "rank"}, {"kl", "kl"}, {"token", "token"}},
                             [](FigureRequest& r) -> std::string& { return r.options.show; }));
+    all.push_back(choice<std::string>("matrix", "Circuits: products of heads, or composition of two through Q, K or V",
+                                      {{"ov", "ov"},
+                                       {"qk", "qk"},
+                                       {"composition_q", "composition_q"},
+                                       {"composition_k", "composition_k"},
+                                       {"composition_v", "composition_v"}},
+                                      [](FigureRequest& r) -> std::string& { return r.options.matrix; }));
     all.push_back(flag_option("normalize", "ask patch: shares of the clean run's effect", &FigureOptions::normalized));
     all.push_back(flag_option("log-loss", "Runs: logarithmic axes", &FigureOptions::log_loss));
     all.push_back(flag_option("perplexity", "Runs: draw perplexity, exp of the loss", &FigureOptions::perplexity));

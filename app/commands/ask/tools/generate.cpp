@@ -25,32 +25,26 @@ public:
                               {"--generate", "--likeliest", "--temperature", "--seed", "--replace", "--rows"});
     }
     void add_options(CLI::App& command) override {
-        add_option(command, "--generate", tokens_, "generate: tokens to generate")
-            ->check(in_range<std::int64_t>(1, 1 << 20));
         add_option(command, "--likeliest", top_, "generate: likeliest tokens that are kept")
             ->check(in_range<std::int64_t>(1, 1000));
         add_option(command, "--temperature", temperature_, "generate: 0 takes the likeliest token")
             ->check(in_range(0.0, 1e3));
-        add_option(command, "--seed", seed_, "generate: of draws; text s has seed + s")
-            ->check(in_range<std::int64_t>(0, std::int64_t{1} << 62));
         add_option(command, "--replace", replaced_, "generate: STEP=TOKEN,.. in place of the chosen tokens")
             ->delimiter(',');
         add_flag(command, "--rows", rows_, "generate: keep the weights of each row, too");
     }
     void store_options(nlohmann::json& settings) const override {
-        settings["generate"] = tokens_;
         settings["likeliest"] = top_;
         settings["temperature"] = temperature_;
-        settings["seed"] = seed_;
         settings["replace"] = replaced_;
         settings["rows"] = rows_;
     }
     void run(AskRun& run) override {
         ask::GenerationOptions options;
-        options.tokens = tokens_;
+        if (run.options.generate > 0) options.tokens = run.options.generate;
         options.top = top_;
         options.temperature = temperature_;
-        options.seed = static_cast<std::uint64_t>(seed_);
+        options.seed = static_cast<std::uint64_t>(run.options.seed);
         options.maps = rows_;
         options.end_tokens = model::end_tokens(run.checkpoint);
         if (options.end_tokens.empty() && run.tokenizer != nullptr)
@@ -73,7 +67,7 @@ public:
     std::string main_table(const store::AskRecord&) const override { return "/generate/top_probability"; }
 
 private:
-    std::int64_t tokens_ = 20, top_ = 5, seed_ = 0;
+    std::int64_t top_ = 5;
     double temperature_ = 0;
     std::vector<std::string> replaced_;
     bool rows_ = false;

@@ -46,6 +46,14 @@ AskValues ask_values(const store::AskRecord& record, const store::AskTable& tabl
     return found;
 }
 
+store::AskTable ask_change(const store::AskRecord& record, const std::string& path, const std::string& baseline) {
+    store::AskTable table = record.table(path);
+    const std::vector<double>& unedited = record.table(baseline).values;
+    const std::size_t size = unedited.empty() ? 0 : table.values.size() / unedited.size();
+    for (std::size_t i = 0; i < table.values.size(); ++i) table.values[i] -= unedited[i / size];
+    return table;
+}
+
 Panel ask_panel(const AskValues& cells, const std::string& label, double centre) {
     HeatMap map;
     map.rows = cells.shape.at(0);

@@ -24,6 +24,9 @@ struct AskValues {
 };
 AskValues ask_values(const store::AskRecord& record, const store::AskTable& table, const FigureOptions& options);
 
+/// The table less the unedited run's metric, text by text. `baseline`: a table [texts].
+store::AskTable ask_change(const store::AskRecord& record, const std::string& path, const std::string& baseline);
+
 /// rows x columns cells. `centre`: the value of the neutral color of a diverging scale; NaN: a sequential one.
 Panel ask_panel(const AskValues& cells, const std::string& label, double centre);
 
