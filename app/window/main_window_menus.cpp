@@ -59,7 +59,8 @@ void MainWindow::build_menus() {
                                                      "evaluate_runs",
                                                      "stop_evaluating",
                                                      "close_evaluations"});
-    actions.place(menuBar()->addMenu(tr("T&ools")), {"reproduce", "convert", "swap_mixers", "stop_task"});
+    actions.place(menuBar()->addMenu(tr("T&ools")),
+                  {"ask", "open_ask", "close_asks", "", "reproduce", "convert", "swap_mixers", "stop_task"});
     actions.place(menuBar()->addMenu(tr("&Go")),
                   {"next_head", "previous_head", "next_layer", "previous_layer", "next_analysis"});
     build_view_menu(menuBar()->addMenu(tr("&View")));
