@@ -38,7 +38,7 @@ void MainWindow::build_menus() {
     actions.place(file, {"open_sample", "start_page", "", "rename_analysis", "save_copy", "export", "copy_picture",
                          "copy_numbers", "print", "close_analysis", "", "quit"});
     actions.place(menuBar()->addMenu(tr("&Edit")), {"undo", "redo", "", "commands"});
-    actions.place(menuBar()->addMenu(tr("&Run")), {"run", "stop", "type_text"});
+    actions.place(menuBar()->addMenu(tr("&Run")), {"run", "stop", "type_text", "interventions"});
     actions.place(menuBar()->addMenu(tr("&Train")), {"train_new",
                                                      "train_start",
                                                      "train_measure",

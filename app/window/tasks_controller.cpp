@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/reproduce/outlook.h"
 #include "widgets/desk/ask_shelf.h"
-#include "widgets/panels/ask_dialog.h"
+#include "widgets/panels/ask/ask_dialog.h"
 #include "widgets/panels/convert_dialog.h"
 #include "widgets/panels/guide_window.h"
 #include "widgets/panels/reproduce_dialog.h"

@@ -119,6 +119,8 @@ Q_SIGNALS:
 
     // Requests of views to the window.
     void run_wanted(const headscope::widgets::RunRequest& wish);
+    /// The switched heads of the request as rows of the editor of interventions.
+    void interventions_wanted(const headscope::widgets::RunRequest& heads);
     void export_wanted(const headscope::widgets::FigureRequest& wish);
     /// On the clipboard; format: png, svg, csv.
     void copy_wanted(const headscope::widgets::FigureRequest& wish, const QString& format);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "widgets/panels/ask_choice.h"
+#include "widgets/panels/ask/ask_choice.h"
 
 #include <QCoreApplication>
 #include <QRegularExpression>

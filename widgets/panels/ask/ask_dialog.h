@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "widgets/panels/ask_choice.h"
+#include "widgets/panels/ask/ask_choice.h"
 #include "widgets/panels/task_dialog.h"
 
 class QCheckBox;
