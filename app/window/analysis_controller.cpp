@@ -36,7 +36,8 @@ QString model_place_of(const QJsonObject& settings) {
 
 }  // namespace
 
-AnalysisController::AnalysisController(Context& context, PagesController& pages) : context_(context), pages_(pages) {
+AnalysisController::AnalysisController(Context& context, PagesController& pages)
+    : context_(context), pages_(pages), interventions_(context) {
     build_actions();
     connect_panel();
     connect_engine();
@@ -192,6 +193,7 @@ void AnalysisController::run_again(const widgets::RunRequest& wish) {
     choice.branches = record.branches || wish.branches;
     choice.switch_off = QString::fromStdString(job.switch_off);
     choice.mean = job.switch_off_how == "mean";
+    choice.interventions = {settings["interventions"].toString(), settings["interventions_file"].toString()};
     if (!wish.switched_off.empty()) {
         choice.switch_off = names_of(wish.switched_off, study->sites());
         choice.mean = wish.switched_off.front().mean;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/window/asks/interventions_controller.h"
 #include "app/window/context.h"
 #include "core/base/process/worker.h"
 #include "widgets/desk/evaluation_shelf.h"
@@ -72,6 +73,7 @@ private:
 
     Context& context_;
     PagesController& pages_;
+    InterventionsController interventions_;
     std::optional<widgets::TextChoice> choice_;  ///< of the last run
     std::optional<Waiting> waiting_;
     int study_ = 0;  ///< that the run fills; 0: none

@@ -195,6 +195,7 @@ void Engine::preview(const TextChoice& choice) {
             analysis::Input input = read_choice(*model, choice, resources, cancellation);
             const std::string first = input.first_token;
             const auto request = make_request(*model, choice, input, cancellation);
+            read_interventions(*model, choice);
             const auto shape = analysis::rate_shape(model->inspection, request, false, threads);
             const auto known = analysis::RateBook::own().find(shape).value_or(analysis::Rate{rate});
             preview = make_preview(*model, choice, request, first, known, loaded);
@@ -232,6 +233,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             analysis::Input input = read_choice(*model, choice, resources, cancellation);
             const auto inputs = input.paths;
             auto request = make_request(*model, choice, input, cancellation);
+            ask::InterventionPlan plan = read_interventions(*model, choice);
             analysis::check_request(model->inspection, request);
             Reporter reporter(this, send);
             make_room(model, send);
@@ -249,6 +251,8 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             }
             request.settings_json = analysis::with_residence(request.settings_json, model->residence);
             loaded_.push_back(model);
+            plan.read_values(*model->weights, &cancellation);
+            request.interventions.insert(request.interventions.begin(), plan.list.begin(), plan.list.end());
             request.model_sha256 = model->file->fingerprint(cancellation);
             request.config_json = model->weights->config().to_json();
             request.keep_partial_on_stop = true;

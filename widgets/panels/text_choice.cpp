@@ -39,7 +39,9 @@ QJsonObject to_json(const TextChoice& choice) {
             {"logits", choice.logits},
             {"experts", choice.experts},
             {"implicit", choice.implicit},
-            {"device", choice.device}};
+            {"device", choice.device},
+            {"interventions", choice.interventions.toml},
+            {"interventions_place", choice.interventions.place}};
 }
 
 TextChoice text_choice_from(const QJsonObject& object) {
@@ -65,6 +67,7 @@ TextChoice text_choice_from(const QJsonObject& object) {
     choice.experts = object["experts"].toBool();
     choice.implicit = object["implicit"].toBool();
     choice.device = object["device"].toString(choice.device);
+    choice.interventions = {object["interventions"].toString(), object["interventions_place"].toString()};
     return choice;
 }
 

@@ -310,6 +310,7 @@ TextChoice TextPanel::choice() const {
     choice.experts = !experts_->isHidden() && experts_->isChecked();
     choice.implicit = !implicit_->isHidden() && implicit_->isChecked();
     choice.device = device_->device();
+    choice.interventions = interventions_;
     return choice;
 }
 
@@ -348,6 +349,7 @@ void TextPanel::set_choice(const TextChoice& choice) {
     experts_->setChecked(choice.experts);
     implicit_->setChecked(choice.implicit);
     device_->choose(choice.device);
+    show_interventions(choice.interventions);
     filling_ = false;
     list_sources(0);
     touch();

@@ -46,6 +46,9 @@ public:
     /// With choices that are hidden because no open model has them: for the session.
     TextChoice kept_choice() const;
     void set_choice(const TextChoice& choice);
+    const InterventionText& interventions() const { return interventions_; }
+    /// Edits that apply to every run from here on.
+    void set_interventions(const InterventionText& interventions);
     /// Adds a file as a text; it becomes the chosen one.
     void add_file(const QString& path);
     /// Adds a text; emits refused() where all texts would be too long to keep.
@@ -69,6 +72,7 @@ Q_SIGNALS:
     void run_wanted(const headscope::widgets::TextChoice& choice);
     void stop_wanted();
     void open_model_wanted();
+    void interventions_wanted();           ///< to be edited
     void refused(const QString& message);  ///< a text that was not taken; said in the panel too
     void changed();
 
@@ -93,18 +97,21 @@ private:
     void touch();
     void update_run();
     void update_length();
+    void show_interventions(const InterventionText& interventions);
     const ModelCard* card() const;
     /// The text behind a source that can be edited; null: a file, or too long.
     const QString* editable(const TextSource& source) const;
     TextSource* current();
     void list_sources(int row);
 
+    InterventionText interventions_;
     std::vector<ModelCard> models_;
     std::vector<TextSource> sources_;
     std::vector<TextExample> bundled_;
     QComboBox *model_ = nullptr, *first_ = nullptr, *examples_ = nullptr, *shown_sequence_ = nullptr;
     QListWidget* list_ = nullptr;
     PlainEdit *text_ = nullptr, *pair_ = nullptr;
+    QToolButton* interventions_shown_ = nullptr;
     QToolButton* pair_shown_ = nullptr;  ///< folds the second text away, which is not used then
     QLineEdit* target_ = nullptr;
     QLabel *target_label_ = nullptr, *cost_ = nullptr, *progress_words_ = nullptr, *problem_ = nullptr,

@@ -85,6 +85,7 @@ std::string sentences(const json& items) {
 void print_description(const json& document) {
     static const char* const kOrder[] = {"kind",
                                          "name",
+                                         "tool",
                                          "model",
                                          "family",
                                          "adapter",
@@ -142,6 +143,8 @@ void print_description(const json& document) {
                                          "generation",
                                          "sequence_lengths",
                                          "target_lengths",
+                                         "tables",
+                                         "interventions",
                                          "pairs",
                                          "record",
                                          "indicators",

@@ -89,4 +89,25 @@ json describe_evaluation(const store::Evaluation& evaluation, const std::string&
             {"problems", json::array()}};
 }
 
+json describe_ask(const store::AskRecord& record, const std::string& name) {
+    json lengths = json::array(), tables = json::array();
+    for (const auto& text : record.sequences) lengths.push_back(text.ids.size());
+    for (const auto& table : record.tables) tables.push_back(table.path);
+    return {{"kind", "ask"},
+            {"name", name},
+            {"tool", record.tool},
+            {"model", record.model_name},
+            {"family", record.model_type},
+            {"created", record.created},
+            {"program_version", record.program_version},
+            {"complete", record.complete},
+            {"layers", record.mixers.size()},
+            {"sites", record.sites.size()},
+            {"sequence_lengths", lengths},
+            {"tables", tables},
+            {"interventions", !record.interventions.empty()},
+            {"model_sha256", record.model_sha256},
+            {"problems", json::array()}};
+}
+
 }  // namespace headscope::app

@@ -92,12 +92,26 @@ void set_token_axis(Axis& axis, const store::AskRecord& record, std::int64_t seq
 void set_site_axis(Axis& axis, const store::AskRecord& record) {
     axis.label = "Layer";
     for (std::int64_t i = 0; i < std::ssize(record.sites); ++i)
-        axis.ticks.push_back({static_cast<double>(i), site_label(std::span<const Site>(record.sites), i)});
+        axis.ticks.push_back({static_cast<double>(i), site_label(std::span<const Site>(record.sites), i), of_site(i)});
 }
 
 void set_layer_axis(Axis& axis, std::int64_t layers, const std::string& label) {
     axis.label = label;
-    for (std::int64_t i = 0; i < layers; ++i) axis.ticks.push_back({static_cast<double>(i), std::to_string(i)});
+    const bool heads = label == "Head";
+    for (std::int64_t i = 0; i < layers; ++i)
+        axis.ticks.push_back({static_cast<double>(i), std::to_string(i), heads ? of_head(i) : Subject{}});
+}
+
+Subject of_layer(const store::AskRecord& record, std::int64_t layer) {
+    Subject subject;
+    for (std::int64_t i = 0; i < std::ssize(record.sites); ++i)
+        if (record.sites[static_cast<std::size_t>(i)].layer == layer) subject.sites.push_back(i);
+    return subject;
+}
+
+void set_layer_subjects(Axis& axis, const store::AskRecord& record) {
+    for (std::size_t i = 0; i < axis.ticks.size(); ++i)
+        axis.ticks[i].subject = of_layer(record, static_cast<std::int64_t>(i));
 }
 
 void set_layer_range(Axis& axis, std::int64_t layers) {

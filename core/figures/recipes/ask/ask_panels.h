@@ -31,9 +31,14 @@ store::AskTable ask_change(const store::AskRecord& record, const std::string& pa
 Panel ask_panel(const AskValues& cells, const std::string& label, double centre);
 
 void set_token_axis(Axis& axis, const store::AskRecord& record, std::int64_t sequence);
-/// Labels "3", "decoder 3 cross" of sites, or numbers of layers, as ticks of rows.
+/// Labels "3", "decoder 3 cross" of sites, as ticks of rows. A click on a row selects its site.
 void set_site_axis(Axis& axis, const store::AskRecord& record);
+/// Numbers as ticks. Of the label "Head" they are heads: a click selects them.
 void set_layer_axis(Axis& axis, std::int64_t layers, const std::string& label = "Layer");
+/// The sites of a layer: several where it has several attentions.
+Subject of_layer(const store::AskRecord& record, std::int64_t layer);
+/// After set_layer_axis(): a click on a layer selects its site.
+void set_layer_subjects(Axis& axis, const store::AskRecord& record);
 /// The layers of dots: as a heat map's columns, with room at both ends.
 void set_layer_range(Axis& axis, std::int64_t layers);
 

@@ -26,6 +26,7 @@ FigureData ablation_heads(const FigureInputs& inputs, const FigureOptions& optio
         for (std::size_t layer = 0; layer < layers.values.size(); ++layer) {
             curve.x.push_back(static_cast<double>(layer));
             curve.y.push_back(layers.values[layer]);
+            curve.cells.push_back(of_layer(record, static_cast<std::int64_t>(layer)));
         }
         curve.points = true;
         Panel side;
