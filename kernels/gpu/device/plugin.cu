@@ -139,7 +139,10 @@ constexpr HsPlugin kPlugin{HS_GPU_ABI,
                            &wait,
                            kConfigure,
                            &attention_entry,
-                           &attention_backward_entry};
+                           &attention_backward_entry,
+                           &recurrent_forward_entry,
+                           &recurrent_backward_entry,
+                           &implicit_entry};
 
 }  // namespace
 }  // namespace headscope::gpu

@@ -13,18 +13,6 @@ namespace {
 
 }  // namespace
 
-void recurrent_forward_gpu(const RecurrentInput&, const MutableView&, const RecurrentState&, float*) {
-    refuse("recurrent attention forward");
-}
-
-void recurrent_backward_gpu(const RecurrentInput&, const TensorView&, const float*, const RecurrentGradients&) {
-    refuse("recurrent attention backward");
-}
-
-void implicit_statistics_gpu(const RecurrentInput&, ImplicitStatistics*, float*) {
-    refuse("statistics of implicit attention");
-}
-
 void running_forward_gpu(const RunningInput&, const MutableView&, const RunningRows&, const RunningState&) {
     refuse("running attention forward");
 }
