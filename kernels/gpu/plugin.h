@@ -179,6 +179,51 @@ typedef struct {
     double* rows;        /* [heads, length, 3] sum, entropy and sum of squares of the row over its sum */
 } HsImplicit;
 
+/* kernels/running.h of one sequence; `tokens` of `length` are no padding. */
+#define HS_RUNNING_CHUNK 64
+typedef struct {
+    HsMatrix query, key, value; /* [heads, length, key_size], [key_heads, length, key_size or value_size] */
+    int32_t heads, key_heads, length, tokens, key_size, value_size;
+    float scale;
+    float *score, *maximum, *denominator; /* [heads, length] */
+} HsRunning;
+
+typedef struct {
+    HsRunning r;
+    HsTarget output;
+    float *held_numerator, *held_denominator, *held_maximum; /* [heads, value_size], [heads], [heads] or null */
+    /* Workspace [heads, chunks of HS_RUNNING_CHUNK]: sums of a chunk; the same of all before it. */
+    float *chunk_maximum, *earlier_maximum;
+    double *chunk_denominator, *earlier_denominator;
+    float* numerators; /* [heads, chunks, value_size] */
+} HsRunningForward;
+
+typedef struct {
+    HsRunning r;
+    HsMatrix output, gradient;
+    HsTarget query, key, value;
+    /* Workspace. */
+    float *products, *slopes;                 /* [heads, length] */
+    float *later, *later_products;            /* [heads, chunks, value_size], [heads, chunks] */
+    float *key_parts, *value_parts;           /* [heads, length, key_size], [heads, length, value_size] */
+} HsRunningBackward;
+
+/* kernels/taylor_state.h of one sequence, with a state. */
+#define HS_TAYLOR_CHUNK 64
+#define HS_TAYLOR_SEGMENT 64
+typedef struct {
+    HsMatrix query, key, value;
+    int32_t heads, key_heads, length, key_size, value_size, normaliser;
+    float scale;
+    HsTarget output;
+    int32_t features;
+    const int32_t* numbers; /* [features, 2] the numbers of a key that a row is the product of; -1: 1 in their place */
+    float* state;           /* [key_heads, features, value_size + 1] */
+    /* [segments, heads, HS_TAYLOR_CHUNK, value_size + 1] workspace; segments of at most HS_TAYLOR_SEGMENT features,
+     * those of the first and of the second order apart. */
+    float* parts;
+} HsTaylor;
+
 /* Cancel flag and stream of one call. */
 typedef struct {
     int (*cancelled)(void* self);
@@ -203,6 +248,9 @@ typedef struct {
     void (*recurrent_forward)(const HsRecurrentForward*, const HsCall*, HsOutcome*);
     void (*recurrent_backward)(const HsRecurrentBackward*, const HsCall*, HsOutcome*);
     void (*implicit)(const HsImplicit*, const HsCall*, HsOutcome*);
+    void (*running_forward)(const HsRunningForward*, const HsCall*, HsOutcome*);
+    void (*running_backward)(const HsRunningBackward*, const HsCall*, HsOutcome*);
+    void (*taylor)(const HsTaylor*, const HsCall*, HsOutcome*);
 } HsPlugin;
 
 /* Null for another version of the interface. */

@@ -46,5 +46,8 @@ void attention_backward_entry(const HsBackward* backward, const HsCall* call, Hs
 void recurrent_forward_entry(const HsRecurrentForward* forward, const HsCall* call, HsOutcome* outcome);
 void recurrent_backward_entry(const HsRecurrentBackward* backward, const HsCall* call, HsOutcome* outcome);
 void implicit_entry(const HsImplicit* implicit, const HsCall* call, HsOutcome* outcome);
+void running_forward_entry(const HsRunningForward* forward, const HsCall* call, HsOutcome* outcome);
+void running_backward_entry(const HsRunningBackward* backward, const HsCall* call, HsOutcome* outcome);
+void taylor_entry(const HsTaylor* taylor, const HsCall* call, HsOutcome* outcome);
 
 }  // namespace headscope::gpu

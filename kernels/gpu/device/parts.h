@@ -3,6 +3,7 @@
 
 // Sums of what several blocks, and the heads of a group, add to one result, in their order.
 
+#include "kernels/gpu/device/entries.h"
 #include "kernels/gpu/device/tile.h"
 
 namespace headscope::gpu {
@@ -46,5 +47,10 @@ struct SumParts {
                       static_cast<float>(sum));
     }
 };
+
+inline void sum_parts(Launcher& launcher, const SumPartsArgs& args) {
+    if (args.to.data == nullptr) return;
+    launcher.run<SumParts>((SumParts::results(args) + SumParts::kThreads - 1) / SumParts::kThreads, args);
+}
 
 }  // namespace headscope::gpu

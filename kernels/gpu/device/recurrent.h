@@ -13,18 +13,6 @@ namespace headscope::gpu {
 inline constexpr int kWalkThreads = 128, kWalkLanes = 16, kWalkGroups = kWalkThreads / kWalkLanes, kWalkColumns = 2;
 static_assert(kWalkGroups == HS_RECURRENT_GROUPS && kWalkGroups * kWalkColumns == HS_RECURRENT_COLUMNS);
 
-HS_DEVICE float element(const HsMatrix& m, int head, int row, int column) {
-    return load_element(
-        m.data, m.type,
-        head * static_cast<long long>(m.head_stride) + row * static_cast<long long>(m.row_stride) + column);
-}
-
-HS_DEVICE void store(const HsTarget& to, int head, int row, int column, float x) {
-    store_element(to.data, to.type,
-                  head * static_cast<long long>(to.head_stride) + row * static_cast<long long>(to.row_stride) + column,
-                  x);
-}
-
 /// e^g.
 HS_DEVICE float decay_by(const Context& c, float g) {
     return power(c, g * static_cast<float>(kLog2E));

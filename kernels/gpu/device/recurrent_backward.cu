@@ -10,11 +10,6 @@
 namespace headscope::gpu {
 namespace {
 
-void sum_parts(Launcher& launcher, const SumPartsArgs& args) {
-    if (args.to.data == nullptr) return;
-    launcher.run<SumParts>((SumParts::results(args) + SumParts::kThreads - 1) / SumParts::kThreads, args);
-}
-
 /// Gradients of `rows` tokens from `first`, from `count` parts; without parts zeros.
 void sum_band(Launcher& launcher, const HsRecurrentBackward& b, int first, int rows, int count) {
     const HsRecurrent& r = b.r;
