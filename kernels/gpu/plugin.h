@@ -164,7 +164,7 @@ typedef struct {
     int32_t band_pieces; /* of one launch */
     const int32_t* host_begins; /* r.piece_begins in memory of the processor */
     float *later, *start; /* [heads, parts, HS_RECURRENT_COLUMNS, key_size], 0; start: null without chunks */
-    float* carried;       /* [heads, parts, HS_RECURRENT_GROUPS, key_size], 0; null without chunks */
+    float* carried;       /* [heads, parts, HS_RECURRENT_GROUPS, key_size], 0, of g; null without chunks */
     float* trail;         /* [heads, parts, HS_RECURRENT_PIECE, HS_RECURRENT_COLUMNS, key_size] */
     float *query_parts, *key_parts, *decay_parts; /* [heads, parts, band, key_size] */
     float* write_parts;                           /* [heads, parts, band] */

@@ -58,7 +58,6 @@ private:
 #pragma unroll
             for (int n = 0; n < kPerLane; ++n) {
                 const int a = lane_ + kWalkLanes * n;
-                carried_[n] = b_.carried != nullptr && a < r_.key_size ? b_.carried[group_at(a)] : 0.0f;
 #pragma unroll
                 for (int k = 0; k < kWalkColumns; ++k)
                     if (a < r_.key_size) later_.at[k][n] = b_.later[column_at(k, a)];
@@ -70,7 +69,6 @@ private:
             for (int n = 0; n < kPerLane; ++n) {
                 const int a = lane_ + kWalkLanes * n;
                 if (a >= r_.key_size) continue;
-                if (b_.carried != nullptr) b_.carried[group_at(a)] = carried_[n];
 #pragma unroll
                 for (int k = 0; k < kWalkColumns; ++k) b_.later[column_at(k, a)] = later_.at[k][n];
             }
@@ -93,9 +91,8 @@ private:
                 float& start = b_.start[column_at(k, a)];
                 later_.at[k][n] += start;
                 start = 0.0f;
+                b_.carried[group_at(a)] = 0.0f;
             });
-#pragma unroll
-            for (int n = 0; n < kPerLane; ++n) carried_[n] = 0.0f;
         }
 
     private:
@@ -142,7 +139,7 @@ private:
                 float& later = later_.at[k][n];
                 product += static_cast<double>(state_.at[k][n] - base) * static_cast<double>(later);
                 b_.start[column_at(k, a)] += (1.0f - kept) * shrunk * later;
-                if (r_.decays_dropped != 0) carried_[n] += (1.0f - kept) * base * later;
+                if (r_.decays_dropped != 0) b_.carried[group_at(a)] += (1.0f - kept) * base * later;
                 later *= kept;
             });
             if (b_.kept_parts == nullptr || (kept == 0.0f && b_.dropped_too == 0)) return;
@@ -166,8 +163,7 @@ private:
                 error[k] = staged[kErrors + (at - first) * HS_RECURRENT_COLUMNS + State::column(c_, k)];
                 outer[k] = r_.scale * staged[Stage::kOuter + t * HS_RECURRENT_COLUMNS + State::column(c_, k)];
             }
-            float of_query[kPerLane], of_key[kPerLane], of_decay[kPerLane];
-            read(chunk_state, t, key, query, w, decayed, error, outer, of_query);
+            read(chunk_state, t, key, query, w, decayed, error, outer);
             float of_write[kWalkColumns];
             later_.dot(c_, key, of_write);
             float write_slope = 0.0f, shared[kWalkColumns];
@@ -181,27 +177,29 @@ private:
             for (int n = 0; n < kPerLane; ++n) {
                 const int a = lane_ + kWalkLanes * n;
                 const float number = key[a], decay = staged[Stage::kDecay + t * kKeys + a];
-                of_key[n] = 0.0f;
-                of_decay[n] = carried_[n];
+                float of_key = 0.0f, of_decay = 0.0f;
+                if (b_.carried != nullptr && a < r_.key_size) of_decay = b_.carried[group_at(a)];
 #pragma unroll
                 for (int k = 0; k < kWalkColumns; ++k) {
                     float& later = later_.at[k][n];
-                    of_key[n] += later * w * error[k];
+                    of_key += later * w * error[k];
                     if (r_.delta != 0) {
-                        of_key[n] -= decayed.at[k][n] * shared[k];
+                        of_key -= decayed.at[k][n] * shared[k];
                         later -= number * shared[k];
                     }
-                    of_decay[n] += later * decayed.at[k][n];
+                    of_decay += later * decayed.at[k][n];
                     later *= decay;
                 }
+                set_sum(1, a, of_key);
+                set_sum(2, a, of_decay);
             }
-            reduce(at, of_query, of_key, of_decay, write_slope);
+            reduce(at, write_slope);
         }
 
         /// The read of a token: its query's gradient, and what it adds to that of the state.
         HS_DEVICE void read(const float* chunk_state, int t, Shared<float> key, Shared<float> query, float w,
                             const State& decayed, const float (&error)[kWalkColumns],
-                            const float (&outer)[kWalkColumns], float (&of_query)[kPerLane]) {
+                            const float (&outer)[kWalkColumns]) {
             const auto staged = c_.shared<float>(0);
 #pragma unroll
             for (int n = 0; n < kPerLane; ++n) {
@@ -223,9 +221,9 @@ private:
                         sum += outer[k] * shrunk * chunk_state[static_cast<long long>(a) * r_.value_size + x];
                         b_.start[column_at(k, a)] += outer[k] * shrunk * number;
                     }
-                    carried_[n] += sum * number;
+                    b_.carried[group_at(a)] += sum * number;
                 }
-                of_query[n] = sum;
+                set_sum(0, a, sum);
             }
         }
 
@@ -238,17 +236,14 @@ private:
             }
         }
 
+        /// This group's part of the gradient of queries (0), keys (1) or g (2).
+        HS_DEVICE void set_sum(int which, int a, float x) const {
+            c_.shared<float>(4 * kSums)[(which * kWalkGroups + group_) * kKeys + a] = x;
+        }
+
         /// Adds the 8 groups in order.
-        HS_DEVICE void reduce(int at, const float (&of_query)[kPerLane], const float (&of_key)[kPerLane],
-                              const float (&of_decay)[kPerLane], float write_slope) const {
+        HS_DEVICE void reduce(int at, float write_slope) const {
             const auto sums = c_.shared<float>(4 * kSums), write_sums = c_.shared<float>(4 * kWriteSums);
-#pragma unroll
-            for (int n = 0; n < kPerLane; ++n) {
-                const int place = group_ * kKeys + lane_ + kWalkLanes * n;
-                sums[place] = of_query[n];
-                sums[kWalkGroups * kKeys + place] = of_key[n];
-                sums[2 * kWalkGroups * kKeys + place] = of_decay[n];
-            }
             if (lane_ == 0) write_sums[group_] = write_slope;
             c_.sync();
             const long long row = (static_cast<long long>(head_) * parts_ + part_) * band_ + (at - band_first_);
@@ -274,8 +269,7 @@ private:
         int parts_, head_, part_, lane_, group_;
         bool own_;
         int band_first_, band_;
-        State state_, later_;      ///< the state, and the gradient of the state behind the token
-        float carried_[kPerLane];  ///< of g, of all tokens of the chunk up to the token
+        State state_, later_;  ///< the state, and the gradient of the state behind the token
     };
 };
 
