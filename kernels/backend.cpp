@@ -95,10 +95,6 @@ std::string gpu_problem(const std::string& name) {
     return gpu::problem(name);
 }
 
-std::vector<std::string> operators_without_gpu() {
-    return gpu::absent_operators();
-}
-
 std::string chosen_backend() {
     return choice().name();
 }

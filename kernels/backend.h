@@ -46,9 +46,6 @@ void force_gpu(const std::string& name, int device);
 /// Why "cuda" or "hip" is not among available_backends(), as errors say it after "found"; empty if it is. Threads: any.
 std::string gpu_problem(const std::string& name);
 
-/// Operators that have no GPU kernel and throw Error there, by name. Threads: any.
-std::vector<std::string> operators_without_gpu();
-
 /// The backend that operators take for memory of the processor, for files' settings: "AVX3", "cuda", "reference".
 /// Threads: any.
 std::string chosen_backend();

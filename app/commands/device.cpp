@@ -57,11 +57,6 @@ std::string why_no_gpu() {
             add(gpu_label(kind, 0, driver) + ": " + problem);
             continue;
         }
-        if (const auto missing = kernels::operators_without_gpu(); !missing.empty()) {
-            add(gpu_label(kind, 0, driver) + ": no kernel of " + missing.front() + "; --device " + gpu_kind_name(kind) +
-                " takes it for models that need none");
-            continue;
-        }
         kernels::force_gpu(gpu_kind_name(kind), 0);
         return {};
     }

@@ -156,8 +156,10 @@ void refuse(const char* where) {
 void expect_done(const HsOutcome& outcome, const char* where) {
     if (outcome.status == HS_DONE) return;
     if (outcome.status == HS_CANCELLED) throw Cancelled();
-    const bool memory = outcome.status == HS_MEMORY;
-    throw Error(where, memory ? "memory on the device" : "a device without faults", outcome.text);
+    const char* expected = outcome.status == HS_MEMORY        ? "memory on the device"
+                           : outcome.status == HS_UNSUPPORTED ? "sizes that the GPU library has a kernel for"
+                                                              : "a device without faults";
+    throw Error(where, expected, outcome.text);
 }
 
 Memory::~Memory() {

@@ -26,9 +26,6 @@ void choose(const std::string& name, int device);
 /// "cuda:0 NVIDIA H100 80GB HBM3 sm_90"; "cpu" for an emulator and without a choice.
 std::string device_name();
 
-/// Operators that throw on each GPU, by the names of their errors.
-std::vector<std::string> absent_operators();
-
 /// The chosen backend, or "gpu" without one. Threads: any.
 std::string chosen_name();
 
