@@ -31,10 +31,10 @@ std::string kind_table(std::size_t kind, bool absolute) {
 }
 
 /// Passes the patterns of a run on to a function and changes nothing.
-class PatternReader final : public model::Editor {
+class KindsReader final : public model::Editor {
 public:
     using Read = std::function<void(std::int64_t site, const at::Tensor& pattern)>;
-    explicit PatternReader(Read read) : read_(std::move(read)) {}
+    explicit KindsReader(Read read) : read_(std::move(read)) {}
     bool edits(const PointKey& key) const override { return key.point == Point::pattern; }
     at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
         read_(place.key.site, value);
@@ -159,9 +159,9 @@ private:
 
     /// False: no pattern came by.
     bool run(const at::Tensor& ids, model::Cache* cache, const Cancellation& cancellation,
-             const PatternReader::Read& read, at::Tensor* hidden = nullptr) {
+             const KindsReader::Read& read, at::Tensor* hidden = nullptr) {
         bool reached = false;
-        PatternReader reader([&](std::int64_t site, const at::Tensor& pattern) {
+        KindsReader reader([&](std::int64_t site, const at::Tensor& pattern) {
             reached = true;
             read(site, pattern);
         });

@@ -23,7 +23,7 @@ using model::Point;
 using model::PointKey;
 
 /// Layers that one run edits, both inclusive, and its cell of the tables.
-struct Window {
+struct KnockoutWindow {
     std::int64_t first = 0, last = 0;
     std::string table;
     std::size_t cell = 0;
@@ -37,12 +37,12 @@ using HeadsBySite = std::map<std::int64_t, std::vector<std::int64_t>>;
 class EdgeEditor final : public model::Editor {
 public:
     /// `edges`: [L, L] bool, queries x keys.
-    EdgeEditor(const std::vector<Window>& rows, const at::Tensor& edges, const HeadsBySite& heads)
+    EdgeEditor(const std::vector<KnockoutWindow>& rows, const at::Tensor& edges, const HeadsBySite& heads)
         : rows_(&rows), edges_(edges), heads_(&heads) {}
 
     bool edits(const PointKey& key) const override {
         return key.point == Point::scores && heads_->contains(key.site) &&
-               std::any_of(rows_->begin(), rows_->end(), [&](const Window& row) { return row.has(key.layer); });
+               std::any_of(rows_->begin(), rows_->end(), [&](const KnockoutWindow& row) { return row.has(key.layer); });
     }
 
     at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
@@ -62,12 +62,12 @@ public:
     std::set<std::int64_t> reached;  ///< sites whose scores came by
 
 private:
-    const std::vector<Window>* rows_;
+    const std::vector<KnockoutWindow>* rows_;
     at::Tensor edges_;
     const HeadsBySite* heads_;
 };
 
-at::Tensor in_ranges(const std::vector<model::PositionRange>& ranges, std::int64_t length) {
+at::Tensor knockout_positions(const std::vector<model::PositionRange>& ranges, std::int64_t length) {
     at::Tensor chosen = at::zeros({length}, at::kBool);
     for (const model::PositionRange& range : ranges) {
         const std::int64_t first = std::max<std::int64_t>(0, range.first < 0 ? length + range.first : range.first);
@@ -94,12 +94,12 @@ public:
     }
 
     /// Runs of a text that have no number yet.
-    std::vector<Window> open(std::int64_t s) const {
-        std::vector<Window> rows;
+    std::vector<KnockoutWindow> open(std::int64_t s) const {
+        std::vector<KnockoutWindow> rows;
         const auto add = [&](const std::string& table, const std::vector<std::int64_t>& index, std::int64_t first,
                              std::int64_t last) {
             if (has(record_, table, index)) return;
-            const Window row{first, last, table, cell_of(record_, record_.table(table), index)};
+            const KnockoutWindow row{first, last, table, cell_of(record_, record_.table(table), index)};
             const auto inside = [&](const auto& one) { return row.has(layer_of(one.first)); };
             if (std::any_of(heads_.begin(), heads_.end(), inside)) rows.push_back(row);
         };
@@ -120,11 +120,11 @@ public:
         record_run(model_, ids, {}, options_.editor, cancellation, &hidden);
         measure.set_reference(hidden);
         put(record_, "/knockout/baseline", {s}, measure.values(ids.unsqueeze(0), hidden)[0]);
-        const std::vector<Window> rows = open(s);
+        const std::vector<KnockoutWindow> rows = open(s);
         const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kCellTokens / ids.size(0)));
         for (std::size_t first = 0; first < rows.size(); first += most) {
             cancellation.check();
-            const std::vector<Window> some(
+            const std::vector<KnockoutWindow> some(
                 rows.begin() + static_cast<std::ptrdiff_t>(first),
                 rows.begin() + static_cast<std::ptrdiff_t>(std::min(first + most, rows.size())));
             run(ids, some, edges, measure, cancellation);
@@ -133,8 +133,8 @@ public:
     }
 
 private:
-    void run(const at::Tensor& ids, const std::vector<Window>& rows, const at::Tensor& edges, const Measure& measure,
-             const Cancellation& cancellation) {
+    void run(const at::Tensor& ids, const std::vector<KnockoutWindow>& rows, const at::Tensor& edges,
+             const Measure& measure, const Cancellation& cancellation) {
         EdgeEditor editor(rows, edges, heads_);
         model::EditorChain both(options_.editor ? std::vector<model::Editor*>{options_.editor, &editor}
                                                 : std::vector<model::Editor*>{&editor});
@@ -170,19 +170,19 @@ private:
     }
 
     /// Every chosen head has scores; where all were chosen, some have.
-    void check_reached(const std::vector<Window>& rows, const std::set<std::int64_t>& reached) const {
+    void check_reached(const std::vector<KnockoutWindow>& rows, const std::set<std::int64_t>& reached) const {
         if (options_.heads.empty() && !reached.empty()) return;
         for (const auto& [site, list] : heads_)
-            for (const Window& row : rows)
+            for (const KnockoutWindow& row : rows)
                 if (row.has(layer_of(site)) && !reached.contains(site)) refuse(site);
     }
 
     /// [L, L] bool. Throws usage where no query sees any of the keys.
     at::Tensor edges_of(std::int64_t s) const {
         const std::int64_t length = std::ssize(record_.sequences[static_cast<std::size_t>(s)].ids);
-        const at::Tensor edges = in_ranges(options_.queries, length)
+        const at::Tensor edges = knockout_positions(options_.queries, length)
                                      .unsqueeze(1)
-                                     .logical_and(in_ranges(options_.keys, length).unsqueeze(0))
+                                     .logical_and(knockout_positions(options_.keys, length).unsqueeze(0))
                                      .tril();
         if (edges.any().item<bool>()) return edges;
         throw Error(ErrorCode::usage, "--queries",

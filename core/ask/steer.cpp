@@ -18,12 +18,12 @@ namespace {
 
 using model::Point;
 using model::PointKey;
-using Vectors = std::map<std::int64_t, at::Tensor>;
+using SteeringVectors = std::map<std::int64_t, at::Tensor>;
 
 constexpr const char* kSteeringVector = "/steer/vector";
 constexpr const char* kSteeredValue = "/steer/value";
 
-at::Tensor tokens_of(const store::SequenceTokens& text) {
+at::Tensor steered_ids(const store::SequenceTokens& text) {
     return at::tensor(std::vector<std::int64_t>(text.ids.begin(), text.ids.end()), at::kLong);
 }
 
@@ -36,7 +36,8 @@ struct SteeredRun {
 /// Row b of a batch has factor x vector added to the output of run b's layer, at all positions.
 class SteerEditor final : public model::Editor {
 public:
-    SteerEditor(const std::vector<SteeredRun>& runs, const Vectors& vectors) : runs_(&runs), vectors_(&vectors) {}
+    SteerEditor(const std::vector<SteeredRun>& runs, const SteeringVectors& vectors)
+        : runs_(&runs), vectors_(&vectors) {}
 
     bool edits(const PointKey& key) const override {
         return key.point == Point::hidden &&
@@ -56,7 +57,7 @@ public:
 
 private:
     const std::vector<SteeredRun>* runs_;
-    const Vectors* vectors_;
+    const SteeringVectors* vectors_;
 };
 
 class Steering {
@@ -79,7 +80,7 @@ public:
         store::AskTable& table = answer_table(record_, kSteeringVector);
         const std::int64_t size = model_.config().hidden;
         if (std::all_of(table.values.begin(), table.values.end(), [](double one) { return std::isnan(one); })) {
-            const Vectors found = options_.positive.empty() ? options_.vectors : differences(cancellation);
+            const SteeringVectors found = options_.positive.empty() ? options_.vectors : differences(cancellation);
             for (const auto& [layer, vector] : found) {
                 const at::Tensor row = vector.to(at::kDouble).contiguous();
                 std::copy_n(row.const_data_ptr<double>(), size, table.values.begin() + layer * size);
@@ -111,7 +112,7 @@ public:
     }
 
     void sequence(std::int64_t s, const Cancellation& cancellation, const std::function<void()>& step) {
-        const at::Tensor ids = tokens_of(record_.sequences[static_cast<std::size_t>(s)]);
+        const at::Tensor ids = steered_ids(record_.sequences[static_cast<std::size_t>(s)]);
         Measure measure(model_, options_.metric);
         at::Tensor hidden;
         record_run(model_, ids, {}, options_.editor, cancellation, &hidden);
@@ -164,13 +165,13 @@ private:
     }
 
     /// Mean over texts of one row each: [d] float64 by layer.
-    Vectors means(const std::vector<store::SequenceTokens>& texts, const Cancellation& cancellation) const {
+    SteeringVectors means(const std::vector<store::SequenceTokens>& texts, const Cancellation& cancellation) const {
         const auto places = model::places_of(Point::hidden, model_.config(), model_.sites());
-        Vectors sums;
+        SteeringVectors sums;
         for (const store::SequenceTokens& text : texts) {
             cancellation.check();
             const RunValues values =
-                record_run(model_, tokens_of(text), places, options_.editor, cancellation, nullptr);
+                record_run(model_, steered_ids(text), places, options_.editor, cancellation, nullptr);
             const c10::InferenceMode inference;
             for (const auto& [key, value] : values) {
                 const at::Tensor rows = value[0].to(at::kDouble);
@@ -184,9 +185,9 @@ private:
         return sums;
     }
 
-    Vectors differences(const Cancellation& cancellation) const {
-        Vectors vectors = means(options_.positive, cancellation);
-        const Vectors negative = means(options_.negative, cancellation);
+    SteeringVectors differences(const Cancellation& cancellation) const {
+        SteeringVectors vectors = means(options_.positive, cancellation);
+        const SteeringVectors negative = means(options_.negative, cancellation);
         const c10::InferenceMode inference;
         for (auto& [layer, vector] : vectors) vector = vector - negative.at(layer);
         return vectors;
@@ -196,7 +197,7 @@ private:
     const SteerOptions& options_;
     store::AskRecord& record_;
     std::int64_t layers_;
-    Vectors vectors_;
+    SteeringVectors vectors_;
 };
 
 }  // namespace
@@ -223,7 +224,7 @@ void run_steer(model::Model& model, const SteerOptions& options, store::AskRecor
 std::map<std::int64_t, at::Tensor> steering_vectors(const store::AskRecord& record) {
     const store::AskTable& table = record.table(kSteeringVector);
     const std::int64_t size = record.size_of("/channel");
-    Vectors vectors;
+    SteeringVectors vectors;
     for (std::int64_t layer = 0; layer < record.size_of("/layer"); ++layer) {
         const auto begin = table.values.begin() + layer * size;
         const std::vector<double> row(begin, begin + size);

@@ -25,7 +25,7 @@ public:
     std::int64_t output_size() const override { return heads_ * value_size_; }
     at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
     std::unique_ptr<MixerCache> new_cache() const override;
-    /// Of the parts without positions.
+    /// The parts without positions.
     std::optional<HeadMaps> head_maps() const override;
 
 private:

@@ -22,7 +22,7 @@ public:
     std::int64_t output_size() const override { return hidden_; }
     at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
     std::unique_ptr<MixerCache> new_cache() const override;
-    /// Of the softmax attention, its factors in them.
+    /// The softmax attention's, with its factors.
     std::optional<HeadMaps> head_maps() const override;
 
 private:

@@ -62,7 +62,7 @@ private:
     void declare_norms(model::TensorPlan& plan, const model::TensorNames& names);
     void declare_own_norms(model::TensorPlan& plan, const model::TensorNames& names);
     at::Tensor normed(const model::Norm& norm, const at::Tensor& heads) const;
-    /// What the matrix gives, [.., L, rows], as heads() returns it.
+    /// Outputs of the matrix, [.., L, rows], in the order of heads().
     at::Tensor by_head(const at::Tensor& all, at::Tensor* gate) const;
     /// `maps` [heads, d, size] with the norm's gain.
     at::Tensor gained(const model::Norm& norm, const at::Tensor& maps) const;

@@ -75,7 +75,8 @@ double norm_of(const at::Tensor& matrix) {
 }  // namespace
 
 TEST_CASE("Maps of heads are those that a run applies", "[ask][circuits]") {
-    for (const std::string name : {"gpt2", "llama", "neox", "gptj", "falcon-groups", "starcoder2", "gpt-oss", "opt"}) {
+    for (const std::string name : {"gpt2", "llama", "neox", "gptj", "falcon-groups", "starcoder2", "gpt-oss", "opt",
+                                   "native-lazy", "native-streaming_llm"}) {
         INFO(name);
         const test::AskedModel asked(name);
         test::RecordingProbe probe(false);

@@ -20,7 +20,7 @@ std::string knockout_note(const store::AskRecord& record) {
 }
 
 /// Changes of each text in all layers, as dots.
-Panel by_text(const store::AskRecord& record, const store::AskTable& changes, const std::string& label) {
+Panel knockout_by_text(const store::AskRecord& record, const store::AskTable& changes, const std::string& label) {
     Curve curve;
     curve.points = true;
     Panel panel;
@@ -64,7 +64,8 @@ FigureData knockout(const FigureInputs& inputs, const FigureOptions& options) {
     } else {
         figure.table = [table = ask_table(record, all)] { return table; };
     }
-    if (figure.panels.empty() || record.sequences.size() > 1) figure.panels.push_back(by_text(record, all, label));
+    if (figure.panels.empty() || record.sequences.size() > 1)
+        figure.panels.push_back(knockout_by_text(record, all, label));
     figure.columns = std::ssize(figure.panels);
     figure.reflow = true;
     figure.narrowest_mm = 50;
