@@ -35,7 +35,7 @@ private:
     bool steps_rounded_;  ///< ModelConfig::alibi_rounded: queries and keys have two more columns, for what no slope
                           ///< gives
     double slope_scale_;
-    bool learns_slopes_;  ///< option `trained` of `alibi`
+    bool learns_slopes_;          ///< option `trained` of `alibi`
     std::int64_t farthest_ = -1;  ///< distance in a shared bias; -1: there is none
     std::int64_t chunk_ = 0;      ///< of ModelConfig::chunks; 0: none
     float bias_ = 0;              ///< of every score (`sigmoid`)
