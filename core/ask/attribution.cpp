@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 
 #include "core/ask/answers.h"
@@ -19,6 +21,8 @@ namespace {
 
 using model::Point;
 using model::PointKey;
+
+constexpr std::int64_t kMostMatrixTokens = 2048;  // texts whose matrices are made, one layer at a time
 
 [[noreturn]] void refuse(const std::string& expected, const std::string& found) {
     throw Error(ErrorCode::unsupported, "ask attribution", "expected " + expected, "found " + found);
@@ -51,10 +55,26 @@ struct Form {
     }
 };
 
+/// Keeps the sums of the weights of one row, and edits nothing.
+class RowMasses final : public model::Editor {
+public:
+    explicit RowMasses(std::int64_t position) : position_(position) {}
+    bool edits(const PointKey& key) const override { return key.point == Point::pattern; }
+    at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
+        masses[place.key.site] = value[0].select(1, position_).to(at::kDouble).sum(-1);
+        return value;
+    }
+    std::map<std::int64_t, at::Tensor> masses;  ///< by site, [H] float64
+
+private:
+    std::int64_t position_;
+};
+
 /// Values of one position.
 struct Row {
     const RunValues& values;
     std::int64_t position;
+    const std::map<std::int64_t, at::Tensor>& masses;
 
     bool has(const PointKey& key) const { return values.contains(key); }
     at::Tensor operator()(const PointKey& key) const { return values.at(key)[0][position]; }
@@ -76,14 +96,19 @@ public:
             throw Error(ErrorCode::usage, "--position", "expected a position below " + std::to_string(length),
                         "found " + std::to_string(options_.position));
         std::vector<PointKey> places{{Point::embedding, -1, -1}, {Point::hidden, config_.layers - 1, -1}};
-        for (const Point point : {Point::residual_before, Point::mixer_output, Point::attention_output,
-                                  Point::residual_middle, Point::feed_forward_input, Point::feed_forward_output})
+        for (const Point point :
+             {Point::residual_before, Point::head_output, Point::mixer_output, Point::attention_output,
+              Point::residual_middle, Point::feed_forward_input, Point::feed_forward_output})
             for (const PointKey& key : model::places_of(point, config_, model_.sites())) places.push_back(key);
         at::Tensor last;
-        const RunValues values =
-            record_run(model_, at::tensor(tokens, at::kLong), places, options_.editor, cancellation, &last);
+        RowMasses masses(position);
+        std::vector<model::Editor*> editors;
+        if (options_.editor) editors.push_back(options_.editor);
+        if (length <= kMostMatrixTokens) editors.push_back(&masses);
+        model::EditorChain chain(editors);
+        const RunValues values = record_run(model_, at::tensor(tokens, at::kLong), places, &chain, cancellation, &last);
         const c10::InferenceMode inference;
-        Row row{values, position};
+        const Row row{values, position, masses.masses};
         Form form = unembedding();
         put("/attribution/unembedding_bias", {s}, form.constant);
         const double logit = form.of(last[0][position]) + form.constant;
@@ -214,14 +239,14 @@ private:
             put("/attribution/attention", {s, layer}, all);
             sum += all;
             // A mixer that projects by itself has no heads apart.
-            if (block.output.weight.defined())
-                heads(s, key, here, block, row({Point::mixer_output, layer, key.site}), bias);
+            if (block.output.weight.defined()) heads(s, key, here, block, row, bias);
         }
         return sum;
     }
 
-    void heads(std::int64_t s, const PointKey& key, const Form& stream, const model::Layer& block,
-               const at::Tensor& mixed, double bias) {
+    void heads(std::int64_t s, const PointKey& key, const Form& stream, const model::Layer& block, const Row& row,
+               double bias) {
+        const at::Tensor mixed = row({Point::mixer_output, key.layer, key.site});
         const at::Tensor projected = block.output(mixed);
         const model::SumFactors& factors = block.attention_sum;
         const Form form =
@@ -230,9 +255,31 @@ private:
         const std::int64_t site = site_of(key), count = model_.sites()[static_cast<std::size_t>(site)].heads;
         const at::Tensor by_head = back.view({count, -1}).sum(1);
         for (std::int64_t h = 0; h < count; ++h) put("/attribution/head", {s, site, h}, by_head[h].item<double>());
+        value_biases(s, key, form, block, row);
         bias += form.constant;
         if (block.output.bias.defined()) bias += form.of(block.output.bias);
         put("/attribution/attention_bias", {s, key.layer}, bias);
+    }
+
+    /// The part of each head's term from the value bias and from the input norm's bias: weights that sum to m give m
+    /// times both. Nothing where the mixer has no such maps, or changes the heads' outputs.
+    void value_biases(std::int64_t s, const PointKey& key, const Form& form, const model::Layer& block,
+                      const Row& row) {
+        const auto mass = row.masses.find(key.site);
+        const PointKey own{Point::head_output, key.layer, key.site};
+        const auto maps = block.mixer->head_maps();
+        if (mass == row.masses.end() || !maps || maps->output.defined() || !row.has(own)) return;
+        const at::Tensor heads = row.values.at(own)[0].select(1, row.position);  // [H, dv]
+        if (!heads.flatten().equal(row({Point::mixer_output, key.layer, key.site}))) return;
+        const std::int64_t count = heads.size(0), group = count / maps->value.size(0);
+        at::Tensor bias = at::zeros({maps->value.size(0), maps->value.size(2)}, at::kDouble);
+        if (maps->value_bias.defined()) bias = bias + maps->value_bias.to(at::kDouble);
+        if (config_.pre_norm && block.input_norm.bias.defined())
+            bias = bias + at::matmul(block.input_norm.bias.to(at::kDouble), maps->value.to(at::kDouble));
+        const at::Tensor back = block.output.weight.to(at::kDouble).t().mv(form.weight).view({count, -1});
+        for (std::int64_t h = 0; h < count; ++h)
+            put("/attribution/head_value_bias", {s, key.site, h},
+                mass->second[h].item<double>() * back[h].dot(bias[h / group]).item<double>());
     }
 
     /// The site whose heads the mixer's output is: of a differential layer the difference.
@@ -274,6 +321,8 @@ void run_attribution(model::Model& model, const AttributionOptions& options, sto
         texts("embedding", "term of the token embedding");
         texts("position_embedding", "term of a learned table of positions");
         record.add_table("/attribution/head", {"/sequence", "/site", "/head"}, "term of each head");
+        record.add_table("/attribution/head_value_bias", {"/sequence", "/site", "/head"},
+                         "part of a head's term from the value bias and the input norm's bias");
         record.add_table("/attribution/attention", {"/sequence", "/layer"}, "heads and bias of each layer");
         record.add_table("/attribution/attention_bias", {"/sequence", "/layer"},
                          "term of the projection's and norm's bias");

@@ -187,6 +187,7 @@ std::optional<HeadMaps> LatentMixer::head_maps() const {
     return HeadMaps{of_heads(queries).narrow(2, 0, still_size_),
                     up.narrow(2, 0, still_size_),
                     up.narrow(2, still_size_, value_size_),
+                    {},
                     {}};
 }
 
