@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
-#include <ctime>
 #include <limits>
 #include <map>
 #include <set>
@@ -14,6 +12,7 @@
 #include "core/base/io/input_file.h"
 #include "core/base/io/output_file.h"
 #include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/store/analysis/scale_storage.h"
 #include "core/store/hdf5/hdf5.h"
 #include "core/store/hdf5/hdf5_lock.h"
@@ -27,15 +26,6 @@ using hdf5::Type;
 constexpr const char* kAskFormat = "headscope-ask";
 constexpr std::int32_t kAskVersion = 1;
 constexpr std::int64_t kMostTables = 4096, kMostCells = std::int64_t{1} << 31U;
-
-std::string now_as_text() {
-    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    std::tm time{};
-    ::gmtime_r(&now, &time);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &time);
-    return text;
-}
 
 std::int64_t count_of(const std::vector<std::int64_t>& shape) {
     std::int64_t count = 1;
@@ -91,7 +81,7 @@ private:
         hdf5::write_attribute(file_, "format_version", Type::int32, &kAskVersion, 1, true, where_);
         text("tool", record_.tool);
         text("program_version", record_.program_version.empty() ? HEADSCOPE_VERSION : record_.program_version);
-        text("created", record_.created.empty() ? now_as_text() : record_.created);
+        text("created", record_.created.empty() ? utc_now() : record_.created);
         text("model_name", record_.model_name);
         text("model_type", record_.model_type);
         text("model_sha256", record_.model_sha256);
