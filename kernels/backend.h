@@ -50,7 +50,7 @@ std::string gpu_problem(const std::string& name);
 /// Threads: any.
 std::string chosen_backend();
 
-/// Where it runs: "cpu", or "cuda:0 NVIDIA H100 80GB HBM3 sm_90". Threads: any.
+/// The device that it runs on: "cpu", or "cuda:0 NVIDIA H100 80GB HBM3 sm_90". Threads: any.
 std::string chosen_device();
 
 /// The backend that ran the last operator on this thread (proof for tests and for the files' settings).

@@ -85,9 +85,9 @@ void choose_automatically(const std::string& kernels, const std::string& place) 
 }  // namespace
 
 void check_kernel_environment() {
-    const char* wish = std::getenv("HEADSCOPE_KERNELS");
+    const char* named = std::getenv("HEADSCOPE_KERNELS");
     try {
-        kernels::force_backend(wish == nullptr ? "auto" : wish);
+        kernels::force_backend(named == nullptr ? "auto" : named);
     } catch (const kernels::Error& error) {
         throw Error(ErrorCode::usage, "HEADSCOPE_KERNELS", "expected " + error.expected(),
                     "found " + escaped(error.found()));

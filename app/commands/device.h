@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What computes: --device, --kernels and HEADSCOPE_KERNELS together.
+// The backend of operators, by --device, --kernels and HEADSCOPE_KERNELS.
 
 #include <string>
 #include <vector>

@@ -46,7 +46,7 @@ struct Option {
     double lowest = -std::numeric_limits<double>::infinity(), highest = std::numeric_limits<double>::infinity();
     bool above = false;  ///< `lowest` itself is not allowed
     std::string help;    ///< one line
-    /// Of a text with a form of its own: whether it has it, and how errors and lists describe it.
+    /// Tests the form of a text, which `form` describes in errors and lists; null: any text.
     bool (*accepts)(const std::string& text) = nullptr;
     std::string form = {};
 };

@@ -128,7 +128,7 @@ TEST_CASE("A run records device and kernels", "[app][device]") {
 TEST_CASE("An analysis by the emulated GPU kernels has the results of the processor", "[.slow][emulator]") {
     const TemporaryFolder folder;
     const std::string tokens = write_tokens(folder / "tokens.json", {1, 21, 65}).string();
-    const auto analyzed = [&](const std::string& kernels) {
+    const auto analyzed = [&](const std::string& kernels, const std::string& environment = "HEADSCOPE_KERNELS=auto") {
         const std::vector<std::string> arguments{"analyze",
                                                  sample().string(),
                                                  "--tokens",
@@ -140,8 +140,8 @@ TEST_CASE("An analysis by the emulated GPU kernels has the results of the proces
                                                  "--json",
                                                  "-o",
                                                  (folder / (kernels + ".headscope.h5")).string()};
-        const Outcome outcome =
-            run_headscope(arguments, {.environment = {"HEADSCOPE_EMULATOR=1"}, .seconds = 1800 * kSlowness});
+        const Outcome outcome = run_headscope(
+            arguments, {.environment = {"HEADSCOPE_EMULATOR=1", environment}, .seconds = 1800 * kSlowness});
         check_success(outcome);
         return json::parse(outcome.out);
     };
@@ -155,7 +155,9 @@ TEST_CASE("An analysis by the emulated GPU kernels has the results of the proces
     };
     for (const std::string backend : {"emulator", "emulator64"}) {
         INFO(backend);
-        const json emulated = analyzed(backend);
+        // One by the option, the other by the environment.
+        const json emulated =
+            backend == "emulator" ? analyzed(backend) : analyzed("auto", "HEADSCOPE_KERNELS=" + backend);
         CHECK(emulated.at("kernels") == backend);
         CHECK(emulated.at("settings").at("kernels") == backend);
         CHECK(emulated.at("settings").at("device") == "cpu");

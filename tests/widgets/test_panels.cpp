@@ -140,7 +140,7 @@ TEST_CASE("GPUs are listed with name and free memory, and those without kernels 
     CHECK(p.panel.choice().device == "cuda:1");  // of a session, before the GPUs are known
     CHECK(text_choice_from(to_json(choice)).device == "cuda:1");
     const QString none = QStringLiteral("no libheadscope_gpu_cuda.so");
-    p.panel.set_devices({{QStringLiteral("cuda:0"), QStringLiteral("A card"), 70.25e9, none},
+    p.panel.set_devices({{QStringLiteral("cuda:0"), QStringLiteral("A card"), 70.3e9, none},
                          {QStringLiteral("cuda:1"), QStringLiteral("B card"), -1, {}}});
     CHECK_FALSE(box->isHidden());
     REQUIRE(box->count() == 3);

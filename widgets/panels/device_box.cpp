@@ -7,20 +7,20 @@
 namespace headscope::widgets {
 namespace {
 
-QString words(const char* text) {
+QString device_words(const char* text) {
     return QCoreApplication::translate("headscope::widgets::DeviceBox", text);
 }
 
-QString label_of(const DeviceCard& card) {
+QString device_label(const DeviceCard& card) {
     QString label = QStringLiteral("%1 %2").arg(card.choice, card.name);
-    if (card.free >= 0) label += words(", %1 GB free").arg(card.free / 1e9, 0, 'f', 1);
+    if (card.free >= 0) label += device_words(", %1 GB free").arg(card.free / 1e9, 0, 'f', 1);
     return label;
 }
 
 }  // namespace
 
 DeviceBox::DeviceBox(QWidget* parent) : QComboBox(parent) {
-    addItem(words("Processor"), QStringLiteral("cpu"));
+    addItem(device_words("Processor"), QStringLiteral("cpu"));
     connect(this, &QComboBox::activated, this, [this] { wanted_ = currentData().toString(); });
 }
 
@@ -29,11 +29,11 @@ void DeviceBox::set_devices(const std::vector<DeviceCard>& devices) {
     while (count() > 1) removeItem(1);
     const auto* items = qobject_cast<QStandardItemModel*>(model());
     for (const DeviceCard& card : devices) {
-        addItem(label_of(card), card.choice);
+        addItem(device_label(card), card.choice);
         const int row = count() - 1;
         if (card.problem.isEmpty() || items == nullptr) continue;
         items->item(row)->setEnabled(false);
-        setItemData(row, words("Found %1").arg(card.problem), Qt::ToolTipRole);
+        setItemData(row, device_words("Found %1").arg(card.problem), Qt::ToolTipRole);
     }
     choose(wanted_);
 }
