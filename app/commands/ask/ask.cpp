@@ -110,6 +110,14 @@ private:
         edits_.emplace(plan_.list, model_->config(), model_->sites());
     }
 
+    model::Model& load_other(const std::string& path) {
+        model_.reset();
+        checkpoint_ = model::open_checkpoint(path, "");
+        inspection_ = model::inspect(*checkpoint_);
+        load();
+        return *model_;
+    }
+
     void describe() {
         record_.tool = options_.tool;
         record_.settings_json = settings();
@@ -150,14 +158,16 @@ private:
         settings["window"] = options_.window;
         settings["generate"] = options_.generate;
         settings["seed"] = options_.seed;
+        settings["models"] = options_.models;
         tool_.store_options(settings);
         return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
     }
 
     void answer() {
         ConsoleProgress progress;
+        const auto checkpoint = checkpoint_;  // load_other() replaces it
         AskRun run{options_,
-                   *checkpoint_,
+                   *checkpoint,
                    *model_,
                    tokenizer_.get(),
                    edits_ ? &*edits_ : nullptr,
@@ -168,6 +178,8 @@ private:
                        save();
                        last = Clock::now();
                    },
+                   plan_.list,
+                   [this](const std::string& path) -> model::Model& { return load_other(path); },
                    progress,
                    cancellation_};
         tool_.run(run);
@@ -243,7 +255,7 @@ void add_ask(CLI::App& app, Context& context) {
         help += "\n" + tool->name() + ": " + tool->help();
     }
     add_option(*command, "tool", options->tool, help)->required()->check(one_of(names));
-    add_option(*command, "model", options->job.model, "A checkpoint")->required();
+    add_option(*command, "model", options->models, "A checkpoint; series: several of one model")->required();
     add_option(*command, "-o,--output", options->output, "OUT.ask.h5")->required();
     add_option(*command, "--csv", options->csv, "The tool's main table as CSV, too");
     add_flag(*command, "--resume", options->resume, "Continue a file that was stopped");
@@ -271,6 +283,10 @@ void add_ask(CLI::App& app, Context& context) {
     command->callback([&context, options, tools, names, command] {
         AskTool& tool = *tools->at(choice_of(names, options->tool));
         if (options->metric.empty()) options->metric = tool.default_metric();
+        if (options->models.size() > 1 && !tool.takes_models())
+            throw UsageError("ask " + options->tool + " takes one model; found " +
+                             std::to_string(options->models.size()));
+        options->job.model = options->models.front();
         check_options("ask", given_options(*command), {options->tool});
         context.command = [&context, options, tools, &tool] { Session(*options, tool, context.cancellation).run(); };
     });

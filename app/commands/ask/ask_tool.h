@@ -16,6 +16,7 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/edits/editor.h"
+#include "core/model/edits/intervention.h"
 #include "core/store/ask/ask_file.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -37,6 +38,7 @@ struct AskOptions {
     std::int64_t window = 0;    ///< 0: the tool's own default
     std::int64_t generate = 0;  ///< tokens that the model appends
     std::int64_t seed = 0;
+    std::vector<std::string> models;  ///< the first is job.model
 };
 
 /// One run of a tool: the model with its edits, and the file that is filled.
@@ -49,6 +51,9 @@ struct AskRun {
     std::vector<store::SequenceTokens> reference;  ///< of --reference-tokens
     store::AskRecord& record;
     std::function<void()> saved;  ///< rewrites the file now and then; called when cells are in place
+    const std::vector<model::Intervention>& interventions;  ///< those of `editor`
+    /// Frees `model` and loads another checkpoint.
+    std::function<model::Model&(const std::string& path)> load_other;
     Progress& progress;
     const Cancellation& cancellation;
 };
@@ -93,6 +98,8 @@ public:
         (void)from;
         return {};
     }
+    /// True: several checkpoints may be named.
+    virtual bool takes_models() const { return false; }
     /// Files that an output must not replace, after read().
     virtual std::vector<std::filesystem::path> inputs() const { return {}; }
     /// Adds and fills tables; cells that have a number are done. Sets complete.

@@ -70,6 +70,15 @@ public:
         texts("/contents/long_name", {"/table"}, "their meaning", names);
         texts("/contents/units", {"/table"}, "their units", units);
         words();
+        scale("/name", std::ssize(record_.names), "list of names, counted from 0");
+        std::vector<std::string> lists, along;
+        for (const AskNames& names : record_.names) {
+            lists.push_back(names.path);
+            along.push_back(names.dimension);
+            texts(names.path, {names.dimension}, names.long_name, names.values);
+        }
+        texts("/contents/name_path", {"/name"}, "paths of the tool's lists of names", lists);
+        texts("/contents/name_dimension", {"/name"}, "their dimensions", along);
     }
 
 private:
@@ -228,6 +237,7 @@ public:
         tokens(record);
         tables(record);
         if (hdf5::exists(file_, "/words/id")) words(record);
+        if (hdf5::exists(file_, "/contents/name_path")) names(record);
         return record;
     }
 
@@ -304,6 +314,17 @@ private:
         const auto written = texts("/words/text", 1);
         if (ids.size() != written.size()) uneven("/words");
         for (std::size_t i = 0; i < ids.size(); ++i) record.words[ids[i]] = written[i];
+    }
+
+    void names(AskRecord& record) {
+        const auto paths = texts("/contents/name_path", 1), along = texts("/contents/name_dimension", 1);
+        if (paths.size() != along.size() || std::ssize(paths) > kMostTables) uneven("/contents/name_path");
+        for (std::size_t i = 0; i < paths.size(); ++i) {
+            record.names.push_back({paths[i], along[i], "", texts(paths[i], 1)});
+            const std::int64_t size = std::ssize(record.names.back().values);
+            record.add_dimension(along[i], size, "");
+            if (record.size_of(along[i]) != size) uneven(paths[i]);
+        }
     }
 
     void tables(AskRecord& record) {

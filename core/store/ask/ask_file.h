@@ -35,6 +35,12 @@ struct AskTable {
     std::vector<double> values;
 };
 
+/// Texts along one dimension, such as names of models.
+struct AskNames {
+    std::string path, dimension, long_name;
+    std::vector<std::string> values;
+};
+
 struct AskRecord {
     std::string tool;  ///< "lens"
     std::string settings_json = "{}";
@@ -47,6 +53,7 @@ struct AskRecord {
     std::vector<SequenceTokens> sequences;
     std::vector<AskDimension> dimensions;
     std::vector<AskTable> tables;
+    std::vector<AskNames> names;
     std::map<std::int64_t, std::string> words;  ///< readable text of each id in tables of tokens
 
     const AskTable* find(const std::string& path) const;  ///< null: none
