@@ -199,12 +199,12 @@ void LayerWeights::enter(std::int64_t layer, PassSize size, const Cancellation* 
     entered_few_ = few;
     if (few) set_products(layer, parts(layer));
     const bool in_steps = in_steps_.contains(layer);
-    // Only pages that are written take memory: fresh ones leave the rest of the room to activations.
+    // Only written pages take memory. Fresh ones leave the rest of the room to activations.
     if (in_steps && size == PassSize::many) buffer_.release();
     fill(false, cancellation);
     holds_mixers_ = true;
     if (residence_ != Residence::stream) return;
-    // What is converted goes before the next layer comes into memory.
+    // Converted parts go before the next layer comes into memory.
     for (std::size_t i = 0; i < read_.size(); ++i)
         if (!wants_[layers_.at(layer)[i].want].after_mixer) read_[i].reset();
     if (!in_steps) read_.clear();
