@@ -90,7 +90,7 @@ private:
     std::map<std::int64_t, std::vector<std::shared_ptr<const PackedMatrix>>> held_products_;
     LayerBuffer buffer_;
     std::int64_t entered_ = -1;
-    bool entered_few_ = false;
+    bool entered_few_ = false, entered_many_ = false;
     bool holds_mixers_ = false, holds_feed_forward_ = false;  ///< content of the buffer
     Parts read_;                      ///< while streaming: parts of the entered layer that are still to be converted
     std::set<std::int64_t> counted_;  ///< layers whose stored numbers were looked at
