@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/load/layer_weights.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -197,14 +199,15 @@ void LayerWeights::enter(std::int64_t layer, PassSize size, const Cancellation* 
     for (const auto& [tensor, table] : tables_) table->expect_few(few);
     entered_ = layer;
     entered_few_ = few;
+    entered_many_ = size == PassSize::many;
     if (few) set_products(layer, parts(layer));
     const bool in_steps = in_steps_.contains(layer);
-    // Only pages that are written take memory: fresh ones leave the rest of the room to activations.
-    if (in_steps && size == PassSize::many) buffer_.release();
+    // Only written pages take memory. Fresh ones leave the rest of the room to activations.
+    if (in_steps && entered_many_) buffer_.release();
     fill(false, cancellation);
     holds_mixers_ = true;
     if (residence_ != Residence::stream) return;
-    // What is converted goes before the next layer comes into memory.
+    // Converted parts go before the next layer comes into memory.
     for (std::size_t i = 0; i < read_.size(); ++i)
         if (!wants_[layers_.at(layer)[i].want].after_mixer) read_[i].reset();
     if (!in_steps) read_.clear();
@@ -216,6 +219,8 @@ void LayerWeights::enter_feed_forward(const Cancellation* cancellation) {
     for (const Place& place : layers_.at(entered_))
         if (const Want& want = wants_[place.want]; !want.after_mixer) *want.into = at::Tensor();
     holds_mixers_ = false;
+    // The heap keeps memory that activations of the mixers freed.
+    if (entered_many_) ::malloc_trim(0);
     fill(true, cancellation);
     holds_feed_forward_ = true;
     read_.clear();

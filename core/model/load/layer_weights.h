@@ -90,9 +90,9 @@ private:
     std::map<std::int64_t, std::vector<std::shared_ptr<const PackedMatrix>>> held_products_;
     LayerBuffer buffer_;
     std::int64_t entered_ = -1;
-    bool entered_few_ = false;
-    bool holds_mixers_ = false, holds_feed_forward_ = false;  ///< the buffer, of the layer entered
-    Parts read_;                      ///< of the layer entered, where they are not held: what is still to be converted
+    bool entered_few_ = false, entered_many_ = false;
+    bool holds_mixers_ = false, holds_feed_forward_ = false;  ///< content of the buffer
+    Parts read_;                      ///< while streaming: parts of the entered layer that are still to be converted
     std::set<std::int64_t> counted_;  ///< layers whose stored numbers were looked at
     std::set<std::pair<std::int64_t, bool>> unpacked_;  ///< the same for packed ones, before and after the mixers
     std::vector<NotFinite> not_finite_;

@@ -26,7 +26,7 @@ inline constexpr const char* kResidenceHelp =
 enum class PassSize {
     few,  ///< at most kFewTokens: quantized matrices are multiplied as stored
     some,
-    many,  ///< kManyTokens: mixers take the memory that feed-forwards leave for their activations
+    many,  ///< kManyTokens: activations of mixers and weights of a feed-forward take turns in memory
 };
 inline constexpr std::int64_t kManyTokens = 2048;
 

@@ -111,8 +111,8 @@ private:
     void add_sites(const mixers::Mixer& mixer, std::int64_t number, std::vector<Site>& sites) const;
     /// A layer's values between its mixers and its feed-forward.
     struct Halfway {
-        at::Tensor residual;     ///< of a parallel block: what the layer read
-        at::Tensor read, mixed;  ///< of a parallel block: the same after the norm, and the mixer's update
+        at::Tensor residual;     ///< with the mixers' updates; a parallel block's without
+        at::Tensor read, mixed;  ///< only in a parallel block: its input after the norm, and its mixer's update
     };
     Halfway mix(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
                 const LayerCaches& caches) const;
