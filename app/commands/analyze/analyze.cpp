@@ -191,8 +191,8 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     const auto begin = std::chrono::steady_clock::now();
     analysis::run(*model, request, output, inputs, progress, cancellation);
     done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    // Rates are of the processor: a streamed run may wait for the disk.
-    if (residence != model::Residence::stream && kernels::chosen_device() == "cpu")
+    // Rates are of the processor's best kernels. A streamed run may wait for the disk.
+    if (residence != model::Residence::stream && kernels::chosen_backend() == kernels::available_backends().front())
         analysis::RateBook::keep(shape, expected.multiplications, done.seconds);
     announce_throughput(analysis::token_count(request), done.seconds);
     const auto written = store::AnalysisFile::open(output);
