@@ -72,10 +72,10 @@ public:
         words();
         scale("/name", std::ssize(record_.names), "list of names, counted from 0");
         std::vector<std::string> lists, along;
-        for (const AskNames& names : record_.names) {
-            lists.push_back(names.path);
-            along.push_back(names.dimension);
-            texts(names.path, {names.dimension}, names.long_name, names.values);
+        for (const AskNames& list : record_.names) {
+            lists.push_back(list.path);
+            along.push_back(list.dimension);
+            texts(list.path, {list.dimension}, list.long_name, list.values);
         }
         texts("/contents/name_path", {"/name"}, "paths of the tool's lists of names", lists);
         texts("/contents/name_dimension", {"/name"}, "their dimensions", along);
