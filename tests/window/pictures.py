@@ -32,7 +32,9 @@ RUN_VIEWS = [("train", ["made"]), ("layout", ["made"]), ("run", ["made", "made"]
              ("mass", ["lazy"]), ("bias", ["lazy"]), ("offsets", ["lazy"]),
              ("head_embeddings", ["heads"]), ("hash", ["heads"]), ("lens", ["asked-lens"]),
              ("patch_layers", ["asked-patch"]), ("patch_heads", ["asked-patch"]),
-             ("ablation_heads", ["asked-ablate"]), ("attribution", ["asked-attribution"])]
+             ("ablation_heads", ["asked-ablate"]), ("attribution", ["asked-attribution"]),
+             ("knockout", ["asked-knockout"]), ("steering", ["asked-steer"]), ("head_kinds", ["asked-kinds"]),
+             ("circuits", ["asked-circuits"]), ("generation", ["asked-generate"])]
 
 
 def main():

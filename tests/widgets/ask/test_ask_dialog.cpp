@@ -5,7 +5,9 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSignalSpy>
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
 
 #include "tests/widgets/child.h"
 #include "widgets/panels/ask/ask_dialog.h"
@@ -89,6 +91,19 @@ TEST_CASE("What cannot be asked is refused in words", "[ask_dialog]") {
     CHECK(problem_of(choice, kSources) == "");
     choice.options["--approximation"] = "integrated";
     CHECK(refused(choice, "need their points"));
+    CHECK(refused(asked("knockout"), "8-11 and 2-4"));
+    CHECK(refused(asked("steer"), "points to"));
+    choice = asked("kinds");
+    choice.texts.sources.clear();
+    CHECK(problem_of(choice, kSources) == "");
+    choice.options["--needle"] = "2-3";
+    CHECK(refused(choice, "Retrieval needs both"));
+    choice.options["--generate"] = "4";
+    CHECK(refused(choice, "A needle lies in a text"));
+    choice = asked("circuits");
+    choice.texts.sources.clear();
+    CHECK(problem_of(choice, kSources) == "");
+    CHECK(problem_of(asked("generate"), kSources) == "");
     CHECK(refused(asked("tree"), "Choose a tool"));
 }
 
@@ -124,6 +139,25 @@ TEST_CASE("A choice is the command line's words", "[ask_dialog]") {
     CHECK(command(choice) ==
           "ask|patch|/models/small|-o|/out/a.ask.h5|--clean|The king|--corrupted|The queen|--answer|"
           "5|--against|\" the\",6|--position=-2|--sites|hidden");
+}
+
+TEST_CASE("Every option of the dialog belongs to a tool", "[ask_dialog]") {
+    for (const AskOption& option : ask_options()) {
+        INFO(option.option);
+        std::ptrdiff_t readers = 0;
+        for (const AskToolForm& form : ask_forms())
+            readers += std::count_if(form.options.begin(), form.options.end(),
+                                     [&](const char* one) { return std::string(one) == option.option; });
+        CHECK(readers > 0);
+    }
+    AskChoice choice = asked("steer");
+    choice.options = {{"--positive", "good"}, {"--negative", "bad"}, {"--factors", "-1,1"}};
+    CHECK(command(choice) ==
+          "ask|steer|/models/small|-o|/out/a.ask.h5|--text|The king|--positive|good|--negative|bad|"
+          "--factors=-1,1");
+    choice = asked("circuits");
+    choice.texts.length = 5;
+    CHECK(command(choice) == "ask|circuits|/models/small|-o|/out/a.ask.h5");
 }
 
 TEST_CASE("The dialog shows what the tool reads, and starts its command", "[ask_dialog]") {

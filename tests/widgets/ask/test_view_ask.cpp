@@ -35,7 +35,12 @@ constexpr ViewOfTool kAskViews[] = {{"lens", "lens", "lens"},
                                     {"patch_layers", "patch-layers", "patch"},
                                     {"patch_heads", "patch-heads", "patch"},
                                     {"ablation_heads", "ablation-heads", "ablate"},
-                                    {"attribution", "attribution", "attribution"}};
+                                    {"attribution", "attribution", "attribution"},
+                                    {"knockout", "knockout", "knockout"},
+                                    {"steering", "steering", "steer"},
+                                    {"head_kinds", "head-kinds", "kinds"},
+                                    {"circuits", "circuits", "circuits"},
+                                    {"generation", "generation", "generate"}};
 
 AskFile made(const std::string& tool) {
     return std::make_shared<const store::AskRecord>(test::sample_ask(tool));
@@ -111,6 +116,7 @@ TEST_CASE("Options of the recipe are controls, and part of the exported figure",
     AskPageShown page("patch_layers", {made("patch")});
     const auto options = [&] { return page.view->figure()->options; };
     CHECK(options() == figures::FigureOptions{});
+    CHECK(child<QComboBox>(*page.view, "ask_sequence")->currentText() == "Text 0: The king saw the sea");
     QSignalSpy changed(page.view.get(), &View::state_changed);
     page.choose("ask_site", "Attention output");
     CHECK(options().site == "attention_output");
