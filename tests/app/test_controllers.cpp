@@ -154,9 +154,10 @@ TEST_CASE("Heads that are switched off become rows of interventions", "[app][con
     Q_EMIT window.context.desk.interventions_wanted(wish);
     auto* dialog = window.parent.findChild<widgets::InterventionDialog*>();
     REQUIRE(dialog);
-    CHECK(workspace::intervention_rows(dialog->interventions().toml.toStdString(), "text") ==
-          std::vector<workspace::InterventionRow>{{"head_output", "1", "0,2", "", "zero", ""},
-                                                  {"head_output", "2", "3", "", "mean", ""}});
+    const std::vector<workspace::InterventionRow> expected{{"head_output", "1", "0,2", "", "zero", ""},
+                                                           {"head_output", "2", "3", "", "mean", ""}};
+    const bool same = workspace::intervention_rows(dialog->interventions().toml.toStdString(), "text") == expected;
+    CHECK(same);
     CHECK(window.context.text->interventions().toml.isEmpty());
     Q_EMIT dialog->applied(dialog->interventions());
     CHECK_FALSE(window.context.text->choice().interventions.toml.isEmpty());
