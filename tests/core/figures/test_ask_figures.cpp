@@ -139,3 +139,43 @@ TEST_CASE("Terms of a logit are heads, layers and a table", "[figures][ask]") {
     CHECK(std::get<Curves>(figure.panels[1].content).curves.at(1).y == std::vector<double>{1, 2});
     CHECK(figure.text_table->rows.back() == std::vector<std::string>{"logit", "0.5"});
 }
+
+TEST_CASE("Sinks are drawn by threshold, position and token", "[figures][ask]") {
+    store::AskRecord record = record_of("sinks");
+    record.settings_json = R"({"epsilon": 4})";
+    record.add_dimension("/boundary", 3, "boundary");
+    record.add_dimension("/threshold", 2, "threshold");
+    record.add_dimension("/key_value_head", 2, "head");
+    fill(record, "/sinks/threshold", {"/threshold"});
+    fill(record, "/sinks/rate_by_threshold", {"/threshold"});
+    fill(record, "/sinks/rate_by_site", {"/site", "/token"});
+    const FigureData rate = drawn(record, "sink-rate");
+    CHECK(std::get<Curves>(rate.panels.at(0).content).curves.at(0).y == std::vector<double>{0, 1});
+    CHECK(map_of(rate, 1).values == std::vector<float>{0, 1, 2, 3, 4, 5});
+    CHECK(map_of(rate, 1).colours.maximum == 1);
+
+    for (const char* name : {"activation_median", "activation_maximum"})
+        fill(record, std::string("/sinks/") + name, {"/sequence", "/boundary"});
+    for (const char* name : {"token_maximum", "token_channel"})
+        fill(record, std::string("/sinks/") + name, {"/sequence", "/boundary", "/token"});
+    FigureOptions options;
+    options.sequence = 1;
+    const FigureData calm = drawn(record, "massive-activations", options);
+    CHECK(map_of(calm, 1).values[0] == 3);  // 9 over a median of 3
+    CHECK(!calm.text_table);
+    for (store::AskTable& table : record.tables)
+        if (table.path == "/sinks/token_maximum") table.values[13] = -5000;
+    const FigureData massive = drawn(record, "massive-activations", options);
+    REQUIRE(massive.text_table);
+    CHECK(massive.text_table->rows ==
+          std::vector<std::vector<std::string>>{{"b", "1", "1", "13", "-5000", "1250"}});
+
+    fill(record, "/sinks/column_mass", {"/sequence", "/site", "/head", "/token"});
+    fill(record, "/sinks/value_norm", {"/sequence", "/site", "/key_value_head", "/token"});
+    const FigureData norms = drawn(record, "value-norms");
+    const auto& curves = std::get<Curves>(norms.panels.at(0).content).curves;
+    // Of site 0 those above 4: 5 of the first text, 12 .. 17 of the second; of site 1 all.
+    CHECK(curves.at(0).y == std::vector<double>{(5 + 12 + 13 + 14 + 15 + 16 + 17) / 7.0, (8.5 + 20.5) / 2});
+    CHECK(curves.at(1).y == std::vector<double>{2});
+    CHECK(map_of(norms, 1).values[0] == 1.5F);
+}

@@ -98,6 +98,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "longbench",
                                          "loss",
                                          "mass",
+                                         "massive-activations",
                                          "offsets",
                                          "patch-heads",
                                          "patch-layers",
@@ -107,13 +108,15 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "ruler",
                                          "scaling",
                                          "scores",
+                                         "sink-rate",
                                          "states",
                                          "tasks",
                                          "tensors",
                                          "text",
                                          "thumbnails",
                                          "timeline",
-                                         "token-types"});
+                                         "token-types",
+                                         "value-norms"});
     CHECK(refusal("pie", {}).find("radar, scores, attention, indicators, ") != std::string::npos);
     CHECK(!refusal("radar", {}).empty());
 }
