@@ -55,3 +55,43 @@ TEST_CASE("ask sinks writes rates, activations and norms, and export draws them"
     check_usage_error(ask_heads("sinks", folder / "a.ask.h5", {"--text", kVerse, "--epsilon", "2"}));
     check_usage_error(ask_heads("sinks", folder / "a.ask.h5", {"--text", kVerse, "--metric", "loss"}));
 }
+
+TEST_CASE("ask corpus reads a folder or JSON lines, resumes, and export draws heads", "[app][ask]") {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "texts");
+    const std::vector<std::string> verses{kVerse, "And the earth was without form, and void",
+                                          "and darkness was upon the face of the deep",
+                                          "And God said, Let there be light: and there was light"};
+    std::ofstream lines(folder / "verses.jsonl");
+    for (std::size_t i = 0; i < verses.size(); ++i) {
+        std::ofstream(folder / "texts" / (std::to_string(i) + ".txt")) << verses[i];
+        lines << R"({"verse": ")" << verses[i] << "\"}\n";
+    }
+    lines.close();
+    const auto file = folder / "corpus.ask.h5", other = folder / "lines.ask.h5";
+    const std::vector<std::string> options{"--two-passes", "--intervals", "2", "--length", "16"};
+    const auto with = [&](std::vector<std::string> all) {
+        all.insert(all.end(), options.begin(), options.end());
+        return all;
+    };
+    check_success(ask_heads("corpus", file, with({"--folder", (folder / "texts").string()})));
+    check_success(
+        ask_heads("corpus", other, with({"--json-lines", (folder / "verses.jsonl").string(), "--field", "verse"})));
+    const store::AskRecord one = store::read_ask(file), two = store::read_ask(other);
+    CHECK(one.complete);
+    CHECK(one.table("/corpus/progress").values.at(1) == 4);
+    CHECK(one.sequences.size() == 4);
+    CHECK(one.table("/corpus/qk_distance").values == two.table("/corpus/qk_distance").values);
+    CHECK(one.table("/corpus/kept").values == two.table("/corpus/kept").values);
+    check_success(ask_heads("corpus", file, with({"--resume", "--folder", (folder / "texts").string()})));
+    CHECK(store::read_ask(file).table("/corpus/kept").values == one.table("/corpus/kept").values);
+    check_figures(
+        file, folder,
+        {{"corpus-scatter", "--x", "sink", "--y", "std/sink"}, {"corpus-head", "--layer", "0", "--head", "1"}});
+    check_refusal(run_headscope({"export", file.string(), "--figure", "corpus-scatter", "--x", "beauty", "-o",
+                                 (folder / "x.csv").string()}),
+                  "expected a measure of heads: self_attention_score");
+    check_refusal(ask_heads("corpus", folder / "a.ask.h5", {}),
+                  "expected one of --folder, --json-lines and --tokens; found none");
+    check_usage_error(ask_heads("corpus", folder / "a.ask.h5", {"--text", kVerse}));
+}

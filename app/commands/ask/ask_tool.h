@@ -76,6 +76,8 @@ public:
     virtual std::vector<store::SequenceTokens> read(const AskOptions& options, const AskTexts& texts) {
         return texts(options.job.texts, options.job.tokens, options.job.files);
     }
+    /// True: run() chooses the texts of the file, and --resume goes on with those that it has.
+    virtual bool keeps_texts() const { return false; }
     /// Files that an output must not replace, after read().
     virtual std::vector<std::filesystem::path> inputs() const { return {}; }
     /// Adds and fills tables; cells that have a number are done. Sets complete.

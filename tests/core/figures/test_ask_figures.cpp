@@ -167,8 +167,7 @@ TEST_CASE("Sinks are drawn by threshold, position and token", "[figures][ask]") 
         if (table.path == "/sinks/token_maximum") table.values[13] = -5000;
     const FigureData massive = drawn(record, "massive-activations", options);
     REQUIRE(massive.text_table);
-    CHECK(massive.text_table->rows ==
-          std::vector<std::vector<std::string>>{{"b", "1", "1", "13", "-5000", "1250"}});
+    CHECK(massive.text_table->rows == std::vector<std::vector<std::string>>{{"b", "1", "1", "13", "-5000", "1250"}});
 
     fill(record, "/sinks/column_mass", {"/sequence", "/site", "/head", "/token"});
     fill(record, "/sinks/value_norm", {"/sequence", "/site", "/key_value_head", "/token"});
@@ -178,4 +177,55 @@ TEST_CASE("Sinks are drawn by threshold, position and token", "[figures][ask]") 
     CHECK(curves.at(0).y == std::vector<double>{(5 + 12 + 13 + 14 + 15 + 16 + 17) / 7.0, (8.5 + 20.5) / 2});
     CHECK(curves.at(1).y == std::vector<double>{2});
     CHECK(map_of(norms, 1).values[0] == 1.5F);
+}
+
+TEST_CASE("Heads over a corpus are dots, and one head with its texts", "[figures][ask]") {
+    store::AskRecord record = record_of("corpus");
+    for (const auto& [path, size] : {std::pair("/counter", 6), std::pair("/slot", 2), std::pair("/top_token", 2),
+                                     std::pair("/distance", 3), std::pair("/histogram_cell", 4)})
+        record.add_dimension(path, size, "axis");
+    fill(record, "/corpus/progress", {"/counter"});
+    fill(record, "/corpus/qk_distance", {"/site", "/head"});
+    fill(record, "/corpus/induction_score", {"/site", "/head"});
+    fill(record, "/corpus/mean/sink", {"/site", "/head"});
+    fill(record, "/corpus/std/sink", {"/site", "/head"});
+    record.tables[2].values[3] = std::nan("");
+    const FigureData plain = drawn(record, "corpus-scatter");
+    const auto& dots = std::get<Curves>(plain.panels.at(0).content);
+    REQUIRE(dots.curves.size() == 2);
+    CHECK(dots.curves[1].x == std::vector<double>{2});
+    CHECK(dots.labels.at(0).text == "1.0");
+    CHECK(plain.table().rows() == 4);
+    FigureOptions options;
+    options.x = "std/sink";
+    options.y = "sink";
+    CHECK(std::get<Curves>(drawn(record, "corpus-scatter", options).panels.at(0).content).curves[0].error ==
+          std::vector<double>{0, 1});
+    options.y = "mass";
+    CHECK_THROWS_MATCHES(
+        drawn(record, "corpus-scatter", options), Error,
+        IsError(ErrorCode::usage, "expected a measure of heads: qk_distance, induction_score, std/sink"));
+
+    for (const char* name : {"kept", "kept_sequence", "kept_maximum", "kept_query", "kept_key"})
+        fill(record, std::string("/corpus/") + name, {"/site", "/head", "/slot"});
+    for (const char* name : {"query_token", "query_mass", "key_token", "key_mass"})
+        fill(record, std::string("/corpus/") + name, {"/site", "/head", "/top_token"});
+    fill(record, "/corpus/maximum_histogram", {"/site", "/head", "/histogram_cell"});
+    fill(record, "/corpus/distance_histogram", {"/site", "/head", "/distance"});
+    fill(record, "/corpus/distance", {"/distance"});
+    for (store::AskTable& table : record.tables) {
+        if (table.path == "/corpus/kept_sequence") table.values[5] = -1, table.values[4] = 1;
+        if (table.path == "/corpus/kept_query") table.values[4] = 2;
+        if (table.path == "/corpus/kept_key") table.values[4] = 1;
+    }
+    options.layer = 1;
+    options.head = 0;
+    const FigureData head = drawn(record, "corpus-head", options);
+    CHECK(std::get<Curves>(head.panels.at(0).content).curves[0].y == std::vector<double>{8, 9, 10, 11});
+    CHECK(std::get<Curves>(head.panels.at(1).content).curves[0].y == std::vector<double>{6.0 / 21, 7.0 / 21, 8.0 / 21});
+    CHECK(std::get<TextBlock>(head.panels.at(2).content).chips.at(0).text == "a");
+    REQUIRE(head.text_table);
+    CHECK(head.text_table->rows == std::vector<std::vector<std::string>>{{"b", "c", "abc", "4", "1", "4"}});
+    options.head = 2;
+    CHECK_THROWS_MATCHES(drawn(record, "corpus-head", options), Error, IsError(ErrorCode::usage, "--head"));
 }

@@ -86,6 +86,8 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "branch-weights",
                                          "column-mass",
                                          "context-perplexity",
+                                         "corpus-head",
+                                         "corpus-scatter",
                                          "cost",
                                          "difference",
                                          "experts",

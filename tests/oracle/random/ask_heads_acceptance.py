@@ -67,6 +67,40 @@ def expected_sinks(hooked, ids):
     }
 
 
+def expected_corpus(hooked, texts):
+    """Measures of heads, as float64 sums over all texts."""
+    sums = {key: 0 for key in ("self", "previous", "entropy", "distance", "square", "induction")}
+    repeats, maxima, sinks = 0, [], []
+    for ids in texts:
+        weights, tokens = Eager(hooked, ids).weights, np.array(ids)
+        apart = np.arange(len(ids))[:, None] - np.arange(len(ids))[None]
+        sums["self"] += np.trace(weights, axis1=-2, axis2=-1)
+        sums["previous"] += np.trace(weights, -1, -2, -1)
+        sums["entropy"] += -(weights * np.log(np.maximum(weights, 2.0**-126))).sum((-1, -2))
+        sums["distance"] += (weights * np.abs(apart)).sum((-1, -2))
+        sums["square"] += (weights * apart**2).sum((-1, -2))
+        copies = np.tril(tokens[:, None] == tokens[None], -1)
+        follows = np.zeros_like(copies)
+        follows[:, 1:] = copies[:, :-1]
+        sums["induction"] += (weights * follows).sum((-1, -2))
+        repeats += copies.any(-1).sum()
+        maxima.append(weights[..., 1:, 1:].max((-1, -2)))
+        sinks.append(weights[..., 0].mean(-1))
+    count = sum(map(len, texts))
+    mean = sums["distance"] / count
+    return {
+        "self_attention_score": sums["self"] / count,
+        "prev_token_score": sums["previous"] / (count - len(texts)),
+        "pattern_entropy": sums["entropy"] / count,
+        "qk_distance": mean,
+        "qk_distance_variance": sums["square"] / count - mean**2,
+        "induction_score": sums["induction"] / repeats,
+        "maximum_mean": np.mean(maxima, 0),
+        "mean/sink": np.mean(sinks, 0),
+        "std/sink": np.std(sinks, 0, ddof=1),
+    }
+
+
 def compare(name, expected, stored, tolerance):
     worst = 0
     for key, wanted in expected.items():
@@ -84,13 +118,19 @@ def check(program, name, hooked, texts, folder):
     tokens.write_text(json.dumps(texts[:1]))
     ask(program, "sinks", model, output, "--tokens", tokens, "--epsilon", str(EPSILON))
     compare(f"{name}, sinks", expected_sinks(hooked, texts[0]), read(output, "sinks"), WEIGHT_TOLERANCE)
+    tokens.write_text(json.dumps(texts))
+    ask(program, "corpus", model, output, "--tokens", tokens)
+    compare(f"{name}, corpus", expected_corpus(hooked, texts), read(output, "corpus"), WEIGHT_TOLERANCE)
 
 
 def self_check(name, hooked, texts):
     sinks = expected_sinks(hooked, texts[0])
     assert np.allclose(sinks["column_mass"][..., 0], Eager(hooked, texts[0]).weights[..., 0].mean(-1))
     assert np.all(sinks["entropy_row_mean_without_first_column"] <= np.log(len(texts[0]) - 1))
-    print(f"{name}: sinks agree with themselves")
+    corpus = expected_corpus(hooked, texts[:1])
+    assert np.allclose(corpus["pattern_entropy"], sinks["entropy_row_mean"][0])
+    assert np.all(corpus["qk_distance_variance"] > 0)
+    print(f"{name}: references agree with themselves")
 
 
 def main():
