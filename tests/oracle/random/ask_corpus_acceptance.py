@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tools of `headscope ask` that look at heads, on random checkpoints, against numpy on eager attention in float64.
 
-    ask_heads_acceptance.py HEADSCOPE
-    ask_heads_acceptance.py --self-check        no program: the references agree with themselves
+    ask_corpus_acceptance.py HEADSCOPE
+    ask_corpus_acceptance.py --self-check        no program: the references agree with themselves
 """
 
 import json
