@@ -47,9 +47,9 @@ public:
             for (std::int64_t b = 0; b < boundaries_; ++b) {
                 cancellation.check();
                 const at::Tensor& stream = values.at(places[static_cast<std::size_t>(b)])[0];
-                const at::Tensor here = b + 1 == boundaries_
-                                            ? output
-                                            : log_probabilities(final_norm(model_, stream.narrow(0, first, count)));
+                const at::Tensor mapped = through(b, stream.narrow(0, first, count));
+                if (!mapped.defined()) continue;
+                const at::Tensor here = b + 1 == boundaries_ ? output : log_probabilities(final_norm(model_, mapped));
                 for (std::int64_t i = 0; i < count; ++i) row({s, b, first + i}, tokens, here[i], output[i]);
             }
         }
@@ -59,6 +59,12 @@ private:
     struct Place {
         std::int64_t sequence, boundary, position;
     };
+
+    /// Rows of a boundary that the final norm reads; undefined where a fitted lens has no map.
+    at::Tensor through(std::int64_t boundary, const at::Tensor& rows) const {
+        if (options_.maps == nullptr || boundary + 1 == boundaries_) return rows;
+        return options_.maps->mapped(boundary, rows);
+    }
 
     at::Tensor log_probabilities(const at::Tensor& normed) const {
         return at::log_softmax(model_.logits(normed).to(at::kDouble), 1);
@@ -123,7 +129,7 @@ void run_lens(model::Model& model, const LensOptions& options, store::AskRecord&
     if (record.tables.empty()) {
         const std::vector<std::string> cells{"/sequence", "/boundary", "/token"};
         const std::vector<std::string> lists{"/sequence", "/boundary", "/token", "/top"};
-        record.add_table("/lens/top_id", lists, "likeliest tokens", "", true);
+        record.add_table("/lens/top_id", lists, "likeliest tokens", store::kTokenUnits, true);
         record.add_table("/lens/top_probability", lists, "their probabilities");
         record.add_table("/lens/log_probability", cells, "natural logarithm of the target's probability");
         record.add_table("/lens/rank", cells, "rank of the target, 0: likeliest", "", true);

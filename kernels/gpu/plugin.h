@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define HS_GPU_ABI 1U
+#define HS_GPU_ABI 2U
 
 enum { HS_DONE = 0, HS_MEMORY = 1, HS_CANCELLED = 2, HS_UNSUPPORTED = 3, HS_DEVICE_FAILED = 4 };
 enum { HS_FLOAT32 = 0, HS_BFLOAT16 = 1 };
@@ -120,9 +120,111 @@ typedef struct {
     double* kept;                 /* [heads, queries] workspace for `offsets` */
     const double* offset_factors; /* [queries]: share of the offset that a row adds */
     double *sinks, *offsets;      /* [heads] or null */
+    double* diagonals; /* [heads, queries + keys - 1] sums of d loss / d s by j - i, from 1 - queries on; null: not wanted */
+    double* of_keys;   /* [heads, keys] sums of A (dA - mean) over queries of other blocks; null: not wanted */
+    int32_t hidden_blocks; /* of_keys: of hidden blocks, too, by the rows' constants as they are */
 } HsBackward;
 
-/* Workspace, cancel flag and stream of one call. */
+/* kernels/recurrent.h of one sequence. log_decay.data is null with HS_DECAY_NONE, write.data where w is 1. */
+enum { HS_DECAY_NONE = 0, HS_DECAY_HEAD = 1, HS_DECAY_CHANNEL = 2 };
+#define HS_RECURRENT_KEYS 256   /* numbers of a key at most */
+#define HS_RECURRENT_PIECE 64   /* tokens between two states, as kRecurrentPiece */
+#define HS_RECURRENT_COLUMNS 16 /* value columns of a block */
+#define HS_RECURRENT_GROUPS 8   /* half warps of a block */
+typedef struct {
+    HsMatrix query, key;       /* [key_heads, length, key_size] */
+    HsMatrix value;            /* [heads, length, value_size] */
+    HsMatrix write, log_decay; /* [heads, length, 1 or key_size] float32 */
+    int32_t heads, key_heads, length, tokens, key_size, value_size; /* `tokens` of `length` are no padding */
+    int32_t delta, decay;
+    float scale;
+    int32_t chunk_size, chunk_begin, chunks, decays_dropped, reads_own_chunk;
+    const float* kept;           /* [heads, chunks] */
+    int32_t pieces;
+    const int32_t* piece_begins; /* [pieces + 1], the last one is `length` */
+    float* states;               /* [heads, pieces, key_size, value_size] the state at each piece's start, or null */
+    float* sums; /* [heads, length, 1 or key_size] workspace: g summed from each chunk's start; null without decay */
+} HsRecurrent;
+
+typedef struct {
+    HsRecurrent r;
+    HsTarget output;
+    float* now;       /* [heads, key_size, value_size] or null */
+    float* start;     /* the same at the open chunk's start; null without chunks */
+    float* decay_sum; /* [heads, 1 or key_size] g summed over the open chunk's tokens, or null */
+} HsRecurrentForward;
+
+typedef struct {
+    HsRecurrent r; /* `states` are those of the forward pass */
+    HsMatrix gradient;
+    HsTarget query, key, value, write, log_decay;
+    float* kept;                        /* [heads, chunks] or null */
+    int32_t dropped_too;
+    /* Workspace; parts = ceil(value_size / HS_RECURRENT_COLUMNS), band = band_pieces * HS_RECURRENT_PIECE tokens. */
+    int32_t band_pieces; /* of one launch */
+    const int32_t* host_begins; /* r.piece_begins in memory of the processor */
+    float *later, *start; /* [heads, parts, HS_RECURRENT_COLUMNS, key_size], 0; start: null without chunks */
+    float* carried;       /* [heads, parts, HS_RECURRENT_GROUPS, key_size], 0, of g; null without chunks */
+    float* trail;         /* [heads, parts, HS_RECURRENT_PIECE, HS_RECURRENT_COLUMNS, key_size] */
+    float *query_parts, *key_parts, *decay_parts; /* [heads, parts, band, key_size] */
+    float* write_parts;                           /* [heads, parts, band] */
+    float* kept_parts;                            /* [heads, parts, chunks], 0 */
+} HsRecurrentBackward;
+
+/* Rows of |A| of the implicit matrix; r.value is not read. */
+typedef struct {
+    HsRecurrent r;
+    const float* direct; /* [heads] or null */
+    float* dense;        /* [heads, length, length], 0; or null */
+    double* rows;        /* [heads, length, 3] sum, entropy and sum of squares of the row over its sum */
+} HsImplicit;
+
+/* kernels/running.h of one sequence; `tokens` of `length` are no padding. */
+#define HS_RUNNING_CHUNK 64
+typedef struct {
+    HsMatrix query, key, value; /* [heads, length, key_size], [key_heads, length, key_size or value_size] */
+    int32_t heads, key_heads, length, tokens, key_size, value_size;
+    float scale;
+    float *score, *maximum, *denominator; /* [heads, length] */
+} HsRunning;
+
+typedef struct {
+    HsRunning r;
+    HsTarget output;
+    float *held_numerator, *held_denominator, *held_maximum; /* [heads, value_size], [heads], [heads] or null */
+    /* Workspace [heads, chunks of HS_RUNNING_CHUNK]: sums of a chunk; the same of all before it. */
+    float *chunk_maximum, *earlier_maximum;
+    double *chunk_denominator, *earlier_denominator;
+    float* numerators; /* [heads, chunks, value_size] */
+} HsRunningForward;
+
+typedef struct {
+    HsRunning r;
+    HsMatrix output, gradient;
+    HsTarget query, key, value;
+    /* Workspace. */
+    float *products, *slopes;                 /* [heads, length] */
+    float *later, *later_products;            /* [heads, chunks, value_size], [heads, chunks] */
+    float *key_parts, *value_parts;           /* [heads, length, key_size], [heads, length, value_size] */
+} HsRunningBackward;
+
+/* kernels/taylor_state.h of one sequence, with a state. */
+#define HS_TAYLOR_CHUNK 64
+#define HS_TAYLOR_SEGMENT 64
+typedef struct {
+    HsMatrix query, key, value;
+    int32_t heads, key_heads, length, key_size, value_size, normaliser;
+    float scale;
+    HsTarget output;
+    int32_t features;
+    const int32_t* numbers; /* [features, 2] the numbers of a key that a row is the product of; -1: 1 in their place */
+    float* state;           /* [key_heads, features, value_size + 1] */
+    /* [segments, heads, HS_TAYLOR_CHUNK, value_size + 1] workspace; segments of at most HS_TAYLOR_SEGMENT features,
+     * those of the first and of the second order apart. */
+    float* parts;
+} HsTaylor;
+
+/* Cancel flag and stream of one call. */
 typedef struct {
     int (*cancelled)(void* self);
     void *self, *stream;
@@ -143,6 +245,12 @@ typedef struct {
     /* One entry for each row of kernels/operators.h that the library has; null: not there. */
     void (*attention)(const HsAttention*, const HsCall*, HsOutcome*);
     void (*attention_backward)(const HsBackward*, const HsCall*, HsOutcome*);
+    void (*recurrent_forward)(const HsRecurrentForward*, const HsCall*, HsOutcome*);
+    void (*recurrent_backward)(const HsRecurrentBackward*, const HsCall*, HsOutcome*);
+    void (*implicit)(const HsImplicit*, const HsCall*, HsOutcome*);
+    void (*running_forward)(const HsRunningForward*, const HsCall*, HsOutcome*);
+    void (*running_backward)(const HsRunningBackward*, const HsCall*, HsOutcome*);
+    void (*taylor)(const HsTaylor*, const HsCall*, HsOutcome*);
 } HsPlugin;
 
 /* Null for another version of the interface. */

@@ -6,14 +6,15 @@
 #include <QWidget>
 
 #include "app/window/analysis_controller.h"
-#include "app/window/files_controller.h"
+#include "app/window/asks/asks_controller.h"
+#include "app/window/evaluations_controller.h"
 #include "app/window/figures_controller.h"
+#include "app/window/files_controller.h"
 #include "app/window/help_controller.h"
 #include "app/window/pages_controller.h"
-#include "app/window/tasks_controller.h"
-#include "app/window/session_controller.h"
-#include "app/window/evaluations_controller.h"
 #include "app/window/runs_controller.h"
+#include "app/window/session_controller.h"
+#include "app/window/tasks_controller.h"
 #include "core/run/journal.h"
 #include "tests/catch_with_torch.h"
 #include "tests/core/base/temporary_folder.h"
@@ -56,8 +57,9 @@ struct Controllers {
     FilesController files{context, pages, analysis};
     RunsController runs{context, pages, files, analysis};
     EvaluationsController evaluations{context, pages, files};
+    AsksController asks{context, pages, files};
     SessionController session{context,
-                              {pages, analysis, files, runs, evaluations},
+                              {pages, analysis, files, runs, evaluations, asks},
                               {[] {
                                    return QJsonObject{{"kept", true}};
                                },

@@ -64,10 +64,10 @@ struct Found {
           sinks(static_cast<std::size_t>(s.heads)),
           offsets(sinks) {}
     Values output, query, key, value;
-    std::vector<float> shift, factor, sinks, offsets;
+    std::vector<float> shift, factor, sinks, offsets, biases, blocks;
 };
 
-Found run_on(const AttentionCase& c, const std::string& backend) {
+Found run_on(const AttentionCase& c, const std::string& backend, bool hidden_blocks) {
     const Forced forced(backend);
     const Shape& s = c.shape();
     Found found(s);
@@ -80,6 +80,15 @@ Found run_on(const AttentionCase& c, const std::string& backend) {
     AttentionGradients to{found.query.view(), found.key.view(), found.value.view()};
     if (!c.rule.sink_logits.empty()) to.sinks = found.sinks.data();
     if (!c.rule.offsets.empty()) to.offsets = found.offsets.data();
+    if (c.rule.bias_length > 0) {
+        found.biases.resize(static_cast<std::size_t>(s.heads * c.rule.bias_length));
+        to.distance_bias = found.biases.data();
+    }
+    if (c.rule.blocks.block_size > 0 && c.rule.normaliser == Normaliser::softmax && c.rule.soft_cap == 0.0) {
+        found.blocks.resize(static_cast<std::size_t>(s.batch * s.heads * c.rule.blocks.blocks));
+        to.blocks = found.blocks.data();
+        to.hidden_blocks = hidden_blocks;
+    }
     attention_backward(c.input(), found.output.input(), gradient.input(), rows, to);
     REQUIRE(last_backend() == backend);
     return found;
@@ -95,13 +104,22 @@ double relative(const std::vector<float>& found, const std::vector<float>& expec
     return size > 0.0 ? std::sqrt(difference / size) : std::sqrt(difference);
 }
 
+/// The norm of the difference over that of the expected numbers, or over 1: sums of terms that cancel may be 0.
+double relative_to_one(const std::vector<float>& found, const std::vector<float>& expected) {
+    std::vector<float> more = expected, own = found;
+    more.push_back(1.0F);
+    own.push_back(1.0F);
+    return relative(own, more);
+}
+
 bool same(const std::vector<float>& a, const std::vector<float>& b) {
     return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-void check(const AttentionCase& c) {
+void check(const AttentionCase& c, bool hidden_blocks = false) {
     INFO(c.name);
-    const Found found = run_on(c, "emulator"), expected = run_on(c, "reference"), wide = run_on(c, "emulator64");
+    const Found found = run_on(c, "emulator", hidden_blocks), expected = run_on(c, "reference", hidden_blocks),
+                wide = run_on(c, "emulator64", hidden_blocks);
     // Scores are at most a few dozen, so their rounding moves a weight by some 1e-6 of itself.
     constexpr double kTolerance = 1e-5;
     CHECK(relative(found.output.data, expected.output.data) < kTolerance);
@@ -110,9 +128,13 @@ void check(const AttentionCase& c) {
     CHECK(relative(found.value.data, expected.value.data) < kTolerance);
     CHECK(relative(found.sinks, expected.sinks) < kTolerance);
     CHECK(relative(found.offsets, expected.offsets) < kTolerance);
+    CHECK(relative(found.biases, expected.biases) < kTolerance);
+    CHECK(relative_to_one(found.blocks, expected.blocks) < kTolerance);
     CHECK(same(found.query.data, wide.query.data));
     CHECK(same(found.key.data, wide.key.data));
     CHECK(same(found.value.data, wide.value.data));
+    CHECK(same(found.biases, wide.biases));
+    CHECK(same(found.blocks, wide.blocks));
 }
 
 }  // namespace
@@ -136,15 +158,48 @@ TEST_CASE("gradients of odd shapes agree with the reference on the emulator", "[
     check(make_case({1, 4, 2, 70, 70, 20, 20}, plain, ElementType::bfloat16));
 }
 
-TEST_CASE("gradients that GPU libraries do not have are refused", "[emulator]") {
+TEST_CASE("attention dropout is refused by GPU libraries", "[emulator]") {
     const Forced forced("emulator");
     AttentionCase c = make_case({1, 1, 1, 8, 8, 8, 8}, attention_options().front());
-    c.rule.bias_length = 1;
-    c.rule.distance_bias = {0.5F};
     Found found(c.shape());
-    std::vector<float> bias(1);
     const SoftmaxRows rows{found.shift.data(), found.factor.data()};
-    CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(), found.output.input(), rows,
-                                         {{}, {}, {}, nullptr, bias.data()}),
-                      Catch::Contains("[gradient of distance biases] expected a kernel of the emulator plugin"));
+    c.rule.dropout.share = 0.3;
+    const char* refusal = "[attention dropout] expected a kernel of the emulator plugin";
+    CHECK_THROWS_WITH(attention_forward(c.input(), found.output.view(), rows), Catch::Contains(refusal));
+    CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(), found.output.input(), rows, {}),
+                      Catch::Contains(refusal));
+}
+
+TEST_CASE("gradients of distance biases agree with the reference on the emulator", "[emulator]") {
+    const auto plain = attention_options().front();
+    for (const BeyondTable beyond : {BeyondTable::clamp, BeyondTable::zero}) {
+        for (const Shape& shape : {Shape{1, 2, 1, 1, 1, 3, 2}, Shape{2, 4, 2, 65, 65, 20, 12},
+                                   Shape{1, 1, 1, 63, 130, 5, 40}, Shape{1, 2, 2, 130, 64, 8, 8}}) {
+            AttentionCase c = make_case(shape, plain);
+            c.rule.causal = false;
+            c.rule.bias_length = 33;
+            c.rule.bias_origin = 20;
+            c.rule.beyond_table = beyond;
+            for (std::int64_t n = 0; n < shape.heads * 33; ++n)
+                c.rule.distance_bias.push_back(static_cast<float>(std::sin(static_cast<double>(n))));
+            check(c);
+            c.rule.causal = true;
+            c.rule.query_offset = shape.keys > shape.queries ? shape.keys - shape.queries : 0;
+            c.rule.soft_cap = 3.0;
+            check(c);
+        }
+    }
+}
+
+TEST_CASE("gradients of visible and hidden blocks agree with the reference on the emulator", "[emulator]") {
+    const auto plain = attention_options().front();
+    for (const std::int64_t size : {1, 16, 50}) {
+        AttentionCase c = make_case({2, 4, 2, 70, 70, 12, 8}, plain);
+        c.rule.causal = true;
+        c.rule.blocks.block_size = size;
+        c.rule.blocks.blocks = (70 + size - 1) / size;
+        for (std::int64_t n = 0; n < 2 * 4 * c.rule.blocks.blocks; ++n)
+            c.rule.blocks.visible.push_back(static_cast<std::uint8_t>(n * n % 3 == 1 ? 1 : 0));
+        for (const bool hidden : {false, true}) check(c, hidden);
+    }
 }

@@ -25,6 +25,7 @@
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
 #include "core/store/ask/ask_file.h"
+#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace ask_command {
@@ -87,6 +88,8 @@ private:
             return read(strings, tokens, files);
         };
         record_.sequences = tool_.read(options_, texts);
+        for (auto& made : tool_.make({*checkpoint_, inspection_.config, tokenizer_.get()}))
+            record_.sequences.push_back(std::move(made));
         if (!options_.reference_tokens.empty()) reference_ = read({}, options_.reference_tokens, {});
         const std::vector<fs::path> own = tool_.inputs();
         inputs_.insert(inputs_.end(), own.begin(), own.end());
@@ -105,6 +108,14 @@ private:
         if (plan_.list.empty()) return;
         plan_.read_values(*model_, &cancellation_);
         edits_.emplace(plan_.list, model_->config(), model_->sites());
+    }
+
+    model::Model& load_other(const std::string& path) {
+        model_.reset();
+        checkpoint_ = model::open_checkpoint(path, "");
+        inspection_ = model::inspect(*checkpoint_);
+        load();
+        return *model_;
     }
 
     void describe() {
@@ -135,6 +146,8 @@ private:
     /// The command line, for the file.
     std::string settings() const {
         nlohmann::json settings = analysis::to_json(options_.job);
+        settings["device"] = kernels::chosen_device();
+        settings["kernels"] = kernels::chosen_backend();
         settings["tool"] = options_.tool;
         settings["interventions"] = options_.interventions;
         settings["metric"] = options_.metric;
@@ -142,14 +155,20 @@ private:
         settings["against"] = options_.against;
         settings["position"] = options_.position;
         settings["reference_tokens"] = options_.reference_tokens;
+        settings["heads"] = options_.heads;
+        settings["window"] = options_.window;
+        settings["generate"] = options_.generate;
+        settings["seed"] = options_.seed;
+        settings["models"] = options_.models;
         tool_.store_options(settings);
         return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
     }
 
     void answer() {
         ConsoleProgress progress;
+        const auto checkpoint = checkpoint_;  // load_other() replaces it
         AskRun run{options_,
-                   *checkpoint_,
+                   *checkpoint,
                    *model_,
                    tokenizer_.get(),
                    edits_ ? &*edits_ : nullptr,
@@ -160,12 +179,19 @@ private:
                        save();
                        last = Clock::now();
                    },
+                   plan_.list,
+                   [this](const std::string& path) -> model::Model& { return load_other(path); },
                    progress,
                    cancellation_};
         tool_.run(run);
     }
 
-    void save() const { store::write_ask(options_.output, record_, inputs_); }
+    void save() {
+        if (tokenizer_)
+            for (const std::int64_t id : store::ids_in_tables(record_))
+                if (!record_.words.contains(id)) record_.words[id] = tokenizer_->surface(static_cast<std::int32_t>(id));
+        store::write_ask(options_.output, record_, inputs_);
+    }
 
     void write_csv() const {
         OutputFile file(options_.csv, inputs_, "table");
@@ -206,7 +232,7 @@ void add_metric(CLI::App& command, AskOptions& options) {
     for (std::int64_t k = 0; k < ask::kMetricKinds; ++k)
         metrics.emplace_back(ask::name(static_cast<ask::MetricKind>(k)));
     add_option(command, "--metric", options.metric,
-               "patch, ablate: logit_difference, logit, log_probability, probability, kl or loss")
+               "patch, ablate, knockout, steer: logit_difference, logit, log_probability, probability, kl or loss")
         ->check(one_of(metrics));
     add_option(command, "--answer", options.answer, "Tokens of the answer: ids, or \"strings\" of one token each");
     add_option(command, "--against", options.against, "Tokens that the answer is compared with");
@@ -230,24 +256,38 @@ void add_ask(CLI::App& app, Context& context) {
         help += "\n" + tool->name() + ": " + tool->help();
     }
     add_option(*command, "tool", options->tool, help)->required()->check(one_of(names));
-    add_option(*command, "model", options->job.model, "A checkpoint")->required();
+    add_option(*command, "model", options->models, "A checkpoint; series: several of one model")->required();
     add_option(*command, "-o,--output", options->output, "OUT.ask.h5")->required();
     add_option(*command, "--csv", options->csv, "The tool's main table as CSV, too");
     add_flag(*command, "--resume", options->resume, "Continue a file that was stopped");
     add_option(*command, "--interventions", options->interventions, "Edits of every run, a TOML file");
     add_input(*command, *options);
     add_metric(*command, *options);
+    add_option(*command, "--heads", options->heads,
+               "knockout, circuits --pairs: heads as layer.head, like 3.1,4.cross.2 (default: all)");
+    add_option(*command, "--layers", options->job.layers, "steer: layers, like 0,2,5-8 (default: all)");
+    add_option(*command, "--window", options->window, "knockout: forbid in N layers around each layer in turn, too")
+        ->check(in_range<std::int64_t>(1, 1 << 16));
+    add_option(*command, "--generate", options->generate,
+               "generate: tokens to generate (20); kinds: tokens that the model appends to the text with --needle")
+        ->check(in_range<std::int64_t>(1, 1 << 20));
+    add_option(*command, "--seed", options->seed, "generate: of draws, text s has seed + s; kinds: of --drawn")
+        ->check(in_range<std::int64_t>(0, std::int64_t{1} << 53U));
     for (const auto& tool : *tools) tool->add_options(*command);
     add_option(*command, "--dtype", options->job.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--weights", options->job.weights, model::kResidenceHelp)
         ->check(one_of(model::residence_choices()));
-    add_option(*command, "--device", options->job.device, "cpu, cuda or auto")->check(one_of({"cpu", "cuda", "auto"}));
+    add_device_option(*command, options->job.device);
     add_option(*command, "--threads", options->job.threads, "0: all processors")
         ->check(in_range<std::int64_t>(0, 4096));
     add_option(*command, "--kernels", options->job.kernels, "auto, reference or one of headscope list kernels");
     command->callback([&context, options, tools, names, command] {
         AskTool& tool = *tools->at(choice_of(names, options->tool));
         if (options->metric.empty()) options->metric = tool.default_metric();
+        if (options->models.size() > 1 && !tool.takes_models())
+            throw UsageError("ask " + options->tool + " takes one model; found " +
+                             std::to_string(options->models.size()));
+        options->job.model = options->models.front();
         check_options("ask", given_options(*command), {options->tool});
         context.command = [&context, options, tools, &tool] { Session(*options, tool, context.cancellation).run(); };
     });

@@ -16,12 +16,14 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/edits/editor.h"
+#include "core/model/edits/intervention.h"
 #include "core/store/ask/ask_file.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::model {
 class Model;
-}
+struct ModelConfig;
+}  // namespace headscope::model
 
 namespace headscope::app {
 
@@ -32,6 +34,11 @@ struct AskOptions {
     analysis::AnalysisJob job;  ///< model, texts and computing
     std::string metric, answer, against, position = "-1";
     std::vector<std::string> reference_tokens;
+    std::string heads;          ///< "3.1,4.cross.2"; empty: all, or none, as the tool says
+    std::int64_t window = 0;    ///< 0: the tool's own default
+    std::int64_t generate = 0;  ///< tokens that the model appends
+    std::int64_t seed = 0;
+    std::vector<std::string> models;  ///< the first is job.model
 };
 
 /// One run of a tool: the model with its edits, and the file that is filled.
@@ -44,6 +51,9 @@ struct AskRun {
     std::vector<store::SequenceTokens> reference;  ///< of --reference-tokens
     store::AskRecord& record;
     std::function<void()> saved;  ///< rewrites the file now and then; called when cells are in place
+    const std::vector<model::Intervention>& interventions;  ///< those of `editor`
+    /// Frees `model` and loads another checkpoint.
+    std::function<model::Model&(const std::string& path)> load_other;
     Progress& progress;
     const Cancellation& cancellation;
 };
@@ -52,6 +62,13 @@ struct AskRun {
 using AskTexts = std::function<std::vector<store::SequenceTokens>(const std::vector<std::string>& texts,
                                                                   const std::vector<std::string>& tokens,
                                                                   const std::vector<std::string>& files)>;
+
+/// Everything of a model that a tool needs to make texts.
+struct AskMaking {
+    const checkpoint::Checkpoint& checkpoint;
+    const model::ModelConfig& config;
+    const tokenizer::Tokenizer* tokenizer;  ///< null: none
+};
 
 /// Made once a command line; holds the values of its own options.
 class AskTool {
@@ -78,6 +95,13 @@ public:
     }
     /// True: run() chooses the texts of the file, and --resume goes on with those that it has.
     virtual bool keeps_texts() const { return false; }
+    /// Texts that it makes by itself, behind those of read().
+    virtual std::vector<store::SequenceTokens> make(const AskMaking& from) const {
+        (void)from;
+        return {};
+    }
+    /// True: several checkpoints may be named.
+    virtual bool takes_models() const { return false; }
     /// Files that an output must not replace, after read().
     virtual std::vector<std::filesystem::path> inputs() const { return {}; }
     /// Adds and fills tables; cells that have a number are done. Sets complete.

@@ -2,6 +2,7 @@
 // The plugin's entry `attention_backward`: row means, then a launch for each gradient.
 #include "kernels/gpu/device/backward.h"
 
+#include "kernels/gpu/device/backward_rule.h"
 #include "kernels/gpu/device/entries.h"
 
 namespace headscope::gpu {
@@ -43,6 +44,10 @@ void attention_backward_entry(const HsBackward* backward, const HsCall* call, Hs
     if (b.value.data != nullptr) gradient<Of::value>(launcher, b, key_blocks, a.value_size);
     if (b.sinks != nullptr) launcher.run<SinkGradient>(a.heads, args);
     if (b.offsets != nullptr) launcher.run<OffsetGradient>(a.heads, args);
+    RuleGradientArgs of_rule{b, a.rule};
+    if (b.diagonals != nullptr) launcher.run<DiagonalGradient>(tiles_of(a.queries + a.keys - 1) * a.heads, of_rule);
+    if (b.hidden_blocks != 0) of_rule.rule.block_size = 0;
+    if (b.of_keys != nullptr) launcher.run<KeyGradient>(tiles_of(a.keys) * a.heads, of_rule);
 }
 
 }  // namespace headscope::gpu

@@ -141,6 +141,37 @@ struct Gradient {
             write(args, c, owner, own, o);
     }
 
+    /// Scores of a row become weights (Of::value) or d loss / d s; Of::rows: sums of slope dA, slopes and dA.
+    static HS_DEVICE void differentiate(const Args& args, const Context& c, int head, int i, float (&s)[4],
+                                        const float (&u)[4], float& products, float& slopes, float& kept) {
+        const HsAttention& a = args.b.a;
+        const Normaliser normaliser = static_cast<Normaliser>(a.normaliser);
+        const RowConstant constant = constant_of(a, head, i);
+        const bool exists = i < a.queries;
+        const float mean = kOf == Of::rows || kOf == Of::value || !exists || args.b.mean == nullptr
+                               ? 0.0f
+                               : args.b.mean[static_cast<long long>(head) * a.queries + i];
+        products = slopes = kept = 0.0f;
+#pragma unroll
+        for (int n = 0; n < 4; ++n) {
+            const float t = s[n];
+            s[n] = 0.0f;
+            if (t == kMasked) continue;
+            const WeightAndSlope found = weigh_with_slope(c, normaliser, t, constant);
+            const float gradient = normaliser == Normaliser::elastic && !(found.weight > 0.0f) ? 0.0f : u[n];
+            if (kOf == Of::value) {
+                s[n] = found.weight;
+            } else if (kOf == Of::rows) {
+                products += found.slope * gradient;
+                slopes += found.slope;
+                kept += gradient;
+            } else {
+                const float share = a.rule.soft_cap > 0.0f ? t / a.rule.soft_cap : 0.0f;
+                s[n] = found.slope * (gradient - mean) * (1.0f - share * share);
+            }
+        }
+    }
+
 private:
     static HS_DEVICE void load(const Args& args, const Context& c, const Slices& slices, Shared<float> slot, int head,
                                int first, int key, int part, int value_slices) {
@@ -210,37 +241,6 @@ private:
             }
         for (int part = 0; part < kTile / kSlabRows; ++part)
             multiply_slab<kColumns, kSlabRows, kSlabStride>(c, weights, part * kSlabRows, advance(), o);
-    }
-
-    /// Scores of a row become weights (Of::value) or d loss / d s; Of::rows: sums of slope dA, slopes and dA.
-    static HS_DEVICE void differentiate(const Args& args, const Context& c, int head, int i, float (&s)[4],
-                                        const float (&u)[4], float& products, float& slopes, float& kept) {
-        const HsAttention& a = args.b.a;
-        const Normaliser normaliser = static_cast<Normaliser>(a.normaliser);
-        const RowConstant constant = constant_of(a, head, i);
-        const bool exists = i < a.queries;
-        const float mean = kOf == Of::rows || kOf == Of::value || !exists || args.b.mean == nullptr
-                               ? 0.0f
-                               : args.b.mean[static_cast<long long>(head) * a.queries + i];
-        products = slopes = kept = 0.0f;
-#pragma unroll
-        for (int n = 0; n < 4; ++n) {
-            const float t = s[n];
-            s[n] = 0.0f;
-            if (t == kMasked) continue;
-            const WeightAndSlope found = weigh_with_slope(c, normaliser, t, constant);
-            const float gradient = normaliser == Normaliser::elastic && !(found.weight > 0.0f) ? 0.0f : u[n];
-            if (kOf == Of::value) {
-                s[n] = found.weight;
-            } else if (kOf == Of::rows) {
-                products += found.slope * gradient;
-                slopes += found.slope;
-                kept += gradient;
-            } else {
-                const float share = a.rule.soft_cap > 0.0f ? t / a.rule.soft_cap : 0.0f;
-                s[n] = found.slope * (gradient - mean) * (1.0f - share * share);
-            }
-        }
     }
 
     static HS_DEVICE void write_rows(const Args& args, const Context& c, int head, int first, double low, double high) {

@@ -31,6 +31,11 @@ public:
         if (error != nullptr) set_outcome(outcome_, HS_DEVICE_FAILED, error);
     }
 
+    /// Ends the call: the library has no kernel for these sizes.
+    void refuse(const char* text) {
+        if (outcome_.status == HS_DONE) set_outcome(outcome_, HS_UNSUPPORTED, text);
+    }
+
 private:
     const HsCall& call_;
     HsOutcome& outcome_;
@@ -38,5 +43,11 @@ private:
 
 void attention_entry(const HsAttention* attention, const HsCall* call, HsOutcome* outcome);
 void attention_backward_entry(const HsBackward* backward, const HsCall* call, HsOutcome* outcome);
+void recurrent_forward_entry(const HsRecurrentForward* forward, const HsCall* call, HsOutcome* outcome);
+void recurrent_backward_entry(const HsRecurrentBackward* backward, const HsCall* call, HsOutcome* outcome);
+void implicit_entry(const HsImplicit* implicit, const HsCall* call, HsOutcome* outcome);
+void running_forward_entry(const HsRunningForward* forward, const HsCall* call, HsOutcome* outcome);
+void running_backward_entry(const HsRunningBackward* backward, const HsCall* call, HsOutcome* outcome);
+void taylor_entry(const HsTaylor* taylor, const HsCall* call, HsOutcome* outcome);
 
 }  // namespace headscope::gpu

@@ -103,7 +103,7 @@ HS_DEVICE float float_of(unsigned bits) {
 }
 
 template <class K>
-__global__ void __launch_bounds__(K::kThreads) entry(const typename K::Args args) {
+__global__ void __launch_bounds__(K::kThreads, 1) entry(const typename K::Args args) {
     K::run(args, Context());
 }
 

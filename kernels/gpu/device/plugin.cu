@@ -139,7 +139,13 @@ constexpr HsPlugin kPlugin{HS_GPU_ABI,
                            &wait,
                            kConfigure,
                            &attention_entry,
-                           &attention_backward_entry};
+                           &attention_backward_entry,
+                           &recurrent_forward_entry,
+                           &recurrent_backward_entry,
+                           &implicit_entry,
+                           &running_forward_entry,
+                           &running_backward_entry,
+                           &taylor_entry};
 
 }  // namespace
 }  // namespace headscope::gpu

@@ -51,6 +51,18 @@ HS_DEVICE void store_element(void* data, int type, long long at, float x) {
     static_cast<std::uint16_t*>(data)[at] = static_cast<std::uint16_t>(rounded);
 }
 
+HS_DEVICE float element(const HsMatrix& m, int head, int row, int column) {
+    return load_element(
+        m.data, m.type,
+        head * static_cast<long long>(m.head_stride) + row * static_cast<long long>(m.row_stride) + column);
+}
+
+HS_DEVICE void store(const HsTarget& to, int head, int row, int column, float x) {
+    store_element(to.data, to.type,
+                  head * static_cast<long long>(to.head_stride) + row * static_cast<long long>(to.row_stride) + column,
+                  x);
+}
+
 /// Rows of one head.
 struct Rows {
     const void* data;

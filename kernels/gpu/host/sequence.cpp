@@ -115,4 +115,17 @@ void Result::fetch() {
     }
 }
 
+Numbers::Numbers(Memory& memory, float* place, Device device, std::int64_t count, Use use)
+    : memory_(memory), place_(place), count_(count) {
+    if (place == nullptr) return;
+    if (device == Device::gpu)
+        data_ = place;
+    else
+        data_ = use == Use::change ? memory.upload(place, count) : memory.zeros<float>(count);
+}
+
+void Numbers::fetch() {
+    if (place_ != data_) memory_.fetch(data_, count_, place_);
+}
+
 }  // namespace headscope::kernels::gpu

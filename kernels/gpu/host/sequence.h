@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/attention_backward.h"
+#include "kernels/backend.h"
 #include "kernels/cpu/attention/workspace.h"
 #include "kernels/gpu/host/plugin.h"
 
@@ -41,5 +42,33 @@ private:
     std::int64_t b_, heads_, length_, size_;
     HsTarget target_{};
 };
+
+/// Contiguous numbers that a call reads and writes, or writes alone: a copy on the device, or the place itself in GPU
+/// memory. A null place stays null.
+class Numbers {
+public:
+    enum class Use : std::uint8_t { write, change };
+    Numbers(Memory& memory, float* place, Device device, std::int64_t count, Use use);
+    float* data() const { return data_; }
+    void fetch();
+
+private:
+    Memory& memory_;
+    float *place_, *data_ = nullptr;
+    std::int64_t count_;
+};
+
+/// Runs an entry of the library and waits; throws what its outcome means.
+template <class Entry, class Task>
+void run_entry(const HsPlugin& library, Entry entry, const Task& task, const std::atomic<bool>* cancel,
+               const char* where) {
+    const HsCall call = call_of(cancel);
+    HsOutcome outcome{};
+    entry(&task, &call, &outcome);
+    expect_done(outcome, where);
+    library.wait(nullptr, &outcome);
+    expect_done(outcome, where);
+    if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) throw Cancelled();
+}
 
 }  // namespace headscope::kernels::gpu

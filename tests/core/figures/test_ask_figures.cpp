@@ -112,17 +112,42 @@ TEST_CASE("A lens shows the last boundary on top", "[figures][ask]") {
     fill(record, "/lens/top_probability", {"/sequence", "/boundary", "/token", "/top"});
     fill(record, "/lens/log_probability", {"/sequence", "/boundary", "/token"});
     fill(record, "/lens/rank", {"/sequence", "/boundary", "/token"});
+    record.words[4] = " a";
     FigureOptions options;
     options.show = "rank";
     const FigureData figure = drawn(record, "lens", options);
     CHECK(map_of(figure).values == std::vector<float>{6, 7, 8, 3, 4, 5, 0, 1, 2});
     CHECK(figure.panels[0].y.ticks[0].label == "2");
     REQUIRE(figure.text_table);
-    CHECK(figure.text_table->rows[2] == std::vector<std::string>{"0", "#0", "#2", "a"});
+    CHECK(figure.text_table->rows[2] == std::vector<std::string>{"0", "#0", "#2", "␣a"});
     options.show = "token";
     CHECK(map_of(drawn(record, "lens", options)).values[0] == 12);
     options.show = "probability";
     CHECK(map_of(drawn(record, "lens", options)).values[6] == 1);
+}
+
+TEST_CASE("Generated tokens end where the text does, with means of heads by layer", "[figures][ask]") {
+    store::AskRecord record = record_of("generate");
+    record.add_dimension("/step", 3, "step");
+    record.add_dimension("/top", 1, "place");
+    const std::vector<std::string> steps{"/sequence", "/step"}, heads{"/sequence", "/step", "/site", "/head"};
+    fill(record, "/generate/token", steps);
+    fill(record, "/generate/log_probability", steps);
+    fill(record, "/generate/top_id", {"/sequence", "/step", "/top"});
+    fill(record, "/generate/top_probability", {"/sequence", "/step", "/top"});
+    fill(record, "/generate/entropy", heads);
+    fill(record, "/generate/sink", heads);
+    record.tables[0].values[2] = -1;
+    record.words[1] = "b";
+    const FigureData figure = drawn(record, "generation");
+    REQUIRE(figure.panels.size() == 3);
+    CHECK(std::get<Curves>(figure.panels[0].content).curves.at(0).x.size() == 2);
+    const auto& map = std::get<HeatMap>(figure.panels[1].content);
+    CHECK(map.columns == 2);
+    CHECK(map.values.front() ==
+          (record.table("/generate/entropy").values[0] + record.table("/generate/entropy").values[1]) / 2);
+    CHECK(figure.panels[1].x.cell_labels.at(1) == "b");
+    CHECK(figure.text_table->rows.size() == 2);
 }
 
 TEST_CASE("Terms of a logit are heads, layers and a table", "[figures][ask]") {
@@ -228,4 +253,88 @@ TEST_CASE("Heads over a corpus are dots, and one head with its texts", "[figures
     CHECK(head.text_table->rows == std::vector<std::vector<std::string>>{{"b", "c", "abc", "4", "1", "4"}});
     options.head = 2;
     CHECK_THROWS_MATCHES(drawn(record, "corpus-head", options), Error, IsError(ErrorCode::usage, "--head"));
+}
+
+TEST_CASE("A knockout is a curve by layer with all layers as a line", "[figures][ask]") {
+    store::AskRecord record = record_of("knockout");
+    fill(record, "/knockout/baseline", {"/sequence"});
+    fill(record, "/knockout/value", {"/sequence"});
+    record.tables[0].values = {1, 2};
+    record.tables[1].values = {4, 8};
+    const FigureData plain = drawn(record, "knockout");
+    REQUIRE(plain.panels.size() == 1);
+    CHECK(std::get<Curves>(plain.panels[0].content).curves.at(0).y == std::vector<double>{3, 6});
+    fill(record, "/knockout/by_layer", {"/sequence", "/layer"});
+    record.settings_json = R"({"queries": "8-11", "keys": "2", "heads": "", "metric": "loss"})";
+    const FigureData figure = drawn(record, "knockout");
+    REQUIRE(figure.panels.size() == 2);
+    // ((0 - 1) + (2 - 2)) / 2 and ((1 - 1) + (3 - 2)) / 2
+    CHECK(std::get<Curves>(figure.panels[0].content).curves.at(0).y == std::vector<double>{-0.5, 0.5});
+    CHECK(figure.panels[0].markers.at(0).position == Approx(4.5));
+    CHECK(figure.notes.back() == "Queries 8-11 do not attend to keys 2.");
+}
+
+TEST_CASE("Steering is a map of layers and factors with the vectors' lengths", "[figures][ask]") {
+    store::AskRecord record = record_of("steer");
+    record.add_dimension("/channel", 2, "channel");
+    record.add_dimension("/factor", 2, "factor");
+    record.add_table("/steer/factor", {"/factor"}, "factor").values = {-1.5, 2};
+    record.add_table("/steer/vector", {"/layer", "/channel"}, "vectors").values = {3, 4, 6, 8};
+    record.add_table("/steer/baseline", {"/sequence"}, "baseline").values = {1, 2};
+    fill(record, "/steer/value", {"/sequence", "/layer", "/factor"});
+    const FigureData figure = drawn(record, "steering");
+    REQUIRE(figure.panels.size() == 3);
+    // ((0 - 1) + (4 - 2)) / 2 ..
+    CHECK(map_of(figure).values == std::vector<float>{0.5, 1.5, 2.5, 3.5});
+    CHECK(figure.panels[0].x.ticks.at(0).label == "-1.5");
+    CHECK(std::get<Curves>(figure.panels[1].content).curves.at(1).x == std::vector<double>{-1.5, 2});
+    CHECK(std::get<Curves>(figure.panels[2].content).curves.at(0).y == std::vector<double>{5, 10});
+}
+
+TEST_CASE("Kinds of heads are a map each, and a row per head", "[figures][ask]") {
+    store::AskRecord record = record_of("kinds");
+    for (const char* kind : {"previous", "duplicate", "induction", "self", "self_absolute"})
+        fill(record, std::string("/kinds/") + kind, {"/sequence", "/site", "/head"});
+    record.add_dimension("/step", 2, "step");
+    fill(record, "/kinds/retrieval", {"/site", "/head"});
+    fill(record, "/kinds/answer", {"/step"});
+    const FigureData figure = drawn(record, "head-kinds");
+    REQUIRE(figure.panels.size() == 5);
+    CHECK(map_of(figure).values == std::vector<float>{2, 3, 4, 5});
+    CHECK(map_of(figure, 4).values == std::vector<float>{0, 1, 2, 3});
+    CHECK(map_of(figure, 4).colours.minimum == 0);
+    const Table table = figure.table();
+    CHECK(table.rows() == 4);
+    CHECK(table.columns.size() == 9);  // site, layer, head, five scores and retrieval
+    CHECK(table.columns.at(8).name == "retrieval");
+    CHECK(std::get<std::vector<double>>(table.columns.at(8).values).at(3) == 3);
+}
+
+TEST_CASE("Circuits are scores with spectra, or heads x heads", "[figures][ask]") {
+    store::AskRecord record = record_of("circuits");
+    record.add_dimension("/singular_value", 3, "place");
+    record.add_dimension("/later_site", 2, "site");
+    record.add_dimension("/later_head", 2, "head");
+    for (const char* which : {"qk", "ov"}) {
+        fill(record, std::string("/circuits/") + which + "_singular_values", {"/site", "/head", "/singular_value"});
+        fill(record, std::string("/circuits/") + which + "_eigenvalue_score", {"/site", "/head"});
+    }
+    fill(record, "/circuits/copying_score", {"/site", "/head"});
+    fill(record, "/circuits/composition_k", {"/site", "/head", "/later_site", "/later_head"});
+    const FigureData ov = drawn(record, "circuits");
+    REQUIRE(ov.panels.size() == 3);
+    CHECK(map_of(ov, 1).colours.minimum == -1);
+    // Heads have 0, 1, 2 and 3, 4, 5.
+    CHECK(std::get<Curves>(ov.panels[2].content).curves.at(0).y == std::vector<double>{1.5, 2.5, 3.5});
+    FigureOptions options;
+    options.matrix = "qk";
+    CHECK(drawn(record, "circuits", options).panels.size() == 2);
+    options.matrix = "composition_k";
+    const FigureData composition = drawn(record, "circuits", options);
+    REQUIRE(composition.panels.size() == 1);
+    CHECK(map_of(composition).rows == 4);
+    CHECK(map_of(composition).values[6] == 6);         // head 1 of layer 0, head 0 of layer 1
+    CHECK(std::isnan(map_of(composition).values[1]));  // one layer
+    options.matrix = "composition_q";
+    CHECK_THROWS_MATCHES(drawn(record, "circuits", options), Error, IsError(ErrorCode::format, "composition_q"));
 }

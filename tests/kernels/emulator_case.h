@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// One problem on the reference and on the emulator, with warps of 32 and 64 threads in two random orders.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/backend.h"
+
+namespace headscope::kernels::testing {
+
+inline constexpr double kSingleEpsilon = 0x1p-24;
+
+/// Forces a backend, and an order of the emulator's threads, until its end.
+struct ForcedBackend {
+    explicit ForcedBackend(const std::string& name, const char* seed = "1") {
+        force_backend(name);
+        setenv("HEADSCOPE_EMULATOR_SEED", seed, 1);
+    }
+    ~ForcedBackend() {
+        unsetenv("HEADSCOPE_EMULATOR_SEED");
+        force_backend("auto");
+    }
+    ForcedBackend(const ForcedBackend&) = delete;
+    ForcedBackend& operator=(const ForcedBackend&) = delete;
+};
+
+/// Fields of a result by name.
+using Fields = std::vector<std::pair<std::string, std::vector<float>>>;
+
+/// Each number within `tolerance` of the expected one, relative to the largest of its field and 1.
+inline void check_fields(const Fields& found, const Fields& expected, double tolerance) {
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t f = 0; f < found.size(); ++f) {
+        INFO(found[f].first << ", tolerance " << tolerance);
+        const std::vector<float>&a = found[f].second, &b = expected[f].second;
+        REQUIRE(a.size() == b.size());
+        double largest = 1.0;
+        for (const float x : b) largest = std::max(largest, std::abs(double{x}));
+        for (std::size_t n = 0; n < a.size(); ++n) {
+            if (std::abs(double{a[n]} - double{b[n]}) <= tolerance * largest) continue;
+            FAIL("element " << n << ": found " << a[n] << ", expected " << b[n] << ", largest " << largest);
+        }
+    }
+}
+
+inline bool same_bits(const Fields& a, const Fields& b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t f = 0; f < a.size(); ++f) {
+        const std::vector<float>&x = a[f].second, &y = b[f].second;
+        if (x.size() != y.size() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) != 0) return false;
+    }
+    return true;
+}
+
+/// run() gives Fields on the forced backend, and notes that backend as the last one.
+template <class Run>
+void check_emulator(const Run& run, double tolerance) {
+    const auto on = [&](const char* backend, const char* seed) {
+        const ForcedBackend forced(backend, seed);
+        Fields fields = run();
+        REQUIRE(last_backend() == backend);
+        return fields;
+    };
+    const Fields expected = on("reference", "1"), found = on("emulator", "1");
+    check_fields(found, expected, tolerance);
+    CHECK(same_bits(on("emulator", "2"), found));
+    CHECK(same_bits(on("emulator64", "3"), found));
+}
+
+}  // namespace headscope::kernels::testing
