@@ -138,6 +138,7 @@ private:
             throw Error(ErrorCode::usage, "--resume", "expected a file of the same command and model",
                         "found another one");
         record_.tables = std::move(begun.tables);
+        if (tool_.keeps_texts()) record_.sequences = std::move(begun.sequences);
         record_.created = begun.created;
         record_.program_version = begun.program_version;
     }

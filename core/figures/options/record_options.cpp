@@ -63,6 +63,10 @@ void add_record_options(std::vector<FigureOption>& all) {
         choice<std::string>("show", "Logit lens: colors",
                             {{"probability", "probability"}, {"rank", "rank"}, {"kl", "kl"}, {"token", "token"}},
                             [](FigureRequest& r) -> std::string& { return r.options.show; }));
+    all.push_back(word_option("x", "ask corpus: measure of heads on the horizontal axis (default: qk_distance)",
+                              &FigureOptions::x));
+    all.push_back(word_option("y", "ask corpus: measure of heads on the vertical axis (default: induction_score)",
+                              &FigureOptions::y));
     all.push_back(choice<std::string>("matrix", "Circuits: products of heads, or composition of two through Q, K or V",
                                       {{"ov", "ov"},
                                        {"qk", "qk"},

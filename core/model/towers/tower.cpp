@@ -233,6 +233,15 @@ void Tower::begin(Pass& pass, const Batch& batch) const {
     if (is_read) pass.embedding = pass.hidden;
 }
 
+const Rotary* Tower::rotary_of(std::int64_t layer) const {
+    const auto number = static_cast<std::size_t>(layer);
+    if (const auto own = own_rotary_.find(layer); own != own_rotary_.end())
+        return own->second ? &*own->second : nullptr;
+    if (!config_->rotary_layers.empty() && config_->rotary_layers.at(number) == 0) return nullptr;
+    if (window_rotary_ && config_->windows.at(number) > 0) return &*window_rotary_;
+    return rotary_ ? &*rotary_ : nullptr;
+}
+
 void Tower::run_mixers(Pass& pass, std::size_t number, PassSize size) const {
     const ForwardOptions& options = pass.options;
     mixers::StackContext& context = pass.context;

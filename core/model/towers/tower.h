@@ -70,6 +70,9 @@ public:
     void add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const;
     void add_mixers(std::vector<std::string>& names) const;  ///< the mixer's name, per layer
 
+    /// Of a layer's queries and keys, counted from the tower's first; null: it has none.
+    const Rotary* rotary_of(std::int64_t layer) const;
+
     /// Guide streams that were run ahead are run again: the weights have changed.
     void forget() { kept_ = {}; }
     /// So long a text is about to grow token by token: its guide streams are run once, for all of it. 0: not known.

@@ -165,6 +165,96 @@ TEST_CASE("Terms of a logit are heads, layers and a table", "[figures][ask]") {
     CHECK(figure.text_table->rows.back() == std::vector<std::string>{"logit", "0.5"});
 }
 
+TEST_CASE("Sinks are drawn by threshold, position and token", "[figures][ask]") {
+    store::AskRecord record = record_of("sinks");
+    record.settings_json = R"({"epsilon": 4})";
+    record.add_dimension("/boundary", 3, "boundary");
+    record.add_dimension("/threshold", 2, "threshold");
+    record.add_dimension("/key_value_head", 2, "head");
+    fill(record, "/sinks/threshold", {"/threshold"});
+    fill(record, "/sinks/rate_by_threshold", {"/threshold"});
+    fill(record, "/sinks/rate_by_site", {"/site", "/token"});
+    const FigureData rate = drawn(record, "sink-rate");
+    CHECK(std::get<Curves>(rate.panels.at(0).content).curves.at(0).y == std::vector<double>{0, 1});
+    CHECK(map_of(rate, 1).values == std::vector<float>{0, 1, 2, 3, 4, 5});
+    CHECK(map_of(rate, 1).colours.maximum == 1);
+
+    for (const char* name : {"activation_median", "activation_maximum"})
+        fill(record, std::string("/sinks/") + name, {"/sequence", "/boundary"});
+    for (const char* name : {"token_maximum", "token_channel"})
+        fill(record, std::string("/sinks/") + name, {"/sequence", "/boundary", "/token"});
+    FigureOptions options;
+    options.sequence = 1;
+    const FigureData calm = drawn(record, "massive-activations", options);
+    CHECK(map_of(calm, 1).values[0] == 3);  // 9 over a median of 3
+    CHECK(!calm.text_table);
+    for (store::AskTable& table : record.tables)
+        if (table.path == "/sinks/token_maximum") table.values[13] = -5000;
+    const FigureData massive = drawn(record, "massive-activations", options);
+    REQUIRE(massive.text_table);
+    CHECK(massive.text_table->rows == std::vector<std::vector<std::string>>{{"b", "1", "1", "13", "-5000", "1250"}});
+
+    fill(record, "/sinks/column_mass", {"/sequence", "/site", "/head", "/token"});
+    fill(record, "/sinks/value_norm", {"/sequence", "/site", "/key_value_head", "/token"});
+    const FigureData norms = drawn(record, "value-norms");
+    const auto& curves = std::get<Curves>(norms.panels.at(0).content).curves;
+    // Of site 0 those above 4: 5 of the first text, 12 .. 17 of the second; of site 1 all.
+    CHECK(curves.at(0).y == std::vector<double>{(5 + 12 + 13 + 14 + 15 + 16 + 17) / 7.0, (8.5 + 20.5) / 2});
+    CHECK(curves.at(1).y == std::vector<double>{2});
+    CHECK(map_of(norms, 1).values[0] == 1.5F);
+}
+
+TEST_CASE("Heads over a corpus are dots, and one head with its texts", "[figures][ask]") {
+    store::AskRecord record = record_of("corpus");
+    for (const auto& [path, size] : {std::pair("/counter", 6), std::pair("/slot", 2), std::pair("/top_token", 2),
+                                     std::pair("/distance", 3), std::pair("/histogram_cell", 4)})
+        record.add_dimension(path, size, "axis");
+    fill(record, "/corpus/progress", {"/counter"});
+    fill(record, "/corpus/qk_distance", {"/site", "/head"});
+    fill(record, "/corpus/induction_score", {"/site", "/head"});
+    fill(record, "/corpus/mean/sink", {"/site", "/head"});
+    fill(record, "/corpus/std/sink", {"/site", "/head"});
+    record.tables[2].values[3] = std::nan("");
+    const FigureData plain = drawn(record, "corpus-scatter");
+    const auto& dots = std::get<Curves>(plain.panels.at(0).content);
+    REQUIRE(dots.curves.size() == 2);
+    CHECK(dots.curves[1].x == std::vector<double>{2});
+    CHECK(dots.labels.at(0).text == "1.0");
+    CHECK(plain.table().rows() == 4);
+    FigureOptions options;
+    options.x = "std/sink";
+    options.y = "sink";
+    CHECK(std::get<Curves>(drawn(record, "corpus-scatter", options).panels.at(0).content).curves[0].error ==
+          std::vector<double>{0, 1});
+    options.y = "mass";
+    CHECK_THROWS_MATCHES(
+        drawn(record, "corpus-scatter", options), Error,
+        IsError(ErrorCode::usage, "expected a measure of heads: qk_distance, induction_score, std/sink"));
+
+    for (const char* name : {"kept", "kept_sequence", "kept_maximum", "kept_query", "kept_key"})
+        fill(record, std::string("/corpus/") + name, {"/site", "/head", "/slot"});
+    for (const char* name : {"query_token", "query_mass", "key_token", "key_mass"})
+        fill(record, std::string("/corpus/") + name, {"/site", "/head", "/top_token"});
+    fill(record, "/corpus/maximum_histogram", {"/site", "/head", "/histogram_cell"});
+    fill(record, "/corpus/distance_histogram", {"/site", "/head", "/distance"});
+    fill(record, "/corpus/distance", {"/distance"});
+    for (store::AskTable& table : record.tables) {
+        if (table.path == "/corpus/kept_sequence") table.values[5] = -1, table.values[4] = 1;
+        if (table.path == "/corpus/kept_query") table.values[4] = 2;
+        if (table.path == "/corpus/kept_key") table.values[4] = 1;
+    }
+    options.layer = 1;
+    options.head = 0;
+    const FigureData head = drawn(record, "corpus-head", options);
+    CHECK(std::get<Curves>(head.panels.at(0).content).curves[0].y == std::vector<double>{8, 9, 10, 11});
+    CHECK(std::get<Curves>(head.panels.at(1).content).curves[0].y == std::vector<double>{6.0 / 21, 7.0 / 21, 8.0 / 21});
+    CHECK(std::get<TextBlock>(head.panels.at(2).content).chips.at(0).text == "a");
+    REQUIRE(head.text_table);
+    CHECK(head.text_table->rows == std::vector<std::vector<std::string>>{{"b", "c", "abc", "4", "1", "4"}});
+    options.head = 2;
+    CHECK_THROWS_MATCHES(drawn(record, "corpus-head", options), Error, IsError(ErrorCode::usage, "--head"));
+}
+
 TEST_CASE("A knockout is a curve by layer with all layers as a line", "[figures][ask]") {
     store::AskRecord record = record_of("knockout");
     fill(record, "/knockout/baseline", {"/sequence"});

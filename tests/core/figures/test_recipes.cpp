@@ -89,6 +89,8 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "circuits",
                                          "column-mass",
                                          "context-perplexity",
+                                         "corpus-head",
+                                         "corpus-scatter",
                                          "cost",
                                          "difference",
                                          "experts",
@@ -103,6 +105,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "longbench",
                                          "loss",
                                          "mass",
+                                         "massive-activations",
                                          "offsets",
                                          "patch-heads",
                                          "patch-layers",
@@ -112,6 +115,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "ruler",
                                          "scaling",
                                          "scores",
+                                         "sink-rate",
                                          "states",
                                          "steering",
                                          "tasks",
@@ -119,7 +123,8 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "text",
                                          "thumbnails",
                                          "timeline",
-                                         "token-types"});
+                                         "token-types",
+                                         "value-norms"});
     CHECK(refusal("pie", {}).find("radar, scores, attention, indicators, ") != std::string::npos);
     CHECK(!refusal("radar", {}).empty());
 }
