@@ -38,6 +38,22 @@ function(headscope_precompiled target set)
   target_precompile_headers(${target} REUSE_FROM headscope_precompiled_${set})
 endfunction()
 
+# Text files of the source tree as C++: writes OUTPUT, an ENTRY for each name, in which @name@ and @text@ stand for the
+# name and the text of FILE, a path with @name@. A change of a file configures again.
+#   headscope_embed_texts(OUTPUT FILE ENTRY NAME...)
+function(headscope_embed_texts output file entry)
+  set(entries "")
+  foreach(name ${ARGN})
+    string(REPLACE "@name@" "${name}" path "${CMAKE_SOURCE_DIR}/${file}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    file(READ ${path} text)
+    string(REPLACE "@name@" "${name}" named "${entry}")
+    string(REPLACE "@text@" "${text}" named "${named}")
+    string(APPEND entries "${named}")
+  endforeach()
+  file(GENERATE OUTPUT ${output} CONTENT "${entries}")
+endfunction()
+
 # headscope_unity(TARGET): with HEADSCOPE_UNITY (preset release) a dozen files of the target are compiled as one. For what
 # instantiates the same templates of Qt or LibTorch in every file: thirteen files of widgets/text take 6 s in place of 45,
 # twelve of core/model 12 s (and 730 MB) in place of 49.

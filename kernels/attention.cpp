@@ -2,6 +2,8 @@
 // Checks, then the operator's row of kernels/operators.h.
 #include "kernels/attention.h"
 
+#include <string>
+
 #include "kernels/backend.h"
 #include "kernels/operators.h"
 #include "kernels/score_pairs.h"
@@ -21,6 +23,8 @@ void attention(const AttentionInput& input, OutputView output, const StatisticsR
                Statistics* statistics) {
     check_attention(input);
     check_output(input, output);
+    if (input.rule->dropout.share > 0.0)
+        throw Error("attention dropout", "none outside of training", std::to_string(input.rule->dropout.share));
     if ((request == nullptr) != (statistics == nullptr)) {
         throw Error("statistics", "a request and a place for its statistics, or neither",
                     request == nullptr ? "no request" : "no place");

@@ -7,8 +7,8 @@
 // Shapes, rule and threads as in kernels/attention.h; inputs, O and gradients are float32 or bfloat16, arithmetic is
 // float32. The result has the same bits for every thread count: a tile of gradients has one owner, who adds in a fixed
 // order. Normalisers: those whose traits say so (kernels/normaliser.h), with all that a rule may hold beside them;
-// gradients are of q, k, v, sink logits, distance biases and offsets. Errors: kernels::Error before any work;
-// kernels::Cancelled between tiles.
+// gradients are of q, k, v, sink logits, distance biases and offsets. Both passes obey ScoreRule::dropout. Errors:
+// kernels::Error before any work; kernels::Cancelled between tiles.
 
 #include <cstdint>
 

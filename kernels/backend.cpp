@@ -24,7 +24,7 @@ std::string joined(const std::vector<std::string>& names) {
 /// The process-wide choice.
 class Choice {
 public:
-    void set(const std::string& name) {
+    void set(const std::string& name, int device = 0) {
         const auto names = available_backends();
         const bool automatic = name.empty() || name == "auto";
         if (!automatic && std::find(names.begin(), names.end(), name) == names.end()) {
@@ -35,8 +35,15 @@ public:
         const auto gpus = gpu::backend_names();
         const bool on_gpu = std::find(gpus.begin(), gpus.end(), name) != gpus.end();
         backend_ = name == "reference" ? Backend::reference : on_gpu ? Backend::gpu : Backend::cpu;
+        name_ = automatic ? names.front() : name;
         cpu::choose_target(automatic || backend_ != Backend::cpu ? "" : name);
-        gpu::choose(on_gpu ? name : "");
+        gpu::choose(on_gpu ? name : "", device);
+    }
+
+    std::string name() {
+        (void)get();
+        const std::lock_guard lock(mutex_);
+        return name_;
     }
 
     Backend get() {
@@ -53,6 +60,7 @@ private:
     std::mutex mutex_;
     bool decided_ = false;
     Backend backend_ = Backend::cpu;
+    std::string name_;
 };
 
 Choice& choice() {
@@ -77,6 +85,22 @@ std::vector<std::string> available_backends() {
 
 void force_backend(const std::string& name) {
     choice().set(name);
+}
+
+void force_gpu(const std::string& name, int device) {
+    choice().set(name, device);
+}
+
+std::string gpu_problem(const std::string& name) {
+    return gpu::problem(name);
+}
+
+std::string chosen_backend() {
+    return choice().name();
+}
+
+std::string chosen_device() {
+    return choice().get() == Backend::gpu ? gpu::device_name() : "cpu";
 }
 
 std::string last_backend() {

@@ -40,6 +40,19 @@ std::vector<std::string> available_backends();
 /// The environment's HEADSCOPE_KERNELS is read once, at first use. Not to be called while an operator runs.
 void force_backend(const std::string& name);
 
+/// Forces "cuda" or "hip" on one of several devices. As force_backend().
+void force_gpu(const std::string& name, int device);
+
+/// Why "cuda" or "hip" is not among available_backends(), as errors say it after "found"; empty if it is. Threads: any.
+std::string gpu_problem(const std::string& name);
+
+/// The backend that operators take for memory of the processor, for files' settings: "AVX3", "cuda", "reference".
+/// Threads: any.
+std::string chosen_backend();
+
+/// The device that it runs on: "cpu", or "cuda:0 NVIDIA H100 80GB HBM3 sm_90". Threads: any.
+std::string chosen_device();
+
 /// The backend that ran the last operator on this thread (proof for tests and for the files' settings).
 std::string last_backend();
 

@@ -140,6 +140,8 @@ void check_attention(const AttentionInput& input, bool with_value) {
            std::to_string(rule.far_distance));
     expect(rule.far_distance < 0 || (rule.near_begin >= 1 && rule.near_begin < q.size), "near begin",
            "1 to the size of the query less 1", std::to_string(rule.near_begin));
+    expect(rule.dropout.share >= 0.0 && rule.dropout.share < 1.0, "attention dropout",
+           "a share of at least 0 and below 1", std::to_string(rule.dropout.share));
     check_normaliser(rule);
     check_biases(rule, q.heads);
     check_blocks(rule.blocks, q.batch, q.heads, k.length);

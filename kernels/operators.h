@@ -3,8 +3,7 @@
 
 // The table of operators: for each, what runs it in float64 by the formula (reference), on the processor's SIMD units
 // (cpu) and on a GPU. A new operator is a row here and three functions of one signature; one without a GPU kernel
-// refuses in gpu/host/absent.cpp: a gap fails to link. A forced GPU backend takes memory of the processor and copies it
-// there and back. Row operators, matrix products and the optimiser (rows.h, convolution.h, gemm.h, packed/, optimizer.h)
+// refuses by name: a gap fails to link. A forced GPU backend takes memory of the processor and copies it there and back. Row operators, matrix products and the optimiser (rows.h, convolution.h, gemm.h, packed/, optimizer.h)
 // work on plain memory of the processor and have no rows.
 
 #include <cstdint>

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "kernels/summary/attention_dropout.h"
+
 namespace headscope::kernels {
 
 /// From scores to weights. The Taylor ones (Deconstructing Attention, Eq. 6 and 14-17) put 1 + s + t2 instead of
@@ -82,6 +84,7 @@ struct ScoreRule {
     std::vector<std::int64_t> query_length;  ///< [batch] or empty: all
     std::vector<std::int64_t> key_begin;     ///< [batch] or empty: 0 (left padding)
     std::vector<std::int64_t> key_length;    ///< [batch] or empty: all (end of the real keys)
+    AttentionDropout dropout;                ///< of training passes; files do not store it
 };
 
 /// T5's bucket of each column of the table that set_bucketed_bias makes: which row of `table` it is filled from.

@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-    std::string model, kernels = "auto", dtype = "float32", what = "both";
+    std::string model, device = "cpu", kernels = "auto", dtype = "float32", what = "both";
     std::int64_t length = 2048;
     int repeat = 5, threads = 0;
     bool json = false, beyond = false;
@@ -62,7 +62,7 @@ store::SequenceTokens sequence(std::int64_t length, std::int64_t vocabulary) {
 }
 
 void run(const Options& options, const Cancellation& cancellation) {
-    configure_compute(options.threads, options.kernels, "cpu");
+    configure_compute(options.threads, options.kernels, options.device);
     const auto checkpoint = checkpoint::Checkpoint::open(options.model);
     const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     const model::Inspection inspection = model::inspect(*checkpoint);
@@ -115,6 +115,7 @@ void run(const Options& options, const Cancellation& cancellation) {
     const nlohmann::json document = {{"length", options.length},
                                      {"repeat", options.repeat},
                                      {"threads", compute_threads()},
+                                     {"device", kernels::chosen_device()},
                                      {"kernels", kernels::last_backend()},
                                      {"plain_seconds", plain_seconds},
                                      {"analysis_seconds", analysis_seconds},
@@ -144,6 +145,7 @@ void add_bench(CLI::App& app, Context& context) {
     add_option(*command, "--what", options->what, "both, plain, analysis")
         ->check(one_of({"both", "plain", "analysis"}));
     add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
+    add_device_option(*command, options->device);
     add_option(*command, "--kernels", options->kernels, "As for analyze");
     add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_flag(*command, "--beyond-positions", options->beyond, "As for analyze");

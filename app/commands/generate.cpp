@@ -31,7 +31,8 @@ namespace generate_command {
 namespace {
 
 struct Options {
-    std::string model, adapter, prompt, first_token, interventions, dtype = "float32", weights = "auto", kernels = "auto";
+    std::string model, adapter, prompt, first_token, interventions, dtype = "float32", weights = "auto", device = "cpu",
+                                                                    kernels = "auto";
     model::GenerateOptions choice;
     std::int64_t beams = 0;          ///< 0: as the model's files say
     std::vector<std::string> given;  ///< the options of this call
@@ -112,7 +113,7 @@ std::string cleaned_text(const tokenizer::Tokenizer& writer, std::vector<std::in
 }
 
 void run(const Options& options, const Cancellation& cancellation) {
-    configure_compute(options.threads, options.kernels, "cpu");
+    configure_compute(options.threads, options.kernels, options.device);
     const auto checkpoint = model::open_checkpoint(options.model, options.adapter);
     auto tokenizer = tokenizer_of(*checkpoint);
     if (!tokenizer) tokenizer = load_tokenizer(checkpoint->path());  // throws
@@ -201,6 +202,7 @@ void add_generate(CLI::App& app, Context& context) {
     add_option(*command, "--dtype", options->dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--weights", options->weights, model::kResidenceHelp)
         ->check(one_of(model::residence_choices()));
+    add_device_option(*command, options->device);
     add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
     add_option(*command, "--kernels", options->kernels, "auto, reference or one of headscope list kernels");
     add_flag(*command, "--beyond-positions", options->choice.beyond_positions, "Go on past the trained positions");

@@ -34,6 +34,7 @@
 #include "core/run/journal.h"
 #include "core/run/run_history.h"
 #include "core/store/analysis/analysis_file.h"
+#include "core/store/ask/ask_file.h"
 #include "core/store/evaluation/evaluation_file.h"
 #include "core/store/hdf5/file_format.h"
 #include "core/store/run/run_file.h"
@@ -218,11 +219,12 @@ json describe_analysis(const fs::path& path) {
     }
     if (!pairs.empty()) document["pairs"] = pairs;
     const json settings = parse_json(header.settings_json, path.filename().string() + ": settings");
-    if (settings.is_object() && settings.contains("adapter")) document["adapter"] = settings["adapter"];
+    for (const char* name : {"adapter", "device", "kernels"})
+        if (settings.is_object() && settings.contains(name)) document[name] = settings[name];
     return document;
 }
 
-/// Analyses, runs and evaluations: by what the file says that it is.
+/// Analyses, runs, evaluations and ask files, by the format that the file names.
 json describe_hdf5(const fs::path& path) {
     const std::string format = store::hdf5_format(path);
     if (format == "headscope-run") return describe_run(store::read_run_file(path));
@@ -230,6 +232,7 @@ json describe_hdf5(const fs::path& path) {
         store::read_items(path);  // read here before the window reads them: a damaged file may end this process
         return describe_evaluation(store::read_evaluation(path), path.filename().string());
     }
+    if (format == "headscope-ask") return describe_ask(store::read_ask(path), path.filename().string());
     return describe_analysis(path);
 }
 struct InfoOptions {
@@ -280,11 +283,12 @@ void print_info(const std::string& path, const InfoOptions& options) {
 
 void add_info(CLI::App& app, Context& context) {
     using namespace info_command;
-    auto* command = app.add_subcommand("info", "What a checkpoint, an analysis, a run or an evaluation is");
+    auto* command =
+        app.add_subcommand("info", "What a checkpoint, an analysis, a run, an evaluation or an ask file is");
     auto options = std::make_shared<InfoOptions>();
     add_option(*command, "path", options->paths,
-               "A checkpoint folder, a weight file, an analysis file, a run folder, an evaluation file; several "
-               "are described in turn")
+               "A checkpoint folder, a weight file, an analysis file, a run folder, an evaluation file, an ask file; "
+               "several are described in turn")
         ->required();
     add_option(*command, "--adapter", options->adapter,
                "A folder with a LoRA adapter (PEFT) to merge into a checkpoint");

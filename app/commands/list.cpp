@@ -9,6 +9,7 @@
 #include "app/commands/options.h"
 #include "app/resources.h"
 #include "core/analysis/input.h"
+#include "core/base/text/text.h"
 #include "core/data/catalog.h"
 #include "core/evaluation/tasks.h"
 #include "core/figures/figure_style.h"
@@ -47,12 +48,6 @@ Rows preset_rows() {
     return rows;
 }
 
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-    return text;
-}
-
 /// Figures, each with the options that it reads beside those of the page.
 Rows figure_rows() {
     Rows rows;
@@ -60,7 +55,7 @@ Rows figure_rows() {
         std::vector<std::string> options;
         for (const auto& option : figures::figure_options())
             if (!option.of_page && figures::has_option(recipe->name, option)) options.push_back("--" + option.name);
-        rows.push_back({recipe->name, recipe->description, recipe->needs, joined(options, " ")});
+        rows.push_back({recipe->name, recipe->description, recipe->needs, joined_text(options, " ")});
     }
     return rows;
 }
@@ -70,8 +65,8 @@ Rows figure_option_rows() {
     for (const auto& option : figures::figure_options()) {
         const auto recipes = figures::recipes_with(option);
         rows.push_back({"--" + option.name, option.help,
-                        option.choices.empty() ? option.value : joined(option.choices, "|"),
-                        recipes.empty() ? "all" : joined(recipes, ", ")});
+                        option.choices.empty() ? option.value : joined_text(option.choices, "|"),
+                        recipes.empty() ? "all" : joined_text(recipes, ", ")});
     }
     return rows;
 }
@@ -135,7 +130,7 @@ void add_list(CLI::App& app, Context& context) {
     static bool json = false;
     const std::vector<std::string> lists{"figures",  "figure-options", "colour-maps", "mixers", "families", "presets",
                                          "job-keys", "tasks",          "datasets",    "papers", "kernels",  "examples"};
-    add_option(*command, "what", what, joined(lists, ", "))->required()->check(one_of(lists));
+    add_option(*command, "what", what, joined_text(lists, ", "))->required()->check(one_of(lists));
     add_flag(*command, "--json", json, "One JSON document");
     command->callback([&context] {
         context.command = [] {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/commands/loading.h"
 
-#include <cstdlib>
 #include <map>
 #include <mutex>
 
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
-#include "app/commands/context.h"
+#include "app/commands/device.h"
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/io/sha256.h"
@@ -18,7 +17,6 @@
 #include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/training/job/job_name.h"
-#include "kernels/backend.h"
 #include "kernels/parallel.h"
 
 namespace headscope::app {
@@ -108,21 +106,7 @@ std::optional<tokenizer::ChatTemplate> chat_template_of(const checkpoint::Checkp
     return tokenizer::find_chat_template(folder_of(checkpoint.path()));
 }
 
-void check_kernel_environment() {
-    const char* wish = std::getenv("HEADSCOPE_KERNELS");
-    if (wish == nullptr) return;
-    try {
-        kernels::force_backend(wish);
-    } catch (const kernels::Error& error) {
-        throw Error(ErrorCode::usage, "HEADSCOPE_KERNELS", "expected " + error.expected(),
-                    "found " + escaped(error.found()));
-    }
-}
-
-void configure_compute(int threads, const std::string& kernels, const std::string& device) {
-    if (device == "cuda")
-        throw Error(ErrorCode::unsupported, "--device", "expected cpu, for this build has no GPU backend",
-                    "found cuda");
+void configure_compute(int threads, const std::string& kernels, const std::string& device, const std::string& place) {
     // LibTorch and our kernels share one OpenMP team on this thread: they must agree on its size.
     kernels::set_threads(threads);
     const int given = kernels::startable_threads(kernels::threads());
@@ -130,13 +114,7 @@ void configure_compute(int threads, const std::string& kernels, const std::strin
     // The team lives from here on: refused later, its threads would be the end of the program.
     kernels::parallel_for(kernels::threads(), [](std::int64_t, int) {});
     at::set_num_threads(kernels::threads());
-    check_kernel_environment();
-    if (kernels == "auto") return;
-    try {
-        kernels::force_backend(kernels);
-    } catch (const kernels::Error& error) {
-        throw UsageError("--kernels: expected " + error.expected() + "; found " + escaped(error.found()));
-    }
+    choose_kernels(kernels, device, place);
 }
 
 int compute_threads() {

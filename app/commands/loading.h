@@ -31,11 +31,9 @@ tokenizer::ChatTemplate load_chat_template(const std::filesystem::path& path);
 /// The same of an open checkpoint; empty when it has none.
 std::optional<tokenizer::ChatTemplate> chat_template_of(const checkpoint::Checkpoint& checkpoint);
 
-/// Refuses a backend that this machine lacks in the environment's HEADSCOPE_KERNELS. For commands that run kernels.
-void check_kernel_environment();
-
-/// How the computation is set up, from --threads, --kernels and --device. Call once, before the first tensor.
-void configure_compute(int threads, const std::string& kernels, const std::string& device);
+/// Sets threads, and kernels by choose_kernels() (app/commands/device.h). Call once, before the first tensor.
+void configure_compute(int threads, const std::string& kernels, const std::string& device,
+                       const std::string& place = "--device");
 int compute_threads();
 
 }  // namespace headscope::app

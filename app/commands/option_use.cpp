@@ -5,8 +5,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/commands/ask/ask_tool.h"
 #include "app/commands/context.h"
 #include "core/base/error.h"
+#include "core/base/text/text.h"
 #include "core/figures/options/option_list.h"
 #include "core/reproduce/paper.h"
 
@@ -26,7 +28,7 @@ OptionUse of_evaluate() {
         made = joined(items, {"--sequences", "--seed", "--batch-tokens"}), beams{"--beams", "--length-penalty"};
     return {"evaluate",
             {"model", "--adapter", "--average", "--task", "--length", "--skip", "--variant", "--output", "--dtype",
-             "--weights", "--threads", "--kernels", "--beyond-positions", "--json"},
+             "--weights", "--device", "--threads", "--kernels", "--beyond-positions", "--json"},
             {{"windows of text", joined(text, {"--stride", "--prefix"})},
              {"perplexity by position", joined(text, {"--task-option"})},
              {"generated tasks", {"--sequences", "--seed", "--task-option", "--batch-tokens"}},
@@ -40,7 +42,7 @@ OptionUse of_evaluate() {
              {"translation of --data", joined(files, beams)},
              {"translation of generated items", joined(made, beams)},
              {"squad, squad_v2", joined(files, {"--task-option"})},
-             {"--predictions", {"--predictions", "--data", "--limit", "--items", "--prompts"}},
+             {"--predictions", {"--predictions", "--data", "--limit", "--items", "--prompts", "--task-option"}},
              {"speed", {"--batch", "--seed"}}}};
 }
 
@@ -61,23 +63,19 @@ OptionUse of_cost() {
     return {"cost",
             {"--json", "--measure", "--latency", "--variants", "--embeddings"},
             {{"formulas", formulas},
-             {"--measure", joined(formulas, {"--threads"})},
-             {"--latency", {"model", "--lengths", "--batch", "--seed", "--output", "--threads"}},
+             {"--measure", joined(formulas, {"--device", "--threads"})},
+             {"--latency", {"model", "--lengths", "--batch", "--seed", "--output", "--device", "--threads"}},
              {"--variants", joined(sizes, {"--batch", "--length"})},
              {"--embeddings", {"--hidden", "--rows", "--bits", "--group-bits"}}}};
 }
 
 OptionUse of_ask() {
-    const Names texts{"--text", "--file", "--tokens"}, metric{"--metric", "--answer", "--against", "--position"};
-    return {
-        "ask",
-        {"tool", "model", "--output", "--csv", "--resume", "--interventions", "--bos", "--length", "--dtype",
-         "--weights", "--device", "--threads", "--kernels"},
-        {{"lens", joined(texts, {"--target", "--top"})},
-         {"patch", joined(metric, {"--clean", "--corrupted", "--clean-tokens", "--corrupted-tokens", "--sites", "--by",
-                                   "--align", "--approximation", "--integrated-sites", "--steps", "--correlation"})},
-         {"ablate", joined(joined(texts, metric), {"--how", "--reference-tokens", "--importance"})},
-         {"attribution", joined(texts, {"--answer", "--against", "--position"})}}};
+    OptionUse use{"ask",
+                  {"tool", "model", "--output", "--csv", "--resume", "--interventions", "--bos", "--length", "--dtype",
+                   "--weights", "--device", "--threads", "--kernels"},
+                  {}};
+    for (const auto& tool : ask_tools()) use.kinds.push_back({tool->name(), tool->reads()});
+    return use;
 }
 
 OptionUse of_export() {
@@ -88,16 +86,15 @@ OptionUse of_export() {
 }
 
 std::vector<OptionUse> all_uses() {
-    const Names compute{"--dtype", "--threads", "--kernels", "--beyond-positions", "--json"};
+    const Names compute{"--dtype", "--device", "--threads", "--kernels", "--beyond-positions", "--json"};
     return {{"info", {"path", "--json"}, {{"checkpoints", {"--adapter", "--tensors"}}, {"other files", {}}}},
             {"tokenize",
              {"model", "--json"},
              {{"a text", {"text", "--file", "--plain", "--chat"}}, {"--decode", {"--decode", "--skip-special"}}}},
             {"analyze",
-             joined(compute, {"models",           "--output",        "--adapter", "--tokens",  "--target",
-                              "--target-tokens",  "--length",        "--windows", "--segment", "--memory",
-                              "--repeat-token",   "--record",        "--layers",  "--skip",    "--switch-off",
-                              "--switch-off-how", "--interventions", "--weights", "--device",  "--all-rows"}),
+             joined(compute, {"models", "--output", "--adapter", "--tokens", "--target", "--target-tokens", "--length",
+                              "--windows", "--segment", "--memory", "--repeat-token", "--record", "--layers", "--skip",
+                              "--switch-off", "--switch-off-how", "--interventions", "--weights", "--all-rows"}),
              {{"texts", {"--text", "--file", "--example", "--pair", "--bos", "--chat"}},
               {"--tokens", {"--labels"}},
               {"--record maps", {"--maps-int16"}}}},
@@ -118,7 +115,7 @@ std::vector<OptionUse> all_uses() {
             {"list", {"what", "--json"}, {}},
             {"bench", joined(compute, {"model", "--length", "--repeat", "--what"}), {}},
             {"train",
-             {"job", "--output", "--resume", "--from", "--set", "--nice", "--json"},
+             {"job", "--output", "--resume", "--from", "--set", "--device", "--nice", "--json"},
              {{"--from", {"--fresh-optimizer"}}, {"a new run", {}}, {"--resume", {}}}},
             {"control", {"run", "action", "--wait", "--json"}, {{"rate", {"value"}}, {"other actions", {}}}}};
 }
@@ -163,9 +160,8 @@ void check_options(const std::string& command, const std::vector<std::string>& g
             readers += (readers.empty() ? "" : "; ") + kind.name;
         }
         if (read) continue;
-        std::string here;
-        for (const std::string& kind : kinds) here += (here.empty() ? "" : "; ") + kind;
-        throw UsageError(option + " has no effect on " + command + " with " + (here.empty() ? "these options" : here) +
+        throw UsageError(option + " has no effect on " + command + " with " +
+                         (kinds.empty() ? "these options" : joined_text(kinds, "; ")) +
                          "; it is read with: " + readers);
     }
 }

@@ -5,6 +5,9 @@
 #include <functional>
 #include <type_traits>
 
+#include <nlohmann/json.hpp>
+
+#include "core/base/device_choice.h"
 #include "core/base/option.h"
 
 namespace headscope::app {
@@ -43,6 +46,16 @@ CLI::Validator in_range(T lowest, T highest) {
 
 CLI::Validator one_of(const std::vector<std::string>& values) {
     return worded(CLI::IsMember(values), [values](const std::string& text) { check_choice(values, text, ""); });
+}
+
+CLI::Validator of_form(const Option& option) {
+    return worded(CLI::Validator(expected_text(option)),
+                  [option](const std::string& text) { checked_value(option, text, ""); });
+}
+
+CLI::Option* add_device_option(CLI::App& command, std::string& device) {
+    const Option& option = device_option();
+    return add_option(command, "--" + option.name, device, option.help)->check(of_form(option));
 }
 
 template CLI::Option* add_option(CLI::App&, const std::string&, std::string&, const std::string&);

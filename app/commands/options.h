@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+namespace headscope {
+struct Option;
+}
+
 namespace headscope::app {
 
 /// As CLI::App::add_option. Types: string, int, 32 and 64 bit integers, double; vectors and optionals of some.
@@ -21,5 +25,10 @@ CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, c
 template <class T>
 CLI::Validator in_range(T lowest, T highest);
 CLI::Validator one_of(const std::vector<std::string>& values);
+/// The form of a text option.
+CLI::Validator of_form(const Option& option);
+
+/// Adds --device, by its row in core/base/device_choice.h.
+CLI::Option* add_device_option(CLI::App& command, std::string& device);
 
 }  // namespace headscope::app

@@ -51,25 +51,23 @@ void check_plan(const std::filesystem::path& plan, const Options& options, const
     if (settings.seeds > 0) compare("--seeds", "seeds", settings.seeds);
 }
 
+void warn(const std::string& text) {
+    finish_progress_line();
+    std::fprintf(stderr, "headscope: warning: %s\n", text.c_str());
+}
+
 reproduce::Host host(const Context& context) {
-    reproduce::Host host;
-    host.run = [&context](const std::vector<std::string>& arguments, const std::vector<std::string>& before,
-                          const std::filesystem::path& log) -> reproduce::Host::Ran {
+    const auto run = [&context](const std::vector<std::string>& arguments, const std::vector<std::string>& before,
+                                const std::filesystem::path& log) -> reproduce::Host::Ran {
         std::vector<std::string> words = before;
         words.emplace_back("headscope");
         words.insert(words.end(), arguments.begin(), arguments.end());
         std::ofstream(log, std::ios::app)
             << "\n$ " + figures::shell_command({words.begin() + 1, words.end()}, words.front()) + "\n";
-        const OwnRun run = run_own_program(arguments, log, context.cancellation, before);
-        return {run.status, run.peak_bytes, run.last_line};
+        const OwnRun ran = run_own_program(arguments, log, context.cancellation, before);
+        return {ran.status, ran.peak_bytes, ran.last_line};
     };
-    host.warn = [](const std::string& text) {
-        finish_progress_line();
-        std::fprintf(stderr, "headscope: warning: %s\n", text.c_str());
-    };
-    host.version = kVersion;
-    host.texts = resource_folder() / "texts";
-    return host;
+    return {.run = run, .warn = warn, .version = kVersion, .texts = resource_folder() / "texts"};
 }
 
 void run(const Options& options, Context& context) {
@@ -91,7 +89,7 @@ void run(const Options& options, Context& context) {
         wanted.launch.empty() ? std::max<std::int64_t>(1, processors / wanted.settings.threads) : 1;
     if (!std::filesystem::exists(plan))
         if (const std::string warning = reproduce::minutes_warning(options.paper, wanted.settings); !warning.empty())
-            std::fprintf(stderr, "headscope: warning: %s (by an earlier replay on this machine)\n", warning.c_str());
+            warn(warning + " (by an earlier replay on this machine)");
     ConsoleProgress progress;
     try {
         const auto report = reproduce::Runner(reproduce::paper(options.paper), wanted, host(context), progress).run();

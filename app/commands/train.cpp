@@ -36,7 +36,7 @@ using training::JobFile;
 using training::TrainRequest;
 
 struct TrainOptions {
-    std::string job, output, from;
+    std::string job, output, from, device;
     std::vector<std::string> set;
     bool resume = false, fresh_optimizer = false, json = false;
     int nice = 0;
@@ -145,6 +145,7 @@ TrainRequest make_request(const TrainOptions& options) {
     }
     request.job = training::with_absolute_paths(request.job);
     for (const std::string& assignment : options.set) training::set_key(request.job, assignment);
+    if (!options.device.empty()) request.job.training.device = options.device;
     return request;
 }
 
@@ -193,7 +194,8 @@ void run(const TrainOptions& options, Context& context) {
     if (options.nice > 0) make_nice(0, options.nice);  // before the first thread, which inherit it
     const auto processes = training::connect_processes();
     keep_freed_memory();  // before the first tensor
-    configure_compute(threads_for(plain.job, processes.get()), "auto", "cpu");
+    configure_compute(threads_for(plain.job, processes.get()), "auto", plain.job.training.device,
+                      options.device.empty() ? "training.device" : "--device");
     ConsoleProgress progress;
     if (processes && processes->rank() > 0) return run_worker_process(*processes, progress);
     Reporter reporter(progress, plain.start == TrainRequest::Start::fork);
@@ -225,6 +227,7 @@ void add_train(CLI::App& app, Context& context) {
     add_option(*command, "--set", options->set, "Change a key of the job: training.steps=500; may repeat")
         ->expected(1)
         ->take_all();
+    add_device_option(*command, options->device);
     add_option(*command, "--nice", options->nice, "A lower priority: 0 to 19")->check(in_range(0, 19));
     add_flag(*command, "--json", options->json, "One JSON document at the end");
     command->callback([&context, options, command] {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/commands/device.h"
 #include "app/window/files/model_place.h"
 #include "app/window/pages_controller.h"
 #include "core/analysis/input.h"
@@ -35,11 +36,13 @@ QString model_place_of(const QJsonObject& settings) {
 
 }  // namespace
 
-AnalysisController::AnalysisController(Context& context, PagesController& pages) : context_(context), pages_(pages) {
+AnalysisController::AnalysisController(Context& context, PagesController& pages)
+    : context_(context), pages_(pages), interventions_(context) {
     build_actions();
     connect_panel();
     connect_engine();
     read_examples();
+    find_devices();
     connect(&context_, &Context::updated, this, &AnalysisController::update);
     connect(&context_.desk, &widgets::Desk::studies_changed, this, &AnalysisController::give_spelling);
     connect(&context_.desk, &widgets::Desk::run_wanted, this, &AnalysisController::run_again);
@@ -107,6 +110,16 @@ void AnalysisController::read_examples() {
         });
 }
 
+void AnalysisController::find_devices() {
+    gpus_.post(this, [this, send = mailbox_.sender()](const Cancellation&) {
+        std::vector<widgets::DeviceCard> cards;
+        for (const ListedGpu& gpu : list_gpus())
+            cards.push_back({QString::fromStdString(gpu.choice), QString::fromStdString(gpu.device.name),
+                             gpu.device.free_memory, QString::fromStdString(gpu.problem)});
+        send([this, cards] { context_.text->set_devices(cards); });
+    });
+}
+
 void AnalysisController::update() {
     context_.actions.enable("run", !context_.engine.running() && !context_.engine.models().empty());
     context_.actions.enable("stop", context_.engine.running());
@@ -169,6 +182,7 @@ void AnalysisController::run_again(const widgets::RunRequest& wish) {
         choice.target_tokens = Tokens(header, &target->second);
     const auto job = analysis::job_of(nlohmann::json::parse(study->header().settings_json, nullptr, false));
     choice.beyond_positions = job.beyond_positions;
+    choice.device = context_.text->choice().device;
     const store::RecordLevels& record = study->header().record;
     choice.maps = record.maps || wish.maps;
     choice.norms = record.norms || wish.norms;
@@ -179,6 +193,7 @@ void AnalysisController::run_again(const widgets::RunRequest& wish) {
     choice.branches = record.branches || wish.branches;
     choice.switch_off = QString::fromStdString(job.switch_off);
     choice.mean = job.switch_off_how == "mean";
+    choice.interventions = {settings["interventions"].toString(), settings["interventions_file"].toString()};
     if (!wish.switched_off.empty()) {
         choice.switch_off = names_of(wish.switched_off, study->sites());
         choice.mean = wish.switched_off.front().mean;

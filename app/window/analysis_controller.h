@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "app/window/asks/interventions_controller.h"
 #include "app/window/context.h"
+#include "core/base/process/worker.h"
 #include "widgets/desk/evaluation_shelf.h"
 
 namespace headscope::app {
@@ -56,6 +58,7 @@ private:
     void connect_panel();
     void connect_engine();
     void read_examples();
+    void find_devices();
     void update();
     /// Runs at once where the checkpoint is open.
     void run_with(Waiting waiting, const QString& message);
@@ -70,12 +73,14 @@ private:
 
     Context& context_;
     PagesController& pages_;
+    InterventionsController interventions_;
     std::optional<widgets::TextChoice> choice_;  ///< of the last run
     std::optional<Waiting> waiting_;
     int study_ = 0;  ///< that the run fills; 0: none
     QString coming_file_;
     std::vector<std::pair<qint64, qint64>> early_sites_;  ///< done before the file was open
     widgets::Mailbox mailbox_{this};
+    Worker gpus_;  ///< drivers may take seconds to answer
 };
 
 }  // namespace headscope::app

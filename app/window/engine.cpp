@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "app/commands/device.h"
 #include "app/commands/loading.h"
 #include "app/resources.h"
 #include "app/window/text_job.h"
@@ -87,7 +88,7 @@ Engine::Engine(int threads, QObject* parent) : QObject(parent) {
     connect(&progress_turn_, &QTimer::timeout, this, &Engine::tell_progress);
     kernels::set_threads(threads);
     threads_ = kernels::threads();
-    compute_.post(this, [threads](const Cancellation&) { configure_compute(threads, "auto", "auto"); });
+    compute_.post(this, [threads](const Cancellation&) { configure_compute(threads, "auto", "cpu"); });
 }
 
 Engine::~Engine() {
@@ -194,6 +195,7 @@ void Engine::preview(const TextChoice& choice) {
             analysis::Input input = read_choice(*model, choice, resources, cancellation);
             const std::string first = input.first_token;
             const auto request = make_request(*model, choice, input, cancellation);
+            read_interventions(*model, choice);
             const auto shape = analysis::rate_shape(model->inspection, request, false, threads);
             const auto known = analysis::RateBook::own().find(shape).value_or(analysis::Rate{rate});
             preview = make_preview(*model, choice, request, first, known, loaded);
@@ -227,9 +229,11 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
         double rate = 0;
         try {
             std::filesystem::create_directories(folder);
+            choose_device(choice.device.toStdString());
             analysis::Input input = read_choice(*model, choice, resources, cancellation);
             const auto inputs = input.paths;
             auto request = make_request(*model, choice, input, cancellation);
+            ask::InterventionPlan plan = read_interventions(*model, choice);
             analysis::check_request(model->inspection, request);
             Reporter reporter(this, send);
             make_room(model, send);
@@ -247,6 +251,8 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             }
             request.settings_json = analysis::with_residence(request.settings_json, model->residence);
             loaded_.push_back(model);
+            plan.read_values(*model->weights, &cancellation);
+            request.interventions.insert(request.interventions.begin(), plan.list.begin(), plan.list.end());
             request.model_sha256 = model->file->fingerprint(cancellation);
             request.config_json = model->weights->config().to_json();
             request.keep_partial_on_stop = true;
@@ -271,7 +277,8 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             const auto begin = Clock::now();
             analysis::run(*model->weights, request, path, inputs, reporter, cancellation);
             const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-            if (model->residence != model::Residence::stream) {  // which may wait for the disk
+            // A streamed model may wait for the disk; the rates are of the processor.
+            if (model->residence != model::Residence::stream && device_ == "cpu") {
                 rate = analysis::Rate::measured(work, seconds, {}).multiplications_per_second;
                 analysis::RateBook::keep(shape, work, seconds);
             }
@@ -293,6 +300,14 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             Q_EMIT run_ended(output, message);
         });
     });
+}
+
+/// Compute thread.
+void Engine::choose_device(const std::string& device) {
+    if (device == device_) return;
+    device_ = "cpu";  // a GPU that cannot be used leaves the processor
+    choose_kernels("auto", device, "device");
+    device_ = device;
 }
 
 /// Compute thread. Those that ran longest ago lose their weights before others get theirs: a run's snapshots, analysed
@@ -322,6 +337,7 @@ void Engine::calibrate(const std::filesystem::path& folder) {
     const auto sample = std::filesystem::path(resources_) / "samples" / "llama-kjv-shakespeare";
     compute_.post(&kCalibration, [this, sample, folder, send = mailbox_.sender()](const Cancellation& cancellation) {
         try {
+            choose_device("cpu");
             const auto rate = measure_rate(sample, folder, cancellation);
             if (!rate) return;
             send([this, rate = *rate] {

@@ -75,6 +75,7 @@ private:
     class Reporter;
     void tell_progress();
     std::shared_ptr<OpenModel> find(int id) const;
+    void choose_device(const std::string& device);
     void make_room(const std::shared_ptr<OpenModel>& model, const widgets::Mailbox::Sender& send);
     void take(std::shared_ptr<OpenModel> model);
 
@@ -87,6 +88,7 @@ private:
     std::map<int, std::shared_ptr<OpenModel>> models_;
     std::vector<widgets::ModelCard> cards_;
     std::set<QString> coming_, coming_back_;      ///< paths that are being opened: wanted, of a session
+    std::string device_ = "cpu";                  ///< the compute thread's
     std::list<std::weak_ptr<OpenModel>> loaded_;  ///< the compute thread's: models with weights, last used last
     double rate_ = 0;                             ///< multiplications a second; 0: not known yet
     widgets::Mailbox mailbox_{this};

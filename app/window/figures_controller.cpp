@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "app/window/pages_controller.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/frame/figure_handle.h"
@@ -89,8 +90,8 @@ QWidget* FiguresController::make_buttons(QWidget* parent) {
 }
 
 void FiguresController::update() {
-    const bool any =
-        context_.desk.current() != nullptr || !context_.engine.models().empty() || !context_.desk.runs().runs().empty();
+    const bool any = context_.desk.current() != nullptr || !context_.engine.models().empty() ||
+                     !context_.desk.runs().runs().empty() || !context_.desk.asks().all().empty();
     context_.actions.enable("export", any || pages_.page() == PagesController::Page::training);
     context_.actions.enable("print", pages_.page() != PagesController::Page::start);
 }

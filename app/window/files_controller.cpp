@@ -97,9 +97,10 @@ void FilesController::choose_model() {
 }
 
 void FilesController::choose_analysis() {
-    widgets::ask_for_file(context_.window,
-                          {tr("Open an analysis"), tr("Analyses and evaluations (*.h5 *.partial);;All files (*)")},
-                          [this](const QString& path) { open(path); });
+    widgets::ask_for_file(
+        context_.window,
+        {tr("Open an analysis"), tr("Analyses, evaluations and ask files (*.h5 *.partial);;All files (*)")},
+        [this](const QString& path) { open(path); });
 }
 
 void FilesController::open_sample() {

@@ -54,9 +54,7 @@ std::string plain_name(const std::string& name) {
 
 void write_job(const fs::path& path, const training::JobFile& job) {
     const std::string text = training::job_text(training::with_absolute_paths(job));
-    OutputFile file(path, {}, "job");
-    file.append(text);
-    file.publish();
+    write_whole_file(path, text, "job");
 }
 
 /// False for a process that has ended: its command line is empty.

@@ -46,7 +46,8 @@ MainWindow::MainWindow(const Options& options)
       files_(context_, pages_, analysis_),
       runs_(context_, pages_, files_, analysis_),
       evaluations_(context_, pages_, files_),
-      session_(context_, {pages_, analysis_, files_, runs_, evaluations_},
+      asks_(context_, pages_, files_),
+      session_(context_, {pages_, analysis_, files_, runs_, evaluations_, asks_},
                {[this] { return layout(); }, [this](const QJsonObject& stored) { restore_layout(stored); }}),
       watchdog_(options.watch),
       status_(statusBar(), context_.engine.threads()) {

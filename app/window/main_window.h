@@ -4,16 +4,17 @@
 #include <QMainWindow>
 
 #include "app/window/analysis_controller.h"
+#include "app/window/asks/asks_controller.h"
 #include "app/window/context.h"
-#include "app/window/files_controller.h"
+#include "app/window/evaluations_controller.h"
 #include "app/window/figures_controller.h"
+#include "app/window/files_controller.h"
 #include "app/window/help_controller.h"
 #include "app/window/pages_controller.h"
-#include "app/window/tasks_controller.h"
+#include "app/window/runs_controller.h"
 #include "app/window/session_controller.h"
 #include "app/window/status_line.h"
-#include "app/window/evaluations_controller.h"
-#include "app/window/runs_controller.h"
+#include "app/window/tasks_controller.h"
 #include "app/window/watchdog.h"
 
 class QDockWidget;
@@ -84,6 +85,7 @@ private:
     FilesController files_;
     RunsController runs_;
     EvaluationsController evaluations_;
+    AsksController asks_;
     SessionController session_;
     Watchdog watchdog_;
     StatusLine status_;

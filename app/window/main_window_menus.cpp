@@ -38,7 +38,7 @@ void MainWindow::build_menus() {
     actions.place(file, {"open_sample", "start_page", "", "rename_analysis", "save_copy", "export", "copy_picture",
                          "copy_numbers", "print", "close_analysis", "", "quit"});
     actions.place(menuBar()->addMenu(tr("&Edit")), {"undo", "redo", "", "commands"});
-    actions.place(menuBar()->addMenu(tr("&Run")), {"run", "stop", "type_text"});
+    actions.place(menuBar()->addMenu(tr("&Run")), {"run", "stop", "type_text", "interventions"});
     actions.place(menuBar()->addMenu(tr("&Train")), {"train_new",
                                                      "train_start",
                                                      "train_measure",
@@ -59,7 +59,8 @@ void MainWindow::build_menus() {
                                                      "evaluate_runs",
                                                      "stop_evaluating",
                                                      "close_evaluations"});
-    actions.place(menuBar()->addMenu(tr("T&ools")), {"reproduce", "convert", "swap_mixers", "stop_task"});
+    actions.place(menuBar()->addMenu(tr("T&ools")),
+                  {"ask", "open_ask", "close_asks", "", "reproduce", "convert", "swap_mixers", "stop_task"});
     actions.place(menuBar()->addMenu(tr("&Go")),
                   {"next_head", "previous_head", "next_layer", "previous_layer", "next_analysis"});
     build_view_menu(menuBar()->addMenu(tr("&View")));

@@ -8,6 +8,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/palette.h"
 #include "widgets/frame/view_area.h"
 #include "widgets/panels/selection_bar.h"
@@ -39,7 +40,10 @@ PagesController::PagesController(Context& context)
     connect(&context_.desk, &widgets::Desk::changed, &history_, &widgets::History::note);
     connect(&context_.desk, &widgets::Desk::view_wanted, this, [this](const QString& name) { show_view(name); });
     connect(&context_.desk, &widgets::Desk::studies_changed, this, [this] {
-        if (page() != Page::training) show_page(context_.desk.studies().empty() ? Page::start : Page::analysis);
+        if (page() != Page::training) show_page(has_analyses() ? Page::analysis : Page::start);
+    });
+    connect(&context_.desk.asks(), &widgets::AskShelf::changed, this, [this] {
+        if (page() == Page::analysis && !has_analyses()) show_page(Page::start);
     });
     connect(context_.tree, &widgets::ProjectTree::tensors_wanted, this, &PagesController::show_tensors);
     connect(context_.start, &widgets::StartPage::training_wanted, this, [this] { show_view(QStringLiteral("train")); });
@@ -78,6 +82,10 @@ void PagesController::build() {
     }
 }
 
+bool PagesController::has_analyses() const {
+    return !context_.desk.studies().empty() || !context_.desk.asks().all().empty();
+}
+
 void PagesController::build_switches() {
     switches_ = new QWidget(context_.window);
     auto* row = new QHBoxLayout(switches_);
@@ -93,7 +101,7 @@ void PagesController::build_switches() {
         button->setAutoRaise(true);
         row->addWidget(button);
         connect(button, &QToolButton::clicked, this, [this, page] {
-            const bool empty = page == Page::analysis && context_.desk.studies().empty();
+            const bool empty = page == Page::analysis && !has_analyses();
             show_page(empty ? Page::start : page);
         });
         return button;

@@ -65,6 +65,7 @@ Q_SIGNALS:
 
 private:
     void build();
+    bool has_analyses() const;  ///< an analysis or an ask file is open
     void build_switches();
     void build_actions();
     void build_theme_actions();

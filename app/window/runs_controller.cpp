@@ -218,9 +218,7 @@ void RunsController::save_job() {
                                               send = mailbox_.sender()](const Cancellation&) {
             QString message;
             try {
-                OutputFile file(path.toStdString(), {}, "job");
-                file.append(text);
-                file.publish();
+                write_whole_file(path.toStdString(), text, "job");
             } catch (const Error& error) {
                 message = QString::fromUtf8(error.what());
             }

@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "app/window/analysis_controller.h"
+#include "app/window/evaluations_controller.h"
 #include "app/window/files_controller.h"
 #include "app/window/pages_controller.h"
-#include "app/window/training/calibration.h"
-#include "app/window/evaluations_controller.h"
 #include "app/window/runs_controller.h"
+#include "app/window/training/calibration.h"
 #include "core/base/error.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/head_set_store.h"
 
 namespace headscope::app {
@@ -159,6 +160,7 @@ Session SessionController::session(bool closed) const {
         session.analyses << QString::fromStdString(study->path().string());
     if (const QString& coming = parts_.analysis.coming_file(); !coming.isEmpty()) session.analyses << coming;
     for (const auto& one : desk.evaluations().all()) session.analyses << one.path;  // the opener distinguishes them
+    for (const auto& one : desk.asks().all()) session.analyses << one.path;
     for (const widgets::Run& run : desk.runs().runs()) session.runs << run.path;
     for (const QString& folder : parts_.runs.service().starting())
         if (!session.runs.contains(folder)) session.runs << folder;

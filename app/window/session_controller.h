@@ -17,6 +17,7 @@
 namespace headscope::app {
 
 class AnalysisController;
+class AsksController;
 class EvaluationsController;
 class FilesController;
 class PagesController;
@@ -33,6 +34,7 @@ public:
         FilesController& files;
         RunsController& runs;
         EvaluationsController& evaluations;
+        AsksController& asks;
     };
     /// Geometry and docks of the window.
     struct Layout {

@@ -7,6 +7,8 @@
 #include "app/window/files/model_place.h"
 #include "core/base/error.h"
 #include "core/reproduce/outlook.h"
+#include "widgets/desk/ask_shelf.h"
+#include "widgets/panels/ask/ask_dialog.h"
 #include "widgets/panels/convert_dialog.h"
 #include "widgets/panels/guide_window.h"
 #include "widgets/panels/reproduce_dialog.h"
@@ -23,12 +25,17 @@ TasksController::TasksController(Context& context) : context_(context), service_
     });
     connect(&service_, &TaskService::ended, this, &TasksController::ended);
     connect(&context_.engine, &Engine::models_changed, this, &TasksController::offer_models);
+    connect(context_.text, &widgets::TextPanel::changed, this, &TasksController::offer_asked);
+    connect(&context_.desk.asks(), &widgets::AskShelf::ask_wanted, this, &TasksController::show_ask);
 }
 
 void TasksController::build_actions() {
     const auto add = [this](const char* name, const QString& text, const QString& tip, std::function<void()> act) {
         context_.actions.add(name, text, {}, tip, std::move(act));
     };
+    add("ask", tr("&Ask a model…"),
+        tr("Lens, patching, ablation, attribution: in a process of its own, into an ask file"),
+        [this] { show_ask({}); });
     add("reproduce", tr("&Reproduce a paper…"), tr("Trains, evaluates and reports, small, in a process of its own"),
         [this] { show_reproduce(); });
     add("convert", tr("&Convert a checkpoint…"), tr("To safetensors, in another number type"),
@@ -36,6 +43,52 @@ void TasksController::build_actions() {
     add("swap_mixers", tr("&Swap mixers…"), tr("A checkpoint with other mixers in some layers"),
         [this] { show_convert(swap_, true); });
     add("stop_task", tr("Stop the command"), tr("That one of these dialogs started"), [this] { service_.stop(); });
+}
+
+void TasksController::show_ask(const QString& tool) {
+    if (!ask_) {
+        ask_ = new widgets::AskDialog(context_.window);
+        connect_dialog(ask_);
+    }
+    if (!context_.folder.empty()) {
+        const std::filesystem::path folder = context_.folder / "asks";
+        context_.disk.post(this, [this, folder, send = mailbox_.sender()](const Cancellation&) {
+            std::error_code error;
+            std::filesystem::create_directories(folder, error);
+            if (!error) return;
+            const QString message =
+                tr("[%1] expected to make this folder; found %2")
+                    .arg(QString::fromStdString(folder.string()), QString::fromStdString(error.message()));
+            send([this, message] { context_.problem(message); });
+        });
+        ask_->set_folder(QString::fromStdString(folder.string()));
+    }
+    if (!tool.isEmpty()) ask_->choose_tool(tool);
+    show(ask_);
+}
+
+/// Checkpoints with the reason where the command cannot read them, and the text panel's texts.
+void TasksController::offer_asked() {
+    if (!ask_) return;
+    std::vector<widgets::AskSource> sources;
+    QString chosen;
+    const widgets::TextChoice texts = context_.text->choice();
+    for (const auto& card : context_.engine.models()) {
+        const ModelPlace place = ModelPlace::of(card.path);
+        widgets::AskSource source{place.adapter.isEmpty() ? place.path : card.path, card.name, {}};
+        if (card.tensors_only)
+            source.problem = card.note;
+        else if (!place.adapter.isEmpty())
+            source.problem = tr("%1 has an adapter: merge it with Convert a checkpoint first").arg(card.name);
+        else if (card.encoder_decoder || !card.causal || !card.head)
+            source.problem = tr("%1 is no decoder with a head for the vocabulary").arg(card.name);
+        else if (!card.tokenizer)
+            source.problem = tr("%1 has no tokenizer for the texts").arg(card.name);
+        sources.push_back(source);
+        if (card.id == texts.model) chosen = sources.back().path;
+    }
+    ask_->set_texts(texts, context_.text->examples());
+    ask_->set_sources(sources, chosen);
 }
 
 void TasksController::show_reproduce() {
@@ -62,11 +115,13 @@ void TasksController::show_convert(widgets::ConvertDialog*& dialog, bool mixers)
 }
 
 void TasksController::connect_dialog(widgets::TaskDialog* dialog) {
-    connect(dialog, &widgets::TaskDialog::start_wanted, this, [this, dialog](const QStringList& words) {
-        if (running()) return;
-        running_ = dialog;
-        service_.start(dialog->windowTitle(), words);
-    });
+    connect(dialog, &widgets::TaskDialog::start_wanted, this,
+            [this, dialog](const QStringList& words, const QString& output) {
+                if (running()) return;
+                running_ = dialog;
+                output_ = output;
+                service_.start(dialog->windowTitle(), words);
+            });
     connect(dialog, &widgets::TaskDialog::stop_wanted, &service_, &TaskService::stop);
     connect(dialog, &widgets::TaskDialog::open_wanted, this, [this, dialog](const QString& output) {
         if (dialog == reproduce_)
@@ -114,11 +169,12 @@ void TasksController::offer_models() {
     }
     for (widgets::ConvertDialog* dialog : {convert_, swap_})
         if (dialog) dialog->set_sources(sources, chosen);
+    offer_asked();
 }
 
 void TasksController::update() {
     context_.actions.enable("stop_task", running());
-    for (widgets::TaskDialog* dialog : std::initializer_list<widgets::TaskDialog*>{reproduce_, convert_, swap_})
+    for (widgets::TaskDialog* dialog : std::initializer_list<widgets::TaskDialog*>{ask_, reproduce_, convert_, swap_})
         if (dialog) dialog->set_running(running(), running_ == dialog);
     if (running_ && running()) running_->set_progress(service_.progress());
 }
@@ -132,8 +188,11 @@ void TasksController::ended(const QString& failure) {
         if (running_) running_->set_failure(failure);
         return context_.problem(failure);
     }
-    if (running_) running_->set_result(tr("Done: %1").arg(running_->output()));
+    if (running_) running_->set_result(tr("Done: %1").arg(output_));
     context_.report(tr("%1: done").arg(title()));
+    if (!ask_ || running_ != ask_) return;
+    ask_->suggest_output();
+    Q_EMIT open_wanted(output_);
 }
 
 /// Shows the report as text. Its files open from the folder like any other.

@@ -7,6 +7,7 @@
 #include "app/window/pages/task_service.h"
 
 namespace headscope::widgets {
+class AskDialog;
 class ConvertDialog;
 class ReproduceDialog;
 class TaskDialog;
@@ -14,7 +15,7 @@ class TaskDialog;
 
 namespace headscope::app {
 
-/// Commands of the command line as dialogs: reproduce, convert, swap.
+/// Commands of the command line as dialogs: ask, reproduce, convert, swap.
 class TasksController : public QObject {
     Q_OBJECT
 public:
@@ -29,6 +30,9 @@ Q_SIGNALS:
 
 private:
     void build_actions();
+    /// `tool`: the one that is chosen; empty: stays.
+    void show_ask(const QString& tool);
+    void offer_asked();
     void show_reproduce();
     void show_convert(widgets::ConvertDialog*& dialog, bool mixers);
     void connect_dialog(widgets::TaskDialog* dialog);
@@ -41,9 +45,11 @@ private:
 
     Context& context_;
     TaskService service_;
+    widgets::AskDialog* ask_ = nullptr;
     widgets::ReproduceDialog* reproduce_ = nullptr;
     widgets::ConvertDialog *convert_ = nullptr, *swap_ = nullptr;
     widgets::TaskDialog* running_ = nullptr;  ///< its command runs or ran last
+    QString output_;                          ///< of that command
     widgets::Mailbox mailbox_{this};
 };
 

@@ -67,8 +67,9 @@ analysis::AnalysisJob job_of(const OpenModel& model, const TextChoice& choice) {
     job.record = record_of(choice);
     job.switch_off = choice.switch_off.toStdString();
     job.switch_off_how = choice.mean ? "mean" : "zero";
+    job.interventions = choice.interventions.place.toStdString();
     job.beyond_positions = choice.beyond_positions;
-    job.device = "cpu";
+    job.device = choice.device.toStdString();
     job.threads = compute_threads();
     return job;
 }
@@ -240,7 +241,18 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
     request.record.experts &= model.inspection.config.experts > 0;
     request.record.implicit &= has_recurrent_site(model.inspection);
     request.record.branches &= analysis::type_chunk(model.inspection.sites) > 0;
+    if (!choice.interventions.toml.isEmpty())
+        request.settings_json =
+            analysis::with_interventions(request.settings_json, choice.interventions.toml.toStdString());
     return request;
+}
+
+ask::InterventionPlan read_interventions(const OpenModel& model, const TextChoice& choice) {
+    const std::filesystem::path place = choice.interventions.place.toStdString();
+    if (choice.interventions.toml.isEmpty()) return {};
+    return ask::parse_interventions(choice.interventions.toml.toStdString(),
+                                    place.empty() ? "interventions" : place.filename().string(), place.parent_path(),
+                                    {model.inspection.config, model.inspection.sites, model.tokenizer.get()});
 }
 
 std::int64_t uncut_tokens(const OpenModel& model, const TextChoice& choice, const analysis::AnalysisRequest& request,

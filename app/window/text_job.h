@@ -13,6 +13,7 @@
 #include "core/analysis/estimate.h"
 #include "core/analysis/input.h"
 #include "core/analysis/request.h"
+#include "core/ask/edits/intervention_file.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/model.h"
 #include "core/tokenizer/chat_template.h"
@@ -45,6 +46,10 @@ analysis::Input read_choice(const OpenModel& model, const widgets::TextChoice& c
 /// The request for read_choice()'s tokens, with the settings that are stored with the results.
 analysis::AnalysisRequest make_request(const OpenModel& model, const widgets::TextChoice& choice,
                                        analysis::Input& input, const Cancellation& cancellation);
+
+/// The choice's interventions, checked against the model; without values of other runs. Reads their vectors. Throws
+/// Error.
+ask::InterventionPlan read_interventions(const OpenModel& model, const widgets::TextChoice& choice);
 
 /// Tokens of the longest text that was cut because the model has no positions for more; 0: none was. Reads the texts
 /// again. Throws Stopped.

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/device_choice.h"
 #include "core/model/load/residence.h"
 
 namespace headscope::analysis {
@@ -76,6 +77,14 @@ private:
         option.highest = highest;
     }
 
+    void device() {
+        JobOption option;
+        static_cast<Option&>(option) = device_option();
+        option.key = "device_requested";
+        option.member = &AnalysisJob::device;
+        options_.push_back(std::move(option));
+    }
+
     void input() {
         using Job = AnalysisJob;
         add("text", "texts", &Job::texts, "A text; may repeat");
@@ -117,7 +126,8 @@ private:
         choice("switch-off-how", "switch_off_how", &Job::switch_off_how, {"zero", "mean"},
                "Their output becomes zero, or its mean");
         add("interventions", "interventions_file", &Job::interventions,
-            "Edits of the forward pass, a TOML file: values replaced by layer, head and position, ahead of --switch-off");
+            "Edits of the forward pass, a TOML file: values replaced by layer, head and position, ahead of "
+            "--switch-off");
     }
 
     void computing() {
@@ -125,9 +135,9 @@ private:
         choice("dtype", "dtype", &Job::dtype, {"float32", "bfloat16"},
                "Type of weights and activations: float32 or bfloat16");
         choice("weights", "weights_requested", &Job::weights, model::residence_choices(), model::kResidenceHelp);
-        choice("device", "device", &Job::device, {"cpu", "cuda", "auto"}, "cpu, cuda or auto");
+        device();
         count("threads", "threads", &Job::threads, 0, kMostThreads, "0: all processors");
-        add("kernels", &Job::kernels, "auto, reference or one of headscope list kernels");
+        add("kernels", "kernels_requested", &Job::kernels, "auto, reference or one of headscope list kernels");
         add("beyond-positions", "beyond_positions", &Job::beyond_positions,
             "Let rotary and position-free models run past their limit; figures mark it");
         add("all-rows", "all_rows", &Job::all_rows, "Histograms of every row");

@@ -29,7 +29,7 @@ struct AnalysisJob {
     std::string layers, skip, switch_off, switch_off_how = "zero", interventions;
     bool beyond_positions = false, all_rows = false, maps_int16 = false;
     // Computing
-    std::string dtype = "float32", weights = "auto", device = "auto", kernels = "auto";
+    std::string dtype = "float32", weights = "auto", device = "cpu", kernels = "auto";
     std::int64_t threads = 0;  ///< 0: all processors
 
     bool operator==(const AnalysisJob&) const = default;

@@ -10,6 +10,7 @@
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/weights_format.h"
 #include "core/model/model.h"
+#include "kernels/backend.h"
 
 namespace headscope::analysis {
 namespace {
@@ -21,6 +22,8 @@ std::string text_of(const nlohmann::json& settings) {
 std::string settings_json(const AnalysisJob& job, const Input& input, const checkpoint::Checkpoint& file) {
     const checkpoint::Adapter* adapter = file.adapter();
     nlohmann::json settings = to_json(job);
+    settings["device"] = kernels::chosen_device();
+    settings["kernels"] = kernels::chosen_backend();
     settings["weights_format"] = checkpoint::weights_format(file);
     settings["first_token"] = input.first_token.empty() ? "as given" : input.first_token;
     if (adapter != nullptr) {

@@ -126,9 +126,7 @@ void RateBook::write(const std::filesystem::path& path, const std::string& proce
                         {"threads", shape.threads},
                         {"rate", entry.rate}});
     }
-    OutputFile file(path, {}, "rates");
-    file.append(json_text({{"version", kBookVersion}, {"processor", processor}, {"rates", list}}));
-    file.publish();
+    write_whole_file(path, json_text({{"version", kBookVersion}, {"processor", processor}, {"rates", list}}), "rates");
 }
 
 RateBook RateBook::own() {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <deque>
 #include <limits>
 #include <numeric>
@@ -14,6 +12,7 @@
 #include "core/analysis/request.h"
 #include "core/analysis/work_plan.h"
 #include "core/base/error.h"
+#include "core/base/text/text.h"
 #include "core/model/heads/text_rows.h"
 #include "core/model/model.h"
 #include "core/model/towers/check_batch.h"
@@ -22,15 +21,6 @@
 
 namespace headscope::analysis {
 namespace {
-
-std::string now_in_utc() {
-    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    std::tm time{};
-    ::gmtime_r(&now, &time);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &time);
-    return text;
-}
 
 void check_layers(const std::set<int>& layers, std::int64_t count, const char* where) {
     for (const int layer : layers) {
@@ -140,7 +130,7 @@ store::AnalysisHeader make_header(const model::Model& model, const AnalysisReque
     check_settings(config, model.sites(), model.has_head() || model.has_classes(), request);
     store::AnalysisHeader header;
     header.program_version = request.program_version.empty() ? HEADSCOPE_VERSION : request.program_version;
-    header.created = now_in_utc();
+    header.created = utc_now();
     header.model_name = request.model_name.empty() ? config.name : request.model_name;
     header.model_type = config.family;
     header.model_sha256 = request.model_sha256;

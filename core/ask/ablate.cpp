@@ -7,6 +7,7 @@
 #include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
+#include "core/ask/answers.h"
 #include "core/ask/cells.h"
 #include "core/ask/gradients.h"
 #include "core/base/error.h"
@@ -63,7 +64,8 @@ public:
                 cell.how = options_.how == AblateBy::zero   ? Cell::How::zero
                            : options_.how == AblateBy::mean ? Cell::How::mean
                                                             : Cell::How::values;
-                cell.result = place(s, key, head);
+                cell.result = heads ? cell_of(record_, table(key.point), {s, key.site, head})
+                                    : cell_of(record_, table(key.point), {s, key.layer});
                 if (std::isnan(table(key.point).values[cell.result])) open.push_back(cell);
             }
         }
@@ -77,13 +79,12 @@ public:
         at::Tensor hidden;
         record_run(model_, ids, {}, options_.editor, cancellation, &hidden);
         measure.set_reference(hidden);
-        mutable_table("/ablate/baseline").values[static_cast<std::size_t>(s)] =
-            measure.values(ids.unsqueeze(0), hidden)[0];
+        put(record_, "/ablate/baseline", {s}, measure.values(ids.unsqueeze(0), hidden)[0]);
         const RunValues values = other_values(s, std::ssize(text.ids), cancellation);
         const std::vector<Cell> open = cells(s);
         run_cells(model_, ids, open, &values, measure, options_.editor, cancellation,
                   [&](const Cell& cell, double found) {
-                      mutable_table(table(cell.key.point).path).values[cell.result] = found;
+                      answer_table(record_, table(cell.key.point).path).values[cell.result] = found;
                       step();
                   });
     }
@@ -113,9 +114,8 @@ public:
         for (const auto& [key, sum] : sums) {
             const at::Tensor mean = sum / static_cast<double>(record_.sequences.size()), norm = mean.norm();
             for (std::int64_t head = 0; head < mean.size(0); ++head) {
-                const auto cell = static_cast<std::size_t>(key.site * record_.size_of("/head") + head);
-                mutable_table("/ablate/importance").values[cell] = mean[head].item<double>();
-                mutable_table("/ablate/importance_normalized").values[cell] = (mean[head] / norm).item<double>();
+                put(record_, "/ablate/importance", {key.site, head}, mean[head].item<double>());
+                put(record_, "/ablate/importance_normalized", {key.site, head}, (mean[head] / norm).item<double>());
             }
         }
     }
@@ -166,15 +166,6 @@ private:
             if (one.point == point) return record_.table(one.table);
         throw Error(ErrorCode::internal, "ask ablate", "expected a table of the point", "found none");
     }
-    store::AskTable& mutable_table(const std::string& path) {
-        for (store::AskTable& one : record_.tables)
-            if (one.path == path) return one;
-        throw Error(ErrorCode::internal, "ask ablate", "expected " + path, "found none");
-    }
-    std::size_t place(std::int64_t s, const PointKey& key, std::int64_t head) const {
-        if (!model::has_heads(key.point)) return static_cast<std::size_t>(s * record_.size_of("/layer") + key.layer);
-        return static_cast<std::size_t>((s * record_.size_of("/site") + key.site) * record_.size_of("/head") + head);
-    }
 
     model::Model& model_;
     const AblateOptions& options_;
@@ -192,8 +183,7 @@ void run_ablate(model::Model& model, const AblateOptions& options, store::AskRec
     const std::int64_t texts = std::ssize(record.sequences);
     for (std::int64_t s = 0; s < texts; ++s) all += static_cast<double>(ablation.cells(s).size());
     for (std::int64_t s = 0; s < texts; ++s) {
-        const bool has_baseline = !std::isnan(record.table("/ablate/baseline").values[static_cast<std::size_t>(s)]);
-        if (has_baseline && ablation.cells(s).empty()) continue;
+        if (has(record, "/ablate/baseline", {s}) && ablation.cells(s).empty()) continue;
         ablation.sequence(s, cancellation, [&] {
             progress.advance(++done, all, "text " + std::to_string(s + 1) + " of " + std::to_string(texts));
             if (options.saved) options.saved();

@@ -8,6 +8,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 
+#include "core/ask/answers.h"
 #include "core/ask/gradients.h"
 #include "core/base/error.h"
 #include "core/model/edits/intervention.h"
@@ -127,10 +128,8 @@ private:
         put("integrated", s, key, cells);
         const RunGradients whole =
             gradients_of(model_, ids, {key}, measure, options_.editor, cancellation, {{key, target.at(key)}});
-        store::AskTable& table = table_of(path_of("completeness", key.point));
-        const std::int64_t rows = record_.shape_of(table)[1];
-        table.values[static_cast<std::size_t>(s * rows + row_of(key))] =
-            cells.to(at::kDouble).sum().item<double>() / (whole.metric - corrupted.metric);
+        ask::put(record_, path_of("completeness", key.point), {s, row_of(key)},
+                 cells.to(at::kDouble).sum().item<double>() / (whole.metric - corrupted.metric));
     }
 
     static std::int64_t row_of(const PointKey& key) {
@@ -139,22 +138,22 @@ private:
 
     /// Sums `product` [1, ..] over the axes that the table of the point lacks.
     void put(const char* group, std::int64_t s, const PointKey& key, const at::Tensor& product) {
-        store::AskTable& table = table_of(path_of(group, key.point));
+        store::AskTable& table = answer_table(record_, path_of(group, key.point));
         const std::vector<std::int64_t> shape = record_.shape_of(table);
-        const auto has = [&](const char* dimension) {
+        const auto by = [&](const char* dimension) {
             return std::find(table.dimensions.begin(), table.dimensions.end(), dimension) != table.dimensions.end();
         };
         const bool heads = model::has_heads(key.point);
         at::Tensor cells = product[0].to(at::kDouble).nan_to_num(0.0);  // hidden keys have no score
-        if (!has("/key_token")) cells = cells.sum(-1, true);
-        if (!has("/token")) cells = cells.sum(-2, true);
-        if (heads && !has("/head") && !has("/key_value_head")) cells = cells.sum(0, true);
+        if (!by("/key_token")) cells = cells.sum(-1, true);
+        if (!by("/token")) cells = cells.sum(-2, true);
+        if (heads && !by("/head") && !by("/key_value_head")) cells = cells.sum(0, true);
         cells = (heads ? cells : cells.unsqueeze(0)).contiguous();  // [heads, rows, columns]
         const double* const numbers = cells.const_data_ptr<double>();
         for (std::int64_t i = 0; i < cells.numel(); ++i) {
             const std::int64_t column = i % cells.size(2), row = i / cells.size(2) % cells.size(1);
             const std::int64_t head = i / (cells.size(1) * cells.size(2));
-            if (has("/token") && from_[static_cast<std::size_t>(row)] < 0) continue;
+            if (by("/token") && from_[static_cast<std::size_t>(row)] < 0) continue;
             std::int64_t place = s * shape[1] + row_of(key);
             for (std::size_t d = 2; d < shape.size(); ++d) {
                 const std::string& name = table.dimensions[d];
@@ -175,15 +174,9 @@ private:
                     return std::span(table.values).subspan(static_cast<std::size_t>(s) * size, size);
                 };
                 const double found = rank_correlation(part(exact), part(*made));
-                table_of(correlation_path(group, point)).values[static_cast<std::size_t>(s)] = found;
+                ask::put(record_, correlation_path(group, point), {s}, found);
             }
         }
-    }
-
-    store::AskTable& table_of(const std::string& path) {
-        for (store::AskTable& table : record_.tables)
-            if (table.path == path) return table;
-        throw Error(ErrorCode::internal, "ask patch", "expected " + path, "found none");
     }
 
     model::Model& model_;

@@ -4,9 +4,12 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 
+#include "core/ask/answers.h"
 #include "core/ask/cells.h"
 #include "core/ask/parts.h"
 #include "core/base/error.h"
@@ -18,6 +21,8 @@ namespace {
 
 using model::Point;
 using model::PointKey;
+
+constexpr std::int64_t kMostMatrixTokens = 2048;  // texts whose matrices are made, one layer at a time
 
 [[noreturn]] void refuse(const std::string& expected, const std::string& found) {
     throw Error(ErrorCode::unsupported, "ask attribution", "expected " + expected, "found " + found);
@@ -42,6 +47,37 @@ struct Form {
         return {(gained - gained.mean()) / deviation, constant + bias};
     }
     Form times(double factor) const { return {weight * factor, constant * factor}; }
+    /// The constant, which becomes 0: a term of its own.
+    double taken_constant() {
+        const double own = constant;
+        constant = 0;
+        return own;
+    }
+};
+
+/// Keeps the sums of the weights of one row, and edits nothing.
+class RowMasses final : public model::Editor {
+public:
+    explicit RowMasses(std::int64_t position) : position_(position) {}
+    bool edits(const PointKey& key) const override { return key.point == Point::pattern; }
+    at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
+        masses[place.key.site] = value[0].select(1, position_).to(at::kDouble).sum(-1);
+        return value;
+    }
+    std::map<std::int64_t, at::Tensor> masses;  ///< by site, [H] float64
+
+private:
+    std::int64_t position_;
+};
+
+/// Values of one position.
+struct Row {
+    const RunValues& values;
+    std::int64_t position;
+    const std::map<std::int64_t, at::Tensor>& masses;
+
+    bool has(const PointKey& key) const { return values.contains(key); }
+    at::Tensor operator()(const PointKey& key) const { return values.at(key)[0][position]; }
 };
 
 class Attribution {
@@ -60,38 +96,33 @@ public:
             throw Error(ErrorCode::usage, "--position", "expected a position below " + std::to_string(length),
                         "found " + std::to_string(options_.position));
         std::vector<PointKey> places{{Point::embedding, -1, -1}, {Point::hidden, config_.layers - 1, -1}};
-        for (const Point point : {Point::mixer_output, Point::attention_output, Point::feed_forward_output})
+        for (const Point point :
+             {Point::residual_before, Point::head_output, Point::mixer_output, Point::attention_output,
+              Point::residual_middle, Point::feed_forward_input, Point::feed_forward_output})
             for (const PointKey& key : model::places_of(point, config_, model_.sites())) places.push_back(key);
         at::Tensor last;
-        const RunValues values =
-            record_run(model_, at::tensor(tokens, at::kLong), places, options_.editor, cancellation, &last);
+        RowMasses masses(position);
+        std::vector<model::Editor*> editors;
+        if (options_.editor) editors.push_back(options_.editor);
+        if (length <= kMostMatrixTokens) editors.push_back(&masses);
+        model::EditorChain chain(editors);
+        const RunValues values = record_run(model_, at::tensor(tokens, at::kLong), places, &chain, cancellation, &last);
         const c10::InferenceMode inference;
-        const auto row = [&](const PointKey& key) { return values.at(key)[0][position]; };
+        const Row row{values, position, masses.masses};
         Form form = unembedding();
         put("/attribution/unembedding_bias", {s}, form.constant);
         const double logit = form.of(last[0][position]) + form.constant;
-        const double head_bias = form.constant;
-        form.constant = 0;
+        double total = form.taken_constant();
         form = form.before(stack_.tower().final_norm(), row(places[1]));
         put("/attribution/final_norm_bias", {s}, form.constant);
-        double total = head_bias + form.constant;
-        form.constant = 0;
-        total += embedding(s, form, row(places[0]), position);
+        total += form.taken_constant();
         const auto layers = stack_.tower().layers();
-        for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+        for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) {
             const model::Layer& block = *layers[static_cast<std::size_t>(layer)];
-            const PointKey feed{Point::feed_forward_output, layer, -1};
-            if (values.contains(feed)) {
-                const double term = form.of(row(feed));
-                put("/attribution/feed_forward", {s, layer}, term);
-                total += term;
-            }
-            for (const PointKey& key : model::places_of(Point::attention_output, config_, model_.sites())) {
-                if (key.layer != layer) continue;
-                const PointKey mixed{Point::mixer_output, layer, key.site};
-                total += attention(s, key, form, block, row(key), row(mixed));
-            }
+            total += feed_forward(s, layer, block, row, form);
+            total += attention(s, layer, block, row, form);
         }
+        total += embedding(s, form, row(places[0]), position);
         put("/attribution/total", {s}, total);
         put("/attribution/logit", {s}, logit);
         if (config_.final_soft_cap > 0) put("/attribution/capped_logit", {s}, capped(last[0].narrow(0, position, 1)));
@@ -102,13 +133,10 @@ private:
         const model::Head& head = stack_.head();
         if (!model_.has_head() || !model_.causal() || config_.encoder)
             refuse("a decoder with a head for the vocabulary", "another model");
+        if (model_.residence() != model::Residence::float32)
+            refuse("weights in memory in float32 (--weights float32)", std::string(model::name(model_.residence())));
         if (head.transform.there() || config_.adaptive || !head.vocabulary.weight.defined())
             refuse("a linear head in float32", "another one");
-        if (!config_.pre_norm || config_.residual_after_norm)
-            refuse("norms before attention and feed-forward", "norms on the residual stream");
-        bool scaled = config_.feed_forward_sum.kept != 1;
-        for (const auto& sum : config_.attention_sums) scaled |= sum.kept != 1;
-        if (scaled) refuse("a residual stream that is not scaled", "one that is");
         if (options_.answer.empty()) throw Error(ErrorCode::usage, "--answer", "expected tokens", "found none");
         for (const auto* list : {&options_.answer, &options_.against})
             for (const std::int64_t token : *list)
@@ -148,29 +176,112 @@ private:
         return all;
     }
 
-    /// Heads and biases of one attention; their sum.
-    double attention(std::int64_t s, const PointKey& key, const Form& stream, const model::Layer& block,
-                     const at::Tensor& output, const at::Tensor& mixed) {
-        const double all = stream.of(output);
-        put("/attribution/attention", {s, key.layer}, all);
-        if (!block.output.weight.defined()) return all;  // the mixer projects by itself: its heads are not apart
+    /// Moves the form from behind the sum of stream and update to the stream before it, which was `stream`. Constants
+    /// of norms on the stream are left in it.
+    Form before_sum(const Form& form, const model::SumFactors& factors, const model::Norm& norm,
+                    const at::Tensor& stream) const {
+        if (config_.parallel_residual) return form;
+        const Form kept = form.times(factors.kept);
+        return config_.residual_after_norm ? kept.before(norm, stream) : kept;
+    }
+    /// Moves the form from behind a post-norm to its input, the sum of stream and update.
+    Form before_post_norm(const Form& form, const model::SumFactors& factors, const model::Norm& norm,
+                          const at::Tensor& stream, const at::Tensor& update) const {
+        return config_.pre_norm ? form : form.before(norm, stream.to(at::kDouble) * factors.kept + update);
+    }
+
+    /// The term of a layer's feed-forward with its biases. `form` moves from the layer's output to its middle.
+    double feed_forward(std::int64_t s, std::int64_t layer, const model::Layer& block, const Row& row, Form& form) {
+        const PointKey update{Point::feed_forward_output, layer, -1};
+        if (!row.has(update)) return 0;
+        const model::SumFactors& factors = config_.feed_forward_sum;
+        const PointKey middle{Point::residual_middle, layer, -1};
+        const at::Tensor stream = row(row.has(middle) ? middle : PointKey{Point::residual_before, layer, -1});
+        form = before_post_norm(form, factors, block.feed_forward_norm, stream, row(update));
+        double term = form.of(row(update)) + form.taken_constant();
+        if (block.feed_forward.experts.per_token > 0) experts(s, layer, block, row, form);
+        form = before_sum(form, factors, block.feed_forward_norm, stream);
+        term += form.taken_constant();
+        put("/attribution/feed_forward", {s, layer}, term);
+        return term;
+    }
+
+    /// Parts of a feed-forward's term by expert, and the rest: the expert that every token takes.
+    void experts(std::int64_t s, std::int64_t layer, const model::Layer& block, const Row& row, const Form& stream) {
+        const PointKey entering{Point::feed_forward_input, layer, -1};
+        if (!row.has(entering)) return;
+        const model::Experts& all = block.feed_forward.experts;
+        const at::Tensor input = block.feed_forward_norm(row(entering).unsqueeze(0));
+        model::Routing taken;
+        const at::Tensor terms = all.terms(input, taken), whole = block.feed_forward(input)[0];
+        const Form form = stream.times(config_.update_scale * config_.feed_forward_sum.added)
+                              .before(block.feed_forward_update_norm, whole);
+        for (std::int64_t e = 0; e < config_.experts; ++e) put("/attribution/expert", {s, layer, e}, 0);
+        double sum = 0;
+        for (std::int64_t k = 0; k < all.per_token; ++k) {
+            const double term = form.of(terms[k]);
+            put("/attribution/expert", {s, layer, taken.chosen[0][k].item<std::int64_t>()}, term);
+            sum += term;
+        }
+        put("/attribution/shared_expert", {s, layer}, block.feed_forward.up.there() ? form.of(whole) - sum : 0);
+    }
+
+    /// Heads and biases of a layer's attention; their sum. `form` moves from the layer's middle to its input.
+    double attention(std::int64_t s, std::int64_t layer, const model::Layer& block, const Row& row, Form& form) {
+        double sum = 0;
+        for (const PointKey& key : model::places_of(Point::attention_output, config_, model_.sites())) {
+            if (key.layer != layer) continue;
+            const at::Tensor output = row(key), stream = row({Point::residual_before, layer, -1});
+            form = before_post_norm(form, block.attention_sum, block.input_norm, stream, output);
+            double bias = form.taken_constant();
+            const Form here = form;
+            form = before_sum(form, block.attention_sum, block.input_norm, stream);
+            bias += form.taken_constant();
+            const double all = here.of(output) + bias;
+            put("/attribution/attention", {s, layer}, all);
+            sum += all;
+            // A mixer that projects by itself has no heads apart.
+            if (block.output.weight.defined()) heads(s, key, here, block, row, bias);
+        }
+        return sum;
+    }
+
+    void heads(std::int64_t s, const PointKey& key, const Form& stream, const model::Layer& block, const Row& row,
+               double bias) {
+        const at::Tensor mixed = row({Point::mixer_output, key.layer, key.site});
         const at::Tensor projected = block.output(mixed);
         const model::SumFactors& factors = block.attention_sum;
         const Form form =
             stream.times(config_.update_scale * factors.added).before(block.attention_update_norm, projected);
         const at::Tensor back = block.output.weight.to(at::kDouble).t().mv(form.weight) * mixed.to(at::kDouble);
-        const std::int64_t site = site_of(key), heads = model_.sites()[static_cast<std::size_t>(site)].heads;
-        const at::Tensor by_head = back.view({heads, -1}).sum(1);
-        double sum = 0;
-        for (std::int64_t h = 0; h < heads; ++h) {
-            const double term = by_head[h].item<double>();
-            put("/attribution/head", {s, site, h}, term);
-            sum += term;
-        }
-        double bias = form.constant;
+        const std::int64_t site = site_of(key), count = model_.sites()[static_cast<std::size_t>(site)].heads;
+        const at::Tensor by_head = back.view({count, -1}).sum(1);
+        for (std::int64_t h = 0; h < count; ++h) put("/attribution/head", {s, site, h}, by_head[h].item<double>());
+        value_biases(s, key, form, block, row);
+        bias += form.constant;
         if (block.output.bias.defined()) bias += form.of(block.output.bias);
         put("/attribution/attention_bias", {s, key.layer}, bias);
-        return sum + bias;
+    }
+
+    /// The part of each head's term from the value bias and from the input norm's bias: weights that sum to m give m
+    /// times both. Nothing where the mixer has no such maps, or changes the heads' outputs.
+    void value_biases(std::int64_t s, const PointKey& key, const Form& form, const model::Layer& block,
+                      const Row& row) {
+        const auto mass = row.masses.find(key.site);
+        const PointKey own{Point::head_output, key.layer, key.site};
+        const auto maps = block.mixer->head_maps();
+        if (mass == row.masses.end() || !maps || maps->output.defined() || !row.has(own)) return;
+        const at::Tensor heads = row.values.at(own)[0].select(1, row.position);  // [H, dv]
+        if (!heads.flatten().equal(row({Point::mixer_output, key.layer, key.site}))) return;
+        const std::int64_t count = heads.size(0), group = count / maps->value.size(0);
+        at::Tensor bias = at::zeros({maps->value.size(0), maps->value.size(2)}, at::kDouble);
+        if (maps->value_bias.defined()) bias = bias + maps->value_bias.to(at::kDouble);
+        if (config_.pre_norm && block.input_norm.bias.defined())
+            bias = bias + at::matmul(block.input_norm.bias.to(at::kDouble), maps->value.to(at::kDouble));
+        const at::Tensor back = block.output.weight.to(at::kDouble).t().mv(form.weight).view({count, -1});
+        for (std::int64_t h = 0; h < count; ++h)
+            put("/attribution/head_value_bias", {s, key.site, h},
+                mass->second[h].item<double>() * back[h].dot(bias[h / group]).item<double>());
     }
 
     /// The site whose heads the mixer's output is: of a differential layer the difference.
@@ -189,14 +300,9 @@ private:
         return mean(options_.answer) - (options_.against.empty() ? 0 : mean(options_.against));
     }
 
+    /// Tables that a model has no use for are not added.
     void put(const char* path, const std::vector<std::int64_t>& index, double value) {
-        for (store::AskTable& table : record_.tables) {
-            if (table.path != path) continue;
-            std::int64_t cell = 0;
-            for (std::size_t i = 0; i < index.size(); ++i)
-                cell = cell * record_.size_of(table.dimensions[i]) + index[i];
-            table.values[static_cast<std::size_t>(cell)] = value;
-        }
+        if (record_.find(path)) ask::put(record_, path, index, value);
     }
 
     model::Model& model_;
@@ -217,10 +323,19 @@ void run_attribution(model::Model& model, const AttributionOptions& options, sto
         texts("embedding", "term of the token embedding");
         texts("position_embedding", "term of a learned table of positions");
         record.add_table("/attribution/head", {"/sequence", "/site", "/head"}, "term of each head");
+        record.add_table("/attribution/head_value_bias", {"/sequence", "/site", "/head"},
+                         "part of a head's term from the value bias and the input norm's bias");
         record.add_table("/attribution/attention", {"/sequence", "/layer"}, "heads and bias of each layer");
         record.add_table("/attribution/attention_bias", {"/sequence", "/layer"},
                          "term of the projection's and norm's bias");
         record.add_table("/attribution/feed_forward", {"/sequence", "/layer"}, "term of each feed-forward");
+        if (model.config().experts > 0) {
+            record.add_dimension("/expert", model.config().experts, "expert, counted from 0");
+            record.add_table("/attribution/expert", {"/sequence", "/layer", "/expert"},
+                             "part of the feed-forward's term by expert, 0: not chosen");
+            record.add_table("/attribution/shared_expert", {"/sequence", "/layer"},
+                             "part of the feed-forward's term of the expert that every token takes");
+        }
         texts("final_norm_bias", "term of the final norm's bias");
         texts("unembedding_bias", "term of the head's bias");
         texts("total", "sum of all terms");
@@ -231,7 +346,7 @@ void run_attribution(model::Model& model, const AttributionOptions& options, sto
     for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) {
         progress.advance(static_cast<double>(s), static_cast<double>(record.sequences.size()),
                          "text " + std::to_string(s + 1) + " of " + std::to_string(record.sequences.size()));
-        if (!std::isnan(record.table("/attribution/logit").values[static_cast<std::size_t>(s)])) continue;
+        if (has(record, "/attribution/logit", {s})) continue;
         attribution.sequence(s, cancellation);
         if (options.saved) options.saved();
     }

@@ -11,6 +11,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/topk.h>
 
+#include "core/ask/answers.h"
 #include "core/ask/cells.h"
 #include "core/ask/parts.h"
 #include "core/base/error.h"
@@ -28,11 +29,7 @@ constexpr std::int64_t kLensNumbers = 8'000'000;  // logits of rows that are in 
 class Lens {
 public:
     Lens(model::Model& model, const LensOptions& options, store::AskRecord& record)
-        : model_(model),
-          options_(options),
-          record_(record),
-          boundaries_(record.size_of("/boundary")),
-          longest_(record.size_of("/token")) {}
+        : model_(model), options_(options), record_(record), boundaries_(record.size_of("/boundary")) {}
 
     void sequence(std::int64_t s, const Cancellation& cancellation) {
         const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
@@ -50,9 +47,9 @@ public:
             for (std::int64_t b = 0; b < boundaries_; ++b) {
                 cancellation.check();
                 const at::Tensor& stream = values.at(places[static_cast<std::size_t>(b)])[0];
-                const at::Tensor here = b + 1 == boundaries_
-                                            ? output
-                                            : log_probabilities(final_norm(model_, stream.narrow(0, first, count)));
+                const at::Tensor mapped = through(b, stream.narrow(0, first, count));
+                if (!mapped.defined()) continue;
+                const at::Tensor here = b + 1 == boundaries_ ? output : log_probabilities(final_norm(model_, mapped));
                 for (std::int64_t i = 0; i < count; ++i) row({s, b, first + i}, tokens, here[i], output[i]);
             }
         }
@@ -63,16 +60,20 @@ private:
         std::int64_t sequence, boundary, position;
     };
 
+    /// Rows of a boundary that the final norm reads; undefined where a fitted lens has no map.
+    at::Tensor through(std::int64_t boundary, const at::Tensor& rows) const {
+        if (options_.maps == nullptr || boundary + 1 == boundaries_) return rows;
+        return options_.maps->mapped(boundary, rows);
+    }
+
     at::Tensor log_probabilities(const at::Tensor& normed) const {
         return at::log_softmax(model_.logits(normed).to(at::kDouble), 1);
     }
 
     void put(const char* path, const Place& at, double value, std::int64_t column = 0, std::int64_t columns = 1) {
-        for (store::AskTable& table : record_.tables) {
-            if (table.path != path) continue;
-            const std::int64_t cell = (at.sequence * boundaries_ + at.boundary) * longest_ + at.position;
-            table.values[static_cast<std::size_t>(cell * columns + column)] = value;
-        }
+        std::vector<std::int64_t> index{at.sequence, at.boundary, at.position};
+        if (columns > 1) index.push_back(column);
+        ask::put(record_, path, index, value);
     }
 
     void row(const Place& at, const std::vector<std::int64_t>& tokens, const at::Tensor& here,
@@ -107,7 +108,7 @@ private:
     model::Model& model_;
     const LensOptions& options_;
     store::AskRecord& record_;
-    std::int64_t boundaries_, longest_;
+    std::int64_t boundaries_;
 };
 
 }  // namespace
@@ -128,7 +129,7 @@ void run_lens(model::Model& model, const LensOptions& options, store::AskRecord&
     if (record.tables.empty()) {
         const std::vector<std::string> cells{"/sequence", "/boundary", "/token"};
         const std::vector<std::string> lists{"/sequence", "/boundary", "/token", "/top"};
-        record.add_table("/lens/top_id", lists, "likeliest tokens", "", true);
+        record.add_table("/lens/top_id", lists, "likeliest tokens", store::kTokenUnits, true);
         record.add_table("/lens/top_probability", lists, "their probabilities");
         record.add_table("/lens/log_probability", cells, "natural logarithm of the target's probability");
         record.add_table("/lens/rank", cells, "rank of the target, 0: likeliest", "", true);
@@ -136,14 +137,11 @@ void run_lens(model::Model& model, const LensOptions& options, store::AskRecord&
         record.add_table("/lens/entropy", cells, "entropy of the distribution", "nat");
     }
     Lens lens(model, options, record);
-    const std::int64_t boundaries = model.config().layers + 1, longest = record.size_of("/token");
-    const auto& entropy = record.table("/lens/entropy").values;
     for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) {
         progress.advance(static_cast<double>(s), static_cast<double>(record.sequences.size()),
                          "text " + std::to_string(s + 1) + " of " + std::to_string(record.sequences.size()));
         const std::int64_t last = std::ssize(record.sequences[static_cast<std::size_t>(s)].ids) - 1;
-        const std::int64_t cell = ((s + 1) * boundaries - 1) * longest + last;
-        if (!std::isnan(entropy[static_cast<std::size_t>(cell)])) continue;
+        if (has(record, "/lens/entropy", {s, model.config().layers, last})) continue;
         lens.sequence(s, cancellation);
         if (options.saved) options.saved();
     }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// The logit lens (nostalgebraist 2020): what the head makes of the residual stream between blocks.
-// Threads: the compute thread. Errors: headscope::Error; Stopped, with whole sequences in place.
+// The logit lens (nostalgebraist 2020): the head's distribution of the residual stream between blocks; with a fitted
+// map of each boundary the tuned or the Jacobian lens. Threads: the compute thread. Errors: headscope::Error; Stopped,
+// with whole sequences in place.
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "core/ask/lens_file.h"
 #include "core/base/progress.h"
 #include "core/store/ask/ask_file.h"
 
@@ -21,6 +23,7 @@ namespace headscope::ask {
 struct LensOptions {
     std::vector<std::int64_t> target;  ///< tokens whose probability counts; empty: the text's next token
     std::int64_t top = 5;
+    LensFile* maps = nullptr;         ///< null: the logit lens
     model::Editor* editor = nullptr;  ///< of each run; null: none
     std::function<void()> saved;      ///< called when a sequence is in place
 };

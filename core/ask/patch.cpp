@@ -6,6 +6,7 @@
 
 #include <ATen/ops/tensor.h>
 
+#include "core/ask/answers.h"
 #include "core/ask/cells.h"
 #include "core/base/error.h"
 #include "core/model/edits/intervention.h"
@@ -67,18 +68,22 @@ public:
         const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
         const std::vector<std::int64_t> from = aligned(clean.ids, own, options_.alignment, s);
         Measure measure(model_, options_.metric);
+        bool measured = has(record_, "/patch/corrupted", {s}) && !measure.needs_reference();
         for (const Point point : options_.points) {
             const std::vector<Cell> open = cells_of(point, s, from);
-            if (open.empty() && !std::isnan(value("/patch/corrupted", s))) continue;
+            if (open.empty() && has(record_, "/patch/corrupted", {s})) continue;
             at::Tensor hidden;
             const RunValues values =
                 record_run(model_, ids_of(clean.ids), model::places_of(point, model_.config(), model_.sites()),
                            options_.editor, cancellation, &hidden);
-            measure.set_reference(hidden);
-            set("/patch/clean", s, measure.values(ids_of(clean.ids).unsqueeze(0), hidden)[0]);
-            record_run(model_, ids_of(own), {}, options_.editor, cancellation, &hidden);
-            set("/patch/corrupted", s, measure.values(ids_of(own).unsqueeze(0), hidden)[0]);
-            store::AskTable& table = table_of(table_path(point));
+            if (!measured) {
+                measure.set_reference(hidden);
+                put(record_, "/patch/clean", {s}, measure.values(ids_of(clean.ids).unsqueeze(0), hidden)[0]);
+                record_run(model_, ids_of(own), {}, options_.editor, cancellation, &hidden);
+                put(record_, "/patch/corrupted", {s}, measure.values(ids_of(own).unsqueeze(0), hidden)[0]);
+                measured = true;
+            }
+            store::AskTable& table = answer_table(record_, table_path(point));
             run_cells(model_, ids_of(own), open, &values, measure, options_.editor, cancellation,
                       [&](const Cell& cell, double found) {
                           table.values[cell.result] = found;
@@ -129,13 +134,10 @@ private:
     /// Cells of a text that have no number yet. `from`: clean positions, -1: none.
     std::vector<Cell> cells_of(Point point, std::int64_t s, const std::vector<std::int64_t>& from) const {
         const store::AskTable& table = record_.table(table_path(point));
-        const std::vector<std::int64_t> shape = record_.shape_of(table);
         std::vector<Cell> cells;
         std::vector<std::int64_t> index;
         const auto add = [&](Cell cell) {
-            std::int64_t place = 0;
-            for (std::size_t i = 0; i < shape.size(); ++i) place = place * shape[i] + index[i];
-            cell.result = static_cast<std::size_t>(place);
+            cell.result = cell_of(record_, table, index);
             if (std::isnan(table.values[cell.result])) cells.push_back(cell);
         };
         const std::int64_t length = std::ssize(from);
@@ -168,18 +170,6 @@ private:
             }
         }
         return cells;
-    }
-
-    store::AskTable& table_of(const std::string& path) {
-        for (store::AskTable& table : record_.tables)
-            if (table.path == path) return table;
-        throw Error(ErrorCode::internal, "ask patch", "expected " + path, "found none");
-    }
-    void set(const std::string& path, std::int64_t s, double value) {
-        table_of(path).values[static_cast<std::size_t>(s)] = value;
-    }
-    double value(const std::string& path, std::int64_t s) const {
-        return record_.table(path).values[static_cast<std::size_t>(s)];
     }
 
     model::Model& model_;

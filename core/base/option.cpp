@@ -115,6 +115,7 @@ private:
         // Jobs are stored as TOML and JSON, which are UTF-8.
         if (find_invalid_utf8(text) != std::string_view::npos)
             throw Error(errors_.kind, place_, "expected " + expected_ + " in UTF-8", "found " + escaped(text));
+        if (option_.accepts != nullptr && !option_.accepts(text)) refuse(value);
         return value;
     }
 
@@ -174,7 +175,7 @@ std::string expected_text(const Option& option) {
         case OptionKind::number:
             return range_text(option, "a number");
         case OptionKind::text:
-            return "a text";
+            return option.form.empty() ? "a text" : option.form;
         case OptionKind::path:
             return "a path as a text";
         case OptionKind::texts:

@@ -46,6 +46,9 @@ struct Option {
     double lowest = -std::numeric_limits<double>::infinity(), highest = std::numeric_limits<double>::infinity();
     bool above = false;  ///< `lowest` itself is not allowed
     std::string help;    ///< one line
+    /// Tests the form of a text, which `form` describes in errors and lists; null: any text.
+    bool (*accepts)(const std::string& text) = nullptr;
+    std::string form = {};
 };
 
 /// `a whole number from 1 to 64`, `a number above 0 and up to 1`, `one of "a", "b"`, `a list of paths`.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace headscope {
 namespace {
@@ -11,6 +12,35 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
+
+double finite_mean(std::span<const double> values) {
+    return finite_mean(values, 0, values.size(), 1);
+}
+
+double finite_mean(std::span<const double> values, std::size_t first, std::size_t count, std::size_t step) {
+    double sum = 0, finite = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const double value = values[first + i * step];
+        if (!std::isfinite(value)) continue;
+        sum += value;
+        ++finite;
+    }
+    return finite > 0 ? sum / finite : kNone;
+}
+
+double correlation(std::span<const double> x, std::span<const double> y) {
+    const auto mean_of = [](std::span<const double> values) {
+        return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    };
+    const double x_mean = mean_of(x), y_mean = mean_of(y);
+    double xy = 0, xx = 0, yy = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        xy += (x[i] - x_mean) * (y[i] - y_mean);
+        xx += (x[i] - x_mean) * (x[i] - x_mean);
+        yy += (y[i] - y_mean) * (y[i] - y_mean);
+    }
+    return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : kNone;
+}
 
 std::vector<double> running_mean(std::span<const double> values, std::size_t window, std::size_t behind) {
     std::vector<double> means;

@@ -10,6 +10,14 @@
 
 namespace headscope {
 
+/// Mean of the finite values; NaN where there are none.
+double finite_mean(std::span<const double> values);
+/// The same of `count` of the values from `first` on, `step` apart.
+double finite_mean(std::span<const double> values, std::size_t first, std::size_t count, std::size_t step);
+
+/// Pearson's correlation of two series of one length; NaN where either is constant.
+double correlation(std::span<const double> x, std::span<const double> y);
+
 /// At each place the mean of `window` values, of which `behind` (fewer than `window`) follow it; fewer at the ends.
 /// Values that are not finite are left out; NaN where none remain. Time does not depend on the window.
 std::vector<double> running_mean(std::span<const double> values, std::size_t window, std::size_t behind = 0);

@@ -11,6 +11,7 @@
 
 #include "core/base/json/json.h"
 #include "core/base/process/os_error.h"
+#include "core/base/text/shape_text.h"
 #include "core/base/text/text.h"
 #include "core/checkpoint/adapter_config.h"
 #include "core/checkpoint/adapter_names.h"
@@ -25,12 +26,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* weight_names[] = {"adapter_model.safetensors", "adapter_model.bin"};
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-    return text + "]";
-}
 
 bool is_real(DataType type) {
     return type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 || type == DataType::f64;

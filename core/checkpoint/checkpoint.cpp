@@ -109,6 +109,7 @@ void Checkpoint::Impl::open_weights(const fs::path& file) {
         return;
     }
     split_switch_experts(tensors);
+    join_expert_stacks(tensors);
 }
 
 std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {

@@ -35,9 +35,7 @@ std::optional<std::string> remembered(const fs::path& entry, const InputFile& fi
 
 void remember(const fs::path& entry, const std::string& text) {
     try {
-        OutputFile out(entry);
-        out.append(text);
-        out.publish();
+        write_whole_file(entry, text, "output");
     } catch (const Error&) {
         // A cache that cannot be written costs time only.
     }

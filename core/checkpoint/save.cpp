@@ -121,9 +121,7 @@ private:
     }
 
     void write_text(const std::string& name, const std::string& text) {
-        OutputFile file(folder_.partial_path() / name);
-        file.append(text);
-        file.publish();
+        write_whole_file(folder_.partial_path() / name, text, "output");
         note(name, text.size(), sha256_hex(text));
     }
 

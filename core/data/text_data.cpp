@@ -283,9 +283,7 @@ private:
         for (std::size_t i = 0; i < training_files_; ++i) files.push_back(sources_[i].file);
         const std::string json = train_tokenizer(size, files, settings_.objective, progress_, stop_);
         check_sources();
-        OutputFile out(path, {}, "trained tokenizer");
-        out.append(json);
-        out.publish();
+        write_whole_file(path, json, "trained tokenizer");
         return tokenizer_from(json, shown(path));
     }
 

@@ -27,6 +27,17 @@ AskedItem read_item(const JsonView& row, const data::RulerTask& task, std::optio
     return item;
 }
 
+model::GenerateOptions greedy_options(const GeneratedAnswers& said, std::int64_t tokens, const ScoreOptions& options) {
+    model::GenerateOptions generate;
+    generate.tokens = tokens;
+    generate.end_tokens = said.end_tokens;
+    generate.settings = said.settings;
+    generate.beyond_positions = options.beyond_positions;
+    generate.skip_layers = options.skip_layers;
+    generate.cancellation = options.cancellation;
+    return generate;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> prompt_ids(const GeneratedAnswers& said, const std::string& prompt) {
@@ -64,13 +75,7 @@ GeneratedAnswer generated_answer(model::Model& model, const GeneratedAnswers& sa
     }
     const tokenizer::Tokenizer& spoken = said.tokenizer->of_target();
     std::vector<std::int32_t> said_ids;
-    model::GenerateOptions generate;
-    generate.tokens = tokens;
-    generate.end_tokens = said.end_tokens;
-    generate.settings = said.settings;
-    generate.beyond_positions = options.beyond_positions;
-    generate.skip_layers = options.skip_layers;
-    generate.cancellation = options.cancellation;
+    model::GenerateOptions generate = greedy_options(said, tokens, options);
     generate.enough = [&](std::int64_t id) {
         said_ids.push_back(static_cast<std::int32_t>(id));
         if (stops.empty()) return false;
@@ -81,6 +86,30 @@ GeneratedAnswer generated_answer(model::Model& model, const GeneratedAnswers& sa
     model::generate(model, ids, generate);
     answer.text = spoken.answer(said_ids);
     for (const std::string& stop : stops) answer.text.resize(std::min(answer.text.size(), answer.text.find(stop)));
+    return answer;
+}
+
+GeneratedAnswer whole_answer(model::Model& model, const GeneratedAnswers& said, const std::string& prompt,
+                             std::int64_t tokens, std::int64_t most, bool line_ends, const ScoreOptions& options) {
+    GeneratedAnswer answer;
+    std::vector<std::int64_t> ids = prompt_ids(said, prompt);
+    answer.cut = most > 0 && std::ssize(ids) > most;
+    if (answer.cut) {
+        const std::int64_t half = most / 2;
+        const std::vector<std::int32_t> all(ids.begin(), ids.end()), first(all.begin(), all.begin() + half);
+        // Python's [-0:] is all of it.
+        const std::vector<std::int32_t> last(half > 0 ? all.end() - half : all.begin(), all.end());
+        ids = prompt_ids(said, said.tokenizer->answer(first) + said.tokenizer->answer(last));
+    }
+    model::GenerateOptions generate = greedy_options(said, tokens, options);
+    if (line_ends) {
+        const auto line = said.tokenizer->encode("\n", false).ids;
+        if (!line.empty()) generate.end_tokens.push_back(line.back());
+        auto& never = generate.settings.suppressed_first;
+        never.insert(never.end(), generate.end_tokens.begin(), generate.end_tokens.end());
+    }
+    const std::vector<std::int64_t> made = model::generate(model, ids, generate);
+    answer.text = said.tokenizer->of_target().answer(std::vector<std::int32_t>(made.begin(), made.end()));
     return answer;
 }
 

@@ -57,6 +57,12 @@ GeneratedAnswer generated_answer(model::Model& model, const GeneratedAnswers& sa
                                  std::int64_t tokens, std::int64_t most, const ScoreOptions& options,
                                  const std::vector<std::string>& stops = {});
 
+/// As THUDM/LongBench asks: of a prompt of more than `most` tokens (0: no limit) the first and the last most / 2 are
+/// decoded without special tokens, joined and tokenized again; the answer's tokens are not subtracted. End tokens
+/// alone end it; `line_ends`: also the last token of a line's end, and none of them is the first token.
+GeneratedAnswer whole_answer(model::Model& model, const GeneratedAnswers& said, const std::string& prompt,
+                             std::int64_t tokens, std::int64_t most, bool line_ends, const ScoreOptions& options);
+
 /// Mean of the items' scores and its standard error (NaN for one item).
 struct AnswerScore {
     std::int64_t items = 0;

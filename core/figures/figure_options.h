@@ -104,6 +104,8 @@ struct FigureOptions {
     std::vector<std::string> tensors;
     std::string site;                  ///< figures of ask patch: a point; empty: all
     std::string show = "probability";  ///< `lens`
+    std::string x, y;                  ///< `corpus-scatter`: measures of heads; empty: distance, induction
+    std::string matrix = "ov";         ///< `circuits`
     bool normalized = false;           ///< figures of ask patch: shares of the clean run's effect
     std::string words;                 ///< `hash`: a text, whose words the given hashes take
     /// Names of the files, in their order, or of the models of evaluations (EvaluationGroups); empty, or an empty one:

@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/mixers/fourier.h"
-
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/fft_fftn.h>
 #include <ATen/ops/real.h>
 
+#include "core/mixers/factories.h"
+#include "core/mixers/mixer.h"
 #include "core/mixers/shared/no_cache.h"
+#include "core/mixers/types/fourier.h"
 
 namespace headscope::mixers {
+
+/// FNet: the real part of the Fourier transform over a token's numbers and then over the text's own tokens, neither
+/// scaled. No weights and no output projection; its site has no matrix.
+class FourierMixer final : public Mixer {
+public:
+    FourierMixer(const model::ModelConfig& config, std::int64_t layer);
+
+    const MixerType& type() const override { return kFourier; }
+    void declare(model::TensorPlan&, const model::TensorNames&) override {}
+    std::vector<Site> sites() const override;
+    std::int64_t output_size() const override { return hidden_; }
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override;
+
+private:
+    std::int64_t hidden_, heads_, head_size_;
+};
+
 namespace {
 
 /// [.., L, d], of any floating type.
@@ -45,6 +64,10 @@ at::Tensor FourierMixer::forward(const at::Tensor& normed, const StackContext& c
 
 std::unique_ptr<MixerCache> FourierMixer::new_cache() const {
     return std::make_unique<NoCache>();
+}
+
+std::unique_ptr<Mixer> make_fourier(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
+    return std::make_unique<FourierMixer>(config, layer);
 }
 
 }  // namespace headscope::mixers

@@ -1,13 +1,40 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/mixers/guided.h"
-
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/mixers/factories.h"
+#include "core/mixers/mixer.h"
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
+#include "core/mixers/shared/projections.h"
+#include "core/model/training_forward.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::mixers {
+
+/// Shared by RndEmbQK and FixedSeqQK: softmax attention whose queries and keys come from a guide stream, the same for
+/// every text, and whose values come from the text. The stack runs the guide (StackContext::guide). Generation computes
+/// no query and no key, and caches only values.
+class GuidedMixer final : public Mixer {
+public:
+    GuidedMixer(const MixerType& type, const model::ModelConfig& config);
+
+    const MixerType& type() const override { return type_; }
+    void declare(model::TensorPlan& plan, const model::TensorNames& names) override { maps_.declare(plan, names); }
+    std::vector<Site> sites() const override { return {maps_.site(true)}; }
+    std::int64_t output_size() const override { return maps_.output_size(); }
+    GuideMaps guide_maps(const at::Tensor& normed, const StackContext& context) const override;
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override;
+
+private:
+    at::Tensor attend_together(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                               const kernels::ScoreRule& rule, const StackContext& context) const;
+
+    const MixerType& type_;
+    Projections maps_;
+    kernels::ScoreRule rule_;
+};
 
 GuidedMixer::GuidedMixer(const MixerType& type, const model::ModelConfig& config) : type_(type), maps_(config) {
     rule_.scale = 1.0 / std::sqrt(static_cast<double>(config.head_size));
@@ -47,7 +74,8 @@ at::Tensor GuidedMixer::forward(const at::Tensor& normed, const StackContext& co
     kernels::ScoreRule rule = rule_;
     rule.query_offset = held;
     const bool measured = context.probe && context.probe->request(context.site);
-    if (batch > 1 && !measured && !context.lengths && !context.editor && !context.wants("head_output"))
+    const bool drops = context.training && context.training->attention_dropout > 0;  // each text's own weights
+    if (batch > 1 && !measured && !drops && !context.lengths && !context.editor && !context.wants("head_output"))
         return attend_together(query, key, value, rule, context);
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;
     return attend(of_texts(query), of_texts(key), value, rule, context.site, context);
@@ -64,6 +92,10 @@ at::Tensor GuidedMixer::attend_together(const at::Tensor& query, const at::Tenso
 
 std::unique_ptr<MixerCache> GuidedMixer::new_cache() const {
     return std::make_unique<KeyValueCache>();
+}
+
+std::unique_ptr<Mixer> make_guided(const MixerType& type, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<GuidedMixer>(type, config);
 }
 
 }  // namespace headscope::mixers

@@ -1,16 +1,56 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/mixers/latent.h"
-
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 
+#include "core/mixers/factories.h"
+#include "core/mixers/mixer.h"
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
+#include "core/mixers/types/standard.h"
+#include "core/model/blocks.h"
 #include "core/model/load/tensor_plan.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::mixers {
+
+/// Latent attention (DeepSeek-V2, arXiv 2405.04434): softmax attention whose keys and values come out of a few numbers
+/// of each token, the latent part. A head's query and key are a part without positions beside one that turns, and the
+/// key's turning part is the same in all heads; values have a size of their own. "query" and "key" are announced as the
+/// scores see them, both parts side by side.
+///
+/// The cache holds the latent part and the turning part of a key, as the paper does: keys and values of earlier tokens
+/// are computed again from these in each call.
+class LatentMixer final : public Mixer {
+public:
+    explicit LatentMixer(const model::ModelConfig& config);
+
+    const MixerType& type() const override { return kStandard; }
+    void declare(model::TensorPlan& plan, const model::TensorNames& names) override;
+    std::vector<Site> sites() const override;
+    std::int64_t output_size() const override { return heads_ * value_size_; }
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override;
+    /// The parts without positions.
+    std::optional<HeadMaps> head_maps() const override;
+
+private:
+    /// [B, L, heads, still + turning]
+    at::Tensor queries(const at::Tensor& normed, const Cancellation* cancellation) const;
+    /// [B, heads, L, still + turning], rotated now.
+    at::Tensor turned_key(const at::Tensor& key, const StackContext& context) const;
+
+    std::int64_t heads_, rank_, still_size_, turning_size_, value_size_;
+    kernels::ScoreRule rule_;
+    model::Linear query_down_;  ///< weight undefined: queries come out of the input at once
+    model::Norm query_norm_;
+    model::Linear query_up_;
+    model::Linear key_value_down_;  ///< rows: the latent part, the turning part of a key
+    model::Norm latent_norm_;
+    model::Linear key_value_up_;  ///< rows, head by head: the still part of a key, a value
+};
+
 namespace {
 
 /// transformers gives the norms of latent parts its default, whatever rms_norm_eps says.
@@ -134,8 +174,29 @@ at::Tensor LatentMixer::forward(const at::Tensor& normed, const StackContext& co
     return attend(query, key, value, rule, context.site, context);
 }
 
+std::optional<HeadMaps> LatentMixer::head_maps() const {
+    const auto through = [](const at::Tensor& down, const model::Norm& norm) {
+        const at::Tensor gain = norm.gain();
+        return gain.defined() ? down.t() * gain : down.t();
+    };
+    at::Tensor queries = query_up_.weight.t();  // [d or rank, heads * (still + turning)]
+    if (query_down_.weight.defined()) queries = through(query_down_.weight, query_norm_).matmul(queries);
+    const at::Tensor latent = through(key_value_down_.weight.narrow(0, 0, rank_), latent_norm_);
+    const auto of_heads = [this](const at::Tensor& all) { return all.unflatten(1, {heads_, -1}).transpose(0, 1); };
+    const at::Tensor up = of_heads(latent.matmul(key_value_up_.weight.t()));
+    return HeadMaps{of_heads(queries).narrow(2, 0, still_size_),
+                    up.narrow(2, 0, still_size_),
+                    up.narrow(2, still_size_, value_size_),
+                    {},
+                    {}};
+}
+
 std::unique_ptr<MixerCache> LatentMixer::new_cache() const {
     return std::make_unique<KeyValueCache>();
+}
+
+std::unique_ptr<Mixer> make_latent(const MixerType&, const model::ModelConfig& config, std::int64_t) {
+    return std::make_unique<LatentMixer>(config);
 }
 
 }  // namespace headscope::mixers

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -96,6 +97,15 @@ struct StackContext {
     StackContext of_memory() const;
 };
 
+/// The linear maps of a softmax attention's heads, without positions, clipping, output gates and the scales of
+/// norms of queries, keys and latents, whose gains are in them, or biases of queries and keys. Query head h reads key and value head h / (H / G).
+struct HeadMaps {
+    at::Tensor query, key;  ///< [H, d, dk], [G, d, dk]
+    at::Tensor value;       ///< [G, d, dv]
+    at::Tensor output;      ///< [d, H * dv]; undefined: the layer's output projection
+    at::Tensor value_bias;  ///< [G, dv]; undefined: none
+};
+
 class Mixer {
 public:
     virtual ~Mixer() = default;
@@ -111,6 +121,9 @@ public:
     /// `normed` [B, L, d] -> [B, L, output_size()]. With a cache, the tokens follow those that it holds.
     virtual at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const = 0;
     virtual std::unique_ptr<MixerCache> new_cache() const = 0;
+
+    /// Maps of its first site; empty: it has no such maps. Weights are in memory.
+    virtual std::optional<HeadMaps> head_maps() const { return std::nullopt; }
 
     /// For mixers that read a guide stream: its maps, from the guide's state at this layer after the input norm, [1,
     /// Lg, d].

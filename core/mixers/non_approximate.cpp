@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/mixers/non_approximate.h"
-
 #include <cmath>
 #include <span>
 
@@ -8,13 +6,39 @@
 #include <ATen/ops/silu.h>
 
 #include "core/base/error.h"
+#include "core/mixers/factories.h"
+#include "core/mixers/mixer.h"
 #include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/projections.h"
 #include "core/mixers/shared/running_attention.h"
 #include "core/mixers/shared/tensor_views.h"
+#include "core/mixers/types/non_approximate.h"
 #include "core/model/training_ops.h"
 #include "kernels/backend.h"
 
 namespace headscope::mixers {
+
+/// Deconstructing Attention's Non-approximate: q = SiLU(x W^Q), and a key's one score is that of its own position,
+/// s_j = q_j . k_j / sqrt(d_h), for all queries. Linear in the length in everything: training, reading, decoding from a
+/// numerator, a denominator and a maximum a head, and measuring. Rotary positions cancel and are left out.
+///
+/// Its site's query and key are those of PickedScores: one number a head.
+class NonApproximateMixer final : public Mixer {
+public:
+    NonApproximateMixer(const model::ModelConfig& config, std::int64_t layer);
+
+    const MixerType& type() const override { return kNonApproximate; }
+    void declare(model::TensorPlan& plan, const model::TensorNames& names) override { maps_.declare(plan, names); }
+    std::vector<Site> sites() const override;
+    std::int64_t output_size() const override { return maps_.output_size(); }
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override;
+
+private:
+    Projections maps_;
+    double scale_;
+};
+
 namespace {
 
 kernels::Statistics measure(const RunningCall& call, const at::Tensor& scores,
@@ -83,6 +107,10 @@ at::Tensor NonApproximateMixer::forward(const at::Tensor& normed, const StackCon
 
 std::unique_ptr<MixerCache> NonApproximateMixer::new_cache() const {
     return std::make_unique<RunningCache>();
+}
+
+std::unique_ptr<Mixer> make_non_approximate(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
+    return std::make_unique<NonApproximateMixer>(config, layer);
 }
 
 }  // namespace headscope::mixers

@@ -1,11 +1,40 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/mixers/side_by_side.h"
-
 #include <ATen/TensorOperators.h>
 
+#include "core/mixers/factories.h"
+#include "core/mixers/linear/mamba2.h"
+#include "core/mixers/mixer.h"
+#include "core/mixers/standard.h"
+#include "core/mixers/types/side_by_side.h"
+#include "core/model/blocks.h"
 #include "core/model/load/tensor_plan.h"
 
 namespace headscope::mixers {
+
+/// Falcon-H1's: softmax attention and Mamba2 of the same input, each with an output projection of its own and factors
+/// before and behind it (ModelConfig::branch_factors), added. Two sites: branch "softmax", then "linear". What both
+/// announce under one name comes twice, the softmax's first.
+class SideBySideMixer final : public Mixer {
+public:
+    SideBySideMixer(const model::ModelConfig& config, std::int64_t layer);
+
+    const MixerType& type() const override { return kSideBySide; }
+    void declare(model::TensorPlan& plan, const model::TensorNames& names) override;
+    std::vector<Site> sites() const override;
+    std::int64_t output_size() const override { return hidden_; }
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override;
+    /// The softmax attention's, with its factors.
+    std::optional<HeadMaps> head_maps() const override;
+
+private:
+    StandardMixer attention_;
+    Mamba2Mixer state_;
+    model::Linear attention_output_, state_output_;
+    model::BranchFactors factors_;
+    std::int64_t hidden_;
+};
+
 namespace {
 
 struct TwoCaches final : MixerCache {
@@ -63,8 +92,19 @@ at::Tensor SideBySideMixer::forward(const at::Tensor& normed, const StackContext
     return first + times(state_output_(kept, context.cancellation), factors_.state_out);
 }
 
+std::optional<HeadMaps> SideBySideMixer::head_maps() const {
+    std::optional<HeadMaps> maps = attention_.head_maps();
+    for (at::Tensor* map : {&maps->query, &maps->key, &maps->value}) *map = times(*map, factors_.attention_in);
+    maps->output = times(attention_output_.weight, factors_.attention_out);
+    return maps;
+}
+
 std::unique_ptr<MixerCache> SideBySideMixer::new_cache() const {
     return std::make_unique<TwoCaches>(attention_.new_cache(), state_.new_cache());
+}
+
+std::unique_ptr<Mixer> make_side_by_side(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
+    return std::make_unique<SideBySideMixer>(config, layer);
 }
 
 }  // namespace headscope::mixers

@@ -25,6 +25,7 @@ public:
     std::int64_t output_size() const override { return maps_.output_size(); }
     at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
     std::unique_ptr<MixerCache> new_cache() const override;
+    std::optional<HeadMaps> head_maps() const override { return maps_.head_maps(); }
 
 private:
     const MixerType* type_;
@@ -34,7 +35,7 @@ private:
     bool steps_rounded_;  ///< ModelConfig::alibi_rounded: queries and keys have two more columns, for what no slope
                           ///< gives
     double slope_scale_;
-    bool learns_slopes_;  ///< option `trained` of `alibi`
+    bool learns_slopes_;          ///< option `trained` of `alibi`
     std::int64_t farthest_ = -1;  ///< distance in a shared bias; -1: there is none
     std::int64_t chunk_ = 0;      ///< of ModelConfig::chunks; 0: none
     float bias_ = 0;              ///< of every score (`sigmoid`)

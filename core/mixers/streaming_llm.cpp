@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/mixers/streaming_llm.h"
-
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
@@ -9,11 +7,41 @@
 #include <ATen/ops/where.h>
 
 #include "core/base/error.h"
+#include "core/mixers/factories.h"
+#include "core/mixers/mixer.h"
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
+#include "core/mixers/shared/projections.h"
+#include "core/mixers/types/streaming_llm.h"
 #include "core/model/training_ops.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::mixers {
+
+/// StreamingLLM: a causal window and the text's first keys beside it. Its cache forgets what no later query sees.
+///
+/// Positions within a cache change distances to the first keys alone: for query i they are min(i, first + window - 1) -
+/// j instead of i - j. So a query enters the scores twice, turned by its own position and by that one, and a key is in
+/// one half of a head's numbers or in the other: heads have twice their size there.
+class StreamingMixer final : public Mixer {
+public:
+    StreamingMixer(const model::ModelConfig& config, std::int64_t layer);
+
+    const MixerType& type() const override { return kStreamingLlm; }
+    void declare(model::TensorPlan& plan, const model::TensorNames& names) override { maps_.declare(plan, names); }
+    std::vector<Site> sites() const override;
+    std::int64_t output_size() const override { return maps_.output_size(); }
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override;
+    std::optional<HeadMaps> head_maps() const override { return maps_.head_maps(); }
+
+private:
+    Projections maps_;
+    kernels::ScoreRule rule_;
+    std::int64_t first_, window_;
+    bool by_cache_;  ///< positions are those within the cache
+};
+
 namespace {
 
 /// Rotary table of this call's tokens, positions clamped at `most`.
@@ -84,6 +112,10 @@ at::Tensor StreamingMixer::forward(const at::Tensor& normed, const StackContext&
 
 std::unique_ptr<MixerCache> StreamingMixer::new_cache() const {
     return std::make_unique<KeyValueCache>();
+}
+
+std::unique_ptr<Mixer> make_streaming(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
+    return std::make_unique<StreamingMixer>(config, layer);
 }
 
 }  // namespace headscope::mixers

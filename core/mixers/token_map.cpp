@@ -1,16 +1,38 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/mixers/token_map.h"
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 
+#include "core/mixers/factories.h"
+#include "core/mixers/mixer.h"
 #include "core/mixers/shared/no_cache.h"
+#include "core/mixers/types/token_map.h"
+#include "core/model/blocks.h"
 #include "core/model/load/tensor_plan.h"
 #include "kernels/recurrent.h"
 
 namespace headscope::mixers {
+
+/// o = M V with V = W x of each token and M the leading L x L block of a learned [L_max, L_max]; no biases, no output
+/// projection. Its site is one head without an attention matrix, whose implicit matrix is that block.
+class TokenMapMixer final : public Mixer {
+public:
+    TokenMapMixer(const model::ModelConfig& config, std::int64_t layer);
+
+    const MixerType& type() const override { return kTokenMap; }
+    void declare(model::TensorPlan& plan, const model::TensorNames& names) override;
+    std::vector<Site> sites() const override;
+    std::int64_t output_size() const override { return hidden_; }
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override;
+
+private:
+    std::int64_t hidden_;
+    at::Tensor tokens_;     ///< [L_max, L_max], a row for each output token
+    model::Linear values_;  ///< [d, d]
+};
+
 namespace {
 
 constexpr double kNothing = 0x1p-126;  ///< a row of a smaller sum adds nothing
@@ -87,6 +109,10 @@ at::Tensor TokenMapMixer::forward(const at::Tensor& normed, const StackContext& 
 
 std::unique_ptr<MixerCache> TokenMapMixer::new_cache() const {
     return std::make_unique<NoCache>();
+}
+
+std::unique_ptr<Mixer> make_token_map(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
+    return std::make_unique<TokenMapMixer>(config, layer);
 }
 
 }  // namespace headscope::mixers

@@ -46,6 +46,7 @@ struct Norm {
     at::Tensor bias;     ///< [d] or undefined
     bool affine = true;  ///< false: a norm that has neither
     at::Tensor operator()(const at::Tensor& x) const;
+    at::Tensor gain() const;  ///< the factor of each channel; undefined: none
     void declare(TensorPlan& plan, const std::string& stem, const Dimension& size, bool old_names);
     /// An RMS norm of a recurrent mixer's own, whose gain is w (ModelConfig::norm_gain_offset, recurrent_norm_epsilon).
     void declare_recurrent(TensorPlan& plan, const std::string& stem, const Dimension& size);

@@ -122,6 +122,18 @@ at::Tensor Experts::of_rows(const at::Tensor& rows, const Routing& of_token, con
     return sum;
 }
 
+at::Tensor Experts::terms(const at::Tensor& row, Routing& taken) const {
+    taken = route(row);
+    std::vector<at::Tensor> terms;
+    for (std::int64_t k = 0; k < per_token; ++k) {
+        const auto expert = taken.chosen[0][k].item<std::int64_t>();
+        if (loader) loader->load(expert, -1, nullptr);
+        const at::Tensor share = taken.shares[0][k].to(row.scalar_type());
+        terms.push_back(routing.weighs_input ? of_expert(expert, row * share) : of_expert(expert, row) * share);
+    }
+    return at::cat(terms);
+}
+
 at::Tensor Experts::of_expert(std::int64_t expert, const at::Tensor& rows) const {
     if (limit > 0) {
         const at::Tensor inner = biased(rows, gate_up.select(0, expert), gate_up_bias.select(0, expert));

@@ -43,6 +43,10 @@ struct Experts {
     at::Tensor operator()(const at::Tensor& x, const Cancellation* cancellation, Routing* taken = nullptr) const;
     void declare(TensorPlan& plan, const TensorNames& names);
 
+    /// Outputs of the experts that one row [1, d] takes, each times its share: [per_token, d], with their numbers in
+    /// `taken`. Their sum is operator()'s, up to rounding.
+    at::Tensor terms(const at::Tensor& row, Routing& taken) const;
+
 private:
     Routing route(const at::Tensor& rows) const;
     at::Tensor outside_best_groups(const at::Tensor& scores) const;

@@ -16,6 +16,11 @@ struct TrainingForward {
     /// The batch's first sequence is this one of a pass that several processes share: each drops what one process with
     /// the whole pass would drop.
     std::int64_t first_sequence = 0;
+    /// Share of the attention weights that are set to 0 behind the normalizer (kernels/summary/attention_dropout.h). A
+    /// pure function of the seed, the site and the sequence's number in the step, so accumulation changes nothing.
+    double attention_dropout = 0;
+    std::uint64_t attention_seed = 0;
+    std::int64_t step_sequence = 0;  ///< number of the batch's first sequence among those of the step
 };
 
 }  // namespace headscope::model

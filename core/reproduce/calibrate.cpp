@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/machine/memory_room.h"
+#include "core/base/process/in_threads.h"
 #include "core/base/text/text.h"
 #include "core/reproduce/files.h"
 #include "core/reproduce/outlook.h"
@@ -34,18 +35,16 @@ std::int64_t mask_token(const fs::path& checkpoint) {
 }  // namespace
 
 void Runner::write_texts() const {
-    const Strings wanted = strings_or_none(paper_.view().at("plan"), "texts");
-    const auto has = [&](const char* name) { return std::find(wanted.begin(), wanted.end(), name) != wanted.end(); };
     const Strings& data = options_.settings.data;
-    if (has("text")) write_file(options_.folder / "text.txt", held_out_passage(data));
-    if (!has("passages")) return;
+    if (contains(paper_.texts, "text")) write_whole_file(options_.folder / "text.txt", held_out_passage(data));
+    if (!contains(paper_.texts, "passages")) return;
     const std::string text = whole_text(data, kMostText);
     const Passages passages = passages_of(text, 4, kMostPassages);
-    write_file(options_.folder / "passages" / "train.jsonl", passages.train);
-    write_file(options_.folder / "passages" / "test.jsonl", passages.test);
+    write_whole_file(options_.folder / "passages" / "train.jsonl", passages.train);
+    write_whole_file(options_.folder / "passages" / "test.jsonl", passages.test);
     // Lies in the last 4 % of the tokens, which no run trains on.
-    write_file(options_.folder / "held-out.txt",
-               last_words(text, static_cast<std::size_t>(0.03 * static_cast<double>(text.size()))));
+    write_whole_file(options_.folder / "held-out.txt",
+                     last_words(text, static_cast<std::size_t>(0.03 * static_cast<double>(text.size()))));
 }
 
 /// Trains in calibration/NAME, which it makes fresh.
@@ -80,7 +79,7 @@ void Runner::measure(const Trial& trial, const Stage& stage, Pace& calibration) 
         evaluate(trial, stage, run, run / "scores.evaluation.h5", false);
         const auto analyses = analyses_of(trial);
         if (first && how.boolean_or("analyse", true) && !analyses.empty())
-            analyse(trial, analyses.front(), run / "snapshots" / "last", run / "calibration.headscope.h5");
+            analyse(trial, analyses.front(), last_snapshot(run), run / "calibration.headscope.h5");
         measuring = how.number_or("evaluations", 1.3) * (now() - begin) + how.number_or("more", 0);
     }
     const std::lock_guard lock(mutex_);
@@ -96,8 +95,7 @@ void Runner::make_plan() {
     const JsonView how = paper_.view().at("calibration");
     plan_ = unplanned(paper_, options_.settings);
     // A trial of each model in each stack whose stages are not timed in another one.
-    std::vector<Trial> timed;
-    std::vector<std::vector<const Stage*>> stages;
+    std::vector<std::pair<Trial, std::vector<const Stage*>>> timed;
     std::set<std::string> known;
     for (const Trial& trial : trials_of(paper_, 1, options_.settings.minutes)) {
         std::vector<const Stage*> own;
@@ -105,15 +103,13 @@ void Runner::make_plan() {
             if (trial.model->as.empty() && stage->timed == stage->name &&
                 known.insert(paper_.timed_key(trial.model->name, *stage)).second)
                 own.push_back(stage);
-        if (own.empty()) continue;
-        timed.push_back(trial);
-        stages.push_back(std::move(own));
+        if (!own.empty()) timed.emplace_back(trial, std::move(own));
     }
     const auto trial_with = [&](const char* key) -> const Trial& {
-        const auto found = std::find_if(timed.begin(), timed.end(),
-                                        [&](const Trial& one) { return one.model->name == how.at(key).string(); });
-        if (found == timed.end()) how.at(key).refuse(ErrorCode::format, "expected a model that is timed");
-        return *found;
+        const std::string name = how.at(key).string();
+        for (const auto& [trial, own] : timed)
+            if (trial.model->name == name) return trial;
+        how.at(key).refuse(ErrorCode::format, "expected a model that is timed");
     };
     const Stage& stage = paper_.stages.front();
     calibrate(trial_with("first"), stage);  // makes the token file
@@ -131,18 +127,18 @@ void Runner::make_plan() {
     }
     // Side by side, as the runs will be: they share memory and caches.
     std::vector<std::function<void()>> work;
-    for (std::size_t i = 0; i < timed.size(); ++i)
-        work.emplace_back([&, i] {
-            for (const Stage* one : stages[i]) measure(timed[i], *one, calibration);
+    for (const auto& one : timed)
+        work.emplace_back([&] {
+            for (const Stage* each : one.second) measure(one.first, *each, calibration);
         });
-    side_by_side(work, options_.settings.workers);
+    in_threads(workers_now(options_.settings.workers), work);
     const fs::path run = options_.folder / "calibration" / plan_.run_name(model, stage);
     const auto workers = static_cast<double>(options_.settings.workers);
     double end = how.at("end").number(0);
     if (how.has("figure")) {
         const double drawing = now();
         if (!fs::exists(run / "calibration.headscope.h5"))
-            analyse(model, analyses_of(model).front(), run / "snapshots" / "last", run / "calibration.headscope.h5");
+            analyse(model, analyses_of(model).front(), last_snapshot(run), run / "calibration.headscope.h5");
         own({"export", (run / "calibration.headscope.h5").string(), "--figure", how.at("figure").string(), "-o",
              (run / "figure.pdf").string()});
         end += 1.3 * 3 * how.at("figures").number(0) * (now() - drawing) / workers;
@@ -160,9 +156,8 @@ void Runner::make_plan() {
     calibration.end = std::min(how.at("share").number() * 60 * options_.settings.minutes, end);
     const bool masked =
         std::any_of(paper_.models.begin(), paper_.models.end(), [](const Model& one) { return one.mask >= 0; });
-    const std::int64_t mask = masked ? mask_token(run / "snapshots" / "last") : 0;
-    std::error_code ignored;
-    fs::remove_all(options_.folder / "calibration", ignored);
+    const std::int64_t mask = masked ? mask_token(last_snapshot(run)) : 0;
+    remove_calibration();
     const double room = memory_room();
     options_.settings.workers = reproduce::side_by_side(options_.settings.workers, largest_, room);
     calibration.spent = spent();
@@ -182,7 +177,7 @@ void Runner::make_plan() {
         note(std::to_string(plan_.workers) + " of " + std::to_string(wanted) +
              " runs side by side: a process holds up to " + size_text(static_cast<std::uint64_t>(largest_)) + ", " +
              size_text(static_cast<std::uint64_t>(room)) + " are free");
-    write_file(plan_file(), to_json(plan_));
+    write_whole_file(plan_file(), to_json(plan_));
     keep_time();
 }
 

@@ -3,15 +3,26 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "core/base/text/text.h"
 
 namespace headscope::reproduce {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+}  // namespace
 
 void ClaimParts::add_above(const Estimate& larger, const Estimate& smaller) {
     const double difference = larger.value - smaller.value;
     if (!std::isfinite(difference)) return;
     const double noise = 2 * std::hypot(larger.error, smaller.error);
-    ++(difference > noise ? held_ : difference < -noise ? failed_ : open_);
+    int& counter = difference > noise ? held_ : difference < -noise ? failed_ : open_;
+    ++counter;
+    if (&counter != &open_) return;
+    const double share = difference == 0 && std::isfinite(noise) ? kNever : noise / std::abs(difference);
+    times_ = std::isnan(share) || std::isnan(times_) ? std::nan("") : std::max(times_, share * share);
 }
 
 Verdict ClaimParts::verdict() const {
@@ -37,18 +48,19 @@ std::string verdict_text(Verdict verdict) {
 
 std::string number_text(double value) {
     if (!std::isfinite(value)) return "–";
-    char text[40];
     const double size = std::abs(value);
-    if (size >= 1e5)
-        std::snprintf(text, sizeof text, "%.1E", value);
-    else
-        std::snprintf(text, sizeof text,
-                      size >= 1000  ? "%.0f"
-                      : size >= 100 ? "%.1f"
-                      : size >= 10  ? "%.2f"
-                                    : "%.3f",
-                      value);
-    return text;
+    return printf_text(size >= 1e5    ? "%.1E"
+                       : size >= 1000 ? "%.0f"
+                       : size >= 100  ? "%.1f"
+                       : size >= 10   ? "%.2f"
+                                      : "%.3f",
+                       value);
+}
+
+std::string numbers_text(const std::vector<double>& values, const std::string& between) {
+    std::vector<std::string> texts;
+    for (const double value : values) texts.push_back(number_text(value));
+    return joined_text(texts, between);
 }
 
 std::string share_text(double share) {
@@ -60,11 +72,9 @@ std::string spread_text(const Spread& spread) {
     const std::string mean = number_text(spread.mean);
     if (!std::isfinite(spread.deviation)) return mean;
     if (mean.find('E') != std::string::npos) return mean + " ± " + number_text(spread.deviation);
-    const std::size_t point = mean.find('.');
-    char deviation[40];  // as many places as the mean has
-    std::snprintf(deviation, sizeof deviation, "%.*f",
-                  point == std::string::npos ? 0 : static_cast<int>(mean.size() - point - 1), spread.deviation);
-    return mean + " ± " + deviation;
+    const std::size_t point = mean.find('.');  // the deviation has as many places as the mean
+    const std::size_t places = point == std::string::npos ? 0 : mean.size() - point - 1;
+    return mean + " ± " + printf_text(("%." + std::to_string(places) + "f").c_str(), spread.deviation);
 }
 
 std::string millions_text(double count) {
@@ -110,13 +120,15 @@ std::string claims_markdown(const std::vector<Claim>& claims, const std::string&
             " did not" + (open > 0 ? ", " + std::to_string(open) + " are open" : "") +
             ". The criteria were fixed in the program before anything was trained.\n\n";
     if (!remark.empty()) text += remark + "\n\n";
-    text += "| claim | verdict |\n| --- | --- |\n";
-    for (const Claim& claim : claims) text += "| " + claim.title + " | **" + verdict_text(claim.verdict) + "** |\n";
+    text += table_head_markdown({"claim", "verdict"});
+    for (const Claim& claim : claims) text += row_markdown({claim.title, "**" + verdict_text(claim.verdict) + "**"});
     text += "\n";
     for (const Claim& claim : claims) {
         text += "**" + claim.title + ": " + verdict_text(claim.verdict) + ".**\n- Paper: " + claim.paper +
                 ".\n- Criterion: " + claim.criterion +
-                ".\n- Here: " + (claim.found.empty() ? "nothing was measured" : claim.found) + ".\n\n";
+                ".\n- Here: " + (claim.found.empty() ? "nothing was measured" : claim.found) + ".\n";
+        if (!claim.longer.empty()) text += "- A longer run: " + claim.longer + ".\n";
+        text += "\n";
     }
     return text;
 }

@@ -26,6 +26,7 @@ struct Claim {
     std::string criterion;  ///< when we say that it held
     std::string found;      ///< our numbers
     Verdict verdict = Verdict::not_measured;
+    std::string longer{};  ///< of an open claim: what a longer run would add; empty: not known
 };
 
 /// A number with what chance makes of it: over seeds, or over what one model was asked.
@@ -41,9 +42,14 @@ public:
     /// not known; no part where either is no number.
     void add_above(const Estimate& larger, const Estimate& smaller);
     Verdict verdict() const;  ///< too_near: all are open
+    /// How many times as many seeds decide every open part if the differences stay as they are: standard errors fall
+    /// with the square root of the seeds. Infinite for equal numbers, NaN where an error is not known; 1 without open
+    /// parts.
+    double times_seeds() const { return times_; }
 
 private:
     int held_ = 0, failed_ = 0, open_ = 0;
+    double times_ = 1;
 };
 
 /// Appends `text`, after "; " where `found` is not empty.
@@ -63,6 +69,7 @@ Spread spread_of(const std::vector<double>& values);
 
 /// "12.3", "12.3 ± 0.4": three or four significant digits.
 std::string number_text(double value);
+std::string numbers_text(const std::vector<double>& values, const std::string& between);  ///< number_text() of each
 /// "12.3 %"; a dash for what is no number.
 std::string share_text(double share);
 std::string spread_text(const Spread& spread);

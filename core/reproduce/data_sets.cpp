@@ -2,9 +2,7 @@
 // Data sets of other people in a folder (--data-sets): evaluates the replay's models on those that lie there, tunes
 // models for others, and makes the tables of the report.
 
-#include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/base/error.h"
 #include "core/base/process/os_error.h"
@@ -30,17 +28,14 @@ fs::path lines_of(const fs::path& folder, const std::string& set, const std::str
 /// Scores are shares but for perplexities; a length is named where a model was asked at several.
 std::string cell(const store::Evaluation& all, const std::string& label, const std::string& task,
                  const std::string& metric) {
-    std::string text;
+    const bool perplexity = metric.find("perplexity") != std::string::npos;
+    std::vector<std::string> numbers;
     for (const auto& result : all.results) {
         const auto& model = all.models[static_cast<std::size_t>(result.model)];
-        if (model.name != label || result.task != task || result.metric != metric || !std::isfinite(result.value))
-            continue;
-        char number[64];
-        const bool perplexity = metric.find("perplexity") != std::string::npos;
-        std::snprintf(number, sizeof number, "%.*f", perplexity ? 2 : 1, (perplexity ? 1 : 100) * result.value);
-        text += (text.empty() ? "" : ", ") + std::string(number);
+        if (model.name == label && result.task == task && result.metric == metric && std::isfinite(result.value))
+            numbers.push_back(perplexity ? printf_text("%.2f", result.value) : printf_text("%.1f", 100 * result.value));
     }
-    return text.empty() ? "–" : text;
+    return numbers.empty() ? "–" : joined_text(numbers, ", ");
 }
 
 }  // namespace
@@ -49,7 +44,7 @@ std::string cell(const store::Evaluation& all, const std::string& label, const s
 fs::path Runner::data_sets_folder() const {
     const fs::path kept = options_.folder / "data-sets.json";
     if (!options_.data_sets.empty()) {
-        write_file(kept, json_text({{"folder", fs::absolute(options_.data_sets).string()}}));
+        write_whole_file(kept, json_text({{"folder", fs::absolute(options_.data_sets).string()}}));
         return fs::absolute(options_.data_sets);
     }
     if (!fs::exists(kept)) return {};
@@ -59,59 +54,54 @@ fs::path Runner::data_sets_folder() const {
 void Runner::do_data_sets() {
     const fs::path folder = data_sets_folder();
     if (folder.empty()) return;
-    for (const JsonView& view : rows("data_set")) {
+    for (const JsonView& view : paper_.rows("data_set")) {
         const std::string name = view.at("name").string(), title = view.at("title").string();
         ReportTable table{title, {"model"}, {}, ""};
         store::Evaluation all;
-        if (std::none_of(plan_.trials.begin(), plan_.trials.end(),
-                         [&](const Trial& trial) { return selected(trial, view) && is_done(trial); }))
-            continue;
+        const std::vector<const Trial*> trials = done_trials(view);
+        if (trials.empty()) continue;
         Strings lacking, labels;
+        std::vector<std::pair<std::string, std::string>> columns;  // task and metric
         std::string reason;
         for (const std::string& task : view.at("tasks").strings()) {
             std::string metric = view.at("metric").string();
             if (view.has("metrics")) metric = view.at("metrics").string_or(task, metric);
             const std::int64_t before = std::ssize(all.results);
-            for (const Trial& trial : plan_.trials) {
-                if (!selected(trial, view) || !is_done(trial)) continue;
+            for (const Trial* trial : trials) {
                 const fs::path output =
-                    options_.folder / "data-sets" / (name + "-" + task + "-" + trial.name + ".evaluation.h5");
+                    options_.folder / "data-sets" / (name + "-" + task + "-" + trial->name + ".evaluation.h5");
                 try {
                     if (!fs::exists(output)) {
-                        report_progress(title + ": " + task + " with " + trial.name);
+                        report_progress(title + ": " + task + " with " + trial->name);
                         if (view.has("tuned"))
-                            tune(trial, view, task, folder, output);
+                            tune(*trial, view, task, folder, output);
                         else
-                            evaluate_set(trial, view, task, folder, output);
+                            compute(
+                                {"evaluate", last_model(*trial).string(), "--task", task, "--data", folder.string()},
+                                view.at("words").strings(), *trial, output);
                     }
                     store::Evaluation own = store::read_evaluation(output);
-                    for (auto& model : own.models) model.name = trial_of(*trial.model, *trial.stack).label();
-                    if (std::find(labels.begin(), labels.end(), own.models.front().name) == labels.end())
-                        labels.push_back(own.models.front().name);
+                    for (auto& model : own.models) model.name = trial_of(*trial->model, *trial->stack).label();
+                    if (!contains(labels, own.models.front().name)) labels.push_back(own.models.front().name);
                     append(all, std::move(own));
                 } catch (const Error& error) {
                     if (reason.empty()) reason = error.what();
                     break;  // the data are the same for the others
                 }
             }
-            if (std::ssize(all.results) == before) {
+            if (std::ssize(all.results) == before)
                 lacking.push_back(task);
-                continue;
-            }
-            table.head.push_back(task + ", " + metric);
+            else
+                columns.emplace_back(task, metric);
         }
         if (!lacking.empty())
             missing_.push_back(title + ": " + shown(folder) + " has no usable " + list_text(lacking, lacking.size()) +
                                (reason.empty() ? "" : " (" + reason + ")") + ".");
         if (all.models.empty()) continue;
+        for (const auto& [task, metric] : columns) table.head.push_back(task + ", " + metric);
         for (const std::string& label : labels) {
-            Strings row{label};
-            for (std::size_t c = 1; c < table.head.size(); ++c) {
-                const std::string& head = table.head[c];
-                const std::size_t comma = head.find(", ");
-                row.push_back(cell(all, label, head.substr(0, comma), head.substr(comma + 2)));
-            }
-            table.rows.push_back(std::move(row));
+            table.rows.push_back({label});
+            for (const auto& [task, metric] : columns) table.rows.back().push_back(cell(all, label, task, metric));
         }
         table.text = view.string_or("text", "");
         tables_.push_back(std::move(table));
@@ -123,18 +113,6 @@ void Runner::do_data_sets() {
         words.insert(words.end(), recipe.begin(), recipe.end());
         draw_figure(name, title, words);
     }
-}
-
-/// Asks one task of a trial's last snapshot.
-void Runner::evaluate_set(const Trial& trial, const JsonView& view, const std::string& task, const fs::path& folder,
-                          const fs::path& output) {
-    Strings words{"evaluate", (run_folder(trial, *plan_.stages_of(trial).back()) / "snapshots" / "last").string(),
-                  "--task",   task,
-                  "--data",   folder.string()};
-    const Strings own_words = filled_words(view.at("words"), &trial);
-    words.insert(words.end(), own_words.begin(), own_words.end());
-    words.insert(words.end(), {"--threads", std::to_string(plan_.threads), "-o", output.string()});
-    own(words);
 }
 
 /// Tunes a trial for a task as the stage `tuned` is, on the task's lines, and evaluates the result.
@@ -157,9 +135,9 @@ void Runner::tune(const Trial& trial, const JsonView& view, const std::string& t
     const std::string name = trial.name + "-" + task;
     const fs::path run = options_.folder / "runs" / name;
     train(job, name, run);
-    own({"evaluate", (run / "snapshots" / "last").string(), "--task", "classify", "--data",
-         task + "=" + (lines / "validation.jsonl").string(), "--threads", std::to_string(plan_.threads), "-o",
-         output.string()});
+    compute({"evaluate", last_snapshot(run).string(), "--task", "classify", "--data",
+             task + "=" + (lines / "validation.jsonl").string()},
+            {}, trial, output);
 }
 
 }  // namespace headscope::reproduce

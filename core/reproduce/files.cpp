@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
-#include "core/base/io/output_file.h"
 #include "core/data/source/text_parts.h"
 #include "core/data/text_data.h"
 #include "core/run/journal.h"
@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::int64_t kWords = 24, kEachTested = 5, kFewest = 10;
 constexpr std::size_t kPassageBytes = 6000;
-constexpr const char* kSpace = " \t\n\v\f\r";
 
 /// Keeps the last bytes of all documents, each with a line end, or of the last one that is not empty.
 class LastBytes final : public data::PartSink {
@@ -56,21 +55,6 @@ std::string read(const std::vector<std::string>& data, LastBytes sink) {
 
 }  // namespace
 
-void write_file(const fs::path& path, const std::string& text) {
-    OutputFile file(path, {}, "file");
-    file.append(text);
-    file.publish();
-}
-
-void append(store::Evaluation& all, store::Evaluation one) {
-    const auto shift = static_cast<std::int64_t>(all.models.size());
-    std::move(one.models.begin(), one.models.end(), std::back_inserter(all.models));
-    for (auto& result : one.results) {
-        result.model += shift;
-        all.results.push_back(std::move(result));
-    }
-}
-
 std::vector<double> step_seconds(const fs::path& run) {
     std::vector<double> seconds;
     for (const auto& event : training::read_journal(run / training::kJournalName)) {
@@ -100,14 +84,12 @@ std::string whole_text(const std::vector<std::string>& data, std::size_t most) {
 Passages passages_of(std::string_view text, std::int64_t classes, std::int64_t most) {
     std::vector<std::string> all;
     std::int64_t words = 0;
-    for (std::size_t begin = text.find_first_not_of(kSpace); begin != std::string_view::npos;) {
-        const std::size_t end = std::min(text.find_first_of(kSpace, begin), text.size());
+    std::istringstream stream{std::string(text)};
+    for (std::string word; stream >> word;) {
         if (words++ % kWords == 0)
-            all.emplace_back();
+            all.push_back(word);
         else
-            all.back() += ' ';
-        all.back() += text.substr(begin, end - begin);
-        begin = text.find_first_not_of(kSpace, end);
+            all.back() += " " + word;
     }
     if (words % kWords != 0) all.pop_back();
     const auto count = static_cast<std::int64_t>(all.size());

@@ -9,18 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/store/evaluation/evaluation_file.h"
+#include "core/base/io/output_file.h"
 
 namespace headscope::reproduce {
 
 /// Seconds of a clock that is never set back.
 double now();
-
-/// Whole, or not there.
-void write_file(const std::filesystem::path& path, const std::string& text);
-
-/// Adds the models and results of `one`, whose items are left out.
-void append(store::Evaluation& all, store::Evaluation one);
 
 /// Seconds of the later steps of a run, from short to long: the first ones warm caches up.
 std::vector<double> step_seconds(const std::filesystem::path& run);

@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/machine/processors.h"
+#include "core/base/process/in_threads.h"
 #include "core/base/process/machine.h"
+#include "core/base/text/text.h"
 #include "core/reproduce/files.h"
 #include "core/reproduce/runner.h"
 #include "core/tokenizer/tokenizer.h"
@@ -26,28 +24,20 @@ namespace {
 constexpr std::uint64_t kMostPassageBytes = 32 << 20;
 
 std::string at_length(const std::string& name, std::int64_t length, const Paper& paper) {
-    char text[40];
-    std::snprintf(text, sizeof text, "@%g", static_cast<double>(length) / static_cast<double>(paper.sequence_length));
-    return name + text;
+    return name + printf_text("@%g", static_cast<double>(length) / static_cast<double>(paper.sequence_length));
 }
 
 /// Mean tokens of a passage for a model: words are fewer than pieces, characters more.
 std::int64_t passage_tokens(const fs::path& checkpoint, const fs::path& passages) {
     const auto tokenizer = tokenizer::Tokenizer::from_folder(checkpoint);
-    std::istringstream lines(read_small_file(passages, kMostPassageBytes, "passages"));
-    std::int64_t tokens = 0, count = 0;
-    for (std::string line; std::getline(lines, line); ++count) {
+    const auto lines = separated_parts(read_small_file(passages, kMostPassageBytes, "passages"), '\n');
+    const std::int64_t count = std::ssize(lines);
+    std::int64_t tokens = 0;
+    for (const std::string& line : lines) {
         const auto document = parse_json(line, "passages");
         tokens += std::ssize(tokenizer->encode(JsonView(document, "passages").at("text").string(), true).ids);
     }
     return count == 0 ? 1 : (tokens + count / 2) / count;
-}
-
-std::vector<std::string> cells_of(const std::string& text) {
-    std::vector<std::string> cells;
-    std::istringstream row(text);
-    for (std::string one; std::getline(row, one, ',');) cells.push_back(one);
-    return cells;
 }
 
 }  // namespace
@@ -66,9 +56,8 @@ void Runner::time_models() {
                 const double step = time_training(job, "timing-" + name).step;
                 times[name] = 1000 * step / static_cast<double>(job.training.batch);
             });
-        std::error_code ignored;
-        fs::remove_all(options_.folder / "calibration", ignored);
-        write_file(file, json_text(times));
+        remove_calibration();
+        write_whole_file(file, json_text(times));
     }
     const auto document = read_json_file(file, kLargestPlan, "times");
     const JsonView times(document, file.string());
@@ -77,27 +66,25 @@ void Runner::time_models() {
     for (const Trial& trial : plan_.trials) {
         if (trial.seed != 1 || !is_done(trial) || fs::exists(speed_file(trial))) continue;
         attempt(trial.name + " could not be timed", [&] {
-            const Stage& stage = *plan_.stages_of(trial).back();
-            const fs::path model = run_folder(trial, stage) / "snapshots" / "last";
+            const fs::path model = last_model(trial);
             const auto tokens = passage_tokens(model, options_.folder / "passages" / "test.jsonl");
-            own({"evaluate", model.string(), "--task", "speed", "--length",
-                 std::to_string(std::min(tokens, paper_.sequence_length * trial.model->tokens_a_word)), "--threads",
-                 std::to_string(plan_.threads), "-o", speed_file(trial).string()});
+            compute({"evaluate", model.string(), "--task", "speed", "--length",
+                     std::to_string(std::min(tokens, paper_.sequence_length * trial.model->tokens_a_word))},
+                    {}, trial, speed_file(trial));
         });
     }
 }
 
 /// Runs of the program after training: latency, costs.
 void Runner::do_endings() {
-    for (const JsonView& ending : rows("ending")) {
+    for (const JsonView& ending : paper_.rows("ending")) {
         const fs::path output = options_.folder / ending.at("output").string();
         if (fs::exists(output)) continue;
         report_progress(ending.at("doing").string());
-        Strings words = filled_words(ending.at("words"));
+        Strings words = filled_words(ending.at("words").strings());
         if (ending.has("links")) {
             Strings links;
-            for (const Trial& trial : plan_.trials)
-                if (selected(trial, ending.at("links")) && is_done(trial)) links.push_back(model_link(trial).string());
+            for (const Trial* trial : done_trials(ending.at("links"))) links.push_back(model_link(*trial).string());
             if (links.empty()) continue;
             words.insert(words.begin() + 1, links.begin(), links.end());
         }
@@ -113,16 +100,16 @@ void Runner::gather() {
     if (measured_.values.empty())
         throw Error(ErrorCode::usage, "reproduce", "expected time for at least one model",
                     "found none trained" + (missing_.empty() ? "" : ": " + missing_.front()));
-    for (const JsonView& ending : rows("ending"))
+    for (const JsonView& ending : paper_.rows("ending"))
         if (fs::exists(options_.folder / ending.at("output").string())) gather_ending(ending);
-    for (const JsonView& one : rows("merged")) merge(one);
+    for (const JsonView& one : paper_.rows("merged")) merge(one);
 }
 
 void Runner::gather_trial(const Trial& trial) {
     const PaperCode code = paper_code(paper_);
     for (const Stage* stage : plan_.stages_of(trial))
         for (const bool skip : {false, true}) {
-            const fs::path file = run_folder(trial, *stage) / (skip ? "skip.evaluation.h5" : "scores.evaluation.h5");
+            const fs::path file = scores_file(trial, *stage, skip);
             if (!fs::exists(file)) continue;
             const store::Evaluation scores = store::read_evaluation(file);
             if (scores.models.empty()) continue;
@@ -148,8 +135,8 @@ void Runner::gather_trial(const Trial& trial) {
         if (code.read_analysis != nullptr)
             code.read_analysis(analysis_file(trial, one), trial.subject(), one.string_or("text", ""), measured_);
     const Stage& first = *plan_.stages_of(trial).front();
-    const bool probed = std::find(first.probed.begin(), first.probed.end(), trial.model->name) != first.probed.end();
-    if (code.read_run != nullptr && probed) code.read_run(run_folder(trial, first), trial.subject(), measured_);
+    if (code.read_run != nullptr && contains(first.probed, trial.model->name))
+        code.read_run(run_folder(trial, first), trial.subject(), measured_);
 }
 
 /// Results by model and length, or a table of numbers by mixer.
@@ -166,12 +153,13 @@ void Runner::gather_ending(const JsonView& ending) {
         return;
     }
     const Strings columns = ending.at("columns").strings();
-    std::istringstream lines(read_small_file(file, kLargestPlan, "table"));
-    std::string line;
-    std::getline(lines, line);
-    const Strings header = cells_of(line);
-    while (std::getline(lines, line)) {
-        const Strings cells = cells_of(line);
+    Strings header;
+    for (const std::string& line : separated_parts(read_small_file(file, kLargestPlan, "table"), '\n')) {
+        const Strings cells = separated_parts(line, ',');
+        if (header.empty()) {
+            header = cells;
+            continue;
+        }
         std::vector<double> row;
         for (const std::string& column : columns) {
             const auto at = static_cast<std::size_t>(std::find(header.begin(), header.end(), column) - header.begin());
@@ -188,23 +176,22 @@ void Runner::gather_ending(const JsonView& ending) {
 void Runner::merge(const JsonView& view) const {
     const bool one_model = view.boolean_or("one_model", false), skipped = view.boolean_or("skipped", false);
     store::Evaluation all;
-    for (const Trial& trial : plan_.trials) {
-        if (!selected(trial, view) || !is_done(trial)) continue;
-        const std::string label = trial_of(*trial.model, *trial.stack).label();
+    for (const Trial* trial : done_trials(view)) {
+        const std::string label = trial_of(*trial->model, *trial->stack).label();
         store::Evaluation merged;
-        for (const Stage* stage : plan_.stages_of(trial)) {
-            store::Evaluation own = store::read_evaluation(run_folder(trial, *stage) / "scores.evaluation.h5");
+        for (const Stage* stage : plan_.stages_of(*trial)) {
+            store::Evaluation own = store::read_evaluation(scores_file(*trial, *stage));
             if (one_model) {  // the last stage's: before it was tuned it had another head
                 std::erase_if(own.results, [&](const auto& one) { return !stage->scores.contains(one.metric); });
                 merged.models.clear();
             }
             append(merged, std::move(own));
-            if (const fs::path skip = run_folder(trial, *stage) / "skip.evaluation.h5"; skipped && fs::exists(skip))
+            if (const fs::path skip = scores_file(*trial, *stage, true); skipped && fs::exists(skip))
                 append(merged, store::read_evaluation(skip));
         }
         if (one_model && !merged.models.empty()) {
-            if (fs::exists(speed_file(trial))) {
-                const auto timed = store::read_evaluation(speed_file(trial)).results;
+            if (fs::exists(speed_file(*trial))) {
+                const auto timed = store::read_evaluation(speed_file(*trial)).results;
                 merged.results.insert(merged.results.end(), timed.begin(), timed.end());
             }
             merged.models.front().job = label;
@@ -225,7 +212,7 @@ void Runner::merge(const JsonView& view) const {
     all.settings_json = nlohmann::json{{"reproduction", paper_.name}}.dump();
     store::write_evaluation(options_.folder / (view.at("file").string() + ".evaluation.h5"), all);
     if (view.boolean_or("csv", false))
-        write_file(options_.folder / (view.at("file").string() + ".csv"), store::evaluation_csv(all));
+        write_whole_file(options_.folder / (view.at("file").string() + ".csv"), store::evaluation_csv(all));
 }
 
 /// As PDF, PNG and CSV; the report names one that cannot be drawn, with the reason.
@@ -247,18 +234,17 @@ void Runner::draw() {
     report_progress("drawing");
     std::vector<std::function<void()>> work;
     Strings order;
-    for (const JsonView& figure : rows("figure")) {
+    for (const JsonView& figure : paper_.rows("figure")) {
         Strings files;
         if (figure.has("files"))
-            for (const std::string& one : filled_words(figure.at("files")))
+            for (const std::string& one : filled_words(figure.at("files").strings()))
                 if (fs::exists(one)) files.push_back(one);
-        for (const Trial& trial : plan_.trials) {
-            if (!is_done(trial)) continue;
-            if (figure.has("runs") && selected(trial, figure.at("runs")))
-                files.push_back(run_folder(trial, *plan_.stages_of(trial).front()).string());
-            if (figure.has("analyses") && selected(trial, figure.at("analyses")))
-                for (const JsonView& one : analyses_of(trial)) files.push_back(analysis_file(trial, one).string());
-        }
+        if (figure.has("runs"))
+            for (const Trial* trial : done_trials(figure.at("runs")))
+                files.push_back(run_folder(*trial, *plan_.stages_of(*trial).front()).string());
+        if (figure.has("analyses"))
+            for (const Trial* trial : done_trials(figure.at("analyses")))
+                for (const JsonView& one : analyses_of(*trial)) files.push_back(analysis_file(*trial, one).string());
         if (figure.has("preset")) files.push_back(figure.at("preset").string());
         if (std::ssize(files) < figure.integer_or("least", 1)) continue;
         files.emplace_back("--figure");
@@ -269,25 +255,24 @@ void Runner::draw() {
             draw_figure(name, caption, files);
         });
     }
-    side_by_side(work, plan_.workers);
+    in_threads(workers_now(plan_.workers), work);
     const auto place = [&](const ReportFigure& one) { return std::find(order.begin(), order.end(), one.name); };
     std::sort(drawn_.begin(), drawn_.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
 }
 
 fs::path Runner::write_report() {
     report_progress("writing the report");
-    ReportInput input;
-    input.plan = plan_;
-    input.measured = measured_;
-    input.figures = drawn_;
-    input.missing = missing_;
-    input.tables = tables_;
     const std::string processor = processor_name();
-    input.machine = std::to_string(usable_processors()) + " cores of " +
-                    (processor.empty() ? "an unnamed processor" : escaped(processor));
-    input.program_version = "headscope " + host_.version;
-    for (const std::string& word : options_.launch) input.launch += (input.launch.empty() ? "" : " ") + word;
-    input.seconds = spent();
+    ReportInput input{.plan = plan_,
+                      .measured = measured_,
+                      .figures = drawn_,
+                      .missing = missing_,
+                      .machine = std::to_string(usable_processors()) + " cores of " +
+                                 (processor.empty() ? "an unnamed processor" : escaped(processor)),
+                      .program_version = "headscope " + host_.version,
+                      .launch = joined_text(options_.launch, " "),
+                      .seconds = spent(),
+                      .tables = tables_};
     const Trial& first = plan_.trials.front();
     const std::vector<double> seconds =
         is_done(first) ? step_seconds(run_folder(first, *plan_.stages_of(first).front())) : std::vector<double>();
@@ -295,7 +280,7 @@ fs::path Runner::write_report() {
         input.tokens_per_second =
             static_cast<double>(paper_.batch * paper_.sequence_length) / seconds[seconds.size() / 2];
     const fs::path report = options_.folder / "report.md";
-    write_file(report, report_markdown(input));
+    write_whole_file(report, report_markdown(input));
     return report;
 }
 

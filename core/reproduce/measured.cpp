@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "core/base/text/text.h"
 
 namespace headscope::reproduce {
 namespace {
@@ -12,24 +13,11 @@ using nlohmann::json;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-std::string printf_text(const char* format, double value) {
-    char text[40];
-    std::snprintf(text, sizeof text, format, value);
-    return text;
-}
-
 /// "paper.glue.0" of a subject: null where nothing is printed.
-const json* printed(const Paper& paper, const std::string& subject, const std::string& name) {
-    const json& all = paper.document;
-    if (!all.contains("printed") || !all.at("printed").contains(subject)) return nullptr;
-    const json* row = &all.at("printed").at(subject);
-    const std::size_t point = name.find('.', 6);
-    const std::string key = name.substr(6, point == std::string::npos ? point : point - 6);
-    if (!row->contains(key)) return nullptr;
-    row = &row->at(key);
-    if (point == std::string::npos) return row;
-    const auto index = static_cast<std::size_t>(std::stoul(name.substr(point + 1)));
-    return index < row->size() ? &row->at(index) : nullptr;
+const json* printed(const Paper& paper, const std::string& subject, std::string name) {
+    std::replace(name.begin(), name.end(), '.', '/');
+    const json::json_pointer place("/printed/" + subject + name.substr(name.find('/')));
+    return paper.document.contains(place) ? &paper.document.at(place) : nullptr;
 }
 
 Spread scaled(Spread spread, double factor) {
@@ -61,14 +49,6 @@ Series Measured::series(const std::string& subject, const std::string& name) con
         lengths.push_back(spread_of(one->second.values).mean);
     }
     return lengths.empty() ? Series() : Series{{spread_of(lengths).mean}};
-}
-
-double Measured::value(const std::string& subject, const std::string& name) const {
-    return spread(subject, name).mean;
-}
-
-Spread Measured::spread(const std::string& subject, const std::string& name) const {
-    return spread_of(series(subject, name).values);
 }
 
 Estimate Measured::estimate(const std::string& subject, const std::string& name) const {
@@ -118,13 +98,11 @@ std::string Scope::number(const std::string& expression, const std::string& form
             if (complete != nullptr) *complete = false;
             return "–";
         }
-        std::string text;
-        for (const double one : matrix->front()) append_found(text, number_text(one));
-        return text;
+        return numbers_text(matrix->front(), "; ");
     }
     if (expression.starts_with("paper."))
-        if (const json* words = printed(*plan.paper, subject, expression); words != nullptr && words->is_string())
-            return words->get<std::string>();
+        if (const json* own = printed(*plan.paper, subject, expression); own != nullptr && own->is_string())
+            return own->get<std::string>();
     const Spread own = spread(expression);
     const double value = own.mean;
     if (!std::isfinite(value) && complete != nullptr) *complete = false;
@@ -151,6 +129,7 @@ std::string Scope::text(const std::string& pattern, bool* complete) const {
     return filled(pattern, [&](const std::string& word) -> std::optional<std::string> {
         if (word == "label") return plan.paper->label(subject);
         if (word == "subject") return subject;
+        if (const auto own = words.find(word); own != words.end()) return own->second;
         if (auto own = plan.word(word)) return own;
         const std::size_t bar = word.find('|');
         return number(word.substr(0, bar), bar == std::string::npos ? "" : word.substr(bar + 1), complete);

@@ -32,8 +32,11 @@ struct Measured {
     bool has(const std::string& subject) const;
     /// The mean over lengths where `name` has only values of lengths. Empty where nothing was measured.
     Series series(const std::string& subject, const std::string& name) const;
-    double value(const std::string& subject, const std::string& name) const;  ///< mean over seeds; NaN: not measured
-    Spread spread(const std::string& subject, const std::string& name) const;
+    Spread spread(const std::string& subject, const std::string& name) const {
+        return spread_of(series(subject, name).values);
+    }
+    /// Mean over seeds; NaN: not measured.
+    double value(const std::string& subject, const std::string& name) const { return spread(subject, name).mean; }
     /// Its error is the larger of what seeds and items give, NaN where neither does.
     Estimate estimate(const std::string& subject, const std::string& name) const;
     const Matrix* matrix(const std::string& subject, const std::string& name) const;  ///< the first; null: none
@@ -45,6 +48,7 @@ struct Scope {
     const Plan& plan;
     const Measured& measured;
     std::string subject;
+    std::map<std::string, std::string> words{};  ///< of texts, besides the plan's
 
     Spread spread(const std::string& expression) const;
     Estimate estimate(const std::string& expression) const;

@@ -2,10 +2,9 @@
 #include "core/reproduce/paper.h"
 
 #include <algorithm>
-#include <set>
 
 #include "core/base/error.h"
-#include "core/reproduce/papers_text.h"
+#include "core/base/json/json_members.h"
 #include "core/training/job/toml_document.h"
 
 namespace headscope::reproduce {
@@ -13,76 +12,46 @@ namespace {
 
 using nlohmann::json;
 
-/// Refuses keys that nothing reads.
-void check_keys(const JsonView& view, const std::set<std::string>& known) {
-    for (const std::string& key : view.keys())
-        if (!known.contains(key)) view.at(key).refuse(ErrorCode::format, "expected no such key");
-}
+constexpr std::pair<const char*, const char*> kPaperTexts[] = {
+#include "core/reproduce/papers.inc"
+};
 
-json table_of(const JsonView& view, const char* key) {
-    return view.has(key) ? view.at(key).object().value() : json::object();
-}
-
-template <class Read>
-void each(const JsonView& view, const char* key, const Read& read) {
-    for (std::size_t i = 0; view.has(key) && i < view.at(key).size(); ++i) read(view.at(key).at(i));
+/// Refuses keys that are neither members nor read `apart`.
+void read_row(const JsonView& view, const JsonMembers& needed, const JsonMembers& others,
+              std::initializer_list<const char*> apart = {}) {
+    JsonMembers all = needed;
+    all.insert(all.end(), others.begin(), others.end());
+    check_keys(view, all, apart);
+    read_members(view, needed);
+    read_given_members(view, others);
 }
 
 Model read_model(const JsonView& view) {
-    check_keys(view, {"name", "label", "preset", "objective", "as", "extra", "scratch", "from_minutes", "tokens_a_word",
-                      "mask", "stacks", "job"});
     Model model;
-    model.name = view.at("name").string();
-    model.label = view.at("label").string();
-    model.preset = view.string_or("preset", "");
-    model.objective = view.string_or("objective", "");
-    model.as = view.string_or("as", "");
-    model.extra = view.boolean_or("extra", false);
-    model.scratch = view.boolean_or("scratch", false);
-    model.from_minutes = view.number_or("from_minutes", 0);
-    model.tokens_a_word = view.integer_or("tokens_a_word", 1);
-    model.mask = view.integer_or("mask", -1);
-    model.stacks = strings_or_none(view, "stacks");
-    model.job = table_of(view, "job");
+    read_row(view, members("name", &model.name, "label", &model.label),
+             members("preset", &model.preset, "objective", &model.objective, "as", &model.as, "extra", &model.extra,
+                     "scratch", &model.scratch, "from_minutes", &model.from_minutes, "tokens_a_word",
+                     &model.tokens_a_word, "mask", &model.mask, "stacks", &model.stacks, "job", &model.job));
     return model;
 }
 
 Stage read_stage(const JsonView& view) {
-    check_keys(view, {"name", "timed", "from", "share", "batch", "length", "most_steps", "text", "whole_batch", "warm",
-                      "probed", "job", "scores", "counts", "by_length", "evaluate"});
     Stage stage;
-    stage.name = view.at("name").string();
-    stage.timed = view.string_or("timed", stage.name);
-    stage.from = view.string_or("from", "");
-    stage.share = view.number_or("share", 1);
-    stage.batch = view.number_or("batch", 1);
-    stage.length = view.integer_or("length", 1);
-    stage.most_steps = view.integer_or("most_steps", stage.most_steps);
-    stage.text = view.boolean_or("text", true);
-    stage.whole_batch = view.boolean_or("whole_batch", false);
-    stage.warm = view.boolean_or("warm", false);
-    stage.probed = strings_or_none(view, "probed");
-    stage.job = table_of(view, "job");
-    stage.scores = table_of(view, "scores");
-    stage.counts = table_of(view, "counts");
-    stage.by_length = view.boolean_or("by_length", false);
-    stage.evaluate = view.at("evaluate").strings();
+    read_row(view, members("name", &stage.name, "evaluate", &stage.evaluate),
+             members("timed", &stage.timed, "from", &stage.from, "share", &stage.share, "batch", &stage.batch, "length",
+                     &stage.length, "most_steps", &stage.most_steps, "text", &stage.text, "whole_batch",
+                     &stage.whole_batch, "warm", &stage.warm, "probed", &stage.probed, "job", &stage.job, "scores",
+                     &stage.scores, "counts", &stage.counts, "by_length", &stage.by_length));
+    if (stage.timed.empty()) stage.timed = stage.name;
     return stage;
 }
 
 Stack read_stack(const JsonView& view) {
-    check_keys(view, {"name", "trial", "label", "subject", "standard", "extra", "models", "stages", "skip", "job"});
     Stack stack;
-    stack.name = view.at("name").string();
-    stack.trial = view.string_or("trial", "{model}");
-    stack.label = view.string_or("label", "{label}");
-    stack.subject = view.string_or("subject", "{model}");
-    stack.standard = view.number_or("standard", 0);
-    stack.extra = view.boolean_or("extra", false);
-    stack.models = strings_or_none(view, "models");
-    stack.stages = view.at("stages").strings();
-    stack.skip = strings_or_none(view, "skip");
-    stack.job = table_of(view, "job");
+    read_row(
+        view, members("name", &stack.name, "stages", &stack.stages),
+        members("trial", &stack.trial, "label", &stack.label, "subject", &stack.subject, "standard", &stack.standard,
+                "extra", &stack.extra, "models", &stack.models, "skip", &stack.skip, "job", &stack.job));
     return stack;
 }
 
@@ -96,39 +65,32 @@ const Item& named(const std::vector<Item>& all, std::string_view name, const cha
 
 }  // namespace
 
-std::vector<std::string> strings_or_none(const JsonView& view, const char* key) {
-    return view.has(key) ? view.at(key).strings() : std::vector<std::string>();
-}
-
 Paper read_paper(const std::string& name, const std::string& text) {
     Paper paper;
     paper.name = name;
     paper.document = training::parse_toml(text, name + ".toml").values();
     const JsonView view = paper.view();
-    check_keys(view, {"title",  "summary", "plan",  "calibration", "groups",   "size",    "model",
-                      "stage",  "stack",   "job",   "text",        "analysis", "merged",  "ending",
-                      "timing", "figure",  "claim", "learned",     "report",   "printed", "data_set"});
-    paper.title = view.at("title").string();
-    paper.summary = view.at("summary").string();
+    read_row(view, members("title", &paper.title, "summary", &paper.summary), {},
+             {"plan", "calibration", "groups", "size", "model", "stage", "stack", "job", "text", "analysis", "merged",
+              "ending", "timing", "figure", "claim", "learned", "report", "printed", "data_set"});
     const JsonView plan = view.at("plan");
-    check_keys(plan, {"sequence_length", "batch", "baseline", "like", "runs", "learn_tokens", "judge_tokens",
-                      "stack_first", "one_by_one", "evaluation_tokens", "choices", "extras", "texts"});
-    paper.sequence_length = plan.at("sequence_length").integer({16, 1 << 20});
-    paper.batch = plan.at("batch").integer({1, 1 << 20});
-    paper.baseline = plan.at("baseline").string();
-    paper.like = plan.string_or("like", "");
-    paper.runs = plan.at("runs").number(1);
-    paper.learn_tokens = plan.at("learn_tokens").number(1);
-    paper.judge_tokens = plan.at("judge_tokens").number(1);
-    paper.stack_first = plan.boolean_or("stack_first", false);
-    paper.one_by_one = plan.boolean_or("one_by_one", false);
-    paper.evaluation_tokens = plan.at("evaluation_tokens").integers({1, 1 << 30});
-    each(plan, "choices", [&](const JsonView& one) {
+    const JsonMembers needed{{"sequence_length", &paper.sequence_length, {16, 1 << 20}},
+                             {"batch", &paper.batch, {1, 1 << 20}},
+                             {"baseline", &paper.baseline},
+                             {"runs", &paper.runs, {1}},
+                             {"learn_tokens", &paper.learn_tokens, {1}},
+                             {"judge_tokens", &paper.judge_tokens, {1}},
+                             {"evaluation_tokens", &paper.evaluation_tokens, {1, 1 << 30}},
+                             {"extras", &paper.extras}};
+    read_row(plan, needed,
+             members("like", &paper.like, "stack_first", &paper.stack_first, "one_by_one", &paper.one_by_one, "texts",
+                     &paper.texts),
+             {"choices"});
+    for (const JsonView& one : plan.at("choices").items())
         paper.choices.push_back({one.at("seeds").integer({1, 1000}), one.at("extras").boolean()});
-    });
-    each(view, "model", [&](const JsonView& one) { paper.models.push_back(read_model(one)); });
-    each(view, "stage", [&](const JsonView& one) { paper.stages.push_back(read_stage(one)); });
-    each(view, "stack", [&](const JsonView& one) { paper.stacks.push_back(read_stack(one)); });
+    for (const JsonView& one : paper.rows("model")) paper.models.push_back(read_model(one));
+    for (const JsonView& one : paper.rows("stage")) paper.stages.push_back(read_stage(one));
+    for (const JsonView& one : paper.rows("stack")) paper.stacks.push_back(read_stack(one));
     for (const Stack& stack : paper.stacks)
         for (const std::string& stage : stack.stages) paper.stage(stage);
     paper.model(paper.baseline);
@@ -138,7 +100,7 @@ Paper read_paper(const std::string& name, const std::string& text) {
 const std::vector<Paper>& papers() {
     static const std::vector<Paper> all = [] {
         std::vector<Paper> list;
-        for (const auto& [name, text] : kPapersText) list.push_back(read_paper(name, text));
+        for (const auto& [name, text] : kPaperTexts) list.push_back(read_paper(name, text));
         return list;
     }();
     return all;
@@ -183,11 +145,15 @@ std::string Paper::overhead_key(const Stage& stage) const {
     return alike ? "run" : stage.timed;
 }
 
+std::vector<JsonView> Paper::rows(const char* key) const {
+    return document.contains(key) ? view().at(key).items() : std::vector<JsonView>();
+}
+
 std::vector<std::string> Paper::names(const JsonView& at, const char* key) const {
     if (!at.at(key).is_string()) return at.at(key).strings();
     const std::string one = at.at(key).string();
-    const json groups = table_of(view(), "groups");
-    return groups.contains(one) ? groups.at(one).get<std::vector<std::string>>() : std::vector<std::string>{one};
+    const auto groups = view().find("groups");
+    return groups && groups->has(one) ? groups->at(one).strings() : std::vector<std::string>{one};
 }
 
 std::string Paper::label(const std::string& subject) const {

@@ -25,10 +25,10 @@ struct Model {
     bool extra = false;     ///< trained with the time that is left
     bool scratch = false;   ///< skips the stage that others are tuned from
     double from_minutes = 0;
-    std::int64_t tokens_a_word = 1;   ///< its sequences are so much longer
-    std::int64_t mask = -1;           ///< position of the fixed token in each sequence; below 0: none
-    std::vector<std::string> stacks;  ///< empty: all that list no models
-    nlohmann::json job;               ///< keys of its job files
+    std::int64_t tokens_a_word = 1;                 ///< its sequences are so much longer
+    std::int64_t mask = -1;                         ///< position of the fixed token in each sequence; below 0: none
+    std::vector<std::string> stacks;                ///< empty: all that list no models
+    nlohmann::json job = nlohmann::json::object();  ///< keys of its job files
 
     const std::string& timed_as() const { return as.empty() ? name : as; }
 };
@@ -46,21 +46,23 @@ struct Stage {
     bool whole_batch = false;         ///< as many sequences for models with longer ones
     bool warm = false;                ///< calibrated twice: the first time makes the token file
     std::vector<std::string> probed;  ///< models that are probed ten times
-    nlohmann::json job, scores;       ///< scores: name in claims by metric
-    nlohmann::json counts;            ///< name in claims by "parameters", "attention", "embedding"
-    bool by_length = false;           ///< scores get "@" and the length over the training length
+    nlohmann::json job = nlohmann::json::object();
+    nlohmann::json scores = nlohmann::json::object();  ///< name in claims by metric
+    nlohmann::json counts = nlohmann::json::object();  ///< name in claims by "parameters", "attention", "embedding"
+    bool by_length = false;                            ///< scores get "@" and the length over the training length
     std::vector<std::string> evaluate;
 };
 
 /// A way to build models: which stages train it, and how its trials are named.
 struct Stack {
     std::string name;
-    std::string trial, label, subject;  ///< patterns of {model}, {stack}, {label}, {seed}, {-seed}
-    double standard = 0;                ///< share of layers that take as long as the baseline's
-    bool extra = false;                 ///< trained with the time that is left, one seed
+    /// Patterns of {model}, {stack}, {label}, {seed}, {-seed}.
+    std::string trial = "{model}", label = "{label}", subject = "{model}";
+    double standard = 0;  ///< share of layers that take as long as the baseline's
+    bool extra = false;   ///< trained with the time that is left, one seed
     std::vector<std::string> models, stages;
     std::vector<std::string> skip;  ///< words of a second evaluation; its subject is "{model} skip"
-    nlohmann::json job;
+    nlohmann::json job = nlohmann::json::object();
 };
 
 struct Choice {
@@ -77,6 +79,8 @@ struct Paper {
     double learn_tokens = 0;  ///< of a run: more seeds and trials are planned where each still sees these
     double judge_tokens = 0;  ///< of a run: fewer decide nothing
     bool stack_first = false, one_by_one = false;
+    std::string extras;                           ///< the trials of the time that is left, in words
+    std::vector<std::string> texts;               ///< files made of the text: text, passages
     std::vector<std::int64_t> evaluation_tokens;  ///< from ten minutes on, and below
     std::vector<Choice> choices;
     std::vector<Model> models;
@@ -94,6 +98,7 @@ struct Paper {
     std::string timed_key(const std::string& model, const Stage& stage) const;
     std::string overhead_key(const Stage& stage) const;
     JsonView view() const { return {document, "resources/papers/" + name + ".toml"}; }
+    std::vector<JsonView> rows(const char* key) const;  ///< of a list of tables; none where it is absent
     /// Entries of a list, a group of [groups], or the one name.
     std::vector<std::string> names(const JsonView& view, const char* key) const;
     std::string label(const std::string& subject) const;  ///< of its model, the first word
@@ -102,8 +107,6 @@ struct Paper {
 const std::vector<Paper>& papers();
 const Paper& paper(std::string_view name);  ///< Error usage for others
 Paper read_paper(const std::string& name, const std::string& text);
-
-std::vector<std::string> strings_or_none(const JsonView& view, const char* key);
 
 /// Replaces each {WORD} of a text, or of all texts of a document. Error format for a word that is not known.
 using Words = std::function<std::optional<std::string>(const std::string&)>;

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/json/json_members.h"
+#include "core/base/text/text.h"
 #include "core/reproduce/claim.h"
 
 namespace headscope::reproduce {
@@ -14,10 +15,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kMostSteps = 1 << 24;
-
-bool contains(const std::vector<std::string>& list, const std::string& name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-}
 
 double seconds_at(const std::map<std::string, double>& seconds, const std::string& key, const std::string& other) {
     auto found = seconds.find(key);
@@ -65,10 +62,31 @@ void choose_steps(Plan& plan, const Pace& calibration, double seconds) {
 /// Growing lengths: a length takes its 20 seconds on a busy machine.
 std::string latency_lengths(const Plan& plan) {
     const std::int64_t last = plan.minutes >= 20 ? 64 : 16, factor = plan.minutes >= 10 ? 2 : 4;
-    std::string text;
+    std::vector<std::string> lengths;
     for (std::int64_t times = 1; times <= last; times *= factor)
-        text += (text.empty() ? "" : ",") + std::to_string(times * plan.paper->sequence_length);
-    return text;
+        lengths.push_back(std::to_string(times * plan.paper->sequence_length));
+    return joined_text(lengths, ",");
+}
+
+/// Keys of plan.json besides the paper and the names of trials.
+JsonMembers members_of(Plan& plan) {
+    constexpr IntegerRange any_number{0}, processors{1, 4096}, tokens{0, 1 << 30};
+    return {{"minutes", &plan.minutes, any_number},
+            {"size", &plan.size},
+            {"steps", &plan.steps, {1, 1 << 30}},
+            {"seeds", &plan.seeds, {1, 1000}},
+            {"threads", &plan.threads, processors},
+            {"workers", &plan.workers, processors},
+            {"workers_wanted", &plan.workers_wanted, processors},
+            {"evaluation_tokens", &plan.evaluation_tokens, {1, 1 << 30}},
+            {"mask_id", &plan.mask_id, tokens},
+            {"planned", &plan.planned},
+            {"data", &plan.data},
+            {"trial_seconds", &plan.trial_seconds},
+            {"planned_seconds", &plan.planned_seconds, any_number},
+            {"end_seconds", &plan.end_seconds, any_number},
+            {"run_bytes", &plan.run_bytes, any_number},
+            {"room_bytes", &plan.room_bytes, any_number}};
 }
 
 }  // namespace
@@ -117,12 +135,10 @@ std::optional<std::string> Plan::word(const std::string& word) const {
     if (word == "seeds") return std::to_string(seeds);
     if (word == "evaluation_tokens") return std::to_string(evaluation_tokens);
     if (word.starts_with("length@")) {
-        std::string list;
-        std::istringstream factors(word.substr(7));
-        for (std::string one; std::getline(factors, one, ',');)
-            list += (list.empty() ? "" : ",") +
-                    std::to_string(std::llround(static_cast<double>(paper->sequence_length) * std::stod(one)));
-        return list;
+        std::vector<std::string> list = separated_parts(word.substr(7), ',');
+        for (std::string& one : list)
+            one = std::to_string(std::llround(static_cast<double>(paper->sequence_length) * std::stod(one)));
+        return joined_text(list, ",");
     }
     if (word.starts_with("steps.")) return std::to_string(steps_of(paper->stage(word.substr(6))));
     if (word.starts_with("tokens.")) return millions_text(static_cast<double>(tokens(paper->stage(word.substr(7)))));
@@ -305,26 +321,11 @@ training::JobFile timing_job(const Plan& plan, const Model& model) {
 }
 
 std::string to_json(const Plan& plan) {
-    json trials = json::array();
-    for (const Trial& trial : plan.trials) trials.push_back(trial.name);
-    return json_text({{"paper", plan.paper->name},
-                      {"minutes", plan.minutes},
-                      {"size", plan.size},
-                      {"steps", plan.steps},
-                      {"seeds", plan.seeds},
-                      {"threads", plan.threads},
-                      {"workers", plan.workers},
-                      {"workers_wanted", plan.workers_wanted},
-                      {"evaluation_tokens", plan.evaluation_tokens},
-                      {"mask_id", plan.mask_id},
-                      {"planned", plan.planned},
-                      {"data", plan.data},
-                      {"trials", trials},
-                      {"trial_seconds", plan.trial_seconds},
-                      {"planned_seconds", plan.planned_seconds},
-                      {"end_seconds", plan.end_seconds},
-                      {"run_bytes", plan.run_bytes},
-                      {"room_bytes", plan.room_bytes}});
+    Plan own = plan;
+    json document{{"paper", plan.paper->name}, {"trials", json::array()}};
+    for (const Trial& trial : plan.trials) document["trials"].push_back(trial.name);
+    write_members(document, members_of(own));
+    return json_text(document);
 }
 
 Plan plan_from_json(const Paper& paper, const std::string& text, const std::string& where) {
@@ -334,30 +335,16 @@ Plan plan_from_json(const Paper& paper, const std::string& text, const std::stri
         view.refuse(ErrorCode::format, "expected a plan of this paper");
     Plan plan;
     plan.paper = &paper;
-    plan.minutes = view.at("minutes").number(0);
-    plan.size = view.at("size").string();
+    read_members(view, members_of(plan));
     paper.size(plan.size);
-    plan.steps = view.at("steps").integer({1, 1 << 30});
-    plan.seeds = view.at("seeds").integer({1, 1000});
-    plan.threads = view.at("threads").integer({1, 4096});
-    plan.workers = view.at("workers").integer({1, 4096});
-    plan.workers_wanted = view.at("workers_wanted").integer({1, 4096});
-    plan.evaluation_tokens = view.at("evaluation_tokens").integer({1, 1 << 30});
-    plan.mask_id = view.at("mask_id").integer({0, 1 << 30});
-    plan.data = view.at("data").strings();
     plan.trials = trials_of(paper, plan.seeds, plan.minutes);
     const std::vector<std::string> names = view.at("trials").strings();
     if (!std::equal(names.begin(), names.end(), plan.trials.begin(), plan.trials.end(),
                     [](const std::string& name, const Trial& trial) { return name == trial.name; }))
         view.at("trials").refuse(ErrorCode::format, "expected the paper's trials for these minutes and seeds");
     plan.planned = view.at("planned").integer({0, std::ssize(plan.trials)});
-    plan.trial_seconds = view.at("trial_seconds").numbers();
     if (plan.trial_seconds.size() != plan.trials.size())
         view.at("trial_seconds").refuse(ErrorCode::format, "expected as many numbers as trials");
-    plan.planned_seconds = view.at("planned_seconds").number(0);
-    plan.end_seconds = view.at("end_seconds").number(0);
-    plan.run_bytes = view.at("run_bytes").number(0);
-    plan.room_bytes = view.at("room_bytes").number(0);
     return plan;
 }
 

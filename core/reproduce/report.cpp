@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/base/text/text.h"
 
@@ -23,17 +22,17 @@ public:
         paragraph(filled_text(view.at("intro").string()) +
                   " What follows is what was measured, also where it is not what the " + view.at("who").string() +
                   " says.");
-        text_ += table_head_markdown({"", "here", view.at("who").string()});
-        for (std::size_t i = 0; i < view.at("facts").size(); ++i) {
-            std::vector<std::string> cells = view.at("facts").at(i).strings();
-            for (std::string& cell : cells) cell = filled_text(cell);
-            text_ += row_markdown(cells);
-        }
-        line();
+        Rows facts;
+        for (const JsonView& row : view.at("facts").items()) facts.push_back(filled_cells(row));
+        table({"", "here", view.at("who").string()}, facts);
         text_ += claims_markdown(judge(plan_, input_.measured),
                                  learned(plan_, in_) ? "" : "**" + view.at("too_few").string() + "**");
-        for (std::size_t i = 0; i < view.at("section").size(); ++i) section(view.at("section").at(i));
-        for (const ReportTable& one : input_.tables) table(one);
+        for (const JsonView& one : view.at("section").items()) section(one);
+        for (const ReportTable& one : input_.tables) {
+            paragraph("## " + one.title);
+            if (!one.text.empty()) paragraph(filled_text(one.text));
+            table(one.head, one.rows);
+        }
         text_ += figures_markdown(input_.figures);
         foot(view);
         return text_;
@@ -45,22 +44,18 @@ private:
 
     /// Words of the report besides the plan's: seconds, data, seeds_text.
     std::string filled_text(const std::string& pattern, bool* complete = nullptr) const {
-        std::string text = pattern;
         const double held_out = 100 * paper_.document.at("text").at("validation").get<double>();
         const std::string data = (plan_.data.empty() ? "the King James Bible, its" : "the given files, their") +
-                                 std::string(" last ") + number_of(held_out) + " % held out";
-        for (const auto& [word, with] : {std::pair<std::string, std::string>{"{seconds}", seconds_text(input_.seconds)},
-                                         {"{data}", data},
-                                         {"{seeds_text}", seeds_text()}})
-            for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word))
-                text.replace(at, word.size(), with);
-        return Scope{plan_, in_, ""}.text(text, complete);
+                                 std::string(" last ") + printf_text("%.4g", held_out) + " % held out";
+        return Scope{
+            plan_, in_, "", {{"seconds", seconds_text(input_.seconds)}, {"data", data}, {"seeds_text", seeds_text()}}}
+            .text(pattern, complete);
     }
 
-    static std::string number_of(double value) {
-        char text[40];
-        std::snprintf(text, sizeof text, "%.4g", value);
-        return text;
+    std::vector<std::string> filled_cells(const JsonView& view) const {
+        std::vector<std::string> cells = view.strings();
+        for (std::string& cell : cells) cell = filled_text(cell);
+        return cells;
     }
 
     /// Seeds that were trained, not those that were planned.
@@ -86,7 +81,7 @@ private:
         const std::vector<std::string> cells = view.at("cells").strings();
         for (const std::string& subject : paper_.names(view, "rows")) {
             const Scope scope{plan_, in_, subject};
-            const std::vector<std::string> needs = strings_or_none(view, "needs");
+            const std::vector<std::string> needs = view.strings_or_none("needs");
             if (!needs.empty() && std::none_of(needs.begin(), needs.end(),
                                                [&](const std::string& one) { return std::isfinite(scope.value(one)); }))
                 continue;
@@ -99,33 +94,20 @@ private:
 
     void section(const JsonView& view) {
         const Rows rows = rows_of(view);
-        const std::vector<std::string> any = strings_or_none(view, "if_any");
+        const std::vector<std::string> any = view.strings_or_none("if_any");
         const bool shown = any.empty()
                                ? !rows.empty() || !view.boolean_or("optional", false)
                                : std::any_of(any.begin(), any.end(), [&](const auto& one) { return in_.has(one); });
         if (!shown && !view.has("otherwise")) return;
         paragraph("## " + view.at("title").string());
-        if (shown) {
-            if (view.has("text")) paragraph(filled_text(view.at("text").string()));
-            std::vector<std::string> head = view.at("head").strings();
-            for (std::string& cell : head) cell = filled_text(cell);
-            text_ += table_head_markdown(head);
-            for (const auto& row : rows) text_ += row_markdown(row);
-        } else {
-            line(view.at("otherwise").string());
-        }
-        line();
+        if (!shown) return paragraph(view.at("otherwise").string());
+        if (view.has("text")) paragraph(filled_text(view.at("text").string()));
+        table(filled_cells(view.at("head")), rows);
     }
 
-    void table(const ReportTable& one) {
-        line("## " + one.title);
-        line();
-        if (!one.text.empty()) {
-            line(filled_text(one.text));
-            line();
-        }
-        text_ += table_head_markdown(one.head);
-        for (const auto& row : one.rows) text_ += row_markdown(row);
+    void table(const std::vector<std::string>& head, const Rows& rows) {
+        text_ += table_head_markdown(head);
+        for (const auto& row : rows) text_ += row_markdown(row);
         line();
     }
 
@@ -146,7 +128,7 @@ private:
         if (input_.tokens_per_second > 0 && !plan_.trials.empty())
             speed = "; " + plan_.trials.front().model->label + " trained at " + number_text(input_.tokens_per_second) +
                     " tokens a second";
-        line("- " + input_.program_version + " on " + input_.machine + ". " + number_of(plan_.minutes) +
+        line("- " + input_.program_version + " on " + input_.machine + ". " + printf_text("%.4g", plan_.minutes) +
              (plan_.minutes == 1 ? " minute was given, " : " minutes were given, ") + seconds_text(input_.seconds) +
              " taken" + speed + ". " + side_by_side_text());
         for (const std::string& one : view.at("notes").strings()) {
@@ -154,10 +136,10 @@ private:
             const std::string note = filled_text(one, &complete);
             if (complete) line("- " + note);
         }
-        std::string absent;
+        std::vector<std::string> absent;
         for (const Model& model : paper_.models)
-            if (plan_.minutes < model.from_minutes) absent += (absent.empty() ? "" : ", ") + model.label;
-        if (!absent.empty()) line("- Not tried in so few minutes: " + absent + ".");
+            if (plan_.minutes < model.from_minutes) absent.push_back(model.label);
+        if (!absent.empty()) line("- Not tried in so few minutes: " + joined_text(absent, ", ") + ".");
         for (const std::string& one : input_.missing) line("- " + one);
         paragraph("\nAny of it again, by hand:");
         for (const std::string& command : view.at("commands").strings()) line("    headscope " + filled_text(command));

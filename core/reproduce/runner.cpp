@@ -10,9 +10,9 @@
 #include "core/base/machine/memory_room.h"
 #include "core/base/process/in_threads.h"
 #include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/reproduce/files.h"
-#include "core/run/journal.h"
-#include "core/run/journal_reader.h"
+#include "core/run/run_history.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::reproduce {
@@ -22,12 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 bool finished(const fs::path& run) {
-    if (!fs::exists(run / training::kJournalName)) return false;
-    for (const auto& event : training::read_journal(run / training::kJournalName)) {
-        const auto* changed = std::get_if<training::StateChanged>(&event.what);
-        if (changed != nullptr && changed->state == training::RunState::finished) return true;
-    }
-    return false;
+    return training::is_run_folder(run) && training::read_run(run, false).state == "finished";
 }
 
 }  // namespace
@@ -60,7 +55,7 @@ double Runner::spent() const {
 }
 
 void Runner::keep_time() const {
-    write_file(options_.folder / "time.json", json_text({{"seconds", spent()}}));
+    write_whole_file(options_.folder / "time.json", json_text({{"seconds", spent()}}));
 }
 
 void Runner::report_progress(const std::string& what) {
@@ -115,13 +110,6 @@ std::int64_t Runner::workers_now(std::int64_t wanted) const {
     return reproduce::side_by_side(wanted, std::max(largest_, plan_.run_bytes), memory_room());
 }
 
-void Runner::side_by_side(const std::vector<std::function<void()>>& work, std::int64_t workers) {
-    std::atomic<std::size_t> next{0};
-    in_threads(workers_now(workers), [&](const std::atomic<bool>& failed) {
-        for (std::size_t one = next++; one < work.size() && !failed; one = next++) work[one]();
-    });
-}
-
 void Runner::do_trials() {
     const std::int64_t workers = workers_now(plan_.workers);
     if (workers < plan_.workers) {
@@ -132,11 +120,9 @@ void Runner::do_trials() {
     in_threads(workers, [&](const std::atomic<bool>& failed) { work(failed); });
     plan_.planned_seconds = std::min(plan_.planned_seconds, spent() + plan_.end_seconds);
     if (left_out_.empty() && others_left_out_ == 0) return;
-    std::string names;
-    for (const std::string& name : left_out_) names += (names.empty() ? "" : ", ") + name;
+    std::string names = joined_text(left_out_, ", ");
     if (others_left_out_ > 0)
-        names += (names.empty() ? "" : ", and ") + std::to_string(others_left_out_) + " of " +
-                 paper_.view().at("plan").at("extras").string();
+        names += (names.empty() ? "" : ", and ") + std::to_string(others_left_out_) + " of " + paper_.extras;
     missing_.push_back("Left out, for the minutes were over: " + names + ".");
 }
 
@@ -177,23 +163,21 @@ void Runner::work(const std::atomic<bool>& failed) {
 
 bool Runner::selected(const Trial& trial, const JsonView& view) const {
     const auto among = [&](const char* key, const std::string& name) {
-        if (!view.has(key)) return true;
-        const Strings names = paper_.names(view, key);
-        return std::find(names.begin(), names.end(), name) != names.end();
+        return !view.has(key) || contains(paper_.names(view, key), name);
     };
     return among("models", trial.model->name) && among("stacks", trial.stack->name) &&
            (trial.seed == 1 || view.boolean_or("seeds", false)) && (!trial.extra || view.boolean_or("extras", false));
 }
 
-std::vector<JsonView> Runner::rows(const char* key) const {
-    std::vector<JsonView> list;
-    const JsonView view = paper_.view();
-    for (std::size_t i = 0; view.has(key) && i < view.at(key).size(); ++i) list.push_back(view.at(key).at(i));
+std::vector<const Trial*> Runner::done_trials(const JsonView& view) const {
+    std::vector<const Trial*> list;
+    for (const Trial& trial : plan_.trials)
+        if (selected(trial, view) && is_done(trial)) list.push_back(&trial);
     return list;
 }
 
 std::vector<JsonView> Runner::analyses_of(const Trial& trial) const {
-    std::vector<JsonView> list = rows("analysis");
+    std::vector<JsonView> list = paper_.rows("analysis");
     std::erase_if(list, [&](const JsonView& one) { return !selected(trial, one); });
     return list;
 }
@@ -203,8 +187,19 @@ fs::path Runner::analysis_file(const Trial& trial, const JsonView& analysis) con
     return options_.folder / "analyses" / (trial.label() + (text.empty() ? "" : ", " + text) + ".headscope.h5");
 }
 
-Runner::Strings Runner::filled_words(const JsonView& words, const Trial* trial) const {
-    Strings list = words.strings();
+void Runner::compute(Strings arguments, const Strings& words, const Trial& trial, const Path& output) {
+    const Strings filled = filled_words(words, &trial);
+    arguments.insert(arguments.end(), filled.begin(), filled.end());
+    arguments.insert(arguments.end(), {"--threads", std::to_string(plan_.threads), "-o", output.string()});
+    own(arguments);
+}
+
+void Runner::remove_calibration() const {
+    std::error_code ignored;
+    fs::remove_all(options_.folder / "calibration", ignored);
+}
+
+Runner::Strings Runner::filled_words(Strings list, const Trial* trial) const {
     for (std::string& one : list)
         one = filled(one, [&](const std::string& word) -> std::optional<std::string> {
             if (word == "folder") return options_.folder.string();
@@ -219,12 +214,10 @@ Runner::Strings Runner::filled_words(const JsonView& words, const Trial* trial) 
 }
 
 bool Runner::is_done(const Trial& trial) const {
-    for (const Stage* stage : plan_.stages_of(trial)) {
-        const fs::path run = run_folder(trial, *stage);
-        if (!fs::exists(run / "scores.evaluation.h5") ||
-            (!trial.stack->skip.empty() && !fs::exists(run / "skip.evaluation.h5")))
+    for (const Stage* stage : plan_.stages_of(trial))
+        if (!fs::exists(scores_file(trial, *stage)) ||
+            (!trial.stack->skip.empty() && !fs::exists(scores_file(trial, *stage, true))))
             return false;
-    }
     const auto analyses = analyses_of(trial);
     return std::all_of(analyses.begin(), analyses.end(),
                        [&](const JsonView& one) { return fs::exists(analysis_file(trial, one)); });
@@ -235,13 +228,13 @@ void Runner::do_trial(const Trial& trial) {
         const fs::path run = run_folder(trial, *stage);
         train(job_of(plan_, trial, *stage), run.filename().string(), run);
         for (const bool skip : {false, true}) {
-            const fs::path output = run / (skip ? "skip.evaluation.h5" : "scores.evaluation.h5");
+            const fs::path output = scores_file(trial, *stage, skip);
             if ((!skip || !trial.stack->skip.empty()) && !fs::exists(output))
                 evaluate(trial, *stage, run, output, skip);
         }
     }
     const auto analyses = analyses_of(trial);
-    const auto endings = rows("ending");
+    const auto endings = paper_.rows("ending");
     const bool timed = std::any_of(endings.begin(), endings.end(), [&](const JsonView& one) {
         return one.has("links") && selected(trial, one.at("links"));
     });
@@ -259,7 +252,7 @@ void Runner::do_trial(const Trial& trial) {
 void Runner::train(const training::JobFile& job, const std::string& name, const fs::path& run) {
     if (!fs::exists(run / "job.toml")) {
         const fs::path file = options_.folder / "jobs" / (name + ".toml");
-        write_file(file, training::job_text(job));
+        write_whole_file(file, training::job_text(job));
         own({"train", file.string(), "-o", run.string()}, options_.launch);
     } else if (!finished(run)) {
         own({"train", "-o", run.string(), "--resume"}, options_.launch);
@@ -267,22 +260,14 @@ void Runner::train(const training::JobFile& job, const std::string& name, const 
 }
 
 void Runner::evaluate(const Trial& trial, const Stage& stage, const fs::path& run, const fs::path& output, bool skip) {
-    Strings words{"evaluate", (run / "snapshots" / "last").string()};
-    const nlohmann::json evaluate = stage.evaluate;
-    const Strings own_words = filled_words({evaluate, stage.name}, &trial);
-    words.insert(words.end(), own_words.begin(), own_words.end());
-    words.insert(words.end(), {"--threads", std::to_string(plan_.threads), "-o", output.string()});
+    Strings words = stage.evaluate;
     if (skip) words.insert(words.end(), trial.stack->skip.begin(), trial.stack->skip.end());
-    own(words);
+    compute({"evaluate", last_snapshot(run).string()}, words, trial, output);
 }
 
 void Runner::analyse(const Trial& trial, const JsonView& analysis, const fs::path& checkpoint, const fs::path& output) {
     if (trial.model->mask >= 0) write_masked_text(trial, checkpoint);
-    Strings words{"analyze", checkpoint.string()};
-    const Strings own_words = filled_words(analysis.at("words"), &trial);
-    words.insert(words.end(), own_words.begin(), own_words.end());
-    words.insert(words.end(), {"--threads", std::to_string(plan_.threads), "-o", output.string()});
-    own(words);
+    compute({"analyze", checkpoint.string()}, analysis.at("words").strings(), trial, output);
 }
 
 /// The same windows of the text as the other models read, each with the fixed token at its place.
@@ -297,7 +282,7 @@ void Runner::write_masked_text(const Trial& trial, const fs::path& checkpoint) c
         window[static_cast<std::size_t>(trial.model->mask)] = plan_.mask_id;
         windows.push_back(std::move(window));
     }
-    write_file(options_.folder / (trial.model->name + ".json"), json_text(windows));
+    write_whole_file(options_.folder / (trial.model->name + ".json"), json_text(windows));
 }
 
 }  // namespace headscope::reproduce

@@ -65,9 +65,11 @@ private:
     void report_progress(const std::string& what);
     void note(const std::string& line) const;
     void own(Strings arguments, const Strings& before = {});
+    /// Runs a command with more words of the paper, on the plan's threads.
+    void compute(Strings arguments, const Strings& words, const Trial& trial, const Path& output);
+    void remove_calibration() const;
     /// False after an Error, which the report names behind `failed`.
     bool attempt(const std::string& failed, const std::function<void()>& work);
-    void side_by_side(const std::vector<std::function<void()>>& work, std::int64_t workers);
     std::int64_t workers_now(std::int64_t wanted) const;
     void do_trials();
     void work(const std::atomic<bool>& failed);
@@ -88,8 +90,6 @@ private:
     // data_sets.cpp
     Path data_sets_folder() const;
     void do_data_sets();
-    void evaluate_set(const Trial& trial, const JsonView& view, const std::string& task, const Path& folder,
-                      const Path& output);
     void tune(const Trial& trial, const JsonView& view, const std::string& task, const Path& folder,
               const Path& output);
 
@@ -106,11 +106,18 @@ private:
 
     /// True if a row of the paper's file selects the trial by models, stacks, seeds and extras.
     bool selected(const Trial& trial, const JsonView& view) const;
-    std::vector<JsonView> rows(const char* key) const;
+    std::vector<const Trial*> done_trials(const JsonView& view) const;  ///< those of them whose files exist
     std::vector<JsonView> analyses_of(const Trial& trial) const;
-    Strings filled_words(const JsonView& words, const Trial* trial = nullptr) const;
+    Strings filled_words(Strings list, const Trial* trial = nullptr) const;
     Path run_folder(const Trial& trial, const Stage& stage) const {
         return options_.folder / "runs" / plan_.run_name(trial, stage);
+    }
+    Path scores_file(const Trial& trial, const Stage& stage, bool skip = false) const {
+        return run_folder(trial, stage) / (skip ? "skip.evaluation.h5" : "scores.evaluation.h5");
+    }
+    static Path last_snapshot(const Path& run) { return run / "snapshots" / "last"; }
+    Path last_model(const Trial& trial) const {
+        return last_snapshot(run_folder(trial, *plan_.stages_of(trial).back()));
     }
     Path plan_file() const { return options_.folder / "plan.json"; }
     Path model_link(const Trial& trial) const { return options_.folder / "models" / trial.label(); }

@@ -89,11 +89,9 @@ std::string send_control(const RunFolder& run, ControlAction action, const std::
     std::error_code error;
     fs::create_directory(run.control(), error);
     const std::string id = new_id();
-    OutputFile file(run.control() / (id + kEnding), {}, "wish");
     nlohmann::json document = {{"action", action_name(action)}};
     if (!value.empty()) document["value"] = value;
-    file.append(json_text(document));
-    file.publish();
+    write_whole_file(run.control() / (id + kEnding), json_text(document), "request");
     return id;
 }
 

@@ -135,9 +135,13 @@ bool event_fields(F& f, E& e) {
         return f(e.step) && f(e.job) && f(e.program_version) && f(e.model_type) && f(e.config_json) &&
                f(e.parameters) && f.list(e.mixers, kText, kMostSites, [&](auto& mixer) { return f(mixer); }) &&
                f.list(e.sites, kSite, kMostSites, [&](auto& site) { return site_fields(f, site); }) && f(e.threads) &&
-               f(e.processes) && f(e.machine) && f(e.data_hash) && f(e.steps) && optional(f, [&] {
-                   return std::all_of(e.sites.begin(), e.sites.end(), [&](auto& site) { return f(site.has_implicit); });
-               });
+               f(e.processes) && f(e.machine) && f(e.data_hash) && f(e.steps) &&
+               optional(f,
+                        [&] {
+                            return std::all_of(e.sites.begin(), e.sites.end(),
+                                               [&](auto& site) { return f(site.has_implicit); });
+                        }) &&
+               optional(f, [&] { return f(e.device) && f(e.kernels); });
     } else if constexpr (std::is_same_v<Kind, Step>) {
         return f(e.step) && f(e.tokens) && f(e.loss) && f(e.learning_rate) && f(e.gradient_norm) &&
                f(e.tokens_per_second) && f(e.seconds) && f(e.memory) && optional(f, [&] { return f(e.accuracy); });

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "core/base/io/input_file.h"
 #include "core/base/io/output_file.h"
 #include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/run/journal.h"
 #include "core/run/journal_reader.h"
 #include "core/store/hdf5/half.h"
@@ -24,15 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kLargestThumbnail = 128;
-
-std::string utc_text(double time) {
-    const auto seconds = static_cast<std::time_t>(std::clamp(std::isnan(time) ? 0.0 : time, 0.0, 2.5e11));
-    std::tm parts{};
-    ::gmtime_r(&seconds, &parts);
-    char text[32];
-    const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return {text, size};
-}
 
 const char* level_name(LogLevel level) {
     return level == LogLevel::note ? "note" : level == LogLevel::warning ? "warning" : "error";
@@ -108,6 +99,8 @@ void set_start(store::RunRecord& record, const Started& started) {
     record.model_type = started.model_type;
     record.config_json = started.config_json;
     record.machine = started.machine;
+    record.device = started.device;
+    record.kernels = started.kernels;
     record.data_hash = started.data_hash;
     record.parameters = started.parameters;
     record.threads = started.threads;

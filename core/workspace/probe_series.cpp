@@ -2,11 +2,12 @@
 #include "core/workspace/probe_series.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
+#include "core/base/series.h"
 #include "core/base/site_name.h"
+#include "core/figures/recipes/radar_rule.h"
 #include "core/workspace/measures.h"
 
 namespace headscope::workspace {
@@ -16,10 +17,6 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kFocus = 4;
 // A journal may come from anywhere; models have fewer than that.
 constexpr std::int64_t kMostHeads = 4096, kMostSites = 1024;
-constexpr std::size_t kNormalised = 3, kSpokes = 8;
-constexpr std::array<const char*, kSpokes> kSymbols{"H", "C", "HD", "LF0", "LF1", "LF2", "LF3", "S"};
-constexpr std::array<const char*, kSpokes> kNames{"entropy",       "concentration", "head_diversity", "local_focus_0",
-                                                  "local_focus_1", "local_focus_2", "local_focus_3",  "sink"};
 
 /// "local_focus", 2 of "local_focus_2".
 std::pair<std::string, std::int64_t> split(const std::string& indicator) {
@@ -63,16 +60,10 @@ double probe_value(const training::ProbeResult& probe, std::int64_t sites, std::
     const std::int64_t width = name == "local_focus" ? kFocus : 1;
     if (place < 0 || place >= width) return kNone;
     if (size != sites * heads * width) return kNone;
-    double sum = 0;
-    int count = 0;
-    for (std::int64_t h = 0; h < heads; ++h) {
-        if (head >= 0 && h != head) continue;
-        const double value = values[static_cast<std::size_t>((site * heads + h) * width + place)];
-        if (std::isnan(value)) continue;
-        sum += value;
-        ++count;
-    }
-    return count > 0 ? sum / count : kNone;
+    if (head >= heads) return kNone;
+    return finite_mean(values,
+                       static_cast<std::size_t>((site * heads + std::max<std::int64_t>(head, 0)) * width + place),
+                       static_cast<std::size_t>(head < 0 ? heads : 1), static_cast<std::size_t>(width));
 }
 
 ProbeSeries probe_series(const LiveRun& record, const std::string& indicator, std::optional<std::int64_t> site) {
@@ -105,36 +96,24 @@ figures::FigureData probe_radars(const LiveRun& record, std::size_t probe, std::
     figure.recipe = "timeline";
     const std::int64_t sites = site_count(record), heads = most_heads(record);
     const std::int64_t chosen = head.value_or(-1);
-    std::array<std::pair<double, double>, kNormalised> extents;
-    for (std::size_t k = 0; k < kNormalised; ++k) {
-        auto& [low, high] = extents[k];
-        low = std::numeric_limits<double>::infinity();
-        high = -low;
-        for (const auto& one : record.probes) {
-            for (std::int64_t s = 0; s < sites; ++s) {
-                const double value = probe_value(*one, sites, heads, kNames[k], s, chosen);
-                if (std::isnan(value)) continue;
-                low = std::min(low, value);
-                high = std::max(high, value);
-            }
-        }
-    }
+    const auto raw = [&](const training::ProbeResult& one, std::int64_t s) {
+        figures::RadarValues values{};
+        for (std::size_t k = 0; k < figures::kRadarSpokes; ++k)
+            values[k] = probe_value(one, sites, heads, figures::kRadarNames[k], s, chosen);
+        return values;
+    };
+    figures::RadarExtents extents;
+    for (const auto& one : record.probes)
+        for (std::int64_t s = 0; s < sites; ++s) figures::extend(extents, raw(*one, s));
     for (std::int64_t s = 0; s < sites; ++s) {
         figures::Radar radar;
-        radar.spokes.assign(kSymbols.begin(), kSymbols.end());
+        radar.spokes.assign(figures::kRadarSymbols.begin(), figures::kRadarSymbols.end());
         const Site& site = record.started->sites[static_cast<std::size_t>(s)];
         if (!site.has_matrix && !site.has_implicit) radar.nothing = "no attention matrix";
         figures::Radar::Series series{"", {}, 0, {}};
-        for (std::size_t k = 0; k < kSpokes; ++k) {
-            double value = probe_value(*record.probes.at(probe), sites, heads, kNames[k], s, chosen);
-            if (k < kNormalised) {
-                const auto& [low, high] = extents[k];
-                value = std::isnan(value) ? kNone : high > low ? (value - low) / (high - low) : 0.5;
-            } else if (k + 1 < kSpokes) {
-                value *= 2;
-            }
-            series.values.push_back(value);
-        }
+        const figures::RadarValues own = raw(*record.probes.at(probe), s);
+        for (std::size_t k = 0; k < figures::kRadarSpokes; ++k)
+            series.values.push_back(figures::displayed(own, k, extents));
         radar.series.push_back(std::move(series));
         figures::Panel panel;
         panel.subject = figures::of_site(s);

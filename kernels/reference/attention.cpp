@@ -58,6 +58,8 @@ DenseAttention dense_attention(const AttentionInput& input, std::int64_t b) {
     dense.weight = found.weight.squeeze(0);
     dense.row_constant = at::where(dense.allowed.any(-1), found.row_constant.squeeze(0), kInfinity);
     dense.sink_share = found.sink_share.defined() ? found.sink_share.squeeze(0) : at::zeros_like(dense.row_constant);
+    const at::Tensor kept = dropout_factors(rule, b, 1, heads, queries, keys);
+    if (kept.defined()) dense.kept = kept.squeeze(0);
     return dense;
 }
 

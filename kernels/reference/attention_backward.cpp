@@ -30,6 +30,11 @@ void write(const at::Tensor& result, std::int64_t b, const MutableView& view) {
         .copy_(result);
 }
 
+/// Numbers [H, Lq, Lk] of weights, with the factors of dropout.
+at::Tensor with_dropout(const reference::DenseAttention& dense, const at::Tensor& numbers) {
+    return dense.kept.defined() ? numbers * dense.kept : numbers;
+}
+
 /// [H, ..] to [G, ..], the heads of a group added up.
 at::Tensor by_group(const at::Tensor& heads, std::int64_t groups) {
     return heads.unflatten(0, {groups, heads.size(0) / groups}).sum(1);
@@ -70,7 +75,7 @@ void backward(const AttentionInput& input, const TensorView& output_gradient, co
     const at::Tensor d_output = at::where(there, reference::sequence_of(output_gradient, b, heads), 0.0);
     const at::Tensor a = at::where(dense.allowed, dense.weight, 0.0);
     const bool cut_off = traits_of(rule.normaliser).row_mean == RowMean::kept;
-    at::Tensor d_weight = at::where(dense.allowed, at::matmul(d_output, v.transpose(1, 2)), 0.0);
+    at::Tensor d_weight = at::where(dense.allowed, with_dropout(dense, at::matmul(d_output, v.transpose(1, 2))), 0.0);
     if (cut_off) d_weight = at::where(a > 0.0, d_weight, 0.0);
     const at::Tensor slope = slope_of(rule.normaliser, dense, dense.score, a).where(dense.allowed, 0.0);
     const bool by_slopes = traits_of(rule.normaliser).row_mean == RowMean::slopes;
@@ -106,7 +111,8 @@ void backward(const AttentionInput& input, const TensorView& output_gradient, co
         all.rule = &open;
         const reference::DenseAttention wide = reference::dense_attention(all, b);
         const at::Tensor weight = (wide.score - dense.row_constant.unsqueeze(-1)).exp();
-        const at::Tensor products = at::where(wide.allowed, at::matmul(d_output, v.transpose(1, 2)), 0.0);
+        const at::Tensor products =
+            at::where(wide.allowed, with_dropout(dense, at::matmul(d_output, v.transpose(1, 2))), 0.0);
         const at::Tensor key_block = dense.key_position.div(rule.blocks.block_size, "floor");
         at::Tensor counts = dense.query_position.div(rule.blocks.block_size, "floor") != key_block;
         if (!gradients.hidden_blocks) counts = counts & dense.allowed;
@@ -132,7 +138,7 @@ void backward(const AttentionInput& input, const TensorView& output_gradient, co
     }
     write(at::matmul(d_score, k) * rule.scale, b, gradients.query);
     write(by_group(at::matmul(d_score.transpose(1, 2), q), groups) * rule.scale, b, gradients.key);
-    write(by_group(at::matmul(a.transpose(1, 2), d_output), groups), b, gradients.value);
+    write(by_group(at::matmul(with_dropout(dense, a).transpose(1, 2), d_output), groups), b, gradients.value);
 }
 
 }  // namespace
@@ -145,7 +151,7 @@ void attention_forward_reference(const AttentionInput& input, const MutableView&
             const at::Tensor j = dense.key_position.transpose(0, 1);
             const at::Tensor there = (j >= dense.bounds.key_begin) & (j < dense.bounds.key_end);
             const at::Tensor v = at::where(there, reference::sequence_of(input.value, b, heads), 0.0);
-            write(at::matmul(at::where(dense.allowed, dense.weight, 0.0), v), b, output);
+            write(at::matmul(with_dropout(dense, at::where(dense.allowed, dense.weight, 0.0)), v), b, output);
             const at::Tensor& constant = dense.row_constant;
             const at::Tensor empty = constant.isinf();
             const auto row = [&](float* base) {

@@ -3,6 +3,7 @@
 #include "kernels/reference/dense.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
@@ -151,9 +152,31 @@ NormalisedScores weights_of_scores(const at::Tensor& query, const at::Tensor& ke
     return normalise(rule.normaliser, score, allowed, sink, second, offsets);
 }
 
+at::Tensor dropout_factors(const ScoreRule& rule, std::int64_t first, std::int64_t count, std::int64_t heads,
+                           std::int64_t queries, std::int64_t keys) {
+    const std::uint32_t threshold = dropout_threshold(rule.dropout.share);
+    if (threshold == 0) return {};
+    const double kept = 1.0 / (1.0 - rule.dropout.share);
+    at::Tensor factors = at::empty({count, heads, queries, keys}, at::kDouble);
+    auto* to = factors.mutable_data_ptr<double>();
+    for (std::int64_t b = first; b < first + count; ++b) {
+        const std::uint64_t sequence = dropout_sequence(rule.dropout, b);
+        for (std::int64_t h = 0; h < heads; ++h) {
+            for (std::int64_t i = 0; i < queries; ++i) {
+                const std::uint64_t row = dropout_row(sequence, h, i + rule.query_offset);
+                for (std::int64_t j = 0; j < keys; ++j) *to++ = dropout_bits(row, j) < threshold ? 0.0 : kept;
+            }
+        }
+    }
+    return factors;
+}
+
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const ScoreRule& rule, const RuleTensors& tensors) {
-    return at::matmul(dense_matrix(query, key, rule, tensors).weight, heads_repeated(value, query.size(1)));
+    at::Tensor weight = dense_matrix(query, key, rule, tensors).weight;
+    const at::Tensor kept = dropout_factors(rule, 0, query.size(0), query.size(1), query.size(2), key.size(2));
+    if (kept.defined()) weight = weight * kept.to(weight.scalar_type());
+    return at::matmul(weight, heads_repeated(value, query.size(1)));
 }
 
 }  // namespace headscope::kernels::reference

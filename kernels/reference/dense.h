@@ -48,7 +48,12 @@ DenseMatrix dense_matrix(const at::Tensor& query, const at::Tensor& key, const S
 NormalisedScores weights_of_scores(const at::Tensor& query, const at::Tensor& key, const at::Tensor& score,
                                    const at::Tensor& allowed, const ScoreRule& rule, const RuleTensors& tensors = {});
 
-/// The output [B, H, Lq, dv] of dense_matrix() for value [B, G, Lk, dv].
+/// Factors of ScoreRule::dropout of sequences first .. first + B - 1, [B, H, Lq, Lk] float64: 0 or 1 / (1 - p).
+/// Undefined without dropout.
+at::Tensor dropout_factors(const ScoreRule& rule, std::int64_t first, std::int64_t count, std::int64_t heads,
+                           std::int64_t queries, std::int64_t keys);
+
+/// The output [B, H, Lq, dv] of dense_matrix() for value [B, G, Lk, dv], with the rule's dropout.
 at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const ScoreRule& rule, const RuleTensors& tensors = {});
 
@@ -62,6 +67,7 @@ struct DenseAttention {
     at::Tensor weight;          ///< [H, Lq, Lk], 0 where not allowed
     at::Tensor row_constant;    ///< [H, Lq], +inf for a row that sees no key
     at::Tensor sink_share;      ///< [H, Lq], what the sink logit takes of a row that sees a key; 0 without sink logits
+    at::Tensor kept;            ///< [H, Lq, Lk], dropout_factors(); undefined without dropout
 };
 
 /// From scores [.., H, Lq, Lk] to weights: the formula of each normaliser, differentiable by ATen's autograd.

@@ -37,6 +37,32 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     check_success(ask("ablate", folder / "ablate.ask.h5", text));
     check_success(
         ask("attribution", folder / "attribution.ask.h5", joined(text, {"--answer", "5", "--against", "6,7"})));
+    check_success(ask("knockout", folder / "knockout.ask.h5",
+                      joined(text, {"--queries", "-1", "--keys", "0-1", "--window", "1"})));
+    check_success(ask("steer", folder / "steer.ask.h5",
+                      joined(text, {"--positive", "In the beginning", "--negative", "God created", "--factors=-1,2",
+                                    "--save-vector", (folder / "v.gguf").string()})));
+    check_success(
+        ask("kinds", folder / "kinds.ask.h5",
+            joined(text, {"--drawn", "2", "--half", "6", "--seed", "3", "--needle", "0-2", "--generate", "2"})));
+    check_success(ask("kinds", folder / "drawn.ask.h5", {"--half", "4", "--exclude-first"}));
+    const store::AskRecord kinds = store::read_ask(folder / "kinds.ask.h5");
+    REQUIRE(kinds.sequences.size() == 3);
+    CHECK(kinds.sequences[1].ids.back() == kinds.sequences[1].ids.at(kinds.sequences[1].ids.size() - 7));
+    CHECK(store::read_ask(folder / "drawn.ask.h5").sequences.size() == 4);
+    check_success(ask("circuits", folder / "circuits.ask.h5", {"--pairs", "2", "--heads", "1.0"}));
+    for (const double score : store::read_ask(folder / "circuits.ask.h5").table("/circuits/copying_score").values)
+        CHECK((score >= -1.0001 && score <= 1.0001));
+    const auto plan = folder / "steer.toml";
+    write(plan, "[[intervention]]\npoint = \"hidden\"\nwhat = \"add\"\nfactor = 0\nvector = \"v.gguf\"\n");
+    check_success(ask(
+        "steer", folder / "stored.ask.h5",
+        joined(text, {"--vector", (folder / "v.gguf").string(), "--factors=-1,2", "--interventions", plan.string()})));
+    const store::AskRecord steered = store::read_ask(folder / "steer.ask.h5");
+    const store::AskRecord stored = store::read_ask(folder / "stored.ask.h5");
+    const std::vector<double>& first = steered.table("/steer/value").values;
+    for (std::size_t i = 2; i < first.size(); ++i)  // block 0 has no direction in the file
+        CHECK(stored.table("/steer/value").values.at(i) == Approx(first[i]).margin(1e-4));
     check_success(ask("patch", folder / "patch.ask.h5",
                       {"--clean", "In the beginning", "--corrupted", "In the beginning", "--sites",
                        "hidden,head_output", "--answer", "5", "--against", "6"}));
@@ -51,7 +77,9 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
         CHECK(value == Approx(patch.table("/patch/clean").values.at(0)).margin(1e-4));
     for (const auto& [file, figure] :
          {std::pair("lens", "lens"), std::pair("patch", "patch-layers"), std::pair("patch", "patch-heads"),
-          std::pair("ablate", "ablation-heads"), std::pair("attribution", "attribution")}) {
+          std::pair("ablate", "ablation-heads"), std::pair("attribution", "attribution"),
+          std::pair("knockout", "knockout"), std::pair("steer", "steering"), std::pair("kinds", "head-kinds"),
+          std::pair("circuits", "circuits")}) {
         INFO(figure);
         const auto output = folder / (std::string(figure) + ".csv");
         check_success(run_headscope({"export", (folder / (std::string(file) + ".ask.h5")).string(), "--figure", figure,
@@ -66,6 +94,15 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
                        "--answer", "5", "--against", "6"}),
                   "use --align edges");
     check_refusal(ask("attribution", folder / "a.ask.h5", text), "--answer");
+    check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "0", "--keys", "1"})), "--queries");
+    check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "1"})), "--keys");
+    check_refusal(ask("circuits", folder / "a.ask.h5", {"--heads", "1.0"}), "--pairs");
+    check_refusal(ask("circuits", folder / "a.ask.h5", {"--pairs", "1", "--heads", "99.0"}), "[--heads]");
+    check_refusal(ask("kinds", folder / "a.ask.h5", joined(text, {"--generate", "2"})), "--needle");
+    check_refusal(ask("steer", folder / "a.ask.h5", text), "either positive and negative texts or --vector");
+    check_refusal(
+        ask("steer", folder / "a.ask.h5", joined(text, {"--positive", "In", "--negative", "the", "--factors", "1,x"})),
+        "--factors");
     check_usage_error(ask("lens", folder / "a.ask.h5", joined(text, {"--how", "zero"})));
     check_usage_error(ask("tree", folder / "a.ask.h5", text));
 }

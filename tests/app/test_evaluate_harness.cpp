@@ -338,6 +338,12 @@ TEST_CASE("evaluate scores stored answers without a model", "[app][evaluate][har
     for (const json& row : document.at("results"))
         if (row.at("metric") == "score") scores[row.at("subset").get<std::string>()] = row.at("value").get<double>();
     CHECK(scores == std::map<std::string, double>{{"", 0.5}, {"0-4k", 1}, {"8k+", 0}});
+    std::vector<std::string> ruled = words;
+    ruled.insert(ruled.end(), {"--task-option", "longbench.rules=thudm"});
+    const json by_thudm = json::parse(run_headscope(ruled).out);
+    CHECK(by_thudm.at("results").size() == document.at("results").size());
+    ruled.back() = "longbench.rules=mine";
+    check_usage_error(run_headscope(ruled));
     write_lines(file, {said("pred", "The cat."), said("pred", "cats"), said("pred", "one more")});
     check_refusal(run_headscope(words), "2 items");
     check_usage_error(

@@ -120,6 +120,13 @@ double weight_error(const AttentionCase& c) {
     return 3.0 * score + (24.0 + 2.0 * terms) * kEpsilon;
 }
 
+/// Factor of dropout of one pair: 0 or 1 / (1 - p).
+double kept(const AttentionCase& c, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+    const AttentionDropout& dropout = c.rule.dropout;
+    const std::uint64_t row = dropout_row(dropout_sequence(dropout, b), h, i + c.rule.query_offset);
+    return dropout_bits(row, j) < dropout_threshold(dropout.share) ? 0.0 : 1.0 / (1.0 - dropout.share);
+}
+
 /// One head, pair by pair in float64.
 class Book {
 public:
@@ -177,10 +184,7 @@ public:
             for (std::int64_t j = 0; j < s_.keys; ++j) {
                 if (!seen[index(j)]) continue;
                 weight[cell(i, j)] = weight_size[cell(i, j)] = part(score[index(j)]) / total;
-                for (std::int64_t x = 0; x < s_.value_size; ++x) {
-                    const double term = double{gradient.data[gradient.at(b, h, i, x)]} * double{c.get('v', b, g, j, x)};
-                    d_weight[index(j)].add(term, std::abs(term));
-                }
+                d_weight[index(j)] = product(i, j, gradient);
                 mean.add(weight[cell(i, j)] * d_weight[index(j)].value, weight[cell(i, j)] * d_weight[index(j)].size);
             }
             if (sink && std::find(seen.begin(), seen.end(), true) != seen.end()) {
@@ -198,6 +202,15 @@ public:
             }
         }
     }
+    /// Dropout behind the normalizer: what multiplies the values.
+    void drop() {
+        for (std::int64_t i = 0; i < s_.queries; ++i) {
+            for (std::int64_t j = 0; j < s_.keys; ++j) {
+                weight[cell(i, j)] *= kept(c_, b_, h_, i, j);
+                weight_size[cell(i, j)] *= kept(c_, b_, h_, i, j);
+            }
+        }
+    }
     std::size_t cell(std::int64_t i, std::int64_t j) const { return index(i * s_.keys + j); }
     std::vector<double> weight, weight_size, slope, slope_size;
     std::vector<bool> visible;
@@ -208,9 +221,11 @@ private:
     /// dA of one pair.
     Sum product(std::int64_t i, std::int64_t j, const Values& gradient) const {
         const std::int64_t g = h_ / (s_.heads / s_.key_heads);
+        const double factor = kept(c_, b_, h_, i, j);
         Sum sum;
         for (std::int64_t x = 0; x < s_.value_size; ++x) {
-            const double term = double{gradient.data[gradient.at(b_, h_, i, x)]} * double{c_.get('v', b_, g, j, x)};
+            const double term =
+                factor * double{gradient.data[gradient.at(b_, h_, i, x)]} * double{c_.get('v', b_, g, j, x)};
             sum.add(term, std::abs(term));
         }
         return sum;
@@ -322,7 +337,6 @@ private:
     void sparsemax_row(std::int64_t i, const std::vector<double>& score, const std::vector<bool>& seen,
                        const Values& gradient) {
         const ScoreRule& rule = c_.rule;
-        const std::int64_t g = h_ / (s_.heads / s_.key_heads);
         std::vector<double> candidates;
         double largest = 0.0;
         for (std::int64_t j = 0; j < s_.keys; ++j) {
@@ -347,10 +361,7 @@ private:
         for (std::int64_t j = 0; j < s_.keys; ++j) {
             if (!seen[index(j)]) continue;
             weight[cell(i, j)] = std::max(score[index(j)] - threshold, 0.0);
-            for (std::int64_t x = 0; x < s_.value_size; ++x) {
-                const double term = double{gradient.data[gradient.at(b_, h_, i, x)]} * double{c_.get('v', b_, g, j, x)};
-                d_weight[index(j)].add(term, std::abs(term));
-            }
+            d_weight[index(j)] = product(i, j, gradient);
             if (weight[cell(i, j)] > 0.0)
                 mean.add(d_weight[index(j)].value / support, d_weight[index(j)].size / support);
         }
@@ -412,7 +423,8 @@ std::vector<Sum> block_gradients(const AttentionCase& c, std::int64_t b, std::in
                 dot += double{c.get('q', b, h, i, x)} * double{c.get('k', b, g, j, x)};
             weight[at] = std::exp(score_of(c.rule, h, i, j, dot));
             for (std::int64_t x = 0; x < s.value_size; ++x) {
-                const double term = double{gradient.data[gradient.at(b, h, i, x)]} * double{c.get('v', b, g, j, x)};
+                const double term = kept(c, b, h, i, j) * double{gradient.data[gradient.at(b, h, i, x)]} *
+                                    double{c.get('v', b, g, j, x)};
                 d_weight[at].add(term, std::abs(term));
             }
             if (allowed(c.rule, bounds, b, h, s.heads, i, j)) total += weight[at];
@@ -463,7 +475,7 @@ void check(const AttentionCase& c) {
                 << s.key_size << " / " << s.value_size);
     for (std::int64_t b = 0; b < s.batch; ++b) {
         std::vector<Book>& books = all_books.emplace_back();
-        for (std::int64_t h = 0; h < s.heads; ++h) books.emplace_back(c, b, h);
+        for (std::int64_t h = 0; h < s.heads; ++h) books.emplace_back(c, b, h).drop();
         for (std::int64_t h = 0; h < s.heads; ++h) {
             const Book& book = books[static_cast<std::size_t>(h)];
             const auto over_keys = [&](const std::vector<double>& values, const std::vector<double>& sizes,
@@ -953,4 +965,106 @@ TEST_CASE("the training passes refuse what they do not know", "[backward]") {
         attention_forward(c.input(), found.output.view(), rows),
         Catch::Contains("[normaliser] expected softmax, sparsemax, taylor, elastic, entmax or sigmoid: ") &&
             Catch::Contains("found taylor_diagonal"));
+}
+
+TEST_CASE("gradients with dropped weights agree with the formulas under every option", "[backward][dropout]") {
+    for (const std::string& name : available_backends()) {
+        const Forced forced(name);
+        INFO("backend " << name);
+        for (const Option& option : options()) {
+            AttentionCase c = make({2, 4, 2, 65, 65, 20, 12}, option);
+            c.rule.dropout = {0.3, 91, 3};
+            if (name == "cuda" || name == "hip") {
+                REQUIRE_THROWS_WITH(run(c), Catch::Contains("[attention dropout] expected a kernel of"));
+                continue;
+            }
+            check(c);
+        }
+    }
+    for (const std::int64_t length : {1, 2, 63, 64, 200}) {
+        AttentionCase c = make({2, 4, 2, length, length, 16, 12}, options().front());
+        c.rule.dropout = {0.3, 92, 0};
+        check(c);
+    }
+    AttentionCase c = make({1, 2, 1, 65, 1700, 8, 8}, options()[1]);  // keys are shared out
+    c.rule.dropout = {0.3, 93, 0};
+    check(c);
+}
+
+TEST_CASE("dropped weights are the same for every thread count and split of the batch", "[backward][dropout]") {
+    AttentionCase c = make({4, 4, 2, 130, 130, 16, 12}, options().front());
+    c.rule.dropout = {0.3, 17, 0};
+    set_threads(1);
+    const Found one = run(c);
+    for (const int count : {2, 5}) {
+        set_threads(count);
+        const Found more = run(c);
+        CHECK(same(more.output.data, one.output.data));
+        CHECK(same(more.query.data, one.query.data));
+        CHECK(same(more.key.data, one.key.data));
+        CHECK(same(more.value.data, one.value.data));
+    }
+    set_threads(0);
+    // Sequences 2 and 3 alone, as a later pass of the step.
+    AttentionCase half = make({2, 4, 2, 130, 130, 16, 12}, options().front());
+    for (const char which : {'q', 'k', 'v'}) {
+        for (std::int64_t b = 0; b < 2; ++b)
+            for (std::int64_t h = 0; h < (which == 'q' ? 4 : 2); ++h)
+                for (std::int64_t i = 0; i < 130; ++i)
+                    for (std::int64_t x = 0; x < (which == 'v' ? 12 : 16); ++x)
+                        half.set(which, b, h, i, x, c.get(which, b + 2, h, i, x));
+    }
+    half.rule.dropout = {0.3, 17, 2};
+    const Found later = run(half);
+    const std::size_t size = later.output.data.size();
+    CHECK(
+        same(later.output.data, {one.output.data.begin() + static_cast<std::ptrdiff_t>(size), one.output.data.end()}));
+    half.rule.dropout.first_sequence = 0;
+    CHECK_FALSE(same(run(half).output.data, later.output.data));
+}
+
+TEST_CASE("dropout of share 0 changes no bit", "[backward][dropout]") {
+    AttentionCase c = make({2, 4, 2, 65, 65, 20, 12}, options().front());
+    const Found plain = run(c);
+    c.rule.dropout = {0.0, 99, 7};
+    const Found none = run(c);
+    CHECK(same(none.output.data, plain.output.data));
+    CHECK(same(none.query.data, plain.query.data));
+    CHECK(same(none.key.data, plain.key.data));
+    CHECK(same(none.value.data, plain.value.data));
+}
+
+TEST_CASE("pairs are dropped with the share's probability, each for itself", "[backward][dropout]") {
+    constexpr std::int64_t kRowCount = 200, kKeyCount = 300;
+    const std::uint32_t threshold = dropout_threshold(0.3);
+    const auto dropped = [&](std::int64_t i, std::int64_t j) {
+        const std::int64_t sequence = i / 100, head = i / 10 % 10;
+        const std::uint64_t row = dropout_row(dropout_sequence({0.3, 5, 0}, sequence), head, i % 10);
+        return dropout_bits(row, j) < threshold;
+    };
+    double single = 0, beside = 0, below = 0;
+    for (std::int64_t i = 0; i < kRowCount; ++i) {
+        for (std::int64_t j = 0; j < kKeyCount; ++j) {
+            single += dropped(i, j) ? 1 : 0;
+            beside += dropped(i, j) && dropped(i, j + 1) ? 1 : 0;
+            below += dropped(i, j) && dropped((i + 1) % kRowCount, j) ? 1 : 0;
+        }
+    }
+    // Five deviations of a binomial; pairs of pairs share terms, which at most triples their variance.
+    const double count = kRowCount * kKeyCount;
+    CHECK(std::abs(single / count - 0.3) < 5 * std::sqrt(0.3 * 0.7 / count));
+    CHECK(std::abs(beside / count - 0.09) < 5 * std::sqrt(3 * 0.09 * 0.91 / count));
+    CHECK(std::abs(below / count - 0.09) < 5 * std::sqrt(3 * 0.09 * 0.91 / count));
+}
+
+TEST_CASE("statistics and bad shares refuse dropout", "[backward][dropout]") {
+    AttentionCase c = make({1, 2, 1, 5, 5, 8, 8}, options().front());
+    c.rule.dropout.share = 0.5;
+    std::vector<float> output(2 * 5 * 8);
+    REQUIRE_THROWS_WITH(attention(c.input(), {output.data(), 80, 40, 8}),
+                        Catch::Contains("[attention dropout] expected none outside of training; found 0.5"));
+    for (const double share : {-0.1, 1.0, std::nan("")}) {
+        c.rule.dropout.share = share;
+        REQUIRE_THROWS_WITH(run(c), Catch::Contains("[attention dropout] expected a share"));
+    }
 }

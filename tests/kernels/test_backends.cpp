@@ -24,10 +24,13 @@ TEST_CASE("the forced backend is the one that ran", "[backend]") {
         force_backend(name);
         run(c, attention);
         REQUIRE(last_backend() == name);  // stated by the code that ran, not by the switch
+        REQUIRE(chosen_backend() == name);
+        REQUIRE(chosen_device().starts_with(name == "cuda" || name == "hip" ? name + ":0" : "cpu"));
     }
     force_backend("auto");
     run(c, attention);
     REQUIRE(last_backend() == names.front());
+    REQUIRE(chosen_backend() == names.front());
 }
 
 TEST_CASE("an unknown backend is refused with the names that exist", "[backend]") {
@@ -43,7 +46,10 @@ TEST_CASE("an unknown backend is refused with the names that exist", "[backend]"
 TEST_CASE("GPU operators without a library name what is missing", "[backend]") {
     const auto names = available_backends();
     const auto has = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    REQUIRE(gpu_problem("cuda").empty() == has("cuda"));
+    REQUIRE(gpu_problem("hip").empty() == has("hip"));
     if (has("cuda") || has("hip")) return;
+    REQUIRE_THROWS_AS(force_gpu("cuda", 0), Error);
     const AttentionCase c({1, 1, 1, 4, 4, 8, 8}, 1);
     REQUIRE_THROWS_AS(run(c, attention_gpu), Error);
     // Views choose: memory of a GPU never reaches a loop of the processor, whatever backend is forced.

@@ -158,6 +158,18 @@ TEST_CASE("gradients of odd shapes agree with the reference on the emulator", "[
     check(make_case({1, 4, 2, 70, 70, 20, 20}, plain, ElementType::bfloat16));
 }
 
+TEST_CASE("attention dropout is refused by GPU libraries", "[emulator]") {
+    const Forced forced("emulator");
+    AttentionCase c = make_case({1, 1, 1, 8, 8, 8, 8}, attention_options().front());
+    Found found(c.shape());
+    const SoftmaxRows rows{found.shift.data(), found.factor.data()};
+    c.rule.dropout.share = 0.3;
+    const char* refusal = "[attention dropout] expected a kernel of the emulator plugin";
+    CHECK_THROWS_WITH(attention_forward(c.input(), found.output.view(), rows), Catch::Contains(refusal));
+    CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(), found.output.input(), rows, {}),
+                      Catch::Contains(refusal));
+}
+
 TEST_CASE("gradients of distance biases agree with the reference on the emulator", "[emulator]") {
     const auto plain = attention_options().front();
     for (const BeyondTable beyond : {BeyondTable::clamp, BeyondTable::zero}) {

@@ -19,6 +19,7 @@
 #include "app/window/main_window.h"
 #include "tests/rig/layout_faults.h"
 #include "tests/rig/synthetic.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/frame/view_area.h"
 #include "widgets/idle_queue.h"
@@ -204,11 +205,15 @@ QJsonObject Driver::state() const {
                                 {"snapshots", static_cast<double>(run.record->snapshots.size())},
                                 {"probes", static_cast<double>(run.record->probes.size())},
                                 {"waiting", static_cast<double>(run.waiting.size())}});
+    QJsonArray asks;
+    for (const widgets::OpenAsk& one : window_->desk().asks().all())
+        asks.append(QJsonObject{{"name", one.name}, {"path", one.path}});
     QJsonArray evaluations;
     for (const widgets::OpenEvaluation& one : window_->desk().evaluations().all())
         evaluations.append(QJsonObject{{"name", one.name}, {"path", one.path}});
     return {{"study", selection.study},
             {"evaluations", evaluations},
+            {"asks", asks},
             {"runs", runs},
             {"starting", shelf.starting()},
             {"sequence", optional(selection.sequence)},

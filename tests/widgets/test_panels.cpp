@@ -130,6 +130,33 @@ TEST_CASE("A choice goes through JSON and the panel unchanged", "[panels][text]"
     CHECK(text_choice_from(QJsonObject{{"sources", 7}, {"length", "x"}}) == TextChoice{});
 }
 
+TEST_CASE("GPUs are listed with name and free memory, and those without kernels cannot be chosen", "[panels][text]") {
+    Panel p;
+    auto* box = child<QComboBox>(p.panel, "text_device");
+    CHECK(box->isHidden());
+    TextChoice choice;
+    choice.device = QStringLiteral("cuda:1");
+    p.panel.set_choice(choice);
+    CHECK(p.panel.choice().device == "cuda:1");  // of a session, before the GPUs are known
+    CHECK(text_choice_from(to_json(choice)).device == "cuda:1");
+    const QString none = QStringLiteral("no libheadscope_gpu_cuda.so");
+    p.panel.set_devices({{QStringLiteral("cuda:0"), QStringLiteral("A card"), 70.3e9, none},
+                         {QStringLiteral("cuda:1"), QStringLiteral("B card"), -1, {}}});
+    CHECK_FALSE(box->isHidden());
+    REQUIRE(box->count() == 3);
+    CHECK(box->itemText(1) == "cuda:0 A card, 70.3 GB free");
+    CHECK(box->itemText(2) == "cuda:1 B card");
+    CHECK(box->itemData(1, Qt::ToolTipRole).toString() == "Found " + none);
+    CHECK(p.panel.choice().device == "cuda:1");
+    choice.device = QStringLiteral("cuda:0");
+    p.panel.set_choice(choice);
+    CHECK(p.panel.choice().device == "cpu");
+    p.panel.set_devices({});
+    CHECK(box->isHidden());
+    CHECK(box->count() == 1);
+    CHECK(p.panel.choice().device == "cpu");
+}
+
 TEST_CASE("Segments and memory are asked for where a model has one", "[panels][text]") {
     Panel p;
     ModelCard with = card(2);

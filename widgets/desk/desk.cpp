@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/desk/run_shelf.h"
@@ -26,6 +27,7 @@ Desk::Desk(QObject* parent)
       head_sets_(std::make_unique<HeadSetStore>()),
       runs_(std::make_unique<RunShelf>()),
       evaluations_(std::make_unique<EvaluationShelf>()),
+      asks_(std::make_unique<AskShelf>()),
       theme_(make_theme(false)) {
     telling_.setSingleShot(true);
     connect(&telling_, &QTimer::timeout, this, [this] {

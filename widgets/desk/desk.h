@@ -20,6 +20,7 @@
 
 namespace headscope::widgets {
 
+class AskShelf;
 class EvaluationShelf;
 class HeadSetStore;
 class RunShelf;
@@ -42,7 +43,7 @@ struct FigureRequest {
     std::string recipe;
     figures::FigureOptions options;
     std::vector<int> studies;
-    QStringList paths = {};  ///< of other inputs: folders of runs, evaluation files, presets
+    QStringList paths = {};  ///< of other inputs: folders of runs, evaluation files, ask files, presets
     QString note = {};       ///< what of the view such a figure does not show; empty: all is there
 };
 
@@ -67,6 +68,9 @@ public:
 
     /// Results of evaluations that are open.
     EvaluationShelf& evaluations() const { return *evaluations_; }
+
+    /// Open files of `headscope ask`.
+    AskShelf& asks() const { return *asks_; }
 
     /// Takes an analysis in; the first one becomes the selected one. Returns it.
     Study* add(Study::Opened opened);
@@ -115,6 +119,8 @@ Q_SIGNALS:
 
     // Requests of views to the window.
     void run_wanted(const headscope::widgets::RunRequest& wish);
+    /// The switched heads of the request as rows of the editor of interventions.
+    void interventions_wanted(const headscope::widgets::RunRequest& heads);
     void export_wanted(const headscope::widgets::FigureRequest& wish);
     /// On the clipboard; format: png, svg, csv.
     void copy_wanted(const headscope::widgets::FigureRequest& wish, const QString& format);
@@ -134,6 +140,7 @@ private:
     std::unique_ptr<HeadSetStore> head_sets_;
     std::unique_ptr<RunShelf> runs_;
     std::unique_ptr<EvaluationShelf> evaluations_;
+    std::unique_ptr<AskShelf> asks_;
     ValueBudget values_;
     std::map<int, std::unique_ptr<Study>> studies_;
     int last_id_ = 0;

@@ -9,6 +9,7 @@
 #include "core/figures/evaluation_groups.h"
 #include "core/figures/recipe.h"
 #include "core/mixers/types/type.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
 
@@ -92,6 +93,10 @@ Presence with_results(const Desk& desk, const std::string& recipe) {
         }
     }
     return Presence::none;
+}
+
+Presence with_ask(const Desk& desk, const std::string& tool) {
+    return filled_if(desk.asks().chosen(tool) != nullptr);
 }
 
 Presence with_items(const Desk& desk) {

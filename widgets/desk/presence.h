@@ -27,6 +27,8 @@ Presence with_biases(const Desk& desk);
 Presence with_runs(const Desk& desk);
 /// Open evaluations hold results that this recipe draws.
 Presence with_results(const Desk& desk, const std::string& recipe);
+/// A file of this tool of `headscope ask` is open.
+Presence with_ask(const Desk& desk, const std::string& tool);
 /// Open evaluations hold answers to items.
 Presence with_items(const Desk& desk);
 

@@ -131,8 +131,8 @@ enum class Presence {
 };
 
 /// Views on one tab of the window, in the order of tabs. The last group of each page has no tab of its own.
-enum class ViewGroup { heads, map, text, distributions, layers, compare, other, job, runs, results, cost };
-inline constexpr int kViewGroups = 11;
+enum class ViewGroup { heads, map, text, distributions, layers, asked, compare, other, job, runs, results, cost };
+inline constexpr int kViewGroups = 12;
 
 /// A kind of view, as the window lists it.
 struct ViewKind {
@@ -143,6 +143,8 @@ struct ViewKind {
     ViewGroup group;
     /// Reads headers of what is open, no values: asked whenever something is opened, closed or chosen.
     Presence (*presence)(const Desk& desk);
+    /// The tool of `headscope ask` whose files it draws; null: it draws none.
+    const char* ask_tool = nullptr;
     /// The page of the window that it is on.
     enum class Area { analysis, training };
     Area area() const { return group >= ViewGroup::job ? Area::training : Area::analysis; }

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/frame/tab_button.h"
@@ -30,8 +31,8 @@ constexpr int kLeastPane = 140;  ///< pixels of one of two views
 const QString kMapName = QStringLiteral("map"), kOnTextName = QStringLiteral("on_text");
 
 const char* group_name(ViewGroup group) {
-    constexpr const char* kNames[kViewGroups] = {"heads", "map", "text", "distributions", "layers", "compare",
-                                                 "more",  "job", "runs", "results",       "cost"};
+    constexpr const char* kNames[kViewGroups] = {"heads",   "map",  "text", "distributions", "layers",  "asked",
+                                                 "compare", "more", "job",  "runs",          "results", "cost"};
     return kNames[static_cast<int>(group)];
 }
 
@@ -83,6 +84,8 @@ QString ViewArea::group_title(ViewGroup group) {
             return tr("Distributions");
         case ViewGroup::layers:
             return tr("Layers");
+        case ViewGroup::asked:
+            return tr("Ask");
         case ViewGroup::compare:
             return tr("Compare");
         case ViewGroup::other:
@@ -128,6 +131,7 @@ ViewArea::ViewArea(Desk* desk, ViewKind::Area area, QWidget* parent) : QWidget(p
 void ViewArea::follow_analyses() {
     connect(desk_, &Desk::studies_changed, this, &ViewArea::update_tabs);
     connect(desk_, &Desk::study_gone, this, &ViewArea::update_tabs);
+    connect(&desk_->asks(), &AskShelf::changed, this, &ViewArea::update_tabs);
     connect(desk_, &Desk::selection_changed, this, [this] {
         if (std::exchange(study_, desk_->selection().study) != desk_->selection().study) update_tabs();
     });

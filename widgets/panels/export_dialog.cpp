@@ -18,6 +18,7 @@
 
 #include "core/figures/make_figure.h"
 #include "core/figures/options/figure_arguments.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/file_dialog.h"
@@ -82,6 +83,7 @@ ExportDialog::ExportDialog(Desk* desk, std::string program, QWidget* parent)
     connect(desk_, &Desk::studies_changed, this, [this] { list_inputs({}); });
     connect(&desk_->runs(), &RunShelf::runs_changed, this, [this] { list_inputs({}); });
     connect(&desk_->evaluations(), &EvaluationShelf::changed, this, [this] { list_inputs({}); });
+    connect(&desk_->asks(), &AskShelf::changed, this, [this] { list_inputs({}); });
     if (desk_->tensors()) connect(desk_->tensors(), &TensorSource::models_changed, this, [this] { list_inputs({}); });
 }
 
@@ -270,6 +272,8 @@ void ExportDialog::list_inputs(const QStringList& chosen) {
     if (takes(Inputs::evaluations))
         for (const OpenEvaluation& one : desk_->evaluations().all())
             add(one.path, tr("Evaluation: %1").arg(one.name), true);
+    if (takes(Inputs::asks))
+        for (const OpenAsk& one : desk_->asks().all()) add(one.path, tr("Ask file: %1").arg(one.name), true);
     if (takes(Inputs::tensors) && desk_->tensors())
         for (const auto& model : desk_->tensors()->models()) add(model.path, model.name, true);
     if (takes(Inputs::hashes)) {
@@ -339,7 +343,7 @@ QString ExportDialog::command() const {
 void ExportDialog::changed() {
     const auto chosen = files();
     const QString problem = chosen.empty() ? tr("Tick what it is to be made of: an analysis that is complete, a run, "
-                                                "an evaluation, a checkpoint, sizes")
+                                                "an evaluation, an ask file, a checkpoint, sizes")
                                            : form_->problem();
     problem_->setText(problem);
     save_->setEnabled(problem.isEmpty());

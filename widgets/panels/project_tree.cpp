@@ -6,6 +6,8 @@
 #include <QMenu>
 #include <algorithm>
 
+#include "core/workspace/computed_on.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/training/facts.h"
@@ -30,7 +32,7 @@ QTreeWidgetItem* section(QTreeWidget* tree, const QString& text) {
 
 ProjectTree::ProjectTree(Desk* desk, QWidget* parent) : QTreeWidget(parent), desk_(desk) {
     setObjectName(QStringLiteral("project_tree"));
-    setAccessibleName(tr("Open models, texts, analyses, runs and evaluations"));
+    setAccessibleName(tr("Open models, texts, analyses, runs, evaluations and ask files"));
     setHeaderHidden(true);
     setContextMenuPolicy(Qt::CustomContextMenu);
     setFrameShape(QFrame::NoFrame);
@@ -39,6 +41,8 @@ ProjectTree::ProjectTree(Desk* desk, QWidget* parent) : QTreeWidget(parent), des
     studies_ = section(this, tr("Analyses"));
     runs_ = section(this, tr("Runs"));
     evaluations_ = section(this, tr("Evaluations"));
+    asks_ = section(this, tr("Ask files"));
+    connect(&desk_->asks(), &AskShelf::changed, this, &ProjectTree::fill_asks);
     connect(&desk_->evaluations(), &EvaluationShelf::changed, this, &ProjectTree::fill_evaluations);
     connect(&desk_->runs(), &RunShelf::runs_changed, this, &ProjectTree::fill_runs);
     connect(&desk_->runs(), &RunShelf::moment_changed, this, &ProjectTree::fill_runs);
@@ -54,10 +58,12 @@ ProjectTree::ProjectTree(Desk* desk, QWidget* parent) : QTreeWidget(parent), des
         if (in == studies_) return desk_->select_study(id);
         if (in == runs_) return Q_EMIT run_chosen(id);
         if (in == evaluations_) return Q_EMIT evaluation_chosen(id);
+        if (in == asks_) return Q_EMIT ask_chosen(id);
     });
     fill_studies();
     fill_runs();
     fill_evaluations();
+    fill_asks();
     set_models({});
     set_texts({});
 }
@@ -120,11 +126,13 @@ void ProjectTree::fill_studies() {
         item->setText(0, labels[static_cast<std::size_t>(i)] + state);
         item->setFlags(kUsual);
         item->setData(0, kIdRole, study->id());
-        item->setToolTip(0, (QStringList(tr("%1\n%2, %3")
-                                             .arg(QString::fromStdString(study->path().string()), study->model_name(),
-                                                  sequences_words(study->sequences()))) +
-                             study->problems())
-                                .join(QLatin1Char('\n')));
+        QStringList tip(tr("%1\n%2, %3")
+                            .arg(QString::fromStdString(study->path().string()), study->model_name(),
+                                 sequences_words(study->sequences())));
+        if (const auto computed = workspace::computed_on(study->header()); !computed.device.empty())
+            tip << tr("Computed on %1, %2 kernels")
+                       .arg(QString::fromStdString(computed.device), QString::fromStdString(computed.kernels));
+        item->setToolTip(0, (tip + study->problems()).join(QLatin1Char('\n')));
     }
     if (studies.empty()) {
         QTreeWidgetItem* hint = studies_->child(0);
@@ -170,6 +178,22 @@ void ProjectTree::fill_evaluations() {
     filling_ = false;
 }
 
+void ProjectTree::fill_asks() {
+    filling_ = true;
+    const auto& all = desk_->asks().all();
+    while (asks_->childCount() > static_cast<int>(all.size())) delete asks_->takeChild(asks_->childCount() - 1);
+    while (asks_->childCount() < static_cast<int>(all.size())) new QTreeWidgetItem(asks_);
+    for (int i = 0; i < asks_->childCount(); ++i) {
+        const OpenAsk& one = all[static_cast<std::size_t>(i)];
+        QTreeWidgetItem* item = asks_->child(i);
+        item->setText(0, one.name);
+        item->setData(0, kIdRole, one.id);
+        item->setToolTip(0, one.path + QLatin1Char('\n') + AskShelf::about(*one.record));
+    }
+    asks_->setHidden(all.empty());
+    filling_ = false;
+}
+
 void ProjectTree::follow() {
     filling_ = true;
     for (int i = 0; i < studies_->childCount(); ++i) {
@@ -208,6 +232,11 @@ void ProjectTree::open_menu(const QPoint& place) {
         const QString folder = one ? one->path.section(QLatin1Char('/'), 0, -2) : QString();
         menu->addAction(tr("Show its folder"), this, [this, folder] { Q_EMIT folder_wanted(folder); });
         menu->addAction(tr("Close"), this, [this, id] { Q_EMIT evaluation_close_wanted(id); });
+    } else if (item->parent() == asks_) {
+        const OpenAsk* one = desk_->asks().find(id);
+        const QString folder = one ? one->path.section(QLatin1Char('/'), 0, -2) : QString();
+        menu->addAction(tr("Show its folder"), this, [this, folder] { Q_EMIT folder_wanted(folder); });
+        menu->addAction(tr("Close"), this, [this, id] { Q_EMIT ask_close_wanted(id); });
     } else {
         delete menu;
         return;

@@ -29,16 +29,19 @@ Q_SIGNALS:
     void run_chosen(int id);
     void evaluation_chosen(int id);
     void evaluation_close_wanted(int id);
+    void ask_chosen(int id);
+    void ask_close_wanted(int id);
 
 private:
     void fill_studies();
     void fill_runs();
     void fill_evaluations();
+    void fill_asks();
     void follow();
     void open_menu(const QPoint& place);
 
     Desk* desk_;
-    QTreeWidgetItem *models_, *texts_, *studies_, *runs_, *evaluations_;
+    QTreeWidgetItem *models_, *texts_, *studies_, *runs_, *evaluations_, *asks_;
     QStringList shown_texts_{QString()};  ///< unlike any list that is set first
     bool filling_ = false;
 };

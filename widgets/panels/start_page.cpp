@@ -116,11 +116,13 @@ QWidget* StartPage::build_links() {
         links_.emplace_back(button, icon);
         return button;
     };
-    auto* model = link("start_model", StartIcon::checkpoint, tr("Open a checkpoint"),
-                       tr("Open a folder with config.json and safetensors or PyTorch files, one of its files, or a GGUF file"));
+    auto* model =
+        link("start_model", StartIcon::checkpoint, tr("Open a checkpoint"),
+             tr("Open a folder with config.json and safetensors or PyTorch files, one of its files, or a GGUF file"));
     auto* analysis =
         link("start_analysis", StartIcon::analysis, tr("Open an analysis"),
-             tr("Open an analysis (NAME.headscope.h5) without its model, or an evaluation (NAME.evaluation.h5)"));
+             tr("Open an analysis (NAME.headscope.h5) without its model, an evaluation (NAME.evaluation.h5) or an ask "
+                "file (NAME.ask.h5)"));
     auto* sample =
         link("start_sample", StartIcon::sample, tr("Try the sample"),
              tr("Open a small Llama, trained on the King James Bible and Shakespeare, with a text ready to run"));
@@ -158,14 +160,14 @@ QWidget* StartPage::build_recent() {
     column->setContentsMargins(0, 0, 0, 0);
     recent_title_ = new QLabel(tr("Recent"), box);
     recent_->setObjectName(QStringLiteral("start_recent"));
-    recent_->setAccessibleName(tr("Recent checkpoints, analyses, runs and evaluations"));
+    recent_->setAccessibleName(tr("Recent checkpoints, analyses, runs, evaluations and ask files"));
     recent_->setIconSize({kThumbnail, kThumbnail});
     recent_->setFrameShape(QFrame::NoFrame);
     recent_->setTextElideMode(Qt::ElideMiddle);
     recent_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     recent_->setContextMenuPolicy(Qt::CustomContextMenu);
     nothing_->setText(
-        tr("Drop a checkpoint, an analysis, the folder of a run, an evaluation or a text anywhere on this "
+        tr("Drop a checkpoint, an analysis, the folder of a run, an evaluation, an ask file or a text anywhere on this "
            "window.\n\nFiles that you open are listed here."));
     nothing_->setAlignment(Qt::AlignCenter);
     nothing_->setWordWrap(true);

@@ -18,7 +18,7 @@ namespace headscope::widgets {
 
 /// Something that was open before.
 struct RecentItem {
-    enum class Kind { model, analysis, run, evaluation };
+    enum class Kind { model, analysis, run, evaluation, ask };
     Kind kind = Kind::model;
     QString path, name, detail;  ///< detail: "gpt2, 12 layers", "3 sequences, today 12:40"
     bool missing = false;        ///< the file is not there any more

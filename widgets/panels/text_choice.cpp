@@ -38,7 +38,10 @@ QJsonObject to_json(const TextChoice& choice) {
             {"states", choice.states},
             {"logits", choice.logits},
             {"experts", choice.experts},
-            {"implicit", choice.implicit}};
+            {"implicit", choice.implicit},
+            {"device", choice.device},
+            {"interventions", choice.interventions.toml},
+            {"interventions_place", choice.interventions.place}};
 }
 
 TextChoice text_choice_from(const QJsonObject& object) {
@@ -63,6 +66,8 @@ TextChoice text_choice_from(const QJsonObject& object) {
     choice.logits = object["logits"].toBool();
     choice.experts = object["experts"].toBool();
     choice.implicit = object["implicit"].toBool();
+    choice.device = object["device"].toString(choice.device);
+    choice.interventions = {object["interventions"].toString(), object["interventions_place"].toString()};
     return choice;
 }
 

@@ -25,6 +25,13 @@ struct TextExample {
     QString name, text;
 };
 
+/// Edits of the forward pass, as `--interventions` reads them.
+struct InterventionText {
+    QString toml;   ///< empty: none
+    QString place;  ///< the file that it was read from or saved to; vectors are read relative to its folder
+    bool operator==(const InterventionText&) const = default;
+};
+
 /// Choices of the text panel: those of the command line's `analyze`. Values only.
 struct TextChoice {
     enum class First { automatic, yes, no };
@@ -46,8 +53,10 @@ struct TextChoice {
          branches = false;
     /// Given: these tokens are run as they are, whatever `sources` says (an analysis that is run again).
     std::shared_ptr<const std::vector<store::SequenceTokens>> tokens, target_tokens;
-    QString switch_off;  ///< heads, as the command line's --switch-off has them: "3.1,4.2"
-    bool mean = false;   ///< their output becomes its mean, else zero
+    QString device = QStringLiteral("cpu");  ///< as the command line's --device has it
+    QString switch_off;                      ///< heads, as the command line's --switch-off has them: "3.1,4.2"
+    bool mean = false;                       ///< their output becomes its mean, else zero
+    InterventionText interventions;
     bool operator==(const TextChoice&) const = default;
 };
 

@@ -309,6 +309,8 @@ TextChoice TextPanel::choice() const {
     choice.logits = logits_->isChecked() && logits_->isEnabled();
     choice.experts = !experts_->isHidden() && experts_->isChecked();
     choice.implicit = !implicit_->isHidden() && implicit_->isChecked();
+    choice.device = device_->device();
+    choice.interventions = interventions_;
     return choice;
 }
 
@@ -346,6 +348,8 @@ void TextPanel::set_choice(const TextChoice& choice) {
     logits_->setChecked(choice.logits);
     experts_->setChecked(choice.experts);
     implicit_->setChecked(choice.implicit);
+    device_->choose(choice.device);
+    show_interventions(choice.interventions);
     filling_ = false;
     list_sources(0);
     touch();

@@ -4,6 +4,7 @@
 #include <QTimer>
 #include <QWidget>
 
+#include "widgets/panels/device_box.h"
 #include "widgets/panels/text_choice.h"
 #include "widgets/theme.h"
 
@@ -35,6 +36,8 @@ public:
     void set_models(const std::vector<ModelCard>& models);
     void set_examples(const std::vector<TextExample>& examples);
     const std::vector<TextExample>& examples() const { return bundled_; }
+    /// GPUs of the machine; without any there is no choice of a device.
+    void set_devices(const std::vector<DeviceCard>& devices);
     void set_theme(const Theme& theme);
     void choose_model(int id);
     /// The same for the user: another model than before begins with the length that suits it.
@@ -43,6 +46,9 @@ public:
     /// With choices that are hidden because no open model has them: for the session.
     TextChoice kept_choice() const;
     void set_choice(const TextChoice& choice);
+    const InterventionText& interventions() const { return interventions_; }
+    /// Edits that apply to every run from here on.
+    void set_interventions(const InterventionText& interventions);
     /// Adds a file as a text; it becomes the chosen one.
     void add_file(const QString& path);
     /// Adds a text; emits refused() where all texts would be too long to keep.
@@ -66,6 +72,7 @@ Q_SIGNALS:
     void run_wanted(const headscope::widgets::TextChoice& choice);
     void stop_wanted();
     void open_model_wanted();
+    void interventions_wanted();           ///< to be edited
     void refused(const QString& message);  ///< a text that was not taken; said in the panel too
     void changed();
 
@@ -90,18 +97,21 @@ private:
     void touch();
     void update_run();
     void update_length();
+    void show_interventions(const InterventionText& interventions);
     const ModelCard* card() const;
     /// The text behind a source that can be edited; null: a file, or too long.
     const QString* editable(const TextSource& source) const;
     TextSource* current();
     void list_sources(int row);
 
+    InterventionText interventions_;
     std::vector<ModelCard> models_;
     std::vector<TextSource> sources_;
     std::vector<TextExample> bundled_;
     QComboBox *model_ = nullptr, *first_ = nullptr, *examples_ = nullptr, *shown_sequence_ = nullptr;
     QListWidget* list_ = nullptr;
     PlainEdit *text_ = nullptr, *pair_ = nullptr;
+    QToolButton* interventions_shown_ = nullptr;
     QToolButton* pair_shown_ = nullptr;  ///< folds the second text away, which is not used then
     QLineEdit* target_ = nullptr;
     QLabel *target_label_ = nullptr, *cost_ = nullptr, *progress_words_ = nullptr, *problem_ = nullptr,
@@ -110,6 +120,8 @@ private:
     QWidget* segments_ = nullptr;  ///< a row that models with a memory have
     QCheckBox *windows_ = nullptr, *chat_ = nullptr, *repeat_ = nullptr, *beyond_ = nullptr;
     QCheckBox *maps_ = nullptr, *states_ = nullptr, *logits_ = nullptr, *experts_ = nullptr, *implicit_ = nullptr;
+    DeviceBox* device_ = nullptr;
+    QLabel* device_label_ = nullptr;
     TokenChips* chips_ = nullptr;
     QPushButton *run_ = nullptr, *stop_ = nullptr, *remove_ = nullptr;
     QProgressBar* progress_ = nullptr;

@@ -271,6 +271,13 @@ QWidget* TextPanel::build_options() {
     grid->addWidget(new QLabel(tr("Record"), box), 2, 0);
     grid->addWidget(beyond_, 3, 0, 1, 3);
     grid->addWidget(repeat_, 4, 0, 1, 3);
+    interventions_shown_ = named(new QToolButton(box), "text_interventions",
+                                 tr("Edit values inside the model: silence heads, forbid attention, add vectors"));
+    interventions_shown_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);  // its words change
+    connect(interventions_shown_, &QToolButton::clicked, this, &TextPanel::interventions_wanted);
+    grid->addWidget(new QLabel(tr("Edits"), box), 5, 0);
+    grid->addWidget(interventions_shown_, 5, 1, 1, 2);
+    show_interventions({});
     const auto side_by_side = [](std::initializer_list<QWidget*> some) {
         auto* row = new QHBoxLayout;
         for (QWidget* one : some) row->addWidget(one);
@@ -279,8 +286,8 @@ QWidget* TextPanel::build_options() {
     };
     grid->addLayout(side_by_side({maps_, states_, logits_}), 2, 1, 1, 2);
     // Choices of some models come last: another model moves none of those above.
-    grid->addLayout(side_by_side({experts_, implicit_}), 5, 1, 1, 2);
-    grid->addWidget(chat_, 6, 0, 1, 3);
+    grid->addLayout(side_by_side({experts_, implicit_}), 6, 1, 1, 2);
+    grid->addWidget(chat_, 7, 0, 1, 3);
     segments_ = new QWidget(box);
     auto* segments = new QHBoxLayout(segments_);
     segments->setContentsMargins(0, 0, 0, 0);
@@ -292,13 +299,22 @@ QWidget* TextPanel::build_options() {
         connect(spin, &QSpinBox::valueChanged, this, &TextPanel::touch);
     }
     segments_->hide();
-    grid->addWidget(segments_, 7, 0, 1, 3);
+    grid->addWidget(segments_, 8, 0, 1, 3);
     target_label_ = new QLabel(tr("Decoder"), box);
     target_ = named(new QLineEdit(box), "text_target", tr("Text that the decoder of an encoder-decoder reads"));
     target_->setPlaceholderText(tr("only its start token"));
-    grid->addWidget(target_label_, 8, 0);
-    grid->addWidget(target_, 8, 1, 1, 2);
+    grid->addWidget(target_label_, 9, 0);
+    grid->addWidget(target_, 9, 1, 1, 2);
     connect(target_, &QLineEdit::textChanged, this, &TextPanel::touch);
+    device_label_ = new QLabel(tr("Device"), box);
+    device_ = named(new DeviceBox(box), "text_device",
+                    tr("Where attention is computed. The processor does the rest, and has a kernel for every model"));
+    device_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    grid->addWidget(device_label_, 10, 0);
+    grid->addWidget(device_, 10, 1, 1, 2);
+    connect(device_, &QComboBox::currentIndexChanged, this, &TextPanel::touch);
+    device_label_->hide();
+    device_->hide();
     grid->setColumnStretch(1, 1);
     grid->setColumnMinimumWidth(0, target_label_->sizeHint().width());  // a model with a decoder moves nothing
     connect(first_, &QComboBox::currentIndexChanged, this, &TextPanel::touch);
@@ -307,6 +323,27 @@ QWidget* TextPanel::build_options() {
         touch();
     });
     return box;
+}
+
+void TextPanel::set_devices(const std::vector<DeviceCard>& devices) {
+    device_->set_devices(devices);
+    device_label_->setHidden(devices.empty());
+    device_->setHidden(devices.empty());
+}
+
+void TextPanel::show_interventions(const InterventionText& interventions) {
+    interventions_ = interventions;
+    const auto edits = interventions_.toml.count(QLatin1String("[[intervention]]"));
+    interventions_shown_->setText(edits == 0   ? tr("None…")
+                                  : edits == 1 ? tr("1 intervention…")
+                                               : tr("%1 interventions…").arg(edits));
+    interventions_shown_->setAccessibleName(tr("Edits of the model: %1").arg(interventions_shown_->text()));
+}
+
+void TextPanel::set_interventions(const InterventionText& interventions) {
+    if (interventions == interventions_) return;
+    show_interventions(interventions);
+    touch();
 }
 
 }  // namespace headscope::widgets

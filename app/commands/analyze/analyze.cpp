@@ -191,8 +191,9 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     const auto begin = std::chrono::steady_clock::now();
     analysis::run(*model, request, output, inputs, progress, cancellation);
     done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    // Rates are of computing: a streamed run may wait for the disk.
-    if (residence != model::Residence::stream) analysis::RateBook::keep(shape, expected.multiplications, done.seconds);
+    // Rates are of the processor's best kernels. A streamed run may wait for the disk.
+    if (residence != model::Residence::stream && kernels::chosen_backend() == kernels::available_backends().front())
+        analysis::RateBook::keep(shape, expected.multiplications, done.seconds);
     announce_throughput(analysis::token_count(request), done.seconds);
     const auto written = store::AnalysisFile::open(output);
     done.summary = analysis::summarise(*written);
@@ -228,6 +229,7 @@ json summary_json(const Done& done) {
             {"loss", losses},
             {"sites", rows},
             {"settings", done.settings},
+            {"device", kernels::chosen_device()},
             {"kernels", kernels::last_backend()},
             {"target", done.target},
             {"note", done.note},
@@ -248,7 +250,6 @@ void run(const Options& options, const Cancellation& cancellation) {
     analysis::AnalysisJob job = options.job;
     configure_compute(static_cast<int>(job.threads), job.kernels, job.device);
     job.threads = compute_threads();
-    job.device = "cpu";
     json documents = json::array();
     std::vector<std::shared_ptr<const checkpoint::Checkpoint>> checkpoints;
     std::vector<std::string> names;
@@ -290,6 +291,7 @@ void add_job_option(CLI::App& command, const analysis::JobOption& option, T& val
     if constexpr (std::is_same_v<T, std::vector<std::string>>) added->expected(1)->take_all();
     if (option.kind == OptionKind::choices) added->delimiter(',');
     if (!option.choices.empty()) added->check(one_of(option.choices));
+    if (option.accepts != nullptr) added->check(of_form(option));
     if (option.kind == OptionKind::whole)
         added->check(in_range(static_cast<std::int64_t>(option.lowest), static_cast<std::int64_t>(option.highest)));
     if (option.input) added->group("Input");

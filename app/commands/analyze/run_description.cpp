@@ -35,6 +35,8 @@ json describe_run(const store::RunRecord& run) {
                      {"threads", run.threads},
                      {"processes", run.processes},
                      {"machine", run.machine},
+                     {"device", run.device},
+                     {"kernels", run.kernels},
                      {"resumed", run.resumed},
                      {"probes", run.probes.count()},
                      {"job", run.job}};
@@ -84,6 +86,27 @@ json describe_evaluation(const store::Evaluation& evaluation, const std::string&
             {"lengths", lengths},
             {"results", evaluation.results.size()},
             {"items", evaluation.item_count},
+            {"problems", json::array()}};
+}
+
+json describe_ask(const store::AskRecord& record, const std::string& name) {
+    json lengths = json::array(), tables = json::array();
+    for (const auto& text : record.sequences) lengths.push_back(text.ids.size());
+    for (const auto& table : record.tables) tables.push_back(table.path);
+    return {{"kind", "ask"},
+            {"name", name},
+            {"tool", record.tool},
+            {"model", record.model_name},
+            {"family", record.model_type},
+            {"created", record.created},
+            {"program_version", record.program_version},
+            {"complete", record.complete},
+            {"layers", record.mixers.size()},
+            {"sites", record.sites.size()},
+            {"sequence_lengths", lengths},
+            {"tables", tables},
+            {"interventions", !record.interventions.empty()},
+            {"model_sha256", record.model_sha256},
             {"problems", json::array()}};
 }
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/store/ask/ask_file.h"
 #include "core/store/evaluation/evaluation_file.h"
 #include "core/store/run/run_record.h"
 
@@ -13,5 +14,8 @@ nlohmann::json describe_run(const store::RunRecord& run);
 
 /// JSON of an evaluation file: models, tasks, metrics, lengths.
 nlohmann::json describe_evaluation(const store::Evaluation& evaluation, const std::string& name);
+
+/// JSON of an ask file: tool, model, texts, tables.
+nlohmann::json describe_ask(const store::AskRecord& record, const std::string& name);
 
 }  // namespace headscope::app

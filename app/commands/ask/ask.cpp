@@ -10,23 +10,22 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/ask/ask_input.h"
+#include "app/commands/ask/ask_tool.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
 #include "app/commands/loading.h"
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "core/analysis/job_request.h"
-#include "core/ask/ablate.h"
-#include "core/ask/approximate.h"
-#include "core/ask/attribution.h"
 #include "core/ask/cells.h"
-#include "core/ask/lens.h"
+#include "core/ask/edits/intervention_file.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
 #include "core/model/load/memory.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
 #include "core/store/ask/ask_file.h"
+#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace ask_command {
@@ -35,14 +34,13 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-const std::vector<std::string> kTools{"lens", "patch", "ablate", "attribution"};
 constexpr auto kSaveEvery = std::chrono::seconds(30);
 
 /// The model, its texts and the file that is made.
 class Session {
 public:
-    Session(const AskOptions& options, const Cancellation& cancellation)
-        : options_(options), cancellation_(cancellation) {}
+    Session(const AskOptions& options, AskTool& tool, const Cancellation& cancellation)
+        : options_(options), tool_(tool), cancellation_(cancellation) {}
 
     void run() {
         configure_compute(static_cast<int>(options_.job.threads), options_.job.kernels, options_.job.device);
@@ -73,7 +71,7 @@ public:
 private:
     std::vector<store::SequenceTokens> read(const std::vector<std::string>& texts,
                                             const std::vector<std::string>& tokens,
-                                            const std::vector<std::string>& files = {}) {
+                                            const std::vector<std::string>& files) {
         analysis::AnalysisJob job = options_.job;
         job.texts = texts;
         job.tokens = tokens;
@@ -86,13 +84,15 @@ private:
     }
 
     void read_texts() {
-        if (options_.tool == "patch") {
-            clean_ = read(options_.clean, options_.clean_tokens);
-            record_.sequences = read(options_.corrupted, options_.corrupted_tokens);
-        } else {
-            record_.sequences = read(options_.job.texts, options_.job.tokens, options_.job.files);
-        }
-        if (!options_.reference_tokens.empty()) reference_ = read({}, options_.reference_tokens);
+        const auto texts = [this](const auto& strings, const auto& tokens, const auto& files) {
+            return read(strings, tokens, files);
+        };
+        record_.sequences = tool_.read(options_, texts);
+        for (auto& made : tool_.make({*checkpoint_, inspection_.config, tokenizer_.get()}))
+            record_.sequences.push_back(std::move(made));
+        if (!options_.reference_tokens.empty()) reference_ = read({}, options_.reference_tokens, {});
+        const std::vector<fs::path> own = tool_.inputs();
+        inputs_.insert(inputs_.end(), own.begin(), own.end());
     }
 
     void load() {
@@ -110,9 +110,17 @@ private:
         edits_.emplace(plan_.list, model_->config(), model_->sites());
     }
 
+    model::Model& load_other(const std::string& path) {
+        model_.reset();
+        checkpoint_ = model::open_checkpoint(path, "");
+        inspection_ = model::inspect(*checkpoint_);
+        load();
+        return *model_;
+    }
+
     void describe() {
         record_.tool = options_.tool;
-        record_.settings_json = settings_of(options_);
+        record_.settings_json = settings();
         record_.model_name = model_title(options_.job.model, *checkpoint_);
         if (record_.model_name.empty()) record_.model_name = checkpoint_->display_name();
         record_.model_type = model_->config().family;
@@ -130,90 +138,69 @@ private:
             throw Error(ErrorCode::usage, "--resume", "expected a file of the same command and model",
                         "found another one");
         record_.tables = std::move(begun.tables);
+        if (tool_.keeps_texts()) record_.sequences = std::move(begun.sequences);
         record_.created = begun.created;
         record_.program_version = begun.program_version;
     }
 
+    /// The command line, for the file.
+    std::string settings() const {
+        nlohmann::json settings = analysis::to_json(options_.job);
+        settings["device"] = kernels::chosen_device();
+        settings["kernels"] = kernels::chosen_backend();
+        settings["tool"] = options_.tool;
+        settings["interventions"] = options_.interventions;
+        settings["metric"] = options_.metric;
+        settings["answer"] = options_.answer;
+        settings["against"] = options_.against;
+        settings["position"] = options_.position;
+        settings["reference_tokens"] = options_.reference_tokens;
+        settings["heads"] = options_.heads;
+        settings["window"] = options_.window;
+        settings["generate"] = options_.generate;
+        settings["seed"] = options_.seed;
+        settings["models"] = options_.models;
+        tool_.store_options(settings);
+        return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
+    }
+
     void answer() {
         ConsoleProgress progress;
-        const std::function<void()> saved = [this, last = Clock::now()]() mutable {
-            if (Clock::now() - last < kSaveEvery) return;
-            save();
-            last = Clock::now();
-        };
-        model::Editor* const editor = edits_ ? &*edits_ : nullptr;
-        const tokenizer::Tokenizer* const tokenizer = tokenizer_.get();
-        if (options_.tool == "lens") {
-            ask::LensOptions lens{{}, options_.top, editor, saved};
-            if (options_.target != "next") lens.target = parse_tokens("--target", options_.target, tokenizer);
-            ask::run_lens(*model_, lens, record_, progress, cancellation_);
-        } else if (options_.tool == "attribution") {
-            const ask::Metric choice = metric_of(options_, tokenizer);
-            ask::AttributionOptions attribution{choice.answer, choice.against, choice.position, editor, saved};
-            if (choice.all_positions)
-                throw Error(ErrorCode::usage, "--position", "expected an index for ask attribution", "found all");
-            ask::run_attribution(*model_, attribution, record_, progress, cancellation_);
-        } else if (options_.tool == "ablate") {
-            ask::AblateOptions ablate;
-            ablate.how = options_.how == "mean"        ? ask::AblateBy::mean
-                         : options_.how == "reference" ? ask::AblateBy::reference
-                         : options_.how == "resample"  ? ask::AblateBy::resample
-                                                       : ask::AblateBy::zero;
-            ablate.metric = metric_of(options_, tokenizer);
-            ablate.reference = reference_;
-            ablate.importance = options_.importance;
-            ablate.editor = editor;
-            ablate.saved = saved;
-            ask::run_ablate(*model_, ablate, record_, progress, cancellation_);
-        } else {
-            ask::PatchOptions patch;
-            patch.points = points_of(options_.sites);
-            patch.metric = metric_of(options_, tokenizer);
-            patch.by = options_.by == "position" ? ask::SweepBy::position
-                       : options_.by == "both"   ? ask::SweepBy::both
-                       : options_.by == "cell"   ? ask::SweepBy::cell
-                                                 : ask::SweepBy::head;
-            patch.alignment = options_.align == "edges" ? ask::Alignment::edges : ask::Alignment::equal;
-            patch.editor = editor;
-            patch.saved = saved;
-            ask::run_patch(*model_, clean_, patch, record_, progress, cancellation_);
-            approximate(patch, progress);
-        }
+        const auto checkpoint = checkpoint_;  // load_other() replaces it
+        AskRun run{options_,
+                   *checkpoint,
+                   *model_,
+                   tokenizer_.get(),
+                   edits_ ? &*edits_ : nullptr,
+                   std::move(reference_),
+                   record_,
+                   [this, last = Clock::now()]() mutable {
+                       if (Clock::now() - last < kSaveEvery) return;
+                       save();
+                       last = Clock::now();
+                   },
+                   plan_.list,
+                   [this](const std::string& path) -> model::Model& { return load_other(path); },
+                   progress,
+                   cancellation_};
+        tool_.run(run);
     }
 
-    void approximate(const ask::PatchOptions& patch, Progress& progress) {
-        const auto asked = [&](const char* name) {
-            const auto& names = options_.approximation;
-            return std::find(names.begin(), names.end(), name) != names.end();
-        };
-        if (asked("integrated") != !options_.integrated_sites.empty())
-            throw Error(ErrorCode::usage, "--integrated-sites", "expected points with --approximation integrated alone",
-                        options_.integrated_sites.empty() ? "found none" : "found some");
-        if (options_.approximation.empty()) {
-            if (!options_.correlation) return;
-            throw Error(ErrorCode::usage, "--correlation", "expected --approximation, too", "found none");
-        }
-        ask::ApproximateOptions choice;
-        choice.attribution = asked("attribution");
-        choice.integrated = points_of(options_.integrated_sites);
-        choice.steps = options_.steps;
-        choice.correlation = options_.correlation;
-        ask::run_approximations(*model_, clean_, patch, choice, record_, progress, cancellation_);
+    void save() {
+        if (tokenizer_)
+            for (const std::int64_t id : store::ids_in_tables(record_))
+                if (!record_.words.contains(id)) record_.words[id] = tokenizer_->surface(static_cast<std::int32_t>(id));
+        store::write_ask(options_.output, record_, inputs_);
     }
-
-    void save() const { store::write_ask(options_.output, record_, inputs_); }
 
     void write_csv() const {
-        const char* const main = options_.tool == "lens"     ? "/lens/log_probability"
-                                 : options_.tool == "ablate" ? "/ablate/head"
-                                                             : "/attribution/head";
-        const store::AskTable& table = options_.tool == "patch" ? record_.tables.at(2) : record_.table(main);
         OutputFile file(options_.csv, inputs_, "table");
-        file.append(store::ask_csv(record_, table));
+        file.append(store::ask_csv(record_, record_.table(tool_.main_table(record_))));
         file.publish();
     }
 
     const AskOptions& options_;
+    AskTool& tool_;
     const Cancellation& cancellation_;
     std::shared_ptr<const checkpoint::Checkpoint> checkpoint_;
     model::Inspection inspection_;
@@ -221,25 +208,17 @@ private:
     std::shared_ptr<model::Model> model_;
     ask::InterventionPlan plan_;
     std::optional<model::Interventions> edits_;
-    std::vector<store::SequenceTokens> clean_, reference_;
+    std::vector<store::SequenceTokens> reference_;
     std::vector<fs::path> inputs_;
     store::AskRecord record_;
 };
 
 void add_input(CLI::App& command, AskOptions& options) {
-    using Texts = std::vector<std::string>;
-    const auto list = [&](const char* name, Texts& value, const char* help) {
-        add_option(command, name, value, help)->expected(1)->take_all()->group("Input");
-    };
-    list("--text", options.job.texts, "A text; may repeat");
-    list("--file", options.job.files, "A text file; - is standard input; may repeat");
-    list("--tokens", options.job.tokens, "A JSON array of arrays of ids; needs no tokenizer");
-    list("--clean", options.clean, "patch: a clean text; may repeat");
-    list("--corrupted", options.corrupted, "patch: the corrupted text of each, in the same order");
-    list("--clean-tokens", options.clean_tokens, "patch: clean texts as a JSON array of arrays of ids");
-    list("--corrupted-tokens", options.corrupted_tokens, "patch: corrupted texts, likewise");
-    list("--reference-tokens", options.reference_tokens,
-         "ablate --how reference or resample: texts as a JSON array of arrays of ids");
+    add_list(command, "--text", options.job.texts, "A text; may repeat");
+    add_list(command, "--file", options.job.files, "A text file; - is standard input; may repeat");
+    add_list(command, "--tokens", options.job.tokens, "A JSON array of arrays of ids; needs no tokenizer");
+    add_list(command, "--reference-tokens", options.reference_tokens,
+             "ablate --how reference or resample: texts as a JSON array of arrays of ids");
     add_option(command, "--bos", options.job.bos, "The token before the text: yes, no, auto")
         ->check(one_of({"yes", "no", "auto"}))
         ->group("Input");
@@ -248,38 +227,17 @@ void add_input(CLI::App& command, AskOptions& options) {
         ->group("Input");
 }
 
-void add_choices(CLI::App& command, AskOptions& options) {
+void add_metric(CLI::App& command, AskOptions& options) {
     std::vector<std::string> metrics;
     for (std::int64_t k = 0; k < ask::kMetricKinds; ++k)
         metrics.emplace_back(ask::name(static_cast<ask::MetricKind>(k)));
     add_option(command, "--metric", options.metric,
-               "patch, ablate: logit_difference, logit, log_probability, probability, kl or loss")
+               "patch, ablate, knockout, steer: logit_difference, logit, log_probability, probability, kl or loss")
         ->check(one_of(metrics));
     add_option(command, "--answer", options.answer, "Tokens of the answer: ids, or \"strings\" of one token each");
     add_option(command, "--against", options.against, "Tokens that the answer is compared with");
     add_option(command, "--position", options.position,
                "Where the metric is read: an index, -1 the last, or all: the mean over positions");
-    add_option(command, "--target", options.target, "lens: next (the text's next token), or tokens");
-    add_option(command, "--top", options.top, "lens: likeliest tokens that are kept")
-        ->check(in_range<std::int64_t>(1, 1000));
-    add_option(command, "--sites", options.sites, "patch: points such as hidden,attention_output,head_output,pattern");
-    add_option(command, "--by", options.by, "patch: sweep heads by head, position, both, or cell (pattern)")
-        ->check(one_of({"head", "position", "both", "cell"}));
-    add_option(command, "--approximation", options.approximation,
-               "patch: attribution (one backward pass), integrated (gradients along the path to the clean run)")
-        ->delimiter(',')
-        ->check(one_of({"attribution", "integrated"}));
-    add_option(command, "--integrated-sites", options.integrated_sites, "patch: points of --approximation integrated");
-    add_option(command, "--steps", options.steps, "patch: steps of integrated gradients")
-        ->check(in_range<std::int64_t>(1, 4096));
-    add_flag(command, "--correlation", options.correlation,
-             "patch: rank correlation of approximations with exact values");
-    add_flag(command, "--importance", options.importance, "ablate: importance of heads by gradients of the loss, too");
-    add_option(command, "--align", options.align,
-               "patch: equal lengths, or edges: the common beginning and end keep their positions")
-        ->check(one_of({"equal", "edges"}));
-    add_option(command, "--how", options.how, "ablate: zero, mean, reference or resample")
-        ->check(one_of({"zero", "mean", "reference", "resample"}));
 }
 
 }  // namespace
@@ -290,27 +248,48 @@ void add_ask(CLI::App& app, Context& context) {
     auto* command = app.add_subcommand(
         "ask", "Look into a model by lenses, activation patching, ablation and logit attribution, into an ask file");
     auto options = std::make_shared<AskOptions>();
-    add_option(*command, "tool", options->tool, "lens, patch, ablate or attribution")
-        ->required()
-        ->check(one_of(kTools));
-    add_option(*command, "model", options->job.model, "A checkpoint")->required();
+    auto tools = std::make_shared<std::vector<std::unique_ptr<AskTool>>>(ask_tools());
+    std::vector<std::string> names;
+    std::string help = "One of:";
+    for (const auto& tool : *tools) {
+        names.push_back(tool->name());
+        help += "\n" + tool->name() + ": " + tool->help();
+    }
+    add_option(*command, "tool", options->tool, help)->required()->check(one_of(names));
+    add_option(*command, "model", options->models, "A checkpoint; series: several of one model")->required();
     add_option(*command, "-o,--output", options->output, "OUT.ask.h5")->required();
     add_option(*command, "--csv", options->csv, "The tool's main table as CSV, too");
     add_flag(*command, "--resume", options->resume, "Continue a file that was stopped");
     add_option(*command, "--interventions", options->interventions, "Edits of every run, a TOML file");
     add_input(*command, *options);
-    add_choices(*command, *options);
+    add_metric(*command, *options);
+    add_option(*command, "--heads", options->heads,
+               "knockout, circuits --pairs: heads as layer.head, like 3.1,4.cross.2 (default: all)");
+    add_option(*command, "--layers", options->job.layers, "steer: layers, like 0,2,5-8 (default: all)");
+    add_option(*command, "--window", options->window, "knockout: forbid in N layers around each layer in turn, too")
+        ->check(in_range<std::int64_t>(1, 1 << 16));
+    add_option(*command, "--generate", options->generate,
+               "generate: tokens to generate (20); kinds: tokens that the model appends to the text with --needle")
+        ->check(in_range<std::int64_t>(1, 1 << 20));
+    add_option(*command, "--seed", options->seed, "generate: of draws, text s has seed + s; kinds: of --drawn")
+        ->check(in_range<std::int64_t>(0, std::int64_t{1} << 53U));
+    for (const auto& tool : *tools) tool->add_options(*command);
     add_option(*command, "--dtype", options->job.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--weights", options->job.weights, model::kResidenceHelp)
         ->check(one_of(model::residence_choices()));
-    add_option(*command, "--device", options->job.device, "cpu, cuda or auto")->check(one_of({"cpu", "cuda", "auto"}));
+    add_device_option(*command, options->job.device);
     add_option(*command, "--threads", options->job.threads, "0: all processors")
         ->check(in_range<std::int64_t>(0, 4096));
     add_option(*command, "--kernels", options->job.kernels, "auto, reference or one of headscope list kernels");
-    command->callback([&context, options, command] {
-        if (options->metric.empty()) options->metric = options->tool == "patch" ? "logit_difference" : "loss";
+    command->callback([&context, options, tools, names, command] {
+        AskTool& tool = *tools->at(choice_of(names, options->tool));
+        if (options->metric.empty()) options->metric = tool.default_metric();
+        if (options->models.size() > 1 && !tool.takes_models())
+            throw UsageError("ask " + options->tool + " takes one model; found " +
+                             std::to_string(options->models.size()));
+        options->job.model = options->models.front();
         check_options("ask", given_options(*command), {options->tool});
-        context.command = [&context, options] { Session(*options, context.cancellation).run(); };
+        context.command = [&context, options, tools, &tool] { Session(*options, tool, context.cancellation).run(); };
     });
 }
 

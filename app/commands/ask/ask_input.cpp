@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/commands/ask/ask_input.h"
 
+#include <algorithm>
 #include <charconv>
 
-#include <nlohmann/json.hpp>
-
+#include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/text/text.h"
 
@@ -31,6 +31,21 @@ std::int64_t whole_number(const std::string& option, const std::string& text) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& ask_text_options() {
+    static const std::vector<std::string> names{"--text", "--file", "--tokens"};
+    return names;
+}
+
+const std::vector<std::string>& ask_metric_options() {
+    static const std::vector<std::string> names{"--metric", "--answer", "--against", "--position"};
+    return names;
+}
+
+std::vector<std::string> joined_options(std::vector<std::string> first, const std::vector<std::string>& more) {
+    first.insert(first.end(), more.begin(), more.end());
+    return first;
+}
 
 std::vector<std::int64_t> parse_tokens(const std::string& option, const std::string& list,
                                        const tokenizer::Tokenizer* tokenizer) {
@@ -67,7 +82,7 @@ ask::Metric metric_of(const AskOptions& options, const tokenizer::Tokenizer* tok
     return metric;
 }
 
-std::vector<model::Point> points_of(const std::string& list) {
+std::vector<model::Point> points_of(const std::string& option, const std::string& list) {
     std::vector<std::string> names;
     for (std::int64_t p = 0; p < model::kPoints; ++p) names.emplace_back(model::name(static_cast<model::Point>(p)));
     std::vector<model::Point> points;
@@ -75,38 +90,19 @@ std::vector<model::Point> points_of(const std::string& list) {
         const std::size_t end = std::min(list.find(',', at), list.size());
         const std::string one = list.substr(at, end - at);
         const auto found = std::find(names.begin(), names.end(), one);
-        if (found == names.end()) refuse("--sites", "points: " + list_text(names, names.size()), escaped(one));
+        if (found == names.end()) refuse(option, "points: " + list_text(names, names.size()), escaped(one));
         points.push_back(static_cast<model::Point>(found - names.begin()));
         at = end + 1;
     }
     return points;
 }
 
-std::string settings_of(const AskOptions& options) {
-    nlohmann::json settings = analysis::to_json(options.job);
-    settings["tool"] = options.tool;
-    settings["interventions"] = options.interventions;
-    settings["metric"] = options.metric;
-    settings["answer"] = options.answer;
-    settings["against"] = options.against;
-    settings["position"] = options.position;
-    settings["target"] = options.target;
-    settings["top"] = options.top;
-    settings["clean_tokens"] = options.clean_tokens;
-    settings["corrupted_tokens"] = options.corrupted_tokens;
-    settings["clean"] = options.clean;
-    settings["corrupted"] = options.corrupted;
-    settings["sites"] = options.sites;
-    settings["by"] = options.by;
-    settings["align"] = options.align;
-    settings["how"] = options.how;
-    settings["approximation"] = options.approximation;
-    settings["integrated_sites"] = options.integrated_sites;
-    settings["steps"] = options.steps;
-    settings["correlation"] = options.correlation;
-    settings["importance"] = options.importance;
-    settings["reference_tokens"] = options.reference_tokens;
-    return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
+std::size_t choice_of(const std::vector<std::string>& choices, const std::string& value) {
+    return static_cast<std::size_t>(std::find(choices.begin(), choices.end(), value) - choices.begin());
+}
+
+void add_list(CLI::App& command, const char* name, std::vector<std::string>& values, const char* help) {
+    add_option(command, name, values, help)->expected(1)->take_all()->group("Input");
 }
 
 }  // namespace headscope::app

@@ -1,41 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+// Values of options that tools of `headscope ask` share.
+
 #include <string>
 #include <vector>
 
-#include "core/analysis/job.h"
-#include "core/ask/edits/intervention_file.h"
+#include "app/commands/ask/ask_tool.h"
 #include "core/ask/metric.h"
-#include "core/ask/patch.h"
+#include "core/model/edits/editor.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace headscope::app {
 
-/// The options of `headscope ask`.
-struct AskOptions {
-    std::string tool, output, csv, interventions;
-    bool resume = false;
-    analysis::AnalysisJob job;  ///< model, texts and computing
-    std::string metric, answer, against, position = "-1";
-    std::string target = "next";
-    std::int64_t top = 5;
-    std::vector<std::string> clean, corrupted, clean_tokens, corrupted_tokens, reference_tokens;
-    std::string sites, by = "head", align = "equal", how = "zero";
-    std::vector<std::string> approximation;
-    std::string integrated_sites;
-    std::int64_t steps = 16;
-    bool correlation = false, importance = false;
-};
+/// Names of the options that give a tool its texts, and its metric.
+const std::vector<std::string>& ask_text_options();
+const std::vector<std::string>& ask_metric_options();
+std::vector<std::string> joined_options(std::vector<std::string> first, const std::vector<std::string>& more);
 
 /// "464,\"the\"": ids, or quoted strings that must be one token each. Throws usage.
 std::vector<std::int64_t> parse_tokens(const std::string& option, const std::string& list,
                                        const tokenizer::Tokenizer* tokenizer);
 
 ask::Metric metric_of(const AskOptions& options, const tokenizer::Tokenizer* tokenizer);
-std::vector<model::Point> points_of(const std::string& list);
+std::vector<model::Point> points_of(const std::string& option, const std::string& list);
 
-/// The command line as JSON, for the file.
-std::string settings_of(const AskOptions& options);
+/// Index of a value among the choices of an option that CLI11 has checked.
+std::size_t choice_of(const std::vector<std::string>& choices, const std::string& value);
+
+/// Adds an option that may repeat, each time with one value.
+void add_list(CLI::App& command, const char* name, std::vector<std::string>& values, const char* help);
 
 }  // namespace headscope::app

@@ -196,7 +196,7 @@ void run(const Options& options, const Cancellation& cancellation) {
     if (options.latency) return run_latency(options, cancellation);
     if (options.variants) return run_variants(options);
     if (options.embeddings) return run_embeddings(options);
-    configure_compute(options.threads, "auto", "cpu");
+    configure_compute(options.threads, "auto", options.device);
     const Subject subject = subject_of(options);
     if (!options.output.empty())
         OutputFile::check_target(options.output,
@@ -238,9 +238,7 @@ void run(const Options& options, const Cancellation& cancellation) {
         finish_progress_line();
     }
     if (!options.output.empty()) {
-        OutputFile file(options.output, {}, "table");
-        file.append(cost::cost_csv(table));
-        file.publish();
+        write_whole_file(options.output, cost::cost_csv(table), "table");
     }
     if (!options.json) {
         print_formulas(table);
@@ -309,6 +307,7 @@ void add_cost(CLI::App& app, Context& context) {
     add_option(*command, "--seed", options->seed, "Of the tokens that --latency reads");
     add_option(*command, "-o,--output", options->output,
                "The numbers as CSV; with --latency .evaluation.h5, .csv or .json");
+    add_device_option(*command, options->device);
     add_option(*command, "--threads", options->threads, "0: all processors")->check(in_range(0, 4096));
     add_flag(*command, "--json", options->json, "One JSON document");
     command->callback([&context, options, command] {

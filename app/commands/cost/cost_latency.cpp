@@ -21,6 +21,7 @@
 #include "core/evaluation/describe.h"
 #include "core/model/load/memory.h"
 #include "core/model/model.h"
+#include "kernels/backend.h"
 
 namespace headscope::app::cost_command {
 namespace {
@@ -100,7 +101,7 @@ void run_latency(const Options& options, const Cancellation& cancellation) {
     if (options.measure || !options.mixers.empty())
         throw UsageError("--latency: neither --measure nor --mixers is expected beside it; found one");
     if (!options.output.empty()) check_evaluation_name(options.output);
-    configure_compute(options.threads, "auto", "cpu");
+    configure_compute(options.threads, "auto", options.device);
     std::vector<std::shared_ptr<const checkpoint::Checkpoint>> checkpoints;
     std::vector<fs::path> inputs;
     for (const std::string& path : options.models) {
@@ -137,6 +138,8 @@ void run_latency(const Options& options, const Cancellation& cancellation) {
          {{"batch", options.batch_or(1)},
           {"seed", options.seed},
           {"threads", compute_threads()},
+          {"device", kernels::chosen_device()},
+          {"kernels", kernels::chosen_backend()},
           {"load", number(load)},
           {"left_out", left_out}}}}.dump(-1, ' ', false, json::error_handler_t::replace);
     if (!options.output.empty()) write_evaluation_as(options.output, evaluation, inputs);

@@ -18,7 +18,7 @@
 namespace headscope::app::cost_command {
 
 struct Options {
-    std::string preset, config, lengths = "128,512,2048", output;
+    std::string preset, config, lengths = "128,512,2048", output, device = "cpu";
     std::vector<std::string> models, mixers;
     std::int64_t batch = 0, tensor_parallel = 1, bytes = 0;  // 0: the usual
     std::int64_t prefetch = 0;

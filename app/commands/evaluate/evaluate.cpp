@@ -46,6 +46,7 @@
 #include "core/store/evaluation/evaluation_file.h"
 #include "core/store/evaluation/evaluation_texts.h"
 #include "core/training/trainer/job_model.h"
+#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace evaluate_command {
@@ -58,6 +59,7 @@ using Options = EvaluationOptions;
 
 /// "mqar.pairs=4" for each option of a generator's task.
 void set_task_option(evaluation::Request& request, const std::string& text) {
+    if (text.starts_with(kLongBenchOption)) return;  // with_rules() reads it
     const std::size_t dot = text.find('.'), equals = text.find('=');
     double value = 0;
     const char* const end = text.data() + text.size();
@@ -248,6 +250,10 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
                      {"skip", options.skip},
                      {"dtype", options.dtype},
                      {"weights_requested", options.weights},
+                     {"device", kernels::chosen_device()},
+                     {"device_requested", options.device},
+                     {"kernels", kernels::chosen_backend()},
+                     {"kernels_requested", options.kernels},
                      {"beyond_positions", options.beyond_positions}};
     if (options.average > 0) settings["average"] = options.average;
     if (!options.adapter.empty()) settings["adapter"] = options.adapter;
@@ -319,7 +325,7 @@ void run(Options options, const Cancellation& cancellation) {
     options.tasks = evaluation::expanded_tasks(options.tasks);
     check_evaluation_options(options);
     const Hay hay = read_hay(options);
-    configure_compute(options.threads, options.kernels, "cpu");
+    configure_compute(options.threads, options.kernels, options.device);
     ConsoleProgress progress;
     evaluation::Request common;
     common.score.cancellation = &cancellation;

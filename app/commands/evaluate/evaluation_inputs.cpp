@@ -11,6 +11,7 @@
 #include "core/analysis/input.h"
 #include "core/base/error.h"
 #include "core/base/process/os_error.h"
+#include "core/evaluation/harness/longbench.h"
 #include "core/evaluation/sources.h"
 #include "core/model/generate/generate.h"
 #include "core/model/objectives/objective.h"
@@ -95,7 +96,11 @@ void check_evaluation_options(const EvaluationOptions& options) {
     check_options("evaluate", options.given, option_kinds(options));
     for (const std::string& option : options.task_options) {
         const std::string task = option.substr(0, option.find('.'));
-        if (!asked(task.c_str())) refuse_option("--task-option", "one of the tasks asked for", escaped(option));
+        const bool of_longbench =
+            task == "longbench" &&
+            std::any_of(harness.begin(), harness.end(), [](const auto* one) { return evaluation::is_longbench(*one); });
+        if (!of_longbench && !asked(task.c_str()))
+            refuse_option("--task-option", "one of the tasks asked for", escaped(option));
     }
 }
 
@@ -171,6 +176,17 @@ Hay read_hay(const EvaluationOptions& options) {
     return hay;
 }
 
+evaluation::HarnessTask with_rules(const EvaluationOptions& options, evaluation::HarnessTask task) {
+    for (const std::string& option : options.task_options) {
+        if (!option.starts_with(kLongBenchOption)) continue;
+        if (option != "longbench.rules=thudm" && option != "longbench.rules=lm-eval")
+            refuse_option("--task-option", "longbench.rules=lm-eval or longbench.rules=thudm", escaped(option));
+        if (evaluation::is_longbench(task) && option == "longbench.rules=thudm")
+            task = evaluation::with_thudm_rules(std::move(task));
+    }
+    return task;
+}
+
 DataSets read_data_sets(const EvaluationOptions& options, const evaluation::Request& request) {
     DataSets sets;
     const evaluation::ItemsOptions reading{options.shots, options.shots_rule == "first",
@@ -178,8 +194,9 @@ DataSets read_data_sets(const EvaluationOptions& options, const evaluation::Requ
     sets.seed = reading.seed;
     for (const evaluation::HarnessTask* task : evaluation::harness_tasks_of(options.tasks)) {
         const auto given = request.generator_options.find(task->name);
-        sets.tasks.push_back(std::make_unique<const evaluation::HarnessTask>(
-            given == request.generator_options.end() ? *task : evaluation::with_options(*task, given->second)));
+        sets.tasks.push_back(std::make_unique<const evaluation::HarnessTask>(with_rules(
+            options,
+            given == request.generator_options.end() ? *task : evaluation::with_options(*task, given->second))));
         sets.items.push_back(std::make_shared<const evaluation::HarnessItems>(
             evaluation::read_items(options.data.front(), *sets.tasks.back(), reading, request.score.cancellation)));
     }

@@ -28,6 +28,10 @@ struct Hay {
 };
 Hay read_hay(const EvaluationOptions& options);
 
+inline constexpr const char* kLongBenchOption = "longbench.";  ///< how --task-option longbench.rules=thudm begins
+/// The task by the rules that --task-option names for it. Throws UsageError for others.
+evaluation::HarnessTask with_rules(const EvaluationOptions& options, evaluation::HarnessTask task);
+
 /// Items of lm-eval's tasks, in the order of the tasks.
 struct DataSets {
     std::vector<std::unique_ptr<const evaluation::HarnessTask>> tasks;  ///< with their options; items point to them

@@ -52,7 +52,7 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
                "Of generated tasks, corruptions and items (1), and of examples (1234)");
     add_option(command, "--task-option", options.task_options,
                "Option of a task: mqar.pairs=4, position_perplexity.bucket=2048, squad_completion.tokens=48, "
-               "squad_v2.threshold=0.5");
+               "squad_v2.threshold=0.5, longbench.rules=thudm");
     add_option(command, "--haystack", options.haystack,
                "Text that hides RULER's needles: a file, folder, pattern or corpus; default kjv");
     add_option(command, "--dump", options.dump, "A folder for RULER's items as they were asked, TASK/test.jsonl");
@@ -77,6 +77,7 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
     add_option(command, "--weights", options.weights, model::kResidenceHelp)->check(one_of(model::residence_choices()));
     add_option(command, "--batch-tokens", options.batch_tokens, "Tokens of one forward pass")
         ->check(in_range(1, 1 << 24));
+    add_device_option(command, options.device);
     add_option(command, "--threads", options.threads, "0: all processors")->check(in_range(0, 4096));
     add_option(command, "--kernels", options.kernels, "auto, reference or one of headscope list kernels");
     add_flag(command, "--beyond-positions", options.beyond_positions, "Read past the trained positions");

@@ -16,7 +16,7 @@ struct EvaluationOptions {
     std::vector<std::string> models, data, task_options;
     std::vector<std::string> tasks;  ///< expanded: no sets
     std::string adapter, output, lengths, skip, haystack, dump, variant, predictions;
-    std::string prefix = "auto", dtype = "float32", weights = "auto", kernels = "auto";
+    std::string prefix = "auto", dtype = "float32", weights = "auto", device = "cpu", kernels = "auto";
     std::string shots_rule = "drawn", items, prompts;
     std::int64_t stride = 0, tokens = 0, sequences = 0, batch_tokens = 4096;
     std::int64_t beams = 0, batch = 8;  ///< beams 0: as the model's files say

@@ -101,9 +101,9 @@ void write_evaluation_as(const std::filesystem::path& path, const store::Evaluat
         store::write_evaluation(path, evaluation, inputs);
         return;
     }
-    OutputFile file(path, inputs, "evaluation");
-    file.append(ending(path) == ".csv" ? store::evaluation_csv(evaluation) : json_text(evaluation_json(evaluation)));
-    file.publish();
+    write_whole_file(
+        path, ending(path) == ".csv" ? store::evaluation_csv(evaluation) : json_text(evaluation_json(evaluation)),
+        "evaluation", inputs);
 }
 
 }  // namespace headscope::app

@@ -19,6 +19,7 @@
 #include "core/base/json/json_records.h"
 #include "core/base/process/cancellation_scope.h"
 #include "core/evaluation/harness/harness_run.h"
+#include "core/evaluation/harness/longbench.h"
 #include "core/evaluation/tasks/run.h"
 #include "core/store/evaluation/evaluation_file.h"
 #include "core/store/evaluation/evaluation_texts.h"
@@ -40,8 +41,9 @@ StoredAnswers stored_of_harness(const EvaluationOptions& options, const evaluati
                                 const Cancellation& cancellation) {
     evaluation::ItemsOptions reading;
     reading.limit = options.limit;
+    auto ruled = std::make_shared<const evaluation::HarnessTask>(with_rules(options, task));  // items point to it
     auto items = std::make_shared<const evaluation::HarnessItems>(
-        evaluation::read_items(options.data.front(), task, reading, &cancellation));
+        evaluation::read_items(options.data.front(), *ruled, reading, &cancellation));
     std::vector<std::string> answers;
     const CancellationScope scope(cancellation);
     StoredAnswers stored;
@@ -50,7 +52,7 @@ StoredAnswers stored_of_harness(const EvaluationOptions& options, const evaluati
         return true;
     });
     for (const evaluation::DataFile& one : items->files) stored.inputs.push_back(one.path);
-    stored.score = [items, answers = std::move(answers)](const evaluation::OnAnswer& answer) {
+    stored.score = [ruled, items, answers = std::move(answers)](const evaluation::OnAnswer& answer) {
         return evaluation::score_answers(*items, answers, answer);
     };
     return stored;
@@ -87,15 +89,24 @@ void evaluate_predictions(const EvaluationOptions& options, const Cancellation& 
         throw UsageError("--predictions: one of lm-eval's tasks, squad or squad_v2 is expected beside it; found " +
                          escaped(options.tasks.front()));
     const fs::path file = options.predictions;
+    for (const std::string& option : options.task_options)
+        if (task == nullptr || !evaluation::is_longbench(*task) || !option.starts_with(kLongBenchOption))
+            throw UsageError(
+                "--task-option: longbench.rules of one of LongBench's tasks is expected beside "
+                "--predictions; found " +
+                escaped(option));
     const StoredAnswers stored =
         task ? stored_of_harness(options, *task, cancellation) : stored_of_questions(options, cancellation);
     std::vector<fs::path> inputs{file};
     inputs.insert(inputs.end(), stored.inputs.begin(), stored.inputs.end());
     if (!options.output.empty()) OutputFile::check_target(options.output, inputs);
     store::Evaluation evaluation;
-    evaluation.settings_json =
-        nlohmann::json{{"tasks", options.tasks}, {"data", options.data}, {"predictions", options.predictions}}.dump(
-            -1, ' ', false, nlohmann::json::error_handler_t::replace);
+    evaluation.settings_json = nlohmann::json{
+        {"tasks", options.tasks},
+        {"data", options.data},
+        {"predictions", options.predictions},
+        {"task_options",
+         options.task_options}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     store::EvaluatedModel& model = evaluation.models.emplace_back();
     model.name = store::short_word(file.stem().string());
     model.path = file.string();

@@ -8,9 +8,9 @@
 #include "app/child.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/device.h"
 #include "app/commands/figures/figure_flags.h"
 #include "app/commands/figures/figure_inputs.h"
-#include "app/commands/loading.h"
 #include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
@@ -40,9 +40,7 @@ std::string ending_of(const std::string& path) {
 }
 
 void write_text(const std::string& path, const std::string& text, const std::vector<fs::path>& inputs) {
-    OutputFile file(path, inputs, "table");
-    file.append(text);
-    file.publish();
+    write_whole_file(path, text, "table", inputs);
 }
 
 void draw(const figures::FigureData& figure, const ExportOptions& options, const std::vector<fs::path>& inputs) {

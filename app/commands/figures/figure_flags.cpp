@@ -7,6 +7,7 @@
 
 #include "app/commands/context.h"
 #include "core/base/error.h"
+#include "core/base/text/text.h"
 #include "core/figures/make_figure.h"
 
 namespace headscope::app {
@@ -24,11 +25,9 @@ void set(const FigureOption& option, FigureRequest& request, const std::vector<s
 }
 
 std::string help(const FigureOption& option) {
-    std::string text;
-    for (const auto& recipe : figures::recipes_with(option)) text += (text.empty() ? "" : ", ") + recipe;
+    std::string text = joined_text(figures::recipes_with(option), ", ");
     text += (text.empty() ? "" : ": ") + option.help;
-    std::string choices;
-    for (const auto& choice : option.choices) choices += (choices.empty() ? "" : ", ") + choice;
+    const std::string choices = joined_text(option.choices, ", ");
     return text + (choices.empty() ? "" : ": " + choices);
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/process/spawned.h"
+#include "core/store/ask/ask_file.h"
 #include "core/store/evaluation/evaluation_file.h"
 #include "core/store/hdf5/file_format.h"
 #include "widgets/desk/error_words.h"
@@ -212,7 +213,16 @@ void Opener::read(const QString& path, const std::shared_ptr<bool>& wanted) {
     };
     desk_->reader().post(this, [this, path, wanted, is_wanted, send = mailbox_.sender()](const Cancellation&) {
         try {
-            if (store::hdf5_format(path.toStdString()) == "headscope-evaluation") {
+            const std::string format = store::hdf5_format(path.toStdString());
+            if (format == "headscope-ask") {
+                auto record = std::make_shared<const store::AskRecord>(store::read_ask(path.toStdString()));
+                send([this, path, wanted, record] {
+                    if (!wanted) settle(path);
+                    Q_EMIT ask_read(path, record);
+                });
+                return;
+            }
+            if (format == "headscope-evaluation") {
                 auto record = std::make_shared<const store::Evaluation>(store::read_evaluation(path.toStdString()));
                 send([this, path, wanted, record] {
                     if (!wanted) settle(path);

@@ -21,14 +21,15 @@ namespace headscope {
 class Spawned;
 }
 namespace headscope::store {
+struct AskRecord;
 struct Evaluation;
-}
+}  // namespace headscope::store
 
 namespace headscope::app {
 
-/// Opens analysis files into the desk, and reads evaluation files: a file says itself which it is. HDF5's parser has
-/// had memory errors, and a file may come from anywhere: a child process (`headscope info FILE... --json`) reads it
-/// first, and what crashes that does not reach the window. A child takes a third of a second to begin, so of
+/// Opens analysis files into the desk, and reads evaluation and ask files: the format in the file decides. HDF5's
+/// parser has had memory errors, and a file may come from anywhere: a child process (`headscope info FILE... --json`)
+/// reads it first, and what crashes that does not reach the window. A child takes a third of a second to begin, so of
 /// hundreds of files each child looks at several, and few are at it at a time. Where
 /// that takes long each file gets a child of its own: a disk that does not answer holds up its own files alone, and
 /// these are given up in the end. What was asked for first is there first, but for files that take long.
@@ -45,13 +46,14 @@ public:
     void give_up(const QString& path);
     /// How long a look may take: then others need not wait for it, and then it is given up.
     void set_patience(std::chrono::milliseconds patience, std::chrono::milliseconds last);
-    /// True if the name alone suggests an analysis or evaluation file.
+    /// True if the name alone suggests an analysis, evaluation or ask file.
     static bool looks_like_analysis(const QString& path);
 
 Q_SIGNALS:
     void opened(headscope::widgets::Study* study);
     void was_open(const QString& path, headscope::widgets::Study* study);  ///< the same file, perhaps by another name
     void evaluation_read(const QString& path, const std::shared_ptr<const headscope::store::Evaluation>& record);
+    void ask_read(const QString& path, const std::shared_ptr<const headscope::store::AskRecord>& record);
     void failed(const QString& path, const QString& message);
 
 private:

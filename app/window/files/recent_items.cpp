@@ -22,6 +22,7 @@ widgets::RecentItem shown_item(const Recent& item) {
     shown.kind = item.kind == QLatin1String("model")        ? Kind::model
                  : item.kind == QLatin1String("run")        ? Kind::run
                  : item.kind == QLatin1String("evaluation") ? Kind::evaluation
+                 : item.kind == QLatin1String("ask")        ? Kind::ask
                                                             : Kind::analysis;
     shown.path = item.path;
     shown.name = item.name;

@@ -99,9 +99,7 @@ void CostService::measure(const widgets::CostRequest& wish) {
     files_.post(this, [this, wish, job, path, send = mailbox_.sender()](const Cancellation&) {
         QString failure;
         try {
-            OutputFile file(path.toStdString(), {}, "configuration");
-            file.append(config_of_job(job));
-            file.publish();
+            write_whole_file(path.toStdString(), config_of_job(job), "configuration");
         } catch (...) {
             failure = QString::fromUtf8(current_error("cost").what());
         }

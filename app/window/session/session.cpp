@@ -33,9 +33,7 @@ std::optional<QJsonObject> read_object(const std::filesystem::path& path) {
 void write_object(const std::filesystem::path& path, QJsonObject object, const char* kind) {
     object["version"] = kSessionVersion;
     const QByteArray text = QJsonDocument(object).toJson();
-    OutputFile file(path, {}, kind);
-    file.append(text.constData(), static_cast<std::size_t>(text.size()));
-    file.publish();
+    write_whole_file(path, {text.constData(), static_cast<std::size_t>(text.size())}, kind);
 }
 
 QStringList strings(const QJsonValue& value) {

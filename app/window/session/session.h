@@ -44,7 +44,7 @@ Session joined(Session first, const Session& second);
 
 /// One of the things that were opened lately.
 struct Recent {
-    QString path, name, detail, kind;  ///< kind: model, analysis, run
+    QString path, name, detail, kind;  ///< kind: model, analysis, run, evaluation, ask
     QByteArray thumbnail;              ///< PNG
 };
 

@@ -6,13 +6,15 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/window/asks/asks_controller.h"
+#include "app/window/evaluations_controller.h"
 #include "app/window/files_controller.h"
 #include "app/window/pages_controller.h"
-#include "app/window/session_controller.h"
-#include "app/window/evaluations_controller.h"
 #include "app/window/runs_controller.h"
+#include "app/window/session_controller.h"
 #include "core/base/error.h"
 #include "core/base/json/json.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/head_set_store.h"
 
@@ -51,6 +53,7 @@ void SessionController::restore(Session session) {
     QStringList open;
     for (const widgets::Study* study : desk.studies()) open << QString::fromStdString(study->path().string());
     for (const auto& one : desk.evaluations().all()) open << one.path;
+    for (const auto& one : desk.asks().all()) open << one.path;
     Restoration::Paths paths;
     for (const QString& path : restoring_->models)
         if (context_.engine.model_at(path) == 0 && !opening.models.contains(path)) paths.models << path;
@@ -131,6 +134,8 @@ void SessionController::show_requested() {
             if (is_same_path(QString::fromStdString(study->path().string()), path)) parts_.files.show(study);
         for (const auto& one : desk.evaluations().all())
             if (is_same_path(one.path, path)) parts_.evaluations.show(*one.record);
+        for (const auto& one : desk.asks().all())
+            if (is_same_path(one.path, path)) parts_.asks.show(one.id);
         if (const widgets::Run* run = desk.runs().run_at(path)) {
             desk.runs().choose(run->id);
             parts_.pages.show_view(QStringLiteral("run"));
@@ -154,8 +159,12 @@ void SessionController::restore_shown(const Session& session) {
         if (QString::fromStdString(study->path().string()) == session.shown_analysis) desk.select_study(study->id());
     if (const widgets::Run* run = desk.runs().run_at(session.shown_run)) desk.runs().choose(run->id);
     parts_.pages.restore_looks({{"selection", session.selection}, {"views", session.views}});
-    // Tensors and typed words are shown without an analysis, too.
-    const bool alone = session.front == QLatin1String("hash") ||
+    // Tensors, typed words and ask files are shown without an analysis, too.
+    const auto& kinds = widgets::view_kinds();
+    const bool of_asks = std::any_of(kinds.begin(), kinds.end(), [&](const widgets::ViewKind* kind) {
+        return session.front == QLatin1String(kind->name) && kind->ask_tool && desk.asks().chosen(kind->ask_tool);
+    });
+    const bool alone = of_asks || session.front == QLatin1String("hash") ||
                        (session.front == QLatin1String("tensors") && !context_.engine.models().empty());
     if (!session.front.isEmpty()) parts_.pages.show_view(session.front, alone);
 }

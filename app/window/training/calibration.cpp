@@ -90,9 +90,7 @@ void save_rate(const fs::path& folder, int threads, double rate) {
                            {"threads", threads},
                            {"multiplications_per_second", rate}};
     const QByteArray text = QJsonDocument(kept).toJson();
-    OutputFile file(folder / kFile, {}, "settings");
-    file.append(text.constData(), static_cast<std::size_t>(text.size()));
-    file.publish();
+    write_whole_file(folder / kFile, {text.constData(), static_cast<std::size_t>(text.size())}, "settings");
 }
 
 }  // namespace headscope::app

@@ -127,9 +127,7 @@ QString write_text(const std::filesystem::path& folder, const QString& content) 
     if (error) throw Error(ErrorCode::io, folder.string(), "expected to make this folder", "found " + error.message());
     // Named by its content: the same text is written once.
     const auto path = folder / ("text-" + sha256_hex(text).substr(0, 12) + ".txt");
-    OutputFile file(path, {}, "text");
-    file.append(text);
-    file.publish();
+    write_whole_file(path, text, "text");
     return QString::fromStdString(path.string());
 }
 

@@ -156,6 +156,13 @@ void OutputFile::publish() {
     sync_folder(folder_of(target_));
 }
 
+void write_whole_file(const fs::path& target, std::string_view bytes, std::string kind,
+                      std::span<const fs::path> inputs) {
+    OutputFile file(target, inputs, std::move(kind));
+    file.append(bytes);
+    file.publish();
+}
+
 void sync_folder(const fs::path& folder) {
     const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     // A folder that may be written but not read cannot be synced; neither can folders of some network file systems.

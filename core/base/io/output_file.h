@@ -75,6 +75,10 @@ private:
     bool published_ = false;
 };
 
+/// Writes a file of these bytes, whole or not at all: an OutputFile, published.
+void write_whole_file(const std::filesystem::path& target, std::string_view bytes, std::string kind = "file",
+                      std::span<const std::filesystem::path> inputs = {});
+
 /// Syncs a folder's entries to the disk, where the file system can. Throws io.
 void sync_folder(const std::filesystem::path& folder);
 

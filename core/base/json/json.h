@@ -77,6 +77,7 @@ public:
     std::vector<std::int64_t> integers(IntegerRange range = {}) const;  ///< an array of them
     std::vector<double> numbers() const;
     std::vector<std::string> strings() const;
+    std::vector<JsonView> items() const;
 
     // With a fallback for what is absent or null.
     std::int64_t integer_or(std::string_view key, std::int64_t fallback, IntegerRange range = {}) const;
@@ -84,6 +85,7 @@ public:
                      double highest = std::numeric_limits<double>::infinity()) const;
     bool boolean_or(std::string_view key, bool fallback) const;
     std::string string_or(std::string_view key, const std::string& fallback) const;
+    std::vector<std::string> strings_or_none(std::string_view key) const;
 
     /// Throws [where] expected; found this value, shortened.
     [[noreturn]] void refuse(ErrorCode code, const std::string& expected) const;

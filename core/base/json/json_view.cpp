@@ -153,20 +153,26 @@ const JsonView& JsonView::array() const {
 
 std::vector<std::int64_t> JsonView::integers(IntegerRange range) const {
     std::vector<std::int64_t> values;
-    for (std::size_t i = 0; i < array().size(); ++i) values.push_back(at(i).integer(range));
+    for (const JsonView& item : items()) values.push_back(item.integer(range));
     return values;
 }
 
 std::vector<double> JsonView::numbers() const {
     std::vector<double> values;
-    for (std::size_t i = 0; i < array().size(); ++i) values.push_back(at(i).number());
+    for (const JsonView& item : items()) values.push_back(item.number());
     return values;
 }
 
 std::vector<std::string> JsonView::strings() const {
     std::vector<std::string> values;
-    for (std::size_t i = 0; i < array().size(); ++i) values.push_back(at(i).string());
+    for (const JsonView& item : items()) values.push_back(item.string());
     return values;
+}
+
+std::vector<JsonView> JsonView::items() const {
+    std::vector<JsonView> views;
+    for (std::size_t i = 0; i < array().size(); ++i) views.push_back(at(i));
+    return views;
 }
 
 std::int64_t JsonView::integer_or(std::string_view key, std::int64_t fallback, IntegerRange range) const {
@@ -187,6 +193,11 @@ bool JsonView::boolean_or(std::string_view key, bool fallback) const {
 std::string JsonView::string_or(std::string_view key, const std::string& fallback) const {
     const auto entry = find(key);
     return entry ? entry->string() : fallback;
+}
+
+std::vector<std::string> JsonView::strings_or_none(std::string_view key) const {
+    const auto entry = find(key);
+    return entry ? entry->strings() : std::vector<std::string>();
 }
 
 std::int64_t require_integer(const Json& object, std::string_view key, IntegerRange range, const std::string& file) {

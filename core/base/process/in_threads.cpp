@@ -33,4 +33,11 @@ void in_threads(std::int64_t count, const std::function<void(const std::atomic<b
     if (first) std::rethrow_exception(first);
 }
 
+void in_threads(std::int64_t count, const std::vector<std::function<void()>>& work) {
+    std::atomic<std::size_t> next{0};
+    in_threads(count, [&](const std::atomic<bool>& failed) {
+        for (std::size_t one = next++; one < work.size() && !failed; one = next++) work[one]();
+    });
+}
+
 }  // namespace headscope

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
+#include <ctime>
+#include <sstream>
 
 #include "core/base/error.h"
 
@@ -88,6 +91,33 @@ std::string size_text(std::uint64_t bytes) {
     return buffer.data();
 }
 
+std::string utc_text(double seconds) {
+    const auto time = static_cast<std::time_t>(std::clamp(std::isnan(seconds) ? 0.0 : seconds, 0.0, 2.5e11));
+    std::tm parts{};
+    ::gmtime_r(&time, &parts);
+    std::array<char, 32> text{};
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+std::string utc_now() {
+    return utc_text(static_cast<double>(std::time(nullptr)));
+}
+
+std::string printf_text(const char* format, double value) {
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), format, value);
+    return text.data();
+}
+
+std::string prefixed_text(double value, int digits) {
+    static constexpr std::array<const char*, 5> units{"", " k", " M", " G", " T"};
+    std::size_t unit = 0;
+    for (; value >= 1000 && unit + 1 < units.size(); ++unit) value /= 1000;
+    char text[40];
+    std::snprintf(text, sizeof text, "%.*g%s", digits, value, units[unit]);
+    return text;
+}
+
 std::string count_text(std::uint64_t count) {
     std::string text = std::to_string(count);
     for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, 1, ' ');
@@ -109,6 +139,26 @@ std::string list_text(const std::vector<std::string>& items, std::size_t most) {
         text += '"' + escaped(items[i]) + '"';
     }
     if (items.size() > most) text += " and " + std::to_string(items.size() - most) + " more";
+    return text;
+}
+
+std::vector<std::string> separated_parts(const std::string& text, char separator) {
+    std::vector<std::string> parts;
+    std::istringstream stream(text);
+    for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+    return parts;
+}
+
+bool contains(const std::vector<std::string>& items, std::string_view item) {
+    return std::find(items.begin(), items.end(), item) != items.end();
+}
+
+std::string joined_text(const std::vector<std::string>& items, std::string_view between) {
+    std::string text;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        if (i > 0) text += between;
+        text += items[i];
+    }
     return text;
 }
 

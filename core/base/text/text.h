@@ -25,6 +25,16 @@ std::string showable_lines(std::string_view text);
 /// A size for people, in units of 1000: "999 B", "6.86 MB", "3.30 GB".
 std::string size_text(std::uint64_t bytes);
 
+/// "2030-01-02T03:04:05Z" of seconds since 1970; a time before that, or no number, is 1970.
+std::string utc_text(double seconds);
+std::string utc_now();
+
+/// A number by a format of printf: printf_text("%.3g", 0.5).
+std::string printf_text(const char* format, double value);
+
+/// A number with `digits` significant ones and a unit of 1000: "999", "12.3 k", "4.56 M", up to T.
+std::string prefixed_text(double value, int digits);
+
 /// A count for people, digits in groups of three: "3 428 352".
 std::string count_text(std::uint64_t count);
 
@@ -34,5 +44,13 @@ std::string shortened(std::string_view text, std::size_t most);
 
 /// At most `most` of the items, quoted, escaped, separated by commas; what is left out is counted: ... and 12 more.
 std::string list_text(const std::vector<std::string>& items, std::size_t most = 10);
+
+bool contains(const std::vector<std::string>& items, std::string_view item);
+
+/// The items with `between` after each but the last.
+std::string joined_text(const std::vector<std::string>& items, std::string_view between);
+
+/// The parts of a text between separators, as std::getline reads them: none behind the last separator.
+std::vector<std::string> separated_parts(const std::string& text, char separator);
 
 }  // namespace headscope

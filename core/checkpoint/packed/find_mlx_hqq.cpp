@@ -19,13 +19,13 @@ struct MlxScheme {
     std::int64_t group_size = 64;
 };
 
-MlxScheme read_mlx_scheme(const JsonView& settings, const JsonView& common) {
-    const auto key = [&](const char* name) { return settings.has(name) ? settings.at(name) : common.at(name); };
+/// `settings`: of all modules, or of one. A module's own inherit nothing, as in MLX: absent keys have its defaults.
+MlxScheme read_mlx_scheme(const JsonView& settings, bool is_own) {
     MlxScheme scheme;
-    const JsonView& modes = settings.has("mode") ? settings : common;
-    scheme.affine = require_word(modes, "mode", "affine", {"affine", "mxfp4"}) == "affine";
-    scheme.bits = static_cast<unsigned>(key("bits").integer({1, 32}));
-    scheme.group_size = key("group_size").integer({1, 1 << 20});
+    scheme.affine = require_word(settings, "mode", "affine", {"affine", "mxfp4"}) == "affine";
+    if (!scheme.affine) scheme.group_size = 32;
+    if (!is_own || settings.has("bits")) scheme.bits = static_cast<unsigned>(settings.at("bits").integer({1, 32}));
+    if (!is_own || settings.has("group_size")) scheme.group_size = settings.at("group_size").integer({1, 1 << 20});
     if (!scheme.affine) {
         if (scheme.bits != 4 || scheme.group_size != 32)
             refuse_contradiction(settings.where(), "expected 4 bits and groups of 32 for mode mxfp4",
@@ -33,9 +33,9 @@ MlxScheme read_mlx_scheme(const JsonView& settings, const JsonView& common) {
         return scheme;
     }
     if (scheme.bits < 2 || scheme.bits > 8 || scheme.bits == 7)
-        key("bits").refuse(ErrorCode::unsupported, "expected 2, 3, 4, 5, 6 or 8 bits");
+        settings.at("bits").refuse(ErrorCode::unsupported, "expected 2, 3, 4, 5, 6 or 8 bits");
     if (scheme.group_size != 32 && scheme.group_size != 64 && scheme.group_size != 128)
-        key("group_size").refuse(ErrorCode::unsupported, "expected groups of 32, 64 or 128");
+        settings.at("group_size").refuse(ErrorCode::unsupported, "expected groups of 32, 64 or 128");
     return scheme;
 }
 
@@ -256,7 +256,7 @@ void add_hqq(PackedFinder& finder, const JsonView& settings, const std::string& 
 
 void find_mlx(PackedFinder& finder, const JsonView& settings) {
     const bool metal = settings.string_or("quant_method", "") == "metal";
-    const MlxScheme common = read_mlx_scheme(settings, settings);
+    const MlxScheme common = read_mlx_scheme(settings, false);
     finder.exclude(settings, {"modules_to_not_convert"});
     for (const std::string& module : finder.modules(".scales")) {
         MlxScheme scheme = common;
@@ -265,7 +265,7 @@ void find_mlx(PackedFinder& finder, const JsonView& settings) {
                 if (!own->boolean())
                     refuse_contradiction(own->where(), "expected the settings of packed weights", "found false");
             } else {
-                scheme = read_mlx_scheme(own->object(), settings);
+                scheme = read_mlx_scheme(own->object(), true);
             }
         }
         add_mlx(finder, module, scheme, metal ? ".qbiases" : ".biases");

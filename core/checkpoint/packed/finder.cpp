@@ -66,12 +66,6 @@ std::string types_text(std::span<const DataType> types) {
 
 }  // namespace
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-    return text + "]";
-}
-
 void refuse_tensor(const TensorInfo& info, ErrorCode code, const std::string& expected, const std::string& found) {
     throw Error(code, packed_place(info.name), expected, found);
 }

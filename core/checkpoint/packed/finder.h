@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/json/json.h"
+#include "core/base/text/shape_text.h"
 #include "core/checkpoint/packed/find_packed.h"
 #include "core/checkpoint/packed/name_patterns.h"
 
@@ -71,7 +72,6 @@ void require_shape(const TensorInfo& info, const std::vector<std::int64_t>& shap
 void require_rank(const TensorInfo& info, std::size_t rank, const std::string& of);
 [[noreturn]] void refuse_tensor(const TensorInfo& info, ErrorCode code, const std::string& expected,
                                 const std::string& found);
-std::string shape_text(const std::vector<std::int64_t>& shape);
 bool is_one_number(const TensorInfo& info);                     ///< shape [] or [1]
 std::int64_t blocks_of(std::int64_t size, std::int64_t block);  ///< size / block, rounded up
 /// Product of the sizes, if none is below 1 and it does not overflow.

@@ -61,6 +61,13 @@ private:
 
     bool is_text(PickleRef ref) const { return ref != no_ref && objects_[ref].kind == PickleKind::text; }
 
+    /// Digits of a key that counts layers, as in {0: tensor, 1: tensor}; empty for another key.
+    std::string number_key(PickleRef ref) const {
+        if (ref == no_ref || objects_[ref].kind != PickleKind::integer) return {};
+        const auto number = static_cast<std::int64_t>(objects_[ref].number);
+        return number < 0 ? std::string() : std::to_string(number);
+    }
+
     /// Calls use(index of the element) for each entry.
     template <class Use>
     void each(PickleRef dictionary, const Use& use) const {
@@ -140,11 +147,12 @@ private:
             bool sure = false;
             const bool tensor = may_be_tensor(element.value, sure);
             const bool inner = value.kind == PickleKind::dictionary && has_entries(element.value);
-            if ((!tensor && !inner) || !is_text(element.key)) {
+            const std::string number = sure ? number_key(element.key) : std::string();
+            if ((!tensor && !inner) || (!is_text(element.key) && number.empty())) {
                 if (left_out_.size() < 1000) left_out_.push_back(prefix + label(element));
                 return;
             }
-            const std::string_view key = objects_.text(element.key);
+            const std::string_view key = number.empty() ? objects_.text(element.key) : std::string_view(number);
             if (prefix.size() + key.size() > longest_name) {
                 refuse_limit("names of at most " + std::to_string(longest_name) + " bytes");
             }

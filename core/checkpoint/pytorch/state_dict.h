@@ -20,7 +20,7 @@ struct StateDict {
 
 /// Finds them: the root must be a dictionary. Under the usual names ("state_dict", "model_state_dict", "model",
 /// "module", ...) it descends while a dictionary with tensors lies there; further dictionaries in the last one add
-/// their key and a dot to the names within. Entries without tensors become a note. Errors: format without a tensor;
+/// their key and a dot to the names within; keys that count tensors (0, 1, ..) become names. Entries without tensors become a note. Errors: format without a tensor;
 /// unsupported for a whole pickled module; mismatch for a repeated name; limit for names and nesting beyond any model.
 StateDict find_state_dict(const PickleObjects& objects, const std::string& where);
 

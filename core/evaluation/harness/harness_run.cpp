@@ -174,6 +174,8 @@ private:
 
     GeneratedAnswer answer(const HarnessTask& task, const std::string& prompt) {
         const std::int64_t most = run_.most > 0 ? std::min(run_.most, work_.tokens.length) : work_.tokens.length;
+        if (task.rules == LongBenchRules::thudm)
+            return whole_answer(model_, run_.said, prompt, task.answer_tokens, most, ends_at_line(task), run_.score);
         return generated_answer(model_, run_.said, prompt, task.answer_tokens, most, run_.score, task.stops);
     }
 

@@ -19,6 +19,9 @@ inline bool has_options(HarnessKind kind) {
     return kind == HarnessKind::choices || kind == HarnessKind::partial;
 }
 
+/// Source of the prompts, cuts, stops and scores of LongBench: lm-eval 0.4.13 or THUDM/LongBench.
+enum class LongBenchRules { lm_eval, thudm };
+
 struct HarnessTask {
     std::string name;           ///< "arc_easy"
     std::string data_set;       ///< of the hub, without its owner: "ai2_arc"
@@ -29,6 +32,7 @@ struct HarnessTask {
     std::vector<std::string> metrics;  ///< "acc", "acc_norm"; the first one says whether an item is right
     std::int64_t answer_tokens = 0;    ///< said: limit of tokens
     std::vector<std::string> stops;    ///< said: each cuts the answer
+    LongBenchRules rules = LongBenchRules::lm_eval;
 };
 
 const std::vector<HarnessTask>& harness_tasks();

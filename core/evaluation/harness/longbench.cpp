@@ -87,6 +87,22 @@ const LongBenchTask& find(const HarnessTask& task) {
                          [&](const LongBenchTask& one) { return one.name == name; });
 }
 
+/// The prompt of a task by its rules.
+std::string pattern_of(const HarnessTask& task) {
+    const LongBenchTask& one = find(task);
+    std::string pattern = one.prompt;
+    if (task.rules == LongBenchRules::lm_eval) return pattern;
+    if (one.rule == Rule::code) return pattern + "\n";
+    if (one.one_line && one.rule != Rule::classes) pattern.insert(pattern.rfind('\n'), "\n");
+    return pattern;
+}
+
+/// str.lstrip("\n").split("\n")[0].
+std::string_view first_line(std::string_view said) {
+    said.remove_prefix(std::min(said.find_first_not_of('\n'), said.size()));
+    return said.substr(0, said.find('\n'));
+}
+
 /// The pattern with both texts in their places, as they are.
 std::string filled(const std::string& pattern, const std::string& context, const std::string& input) {
     std::string text;
@@ -105,8 +121,9 @@ std::string length_class(std::int64_t words) {
     return length_classes()[words < 4000 ? 0 : words < 8000 ? 1 : 2];
 }
 
-double score_of(Rule rule, std::string_view said, const std::string& truth, const std::vector<std::string>& classes) {
-    switch (rule) {
+double score_of(const HarnessTask& task, std::string_view said, const std::string& truth,
+                const std::vector<std::string>& classes) {
+    switch (find(task).rule) {
         case Rule::f1:
             return qa_f1(said, truth);
         case Rule::rouge:
@@ -116,7 +133,7 @@ double score_of(Rule rule, std::string_view said, const std::string& truth, cons
         case Rule::code:
             break;
     }
-    return line_similarity(said, truth);
+    return line_similarity(said, truth, task.rules == LongBenchRules::thudm);
 }
 
 }  // namespace
@@ -151,10 +168,20 @@ bool is_longbench(const HarnessTask& task) {
     return task.data_set == kLongBench;
 }
 
+HarnessTask with_thudm_rules(HarnessTask task) {
+    task.rules = LongBenchRules::thudm;
+    task.stops.clear();
+    return task;
+}
+
+bool ends_at_line(const HarnessTask& task) {
+    return task.rules == LongBenchRules::thudm && task.configuration.starts_with("samsum");
+}
+
 HarnessItem longbench_item(const HarnessTask& task, const JsonView& record) {
     const std::string input = record.at(record.has("input") ? "input" : "question").string();
     HarnessItem item;
-    item.prompt = filled(find(task).prompt, record.at("context").string(), input);
+    item.prompt = filled(pattern_of(task), record.at("context").string(), input);
     item.answers = record.at("answers").strings();
     if (record.has("all_classes")) item.classes = record.at("all_classes").strings();
     item.subset = length_class(record.at("length").integer({0, std::int64_t{1} << 40U}));
@@ -162,10 +189,14 @@ HarnessItem longbench_item(const HarnessTask& task, const JsonView& record) {
 }
 
 double longbench_score(const HarnessTask& task, const HarnessItem& item, std::string_view said) {
-    const Rule rule = find(task).rule;
-    if (rule != Rule::code) said = trimmed(said);
+    const LongBenchTask& one = find(task);
+    if (task.rules == LongBenchRules::thudm) {
+        if (one.one_line) said = first_line(said);
+    } else if (one.rule != Rule::code) {
+        said = trimmed(said);
+    }
     double best = 0;
-    for (const std::string& answer : item.answers) best = std::max(best, score_of(rule, said, answer, item.classes));
+    for (const std::string& answer : item.answers) best = std::max(best, score_of(task, said, answer, item.classes));
     return best;
 }
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <numeric>
 
+#include "core/base/series.h"
+
 namespace headscope::evaluation {
 namespace {
 
@@ -28,10 +30,6 @@ std::map<std::int64_t, ClassCount> counts_of(std::span<const std::int64_t> said,
         if (said[i] == truth[i]) ++counts[said[i]].both;
     }
     return counts;
-}
-
-double mean_of(std::span<const double> values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 }  // namespace
@@ -91,15 +89,7 @@ double spearman(std::span<const double> said, std::span<const double> truth) {
     if (said.size() < 2 || std::any_of(said.begin(), said.end(), no_number) ||
         std::any_of(truth.begin(), truth.end(), no_number))
         return kUndefined;
-    const std::vector<double> x = mean_ranks(said), y = mean_ranks(truth);
-    const double x_mean = mean_of(x), y_mean = mean_of(y);
-    double xy = 0, xx = 0, yy = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        xy += (x[i] - x_mean) * (y[i] - y_mean);
-        xx += (x[i] - x_mean) * (x[i] - x_mean);
-        yy += (y[i] - y_mean) * (y[i] - y_mean);
-    }
-    return xx == 0 || yy == 0 ? kUndefined : xy / std::sqrt(xx * yy);
+    return correlation(mean_ranks(said), mean_ranks(truth));
 }
 
 }  // namespace headscope::evaluation

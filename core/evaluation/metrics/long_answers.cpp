@@ -140,9 +140,10 @@ private:
     std::map<char32_t, std::vector<std::size_t>> places_;  ///< of each character of b that may start a block
 };
 
-std::string first_line_of_code(std::string_view said) {
+std::string first_line_of_code(std::string_view said, bool blank_too) {
+    if (blank_too) said.remove_prefix(std::min(said.find_first_not_of('\n'), said.size()));
     for (const std::string& line : parts_of(said, '\n'))
-        if (!trimmed(line).empty() && line.find_first_of("`#") == std::string::npos &&
+        if ((blank_too || !trimmed(line).empty()) && line.find_first_of("`#") == std::string::npos &&
             line.find("//") == std::string::npos)
             return line;
     return {};
@@ -179,8 +180,8 @@ double class_in_text(std::string_view said, std::string_view truth, std::span<co
     return there ? 1.0 / static_cast<double>(found.size()) : 0;
 }
 
-double line_similarity(std::string_view said, std::string_view truth) {
-    const std::string line = first_line_of_code(said);
+double line_similarity(std::string_view said, std::string_view truth, bool blank_too) {
+    const std::string line = first_line_of_code(said, blank_too);
     if (line == truth) return 1;
     if (line.empty() || truth.empty()) return 0;
     std::u32string a = points_of(line), b = points_of(truth);

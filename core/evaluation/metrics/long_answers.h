@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// LongBench's scores of one said answer against one true answer, as lm-eval 0.4.13 has them: shares of 1. Texts are
+// LongBench's scores of one said answer against one true answer, as lm-eval 0.4.13 has them, and THUDM's code but for
+// what parameters say: shares of 1. Texts are
 // valid UTF-8. Threads: any.
 
 #include <span>
@@ -22,7 +23,8 @@ double rouge_l(std::string_view said, std::string_view truth);
 double class_in_text(std::string_view said, std::string_view truth, std::span<const std::string> classes);
 
 /// difflib's ratio, to two digits, of the first line of `said` that is not white space and has no `, # or //; 1 for
-/// equal texts, 0 where one alone is empty.
-double line_similarity(std::string_view said, std::string_view truth);
+/// equal texts, 0 where one alone is empty. `blank_too` (THUDM/LongBench): behind the line ends at the beginning a line
+/// of white space counts, also an empty one.
+double line_similarity(std::string_view said, std::string_view truth, bool blank_too = false);
 
 }  // namespace headscope::evaluation

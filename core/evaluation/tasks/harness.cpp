@@ -4,17 +4,12 @@
 #include <chrono>
 
 #include "core/base/error.h"
+#include "core/base/text/text.h"
 #include "core/evaluation/harness/harness_tasks.h"
 #include "core/evaluation/tasks/run.h"
 
 namespace headscope::evaluation {
 namespace {
-
-std::string joined_names(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-    return text;
-}
 
 /// "312 of 1000 items, 21.4 items/s", updated at each hundredth of them: a log has a line for each text.
 class ItemPace {
@@ -86,9 +81,9 @@ void add_harness_tasks(std::vector<Task>& list) {
     static const Harness harness;
     static const Set sets;
     for (const HarnessTask& task : harness_tasks())
-        list.push_back({task.name, task.summary, &harness, joined_names(task.metrics)});
+        list.push_back({task.name, task.summary, &harness, joined_text(task.metrics, ", ")});
     for (const TaskSet& set : task_sets())
-        list.push_back({set.name, set.summary + ": " + joined_names(set.tasks), &sets, ""});
+        list.push_back({set.name, set.summary + ": " + joined_text(set.tasks, ", "), &sets, ""});
 }
 
 }  // namespace headscope::evaluation

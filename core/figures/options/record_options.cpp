@@ -2,6 +2,7 @@
 // Options of figures of runs, evaluations, models, tensors and hashes.
 #include <algorithm>
 
+#include "core/base/text/text.h"
 #include "core/figures/benchmark/benchmark_sets.h"
 #include "core/figures/options/option_kinds.h"
 #include "core/figures/task_averages.h"
@@ -30,9 +31,8 @@ FigureOption mixers_option() {
         }
     };
     option.get = [](const FigureRequest& request) -> OptionValues {
-        std::string list;
-        for (const std::string& mixer : request.options.mixers) list += (list.empty() ? "" : ",") + mixer;
-        return list.empty() ? OptionValues{} : OptionValues{list};
+        const auto& mixers = request.options.mixers;
+        return mixers.empty() ? OptionValues{} : OptionValues{joined_text(mixers, ",")};
     };
     return option;
 }
@@ -63,6 +63,17 @@ void add_record_options(std::vector<FigureOption>& all) {
         choice<std::string>("show", "Logit lens: colors",
                             {{"probability", "probability"}, {"rank", "rank"}, {"kl", "kl"}, {"token", "token"}},
                             [](FigureRequest& r) -> std::string& { return r.options.show; }));
+    all.push_back(word_option("x", "ask corpus: measure of heads on the horizontal axis (default: qk_distance)",
+                              &FigureOptions::x));
+    all.push_back(word_option("y", "ask corpus: measure of heads on the vertical axis (default: induction_score)",
+                              &FigureOptions::y));
+    all.push_back(choice<std::string>("matrix", "Circuits: products of heads, or composition of two through Q, K or V",
+                                      {{"ov", "ov"},
+                                       {"qk", "qk"},
+                                       {"composition_q", "composition_q"},
+                                       {"composition_k", "composition_k"},
+                                       {"composition_v", "composition_v"}},
+                                      [](FigureRequest& r) -> std::string& { return r.options.matrix; }));
     all.push_back(flag_option("normalize", "ask patch: shares of the clean run's effect", &FigureOptions::normalized));
     all.push_back(flag_option("log-loss", "Runs: logarithmic axes", &FigureOptions::log_loss));
     all.push_back(flag_option("perplexity", "Runs: draw perplexity, exp of the loss", &FigureOptions::perplexity));

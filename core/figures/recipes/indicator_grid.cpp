@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/text/text.h"
 #include "kernels/indicators.h"
 
 namespace headscope::figures {
@@ -156,8 +157,7 @@ std::vector<std::string> chosen_indicators(const store::AnalysisFile& file, cons
     if (of_scores(options.indicator) || distance_of(file, options.indicator)) return {options.indicator};
     const auto wanted = std::find(names.begin(), names.end(), options.indicator);
     if (wanted == names.end()) {
-        std::string list;
-        for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+        std::string list = joined_text(names, ", ");
         for (const kernels::Indicator& one : kernels::indicators())
             if (of_scores(one)) list += std::string(", ") + one.name;
         throw Error(ErrorCode::usage, "--indicator", "expected one of " + list + " of " + file_name(file),

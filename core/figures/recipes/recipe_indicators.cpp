@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/text/text.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/indicator_grid.h"
 
@@ -129,12 +130,6 @@ Table indicators_table(const std::vector<IndicatorGrid>& grids, bool over_sequen
     return table;
 }
 
-std::string listed(const std::vector<std::string>& names) {
-    std::string list;
-    for (const auto& name : names) list += (list.empty() ? "" : "; ") + name;
-    return list;
-}
-
 std::string scale_note(Normalise normalise, bool several, bool several_models) {
     switch (normalise) {
         case Normalise::minmax:
@@ -213,8 +208,9 @@ FigureData indicators(Files files, const FigureOptions& options) {
                                  [&](const IndicatorGrid& g) { return g.per_layer || g.columns == columns; });
     figure.notes = source_notes(files, options);
     figure.notes.push_back(scale_note(options.normalise, several, several_models));
-    if (!missing.empty()) figure.notes.push_back("Left out, as not defined for this model: " + listed(missing) + ".");
-    if (!zero.empty()) figure.notes.push_back("Left out, as zero everywhere: " + listed(zero) + ".");
+    if (!missing.empty())
+        figure.notes.push_back("Left out, as not defined for this model: " + joined_text(missing, "; ") + ".");
+    if (!zero.empty()) figure.notes.push_back("Left out, as zero everywhere: " + joined_text(zero, "; ") + ".");
     figure.table = [grids = std::move(grids), all = options.all_sequences] { return indicators_table(grids, all); };
     return figure;
 }

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/series.h"
 #include "core/figures/recipe.h"
 #include "core/figures/recipes/radar_rule.h"
 
@@ -70,17 +71,11 @@ private:
                 std::int64_t offset) const {
         const auto most = values.shape[2];
         const auto heads = std::min<std::int64_t>(most, file_.header().sites[static_cast<std::size_t>(site)].heads);
-        double sum = 0;
-        int count = 0;
-        for (std::int64_t h = 0; h < heads; ++h) {
-            if (head_ && *head_ != h) continue;
-            const auto at = ((s * values.shape[1] + site) * most + h) * width + offset;
-            const double value = values.data[static_cast<std::size_t>(at)];
-            if (std::isnan(value)) continue;
-            sum += value;
-            ++count;
-        }
-        return count > 0 ? sum / count : kNone;
+        const std::int64_t first = head_.value_or(0);
+        if (first >= heads) return kNone;
+        return finite_mean(values.data,
+                           static_cast<std::size_t>(((s * values.shape[1] + site) * most + first) * width + offset),
+                           static_cast<std::size_t>(head_ ? 1 : heads), static_cast<std::size_t>(width));
     }
 
     const store::AnalysisFile& file_;

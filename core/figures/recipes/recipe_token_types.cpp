@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/text/text.h"
 #include "core/figures/head_weights.h"
 #include "core/figures/recipe.h"
 #include "core/figures/token_chips.h"
@@ -272,10 +273,8 @@ FigureData token_types(Files files, const FigureOptions& options) {
         const std::string size = std::to_string(text.chunk);
         if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
     }
-    std::string list;
-    for (const auto& size : sizes) list += (list.empty() ? "" : " and ") + size;
     figure.notes.push_back(
-        "Chunks of " + list +
+        "Chunks of " + joined_text(sizes, " and ") +
         " tokens (the last one may be shorter). Softmax fraction: share of a head's chunks that later tokens "
         "attend to by softmax attention. Gray: none.");
     const bool types = options.layer.has_value();

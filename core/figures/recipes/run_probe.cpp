@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/series.h"
 #include "core/base/text/text.h"
 #include "core/store/hdf5/half.h"
 
@@ -40,16 +41,10 @@ double value_at(const store::RunRecord& run, const Place& place, std::int64_t pr
     const std::int64_t cell = probe * sites + site;
     if (!place.indicator->per_head) return values[static_cast<std::size_t>(cell)];
     const std::int64_t most = run.heads(), heads = run.sites[static_cast<std::size_t>(site)].heads;
-    double sum = 0;
-    int count = 0;
-    for (std::int64_t h = head.value_or(0); h < (head ? std::min(heads, *head + 1) : heads); ++h) {
-        const auto at = (cell * most + h) * place.indicator->width + place.part;
-        const double value = values[static_cast<std::size_t>(at)];
-        if (std::isnan(value)) continue;
-        sum += value;
-        ++count;
-    }
-    return count > 0 ? sum / count : kNone;
+    const std::int64_t first = head.value_or(0), width = place.indicator->width;
+    if (first >= heads) return kNone;
+    return finite_mean(values, static_cast<std::size_t>((cell * most + first) * width + place.part),
+                       static_cast<std::size_t>(head ? 1 : heads), static_cast<std::size_t>(width));
 }
 
 }  // namespace

@@ -1,15 +1,42 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/mixers/linear/approximate.h"
-
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/mixers/factories.h"
+#include "core/mixers/mixer.h"
 #include "core/mixers/shared/attend.h"
+#include "core/mixers/shared/projections.h"
 #include "core/mixers/shared/taylor_attention.h"
+#include "core/mixers/types/approximate.h"
 #include "core/model/training_ops.h"
+#include "kernels/score_rule.h"
 #include "kernels/taylor_state.h"
 
 namespace headscope::mixers {
+
+/// Deconstructing Attention's Approximate: t(s) = 1 + s + s^2 / 2 in the place of the exponential
+/// (kApproximate). Short texts, training and whatever is measured go pair by pair through
+/// attend(); long ones and everything with a cache in linear time, from a state of constant size.
+class ApproximateMixer final : public Mixer {
+public:
+    ApproximateMixer(const model::ModelConfig& config, std::int64_t layer);
+
+    const MixerType& type() const override { return kApproximate; }
+    void declare(model::TensorPlan& plan, const model::TensorNames& names) override { maps_.declare(plan, names); }
+    std::vector<Site> sites() const override { return {maps_.site(true)}; }
+    std::int64_t output_size() const override { return maps_.output_size(); }
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override;
+
+private:
+    /// True if attend() applies: a probe or autograd records, or the text is short.
+    bool by_pairs(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                  const StackContext& context) const;
+
+    Projections maps_;
+    kernels::ScoreRule rule_;
+};
+
 namespace {
 
 kernels::Normaliser normaliser_of(const MixerOptions& options) {
@@ -63,6 +90,10 @@ at::Tensor ApproximateMixer::forward(const at::Tensor& normed, const StackContex
 
 std::unique_ptr<MixerCache> ApproximateMixer::new_cache() const {
     return std::make_unique<TaylorCache>();
+}
+
+std::unique_ptr<Mixer> make_approximate(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
+    return std::make_unique<ApproximateMixer>(config, layer);
 }
 
 }  // namespace headscope::mixers

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/mixers/linear/lightning.h"
-
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
@@ -8,9 +6,32 @@
 #include <ATen/ops/pow.h>
 #include <ATen/ops/sigmoid.h>
 
+#include "core/mixers/factories.h"
+#include "core/mixers/mixer.h"
+#include "core/mixers/shared/delta_parts.h"
+#include "core/mixers/types/lightning.h"
 #include "core/model/load/tensor_plan.h"
 
 namespace headscope::mixers {
+
+/// Lightning attention: query, key and value after SiLU, no scale, an RMS norm of all heads' outputs together, times
+/// the sigmoid of a gate. Linear time, a cache of constant size.
+class LightningMixer final : public Mixer {
+public:
+    LightningMixer(const model::ModelConfig& config, std::int64_t layer);
+
+    const MixerType& type() const override { return kLightning; }
+    void declare(model::TensorPlan& plan, const model::TensorNames& names) override;
+    std::vector<Site> sites() const override { return {parts_.site()}; }
+    std::int64_t output_size() const override { return parts_.sizes().value_rows(); }
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override { return std::make_unique<DeltaCache>(); }
+
+private:
+    DeltaParts parts_;
+    double layer_rate_;  ///< what the slopes are multiplied by
+    model::Norm norm_;   ///< of all heads' numbers
+};
 
 LightningMixer::LightningMixer(const model::ModelConfig& config, std::int64_t layer)
     : parts_(DeltaSizes(kLightning, config), false, true, false, DeltaActivation::all, false),
@@ -44,6 +65,10 @@ at::Tensor LightningMixer::forward(const at::Tensor& normed, const StackContext&
     own.output_projection = nullptr;  // the norm lies between
     const at::Tensor output = recur(what, held ? &held->state : nullptr, context.site, own);
     return norm_(output) * at::sigmoid(parts_.gate_logits(normed, context.cancellation));
+}
+
+std::unique_ptr<Mixer> make_lightning(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
+    return std::make_unique<LightningMixer>(config, layer);
 }
 
 }  // namespace headscope::mixers

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/mixers/linear/selective_scan.h"
-
 #include <algorithm>
 
 #include <ATen/TensorOperators.h>
@@ -8,12 +6,40 @@
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softplus.h>
 
+#include "core/mixers/factories.h"
+#include "core/mixers/mixer.h"
 #include "core/mixers/shared/delta_parts.h"
 #include "core/mixers/shared/recurrence.h"
+#include "core/mixers/types/selective_scan.h"
+#include "core/model/blocks.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/training_ops.h"
 
 namespace headscope::mixers {
+
+/// Mamba with norms of its step, key and query, as Jamba has it (ModelConfig::selective_scan): a recurrence of as many
+/// heads as there are channels, of one number each. Its site has no matrix and one head of all channels: an implicit
+/// matrix would be one of each channel. Memory of what decays: of a few tokens.
+class SelectiveScanMixer final : public Mixer {
+public:
+    SelectiveScanMixer(const model::ModelConfig& config, std::int64_t layer);
+
+    const MixerType& type() const override { return kSelectiveScan; }
+    void declare(model::TensorPlan& plan, const model::TensorNames& names) override;
+    std::vector<Site> sites() const override;
+    std::int64_t output_size() const override { return choices_.channels; }
+    at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
+    std::unique_ptr<MixerCache> new_cache() const override;
+
+private:
+    model::SelectiveScanConfig choices_;
+    model::Linear input_;               ///< rows of x, then of the gate
+    at::Tensor taps_, taps_bias_;       ///< [channels, 1, taps], [channels] or undefined
+    model::Linear of_channels_, step_;  ///< to rank + 2 state sizes; from rank to channels
+    model::Norm step_norm_, key_norm_, query_norm_;
+    at::Tensor rate_log_, direct_;  ///< [channels, state size], [channels]
+};
+
 namespace {
 
 constexpr std::int64_t kTokensAtOnce = 64;  // whose decays, one for each number of the state, are in memory
@@ -88,6 +114,10 @@ at::Tensor SelectiveScanMixer::forward(const at::Tensor& normed, const StackCont
 
 std::unique_ptr<MixerCache> SelectiveScanMixer::new_cache() const {
     return std::make_unique<DeltaCache>();
+}
+
+std::unique_ptr<Mixer> make_selective_scan(const MixerType&, const model::ModelConfig& config, std::int64_t layer) {
+    return std::make_unique<SelectiveScanMixer>(config, layer);
 }
 
 }  // namespace headscope::mixers

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -16,6 +17,8 @@
 #include "core/mixers/shared/block_attention.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/shared/trained_attention.h"
+#include "core/model/random_fill.h"
+#include "core/model/training_forward.h"
 #include "kernels/backend.h"
 #include "kernels/normaliser.h"
 #include "kernels/reference/dense.h"
@@ -50,7 +53,7 @@ bool is_plain(const kernels::ScoreRule& rule, std::int64_t queries, std::int64_t
                         (rule.window_right >= 0 && rule.window_right < keys - 1 && !rule.causal);
     return !window && rule.far_distance < 0 && rule.soft_cap == 0 && rule.slopes.empty() &&
            rule.distance_bias.empty() && rule.sink_logits.empty() && rule.blocks.block_size == 0 &&
-           rule.key_begin.empty() && rule.normaliser == kernels::Normaliser::softmax;
+           rule.key_begin.empty() && rule.normaliser == kernels::Normaliser::softmax && rule.dropout.share == 0;
 }
 
 /// [B, 1, 1, Lk], true for keys that exist; undefined when all do.
@@ -92,11 +95,19 @@ at::Tensor unmeasured(const at::Tensor& query, const at::Tensor& key, const at::
     const bool recorded =
         at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad());
     if (query.scalar_type() == at::kDouble) return side_by_side(dense_attention(query, key, value, rule, tensors));
-    if (recorded) return block_attention(query, key, value, rule);
+    if (recorded || rule.dropout.share > 0) return block_attention(query, key, value, rule);
     at::Tensor output =
         at::empty({query.size(0), query.size(2), query.size(1) * value.size(3)}, query.options().dtype(at::kFloat));
     run_kernel(unit_stride(query), unit_stride(key), unit_stride(value), rule, cancellation, output, nullptr, nullptr);
     return output.to(query.scalar_type());
+}
+
+/// training.attention_dropout of a site. The Taylor weights are a formula for sums over keys, which drop nothing.
+kernels::AttentionDropout dropout_at(SiteIndex site, const StackContext& context, kernels::Normaliser normaliser) {
+    if (!context.training || context.training->attention_dropout <= 0 || kernels::is_taylor(normaliser)) return {};
+    return {context.training->attention_dropout,
+            model::random_key(context.training->attention_seed, "weights of site " + std::to_string(site.value)),
+            context.training->step_sequence};
 }
 
 at::Tensor measured(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -147,8 +158,13 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
     at::Tensor output;
     if (request)
         output = measured(query, key, value, rule, context.cancellation, *request, statistics);
-    else if (!rewrites)
+    else if (const auto dropout = dropout_at(site, context, rule.normaliser); !rewrites && dropout.share > 0) {
+        kernels::ScoreRule dropping = rule;
+        dropping.dropout = dropout;
+        output = unmeasured(query, key, value, dropping, tensors, context.cancellation);
+    } else if (!rewrites) {
         output = unmeasured(query, key, value, rule, tensors, context.cancellation);
+    }
     if (rewrites) output = edited_attention({query, key, value, rule}, tensors, site, context);
     return finish_attention(output, {query, key, value, rule}, request ? &statistics : nullptr, site, context);
 }

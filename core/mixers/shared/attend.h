@@ -27,6 +27,8 @@ using kernels::reference::RuleTensors;
 /// Edits (StackContext::editor) of scores, pattern and head output apply; the pattern is measured as it is without its
 /// own edits. With edits of scores or pattern the output comes from the dense matrix.
 ///
+/// In training the weights lose training.attention_dropout (StackContext::training); measured ones lose nothing.
+///
 /// `rule` has the layer's constants; query offset and lengths are this call's. Throws Stopped when cancelled.
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule, SiteIndex site, const StackContext& context,

@@ -113,7 +113,22 @@ model::Linear Projections::rows(std::int64_t first, std::int64_t count) const {
 }
 
 at::Tensor Projections::heads(const at::Tensor& x, const Cancellation* cancellation, at::Tensor* gate) const {
-    const at::Tensor all = all_(x, cancellation);
+    return by_head(all_(x, cancellation), gate);
+}
+
+HeadMaps Projections::head_maps() const {
+    const at::Tensor all = by_head(all_.weight.t().unsqueeze(0), nullptr);
+    at::Tensor bias;
+    if (all_.bias.defined()) bias = value_of(by_head(all_.bias.view({1, 1, -1}), nullptr))[0].select(1, 0);
+    return {gained(query_norm_, query_of(all)[0]), gained(key_norm_, key_of(all)[0]), value_of(all)[0], {}, bias};
+}
+
+at::Tensor Projections::gained(const model::Norm& norm, const at::Tensor& maps) const {
+    if (!norm.weight.defined()) return maps;
+    return maps * norm.gain().view({-1, 1, head_size_});
+}
+
+at::Tensor Projections::by_head(const at::Tensor& all, at::Tensor* gate) const {
     if (gated_) {
         const at::Tensor sizes = all.unflatten(2, {-1, head_size_});
         const at::Tensor both = sizes.narrow(2, 0, 2 * heads_).unflatten(2, {heads_, 2});

@@ -2,7 +2,6 @@
 #include "core/model/edits/intervention.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include <ATen/TensorOperators.h>
@@ -12,29 +11,14 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "core/base/edit_names.h"
 #include "core/base/error.h"
 #include "core/model/config.h"
 
 namespace headscope::model {
 namespace {
 
-constexpr std::array<std::string_view, kPoints> kPointNames{"embedding",
-                                                            "residual_before",
-                                                            "query",
-                                                            "key",
-                                                            "value",
-                                                            "scores",
-                                                            "pattern",
-                                                            "head_output",
-                                                            "mixer_output",
-                                                            "attention_output",
-                                                            "residual_middle",
-                                                            "feed_forward_input",
-                                                            "feed_forward_output",
-                                                            "hidden",
-                                                            "final_norm"};
-constexpr std::array<std::string_view, kActions> kActionNames{"zero", "mean", "reference", "run",
-                                                              "add",  "set",  "forbid",    "uniform"};
+static_assert(kPointNames.size() == kPoints && kActionNames.size() == kActions);
 
 using Flags = std::vector<std::uint8_t>;
 

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/process/free_memory.h"
 #include "core/base/process/os_error.h"
+#include "core/base/text/shape_text.h"
 #include "core/base/text/text.h"
 #include "core/checkpoint/convert.h"
 #include "core/checkpoint/not_finite.h"
@@ -23,12 +24,6 @@ using checkpoint::Checkpoint;
 using checkpoint::LoadAs;
 using checkpoint::TensorInfo;
 using Files = std::vector<std::shared_ptr<const Checkpoint>>;
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (const std::int64_t size : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
-    return text + "]";
-}
 
 [[noreturn]] void refuse(const Checkpoint& file, const std::string& part, const std::string& expected,
                          const std::string& found) {

@@ -27,6 +27,7 @@ public:
 
     /// Makes room for a layer of `bytes`; memory is taken on the first use.
     void reserve(std::int64_t bytes);
+    /// Gives the memory back to the system.
     void release() { bytes_ = at::Tensor(); }
 
     /// Sets the wanted tensor to its place, which begins at byte `begin`.

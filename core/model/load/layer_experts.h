@@ -32,6 +32,8 @@ public:
     /// Reads all experts into memory, as the file has them (Residence::file).
     void hold(const Cancellation& cancellation);
 
+    /// TensorPlan::Want::after_mixer.
+    bool after_mixer() const { return shown_.front().want->after_mixer; }
     void enter();
     void leave();
     void load(std::int64_t expert, std::int64_t next, const Cancellation* cancellation) override;

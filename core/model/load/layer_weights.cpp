@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/load/layer_weights.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -94,11 +96,12 @@ void LayerWeights::make_tables(const Cancellation& cancellation) {
 
 void LayerWeights::lay_out() {
     std::map<std::pair<std::int64_t, const at::Tensor*>, std::int64_t> begins;
-    std::map<std::int64_t, std::int64_t> sizes;
+    std::map<std::pair<std::int64_t, bool>, std::int64_t> sizes;
     for (const std::size_t i : deferred_) {
         const Want& want = wants_[i];
         if (want.table) continue;
-        std::int64_t& size = sizes[want.layer];
+        if (want.after_mixer) in_steps_.insert(want.layer);
+        std::int64_t& size = sizes[{want.layer, want.after_mixer}];
         const auto [begin, is_new] = begins.emplace(std::pair(want.layer, want.into), size);
         if (is_new) size += buffer_.room_of(want);
         buffer_.reserve(size);
@@ -166,32 +169,61 @@ void LayerWeights::count(std::int64_t layer, const Parts& parts) {
     }
 }
 
-void LayerWeights::enter(std::int64_t layer, bool few, const Cancellation* cancellation) {
-    if (layer == entered_ && few == entered_few_) return;
-    leave();
-    const auto places = layers_.find(layer);
-    if (places == layers_.end()) return;
-    Parts read_now;
-    if (residence_ == Residence::stream) read_now = ahead_.take(layer, cancellation);
-    const Parts& parts = residence_ == Residence::stream ? read_now : held_.at(layer);
-    count(layer, parts);
-    for (const auto& [tensor, table] : tables_) table->expect_few(few);
-    if (few) set_products(layer, parts);
-    const bool is_first = !few && unpacked_.insert(layer).second;
-    if (LayerExperts* experts = this->experts(layer)) experts->enter();
+const LayerWeights::Parts& LayerWeights::parts(std::int64_t layer) const {
+    return residence_ == Residence::stream ? read_ : held_.at(layer);
+}
+
+void LayerWeights::fill(bool after_mixer, const Cancellation* cancellation) {
+    const bool is_first = !entered_few_ && unpacked_.emplace(entered_, after_mixer).second;
+    if (LayerExperts* experts = this->experts(entered_); experts && experts->after_mixer() == after_mixer)
+        experts->enter();
+    const std::vector<Place>& places = layers_.at(entered_);
+    const Parts& parts = this->parts(entered_);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         if (cancellation) cancellation->check();
-        const Want& want = wants_[places->second[i].want];
-        if (want.packed && *want.packed) continue;
-        const at::Tensor numbers = buffer_.fill(want, places->second[i].begin, *parts[i]);
+        const Want& want = wants_[places[i].want];
+        if (want.after_mixer != after_mixer || (want.packed && *want.packed)) continue;
+        const at::Tensor numbers = buffer_.fill(want, places[i].begin, *parts[i]);
         if (!is_first || !parts[i]->packed()) continue;
         add_not_finite(not_finite_, want.tensor, checkpoint::count_not_finite(numbers), elements(want.sizes()));
     }
+}
+
+void LayerWeights::enter(std::int64_t layer, PassSize size, const Cancellation* cancellation) {
+    const bool few = size == PassSize::few;
+    if (layer == entered_ && few == entered_few_ && holds_mixers_) return;
+    leave();
+    if (!layers_.contains(layer)) return;
+    if (residence_ == Residence::stream) read_ = ahead_.take(layer, cancellation);
+    count(layer, parts(layer));
+    for (const auto& [tensor, table] : tables_) table->expect_few(few);
     entered_ = layer;
     entered_few_ = few;
+    entered_many_ = size == PassSize::many;
+    if (few) set_products(layer, parts(layer));
+    const bool in_steps = in_steps_.contains(layer);
+    // Only written pages take memory. Fresh ones leave the rest of the room to activations.
+    if (in_steps && entered_many_) buffer_.release();
+    fill(false, cancellation);
+    holds_mixers_ = true;
     if (residence_ != Residence::stream) return;
-    read_now.clear();  // before the next layer comes into memory
+    // Converted parts go before the next layer comes into memory.
+    for (std::size_t i = 0; i < read_.size(); ++i)
+        if (!wants_[layers_.at(layer)[i].want].after_mixer) read_[i].reset();
+    if (!in_steps) read_.clear();
     if (const auto next = layers_.upper_bound(layer); next != layers_.end()) ahead_.start(next->first);
+}
+
+void LayerWeights::enter_feed_forward(const Cancellation* cancellation) {
+    if (entered_ < 0 || holds_feed_forward_ || !in_steps_.contains(entered_)) return;
+    for (const Place& place : layers_.at(entered_))
+        if (const Want& want = wants_[place.want]; !want.after_mixer) *want.into = at::Tensor();
+    holds_mixers_ = false;
+    // The heap keeps memory that activations of the mixers freed.
+    if (entered_many_) ::malloc_trim(0);
+    fill(true, cancellation);
+    holds_feed_forward_ = true;
+    read_.clear();
 }
 
 void LayerWeights::leave() {
@@ -203,6 +235,8 @@ void LayerWeights::leave() {
     }
     if (LayerExperts* experts = this->experts(entered_)) experts->leave();
     entered_ = -1;
+    holds_mixers_ = holds_feed_forward_ = false;
+    read_.clear();
 }
 
 void LayerWeights::release() {

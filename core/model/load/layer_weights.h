@@ -2,15 +2,16 @@
 #pragma once
 
 // Weights of a model's layers that exist in the type the model computes in only while their layer runs: a layer's
-// tensors are views into one buffer that the layers share. Experts are read and converted when they are used
-// (LayerExperts). Small tensors stay. Threads: the compute thread; a second
-// one reads ahead.
+// tensors are views into one buffer that the layers share. A feed-forward that begins after the layer's mixers takes
+// their memory (TensorPlan::Want::after_mixer). Experts are read and converted when they are used (LayerExperts). Small
+// tensors stay. Threads: the compute thread; a second one reads ahead.
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -38,10 +39,13 @@ public:
     LayerWeights& operator=(const LayerWeights&) = delete;
 
     Residence residence() const { return residence_; }
-    /// Fills the tensors of a layer (TensorPlan::Want::layer); another layer's are undefined from then on. For `few`
-    /// tokens, matrices that can be multiplied as stored are (TensorPlan::Want::packed), and their tensors stay
-    /// undefined.
-    void enter(std::int64_t layer, bool few, const Cancellation* cancellation);
+    /// Fills the tensors of a layer (TensorPlan::Want::layer), up to those used after its mixers; another layer's are
+    /// undefined from then on. For few tokens, matrices that can be multiplied as stored are
+    /// (TensorPlan::Want::packed), and their tensors stay undefined.
+    void enter(std::int64_t layer, PassSize size, const Cancellation* cancellation);
+    /// Fills the other tensors of the layer that was entered, in the memory of the first, which are undefined from then
+    /// on. Does nothing where enter() filled all.
+    void enter_feed_forward(const Cancellation* cancellation);
     /// No layer runs now.
     void leave();
     /// The same for longer: memory that only layers need is given back, but not between passes of few tokens in `file`.
@@ -68,6 +72,8 @@ private:
     void make_tables(const Cancellation& cancellation);
     void lay_out();
     Parts read(std::int64_t layer, const Cancellation& cancellation) const;
+    const Parts& parts(std::int64_t layer) const;
+    void fill(bool after_mixer, const Cancellation* cancellation);
     void count(std::int64_t layer, const Parts& parts);
     LayerExperts* experts(std::int64_t layer) const;
 
@@ -77,15 +83,18 @@ private:
     Residence residence_;
     std::set<std::size_t> deferred_;  ///< wants that are not loaded at once
     std::map<std::int64_t, std::vector<Place>> layers_;
+    std::set<std::int64_t> in_steps_;  ///< layers with tensors that are filled after their mixers
     std::map<std::string, std::shared_ptr<RowTable>> tables_;
     std::map<std::int64_t, Parts> held_;
     std::map<std::int64_t, std::vector<Product>> products_;
     std::map<std::int64_t, std::vector<std::shared_ptr<const PackedMatrix>>> held_products_;
     LayerBuffer buffer_;
     std::int64_t entered_ = -1;
-    bool entered_few_ = false;
-    std::set<std::int64_t> counted_;   ///< layers whose stored numbers were looked at
-    std::set<std::int64_t> unpacked_;  ///< and those whose packed ones were
+    bool entered_few_ = false, entered_many_ = false;
+    bool holds_mixers_ = false, holds_feed_forward_ = false;  ///< content of the buffer
+    Parts read_;                      ///< while streaming: parts of the entered layer that are still to be converted
+    std::set<std::int64_t> counted_;  ///< layers whose stored numbers were looked at
+    std::set<std::pair<std::int64_t, bool>> unpacked_;  ///< the same for packed ones, before and after the mixers
     std::vector<NotFinite> not_finite_;
     std::map<std::int64_t, std::unique_ptr<LayerExperts>> experts_;
     ReadAhead<Parts> ahead_;

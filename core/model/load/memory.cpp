@@ -45,8 +45,8 @@ double resident_bytes(const Inspection& inspection, checkpoint::LoadAs precision
         inspection.has_head
             ? static_cast<double>(std::min<std::int64_t>(config.vocabulary, 1 << 14) * config.hidden) * number
             : 0;
-    if (residence == Residence::file) return sizes.stored + sizes.layer * number + words;
-    const double layers = 2 * sizes.layer_stored + sizes.layer * number;
+    if (residence == Residence::file) return sizes.stored + sizes.buffer * number + words;
+    const double layers = 2 * sizes.layer_stored + sizes.buffer * number;
     return sizes.rest * number + sizes.tables_kept + std::max(layers, sizes.layer_stored + sizes.table_stored + words);
 }
 

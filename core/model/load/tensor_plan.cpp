@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 
 #include "core/base/error.h"
+#include "core/base/text/shape_text.h"
 #include "core/base/text/text.h"
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/torch_types.h"
@@ -18,12 +19,6 @@ using checkpoint::DataType;
 
 bool is_weight_type(DataType type) {
     return type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 || type == DataType::f64;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-    return text + "]";
 }
 
 std::string expected_text(const std::vector<Dimension>& shape) {
@@ -272,10 +267,17 @@ void TensorPlan::assign_to_layer(std::int64_t layer, std::size_t first) {
     for (std::size_t i = first; i < wants_.size(); ++i) wants_[i].layer = layer;
 }
 
+void TensorPlan::use_after_mixer(std::size_t first) {
+    for (std::size_t i = first; i < wants_.size(); ++i) wants_[i].after_mixer = true;
+}
+
 WeightSizes TensorPlan::sizes() const {
     WeightSizes sizes;
     if (!file_) return sizes;
-    std::map<std::int64_t, std::pair<double, double>> layers;  // bytes, numbers
+    struct LayerSize {
+        double bytes = 0, early = 0, late = 0;  ///< in the file; numbers up to the mixers' end and after it
+    };
+    std::map<std::int64_t, LayerSize> layers;
     std::set<std::string> counted;
     for (const Want& want : wants_) {
         const auto found = file_->tensors().find(want.tensor);
@@ -283,9 +285,9 @@ WeightSizes TensorPlan::sizes() const {
         const auto bytes = static_cast<double>(found->second.bytes), numbers = static_cast<double>(elements(want));
         sizes.stored += bytes;
         if (want.layer >= 0) {
-            auto& [layer_bytes, layer_numbers] = layers[want.layer];
-            layer_bytes += bytes;
-            layer_numbers += numbers;
+            LayerSize& size = layers[want.layer];
+            size.bytes += bytes;
+            (want.after_mixer ? size.late : size.early) += numbers;
         } else if (want.table && found->second.packed) {
             sizes.tables_kept += bytes;
         } else if (want.table) {
@@ -295,8 +297,9 @@ WeightSizes TensorPlan::sizes() const {
         }
     }
     for (const auto& [layer, size] : layers) {
-        sizes.layer_stored = std::max(sizes.layer_stored, size.first);
-        sizes.layer = std::max(sizes.layer, size.second);
+        sizes.layer_stored = std::max(sizes.layer_stored, size.bytes);
+        sizes.layer = std::max(sizes.layer, size.early + size.late);
+        sizes.buffer = std::max({sizes.buffer, size.early, size.late});
     }
     return sizes;
 }

@@ -78,6 +78,7 @@ public:
         bool fresh = false;  ///< not read from the file; set by check()
         Part part = Part::other;
         std::int64_t layer = -1;                     ///< that needs it, as the file counts them; -1: none, or several
+        bool after_mixer = false;                    ///< that layer's mixers are done before it is used
         std::shared_ptr<RowTable>* table = nullptr;  ///< who can do without `into`: reads it by rows
         std::shared_ptr<const PackedMatrix>* packed = nullptr;  ///< the same: multiplies it as stored
         ExpertLoader** experts = nullptr;  ///< user that asks for each expert's matrices before it uses them
@@ -161,6 +162,8 @@ public:
     void count_as(Part part, std::size_t first);
     /// The same for Want::layer.
     void assign_to_layer(std::int64_t layer, std::size_t first);
+    /// The same for Want::after_mixer: such tensors may take the memory of the layer's others (LayerWeights).
+    void use_after_mixer(std::size_t first);
     /// Elements of its weights: the same without vectors (biases, gains).
     std::int64_t weights(Part part) const;
     const std::vector<Want>& wants() const { return wants_; }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/towers/tower.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 
@@ -125,7 +128,9 @@ void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64
     layer.has_feed_forward = config_->has_feed_forward(number);
     if (!layer.has_feed_forward) return;
     norm(layer.feed_forward_norm, names.in_layer.feed_forward_norm);
+    const std::size_t first = plan.wants().size();
     layer.feed_forward.declare(plan, names, number);
+    if (runs_in_steps()) plan.use_after_mixer(first);
     norm(layer.feed_forward_update_norm, names.in_layer.feed_forward_update_norm);
 }
 
@@ -135,8 +140,12 @@ std::vector<const Layer*> Tower::layers() const {
     return list;
 }
 
-void Tower::enter(std::size_t number, bool few, const Cancellation* cancellation) const {
-    if (weights_) weights_->enter(place_.first_layer + static_cast<std::int64_t>(order_[number]), few, cancellation);
+void Tower::enter(std::size_t number, PassSize size, const Cancellation* cancellation) const {
+    if (weights_) weights_->enter(place_.first_layer + static_cast<std::int64_t>(order_[number]), size, cancellation);
+}
+
+void Tower::enter_feed_forward(const Cancellation* cancellation) const {
+    if (weights_) weights_->enter_feed_forward(cancellation);
 }
 
 void Tower::Rotation::enter(mixers::StackContext& context) const {
@@ -183,12 +192,16 @@ struct Tower::Pass {
     Rotation anywhere, in_windows, nowhere;
     std::map<std::int64_t, Rotation> own;
     kernels::ScoreRule bias;
-    at::Tensor hidden, embedding;
+    at::Tensor hidden;
+    Halfway half;
+    at::Tensor embedding;  ///< undefined where no mixer reads it
     std::vector<mixers::GuideMaps> recorded;
     const std::vector<mixers::GuideMaps>* guides = nullptr;
     std::size_t next_cache = 0;
 
     mixers::MixerCache* take_cache() { return options.cache ? &options.cache->layer(next_cache++) : nullptr; }
+    /// The layer of the context.
+    bool skips() const { return options.skip_layers.contains(static_cast<int>(context.layer.value)); }
 };
 
 void Tower::begin(Pass& pass, const Batch& batch) const {
@@ -206,7 +219,6 @@ void Tower::begin(Pass& pass, const Batch& batch) const {
     pass.hidden = embedding_(batch, held, options.training);
     context.training = options.training;
     pass.hidden = dropped(pass.hidden, context, is_encoder() ? "encoder embedding" : "embedding");
-    pass.embedding = pass.hidden;
     if (reads_guides_ && options.training) {
         pass.recorded = run_guides(length, options, context);
         pass.guides = &pass.recorded;
@@ -214,10 +226,23 @@ void Tower::begin(Pass& pass, const Batch& batch) const {
         pass.guides = &kept_guides(held + length, options, context);
     }
     announce(options.probe, end_prefix() + "embedding", kNoLayer, pass.hidden);
-    if (!is_encoder()) pass.embedding = pass.hidden = context.edited(Point::embedding, pass.hidden);
+    if (!is_encoder()) pass.hidden = context.edited(Point::embedding, pass.hidden);
+    const bool is_read = std::any_of(layers_.begin(), layers_.end(), [](const Layer& layer) {
+        return layer.source() == mixers::QueryKeySource::embedding;
+    });
+    if (is_read) pass.embedding = pass.hidden;
 }
 
-void Tower::step(Pass& pass, std::size_t number, bool few) const {
+const Rotary* Tower::rotary_of(std::int64_t layer) const {
+    const auto number = static_cast<std::size_t>(layer);
+    if (const auto own = own_rotary_.find(layer); own != own_rotary_.end())
+        return own->second ? &*own->second : nullptr;
+    if (!config_->rotary_layers.empty() && config_->rotary_layers.at(number) == 0) return nullptr;
+    if (window_rotary_ && config_->windows.at(number) > 0) return &*window_rotary_;
+    return rotary_ ? &*rotary_ : nullptr;
+}
+
+void Tower::run_mixers(Pass& pass, std::size_t number, PassSize size) const {
     const ForwardOptions& options = pass.options;
     mixers::StackContext& context = pass.context;
     if (options.cancellation) options.cancellation->check();
@@ -230,9 +255,7 @@ void Tower::step(Pass& pass, std::size_t number, bool few) const {
         in_layer->second.enter(context);
     else
         (!turns ? pass.nowhere : in_window ? pass.in_windows : pass.anywhere).enter(context);
-    const auto counted = static_cast<int>(context.layer.value);
-    const bool skipped = options.skip_layers.contains(counted);
-    if (!skipped) enter(number, few, options.cancellation);
+    if (!pass.skips()) enter(number, size, options.cancellation);
     const Layer& layer = layers_[order_[number]];
     LayerCaches caches{pass.take_cache(), nullptr};
     if (layer.cross) caches.cross = pass.take_cache();
@@ -240,11 +263,19 @@ void Tower::step(Pass& pass, std::size_t number, bool few) const {
     if (layer.bucket_bias.defined()) enter_bias(layer.bucket_bias, pass.bias, context, options.training != nullptr);
     context.input_embedding = embedding_for(layer, pass.embedding);
     context.output_projection = layer.output.weight.defined() ? &layer.output.weight : nullptr;
-    if (!skipped) {
-        pass.hidden = run_layer(layer, context.edited(Point::residual_before, pass.hidden), context, caches);
-        pass.hidden = context.pass(Point::hidden, pass.hidden);
+    if (pass.skips()) return;
+    pass.half = mix(layer, context.edited(Point::residual_before, pass.hidden), context, caches);
+    pass.hidden = at::Tensor();
+}
+
+void Tower::run_feed_forward(Pass& pass, std::size_t number) const {
+    const ForwardOptions& options = pass.options;
+    if (!pass.skips()) {
+        enter_feed_forward(options.cancellation);
+        pass.hidden = feed_forward(layers_[order_[number]], std::exchange(pass.half, {}), pass.context);
+        pass.hidden = pass.context.pass(Point::hidden, pass.hidden);
     }
-    if (options.after_layer) options.after_layer(counted);
+    if (options.after_layer) options.after_layer(static_cast<int>(pass.context.layer.value));
 }
 
 at::Tensor Tower::end(Pass& pass) const {
@@ -269,6 +300,17 @@ bool measures(Probe& probe, const std::vector<Site>& sites) {
     return false;
 }
 
+PassSize size_of(const std::vector<Tower::Start>& starts) {
+    const bool few = std::all_of(starts.begin(), starts.end(), [](const Tower::Start& start) {
+        return start.batch->ids.numel() <= kFewTokens &&
+               !(start.options->probe && measures(*start.options->probe, *start.context.sites));
+    });
+    if (few) return PassSize::few;
+    const bool many = std::any_of(starts.begin(), starts.end(),
+                                  [](const Tower::Start& start) { return start.batch->ids.numel() >= kManyTokens; });
+    return many ? PassSize::many : PassSize::some;
+}
+
 }  // namespace
 
 std::vector<at::Tensor> Tower::run(const std::vector<Start>& starts) const {
@@ -277,12 +319,15 @@ std::vector<at::Tensor> Tower::run(const std::vector<Start>& starts) const {
         passes.push_back(std::make_unique<Pass>(*start.options, start.context));
         begin(*passes.back(), *start.batch);
     }
-    const bool few = std::all_of(starts.begin(), starts.end(), [](const Start& start) {
-        return start.batch->ids.numel() <= kFewTokens &&
-               !(start.options->probe && measures(*start.options->probe, *start.context.sites));
-    });
-    for (std::size_t number = 0; number < order_.size(); ++number)
-        for (const auto& pass : passes) step(*pass, number, few);
+    const PassSize size = size_of(starts);
+    for (std::size_t number = 0; number < order_.size(); ++number) {
+        for (const auto& pass : passes) {
+            run_mixers(*pass, number, size);
+            if (!runs_in_steps()) run_feed_forward(*pass, number);
+        }
+        if (!runs_in_steps()) continue;
+        for (const auto& pass : passes) run_feed_forward(*pass, number);
+    }
     std::vector<at::Tensor> hidden;
     for (const auto& pass : passes) hidden.push_back(end(*pass));
     return hidden;
@@ -319,19 +364,20 @@ at::Tensor Tower::add_cross(const Layer& layer, const at::Tensor& hidden, mixers
     return config_->pre_norm ? sum : layer.cross_norm(sum);
 }
 
-at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
-                            const LayerCaches& caches) const {
-    const bool pre_norm = config_->pre_norm;
-    const auto add = [pre_norm](const at::Tensor& residual, const at::Tensor& update, const Norm& norm,
-                                const SumFactors& factors) {
-        const at::Tensor sum = (factors.kept == 1 ? residual : residual * factors.kept) + update;
-        return pre_norm ? sum : norm(sum);
-    };
-    const at::Tensor read = pre_norm ? layer.input_norm(hidden) : hidden;
-    const auto scaled = [this](const at::Tensor& update, const SumFactors& factors) {
-        const double scale = config_->update_scale * factors.added;
-        return scale == 1 ? update : update * scale;
-    };
+at::Tensor Tower::add(const at::Tensor& residual, const at::Tensor& update, const Norm& norm,
+                      const SumFactors& factors) const {
+    const at::Tensor sum = (factors.kept == 1 ? residual : residual * factors.kept) + update;
+    return config_->pre_norm ? sum : norm(sum);
+}
+
+at::Tensor Tower::scaled(const at::Tensor& update, const SumFactors& factors) const {
+    const double scale = config_->update_scale * factors.added;
+    return scale == 1 ? update : update * scale;
+}
+
+Tower::Halfway Tower::mix(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
+                          const LayerCaches& caches) const {
+    const at::Tensor read = config_->pre_norm ? layer.input_norm(hidden) : hidden;
     at::Tensor mixed;
     if (layer.mixer) {
         context.announce("input_norm", read);
@@ -342,7 +388,16 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
         attention = context.pass(Point::attention_output, attention);
         mixed = dropped(attention, context, "attention");
     }
-    const auto feed_forward = [&](const at::Tensor& input) {
+    if (config_->parallel_residual) return {hidden, read, mixed};
+    at::Tensor middle =
+        layer.mixer ? add(config_->residual_after_norm ? read : hidden, mixed, layer.input_norm, layer.attention_sum)
+                    : hidden;
+    if (layer.cross) middle = add_cross(layer, middle, context, caches.cross);
+    return {middle, {}, {}};
+}
+
+at::Tensor Tower::feed_forward(const Layer& layer, const Halfway& half, const mixers::StackContext& context) const {
+    const auto update_of = [&](const at::Tensor& input) {
         if (context.cancellation) context.cancellation->check();
         const bool routed = layer.feed_forward.experts.per_token > 0 && context.wants("expert_index");
         Routing taken;
@@ -358,18 +413,16 @@ at::Tensor Tower::run_layer(const Layer& layer, const at::Tensor& hidden, const 
     };
     if (config_->parallel_residual) {
         const bool own_norm = layer.feed_forward_norm.weight.defined();
-        return feed_forward(own_norm ? layer.feed_forward_norm(hidden) : read) + mixed + hidden;
+        return update_of(own_norm ? layer.feed_forward_norm(half.residual) : half.read) + half.mixed + half.residual;
     }
-    const bool after_norm = config_->residual_after_norm;
-    at::Tensor middle =
-        layer.mixer ? add(after_norm ? read : hidden, mixed, layer.input_norm, layer.attention_sum) : hidden;
-    if (layer.cross) middle = add_cross(layer, middle, context, caches.cross);
+    at::Tensor middle = half.residual;
     if (!layer.has_feed_forward) return middle;
     if (layer.mixer) middle = context.edited(Point::residual_middle, middle);
+    const bool pre_norm = config_->pre_norm, after_norm = config_->residual_after_norm;
     const at::Tensor entering = pre_norm ? context.edited(Point::feed_forward_input, middle) : middle;
     const at::Tensor input = pre_norm ? layer.feed_forward_norm(entering) : middle;
     const at::Tensor kept = !after_norm ? middle : entering.is_same(middle) ? input : layer.feed_forward_norm(middle);
-    return add(kept, feed_forward(input), layer.feed_forward_norm, config_->feed_forward_sum);
+    return add(kept, update_of(input), layer.feed_forward_norm, config_->feed_forward_sum);
 }
 
 }  // namespace headscope::model

@@ -70,6 +70,9 @@ public:
     void add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const;
     void add_mixers(std::vector<std::string>& names) const;  ///< the mixer's name, per layer
 
+    /// Of a layer's queries and keys, counted from the tower's first; null: it has none.
+    const Rotary* rotary_of(std::int64_t layer) const;
+
     /// Guide streams that were run ahead are run again: the weights have changed.
     void forget() { kept_ = {}; }
     /// So long a text is about to grow token by token: its guide streams are run once, for all of it. 0: not known.
@@ -92,10 +95,15 @@ private:
     };
     Rotation rotation(const std::optional<Rotary>& rotary, std::int64_t held, std::int64_t length, bool cached) const;
     void declare_layer(TensorPlan& plan, const TensorNames& names, std::int64_t number);
-    void enter(std::size_t number, bool few, const Cancellation* cancellation) const;
+    void enter(std::size_t number, PassSize size, const Cancellation* cancellation) const;
+    void enter_feed_forward(const Cancellation* cancellation) const;
+    /// All passes run a layer's mixers before the first runs its feed-forward, which may then take the memory of their
+    /// weights. Not where blocks are parallel, nor where layers are shared: their weights would be converted again.
+    bool runs_in_steps() const { return !config_->parallel_residual && config_->shared_layers.empty(); }
     struct Pass;
     void begin(Pass& pass, const Batch& batch) const;
-    void step(Pass& pass, std::size_t number, bool few) const;
+    void run_mixers(Pass& pass, std::size_t number, PassSize size) const;
+    void run_feed_forward(Pass& pass, std::size_t number) const;
     at::Tensor end(Pass& pass) const;
     std::string end_prefix() const;
     bool is_encoder() const { return place_.stack == "encoder"; }
@@ -104,8 +112,17 @@ private:
         mixers::MixerCache* cross = nullptr;
     };
     void add_sites(const mixers::Mixer& mixer, std::int64_t number, std::vector<Site>& sites) const;
-    at::Tensor run_layer(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
-                         const LayerCaches& caches) const;
+    /// A layer's values between its mixers and its feed-forward.
+    struct Halfway {
+        at::Tensor residual;     ///< with the mixers' updates; a parallel block's without
+        at::Tensor read, mixed;  ///< only in a parallel block: its input after the norm, and its mixer's update
+    };
+    Halfway mix(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
+                const LayerCaches& caches) const;
+    at::Tensor feed_forward(const Layer& layer, const Halfway& half, const mixers::StackContext& context) const;
+    at::Tensor add(const at::Tensor& residual, const at::Tensor& update, const Norm& norm,
+                   const SumFactors& factors) const;
+    at::Tensor scaled(const at::Tensor& update, const SumFactors& factors) const;
     void declare_bias(TensorPlan& plan, at::Tensor* into, const std::string& name, const SizeKeys& keys) const;
     /// `table` is the bias by distance of the self-attentions to come; `bias` is what the context then points to.
     void enter_bias(const at::Tensor& table, kernels::ScoreRule& bias, mixers::StackContext& context,

@@ -68,11 +68,12 @@ std::vector<GuideMaps> Tower::run_guides(std::int64_t length, const ForwardOptio
     struct Stream {
         QueryKeySource guide;
         at::Tensor input, hidden;
+        Halfway half;
         std::int64_t last = -1;  ///< the last layer that reads it
     };
     std::vector<Stream> streams;
     for (const QueryKeySource guide : kGuides) {
-        Stream stream{guide, {}, {}};
+        Stream stream{guide, {}, {}, {}};
         for (std::size_t number = 0; number < order_.size(); ++number) {
             if (!skipped(number) && source(number) == guide) stream.last = static_cast<std::int64_t>(number);
         }
@@ -85,7 +86,7 @@ std::vector<GuideMaps> Tower::run_guides(std::int64_t length, const ForwardOptio
     for (std::size_t number = 0; number < order_.size(); ++number) {
         if (context.cancellation) context.cancellation->check();
         if (skipped(number)) continue;
-        enter(number, false, context.cancellation);
+        enter(number, PassSize::some, context.cancellation);
         const Layer& layer = layers_[order_[number]];
         for (const Stream& stream : streams) {
             if (stream.guide == source(number))
@@ -94,10 +95,16 @@ std::vector<GuideMaps> Tower::run_guides(std::int64_t length, const ForwardOptio
         }
         context.layer = LayerIndex(place_.first_layer + static_cast<std::int64_t>(number));
         context.guide = &maps[number];
+        const auto goes_on = [number](const Stream& stream) { return static_cast<std::int64_t>(number) < stream.last; };
         for (Stream& stream : streams) {
-            if (static_cast<std::int64_t>(number) >= stream.last) continue;
+            if (!goes_on(stream)) continue;
             context.input_embedding = embedding_for(layer, stream.input);
-            stream.hidden = run_layer(layer, stream.hidden, context, {});
+            stream.half = mix(layer, stream.hidden, context, {});
+        }
+        for (Stream& stream : streams) {
+            if (!goes_on(stream)) continue;
+            enter_feed_forward(context.cancellation);
+            stream.hidden = feed_forward(layer, stream.half, context);
         }
     }
     return maps;

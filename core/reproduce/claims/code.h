@@ -13,7 +13,8 @@ extern const PaperCode kDeconattn, kNatsl, kLazy, kThesis;
 /// The paper's name begins with PaperCode::paper.
 inline const PaperCode* const kPaperCode[] = {&kDeconattn, &kNatsl, &kLazy, &kThesis};
 
-double mean_of(const std::vector<double>& values);  ///< of the finite ones; NaN: none
+/// The finite numbers of each row of `width` values; rows without any are left out.
+Matrix finite_rows(const std::vector<double>& values, std::size_t rows, std::size_t width);
 
 /// How a layer's mean bias goes with distance.
 struct Decay {

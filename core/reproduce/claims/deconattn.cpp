@@ -4,25 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
+#include "core/base/series.h"
+#include "core/base/text/text.h"
 #include "core/reproduce/claims/code.h"
 #include "core/store/analysis/analysis_file.h"
 
 namespace headscope::reproduce {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// Columns of a layer: H, C, HD, LF0 to LF3, S (means over heads; NaN without a matrix), whether it is Standard,
 /// whether it has the subject's mixer, the largest |score|, and the share of pairs beyond 10. One matrix a seed.
 enum Column : std::size_t { kSpokes = 8, kStandard = kSpokes, kOwn, kLargest, kAboveTen, kColumns };
-
-double mean_over_heads(const std::vector<double>& values, std::size_t first, std::size_t heads, std::size_t step) {
-    std::vector<double> each;
-    for (std::size_t h = 0; h < heads; ++h) each.push_back(values[first + h * step]);
-    return mean_of(each);
-}
 
 /// Reads the first sequence, which comes first in every array.
 void read_indicators(const std::filesystem::path& path, const std::string& subject, const std::string&,
@@ -40,12 +33,12 @@ void read_indicators(const std::filesystem::path& path, const std::string& subje
     const std::string mixer = subject.substr(0, subject.find(' '));
     Matrix layers;
     for (std::size_t site = 0; site < header.sites.size(); ++site) {
-        std::vector<double> row{mean_over_heads(entropy, site * heads, heads, 1),
-                                mean_over_heads(concentration, site * heads, heads, 1), diversity[site]};
+        std::vector<double> row{finite_mean(entropy, site * heads, heads, 1),
+                                finite_mean(concentration, site * heads, heads, 1), diversity[site]};
         for (std::size_t n = 0; n < 4; ++n)
-            row.push_back(n < distances ? mean_over_heads(local, site * heads * distances + n, heads, distances)
+            row.push_back(n < distances ? finite_mean(local, site * heads * distances + n, heads, distances)
                                         : std::nan(""));
-        row.push_back(mean_over_heads(sink, site * heads, heads, 1));
+        row.push_back(finite_mean(sink, site * heads, heads, 1));
         row.push_back(header.mixers[site] == "standard" ? 1 : 0);
         row.push_back(header.mixers[site] == mixer ? 1 : 0);
         double largest = std::nan(""), ten = header.sites[site].has_matrix ? 0 : std::nan("");
@@ -62,18 +55,17 @@ void read_indicators(const std::filesystem::path& path, const std::string& subje
 
 /// Units of the paper's radar plots: entropy, concentration and head diversity run from their least to their most.
 std::array<double, kSpokes> scales_of(const Measured& measured) {
-    std::array<double, 3> low, high;
-    low.fill(kInfinity);
-    high.fill(-kInfinity);
-    for (const auto& [key, seeds] : measured.matrices)
-        for (const Matrix& layers : key.second == "layers" ? seeds : std::vector<Matrix>())
-            for (const auto& layer : layers)
-                for (std::size_t i = 0; i < 3; ++i) {
-                    low[i] = std::fmin(low[i], layer[i]);
-                    high[i] = std::fmax(high[i], layer[i]);
-                }
     std::array<double, kSpokes> scales;
-    for (std::size_t i = 0; i < kSpokes; ++i) scales[i] = i < 3 && high[i] > low[i] ? high[i] - low[i] : 1;
+    scales.fill(1);
+    for (std::size_t i = 0; i < 3; ++i) {
+        std::vector<double> values;
+        for (const auto& [key, seeds] : measured.matrices)
+            for (const Matrix& layers : key.second == "layers" ? seeds : std::vector<Matrix>())
+                for (const auto& layer : layers)
+                    if (!std::isnan(layer[i])) values.push_back(layer[i]);
+        const auto [low, high] = std::minmax_element(values.begin(), values.end());
+        if (!values.empty() && *high > *low) scales[i] = *high - *low;
+    }
     return scales;
 }
 
@@ -85,7 +77,7 @@ double radar_distance(const Matrix& a, const Matrix& b, const std::array<double,
         for (std::size_t i = 0; i < kSpokes; ++i)
             differences.push_back(std::abs(a[layer][i] - b[layer][i]) / scales[i]);
     }
-    return mean_of(differences);
+    return finite_mean(differences);
 }
 
 void derive(const Plan&, Measured& measured) {
@@ -104,8 +96,8 @@ void derive(const Plan&, Measured& measured) {
                 all.push_back(radar_distance(own, base->second[i], scales, false));
                 standard.push_back(radar_distance(own, base->second[i], scales, true));
             }
-            add(subject, "distance", mean_of(all));
-            add(subject, "standard distance", mean_of(standard));
+            add(subject, "distance", finite_mean(all));
+            add(subject, "standard distance", finite_mean(standard));
             double largest = std::nan("");
             std::vector<double> above_ten;
             for (const auto& layer : own) {
@@ -114,7 +106,7 @@ void derive(const Plan&, Measured& measured) {
                 above_ten.push_back(layer[kAboveTen]);
             }
             add(subject, "largest score", largest);
-            add(subject, "beyond 10", mean_of(above_ten));
+            add(subject, "beyond 10", finite_mean(above_ten));
         }
         measured.set(subject, "models", static_cast<double>(seeds.size()));
     }
@@ -126,16 +118,6 @@ void derive(const Plan&, Measured& measured) {
         measured.set("non_approximate uniform", "way to MLP", (own - best) / (mlp - best));
 }
 
-/// 12.3 k, 4.56 M.
-std::string counted(double value) {
-    const char* const units[] = {"", " k", " M", " G", " T"};
-    int unit = 0;
-    for (; value >= 1000 && unit < 4; ++unit) value /= 1000;
-    char text[40];
-    std::snprintf(text, sizeof text, "%.3g%s", value, units[unit]);
-    return text;
-}
-
 /// A row for each mixer and length of the table that `headscope cost --measure` wrote.
 Rows rows(const std::string&, const Plan& plan, const Measured& measured) {
     Rows rows;
@@ -144,7 +126,7 @@ Rows rows(const std::string&, const Plan& plan, const Measured& measured) {
             for (const auto& one : table->second.front()) {
                 std::vector<std::string> cells{model.label, std::to_string(std::llround(one.front()))};
                 for (std::size_t i = 1; i < one.size(); ++i)
-                    cells.push_back(std::isfinite(one[i]) ? counted(one[i]) : "");
+                    cells.push_back(std::isfinite(one[i]) ? prefixed_text(one[i], 3) : "");
                 rows.push_back(std::move(cells));
             }
     return rows;

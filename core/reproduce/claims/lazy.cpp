@@ -5,35 +5,31 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/base/series.h"
 #include "core/reproduce/claims/code.h"
 #include "core/store/analysis/analysis_file.h"
 
 namespace headscope::reproduce {
 
-double mean_of(const std::vector<double>& values) {
-    double sum = 0, count = 0;
-    for (const double value : values) {
-        if (!std::isfinite(value)) continue;
-        sum += value;
-        ++count;
+Matrix finite_rows(const std::vector<double>& values, std::size_t rows, std::size_t width) {
+    Matrix matrix;
+    for (std::size_t row = 0; row < rows; ++row) {
+        const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * width);
+        std::vector<double> finite(begin, begin + static_cast<std::ptrdiff_t>(width));
+        std::erase_if(finite, [](double value) { return !std::isfinite(value); });
+        if (!finite.empty()) matrix.push_back(std::move(finite));
     }
-    return count > 0 ? sum / count : std::nan("");
+    return matrix;
 }
 
 Decay decay_of(const std::vector<double>& biases) {
     if (biases.size() < 8) return {};
-    const auto count = static_cast<double>(biases.size());
-    const double middle = (count - 1) / 2, mean = std::accumulate(biases.begin(), biases.end(), 0.0) / count;
-    double both = 0, distances = 0, squares = 0;
-    for (std::size_t d = 0; d < biases.size(); ++d) {
-        const double x = static_cast<double>(d) - middle, y = biases[d] - mean;
-        both += x * y;
-        distances += x * x;
-        squares += y * y;
-    }
+    std::vector<double> distances(biases.size());
+    std::iota(distances.begin(), distances.end(), 0.0);
+    const double along = correlation(distances, biases);
     const auto begin = biases.begin(), half = begin + std::ssize(biases) / 2;
-    return {squares > 0 ? both / std::sqrt(distances * squares) : 0,
-            mean_of({begin, begin + std::ssize(biases) / 8}) - mean_of({half, biases.end()})};
+    return {std::isnan(along) ? 0 : along,
+            finite_mean({begin, begin + std::ssize(biases) / 8}) - finite_mean({half, biases.end()})};
 }
 
 namespace {
@@ -57,10 +53,10 @@ void read_attended(const std::filesystem::path& path, const std::string& subject
                 const auto begin = stored.data.begin() + static_cast<std::ptrdiff_t>((s * sites + site) * heads);
                 layer.insert(layer.end(), begin, begin + static_cast<std::ptrdiff_t>(heads));
             }
-            layers.push_back(mean_of(layer));
+            layers.push_back(finite_mean(layer));
             all.insert(all.end(), layer.begin(), layer.end());
         }
-        measured.set(subject, name, mean_of(all));
+        measured.set(subject, name, finite_mean(all));
         measured.matrices[{subject, name}] = {{layers}};
     }
     std::vector<std::vector<double>> on_key(length);
@@ -70,28 +66,17 @@ void read_attended(const std::filesystem::path& path, const std::string& subject
             for (std::size_t i = 0; i < stored.size(); ++i) on_key[i % length].push_back(stored[i]);
         }
     Matrix& keys = measured.matrices[{subject, "on key"}].emplace_back(1);
-    for (const auto& key : on_key) keys.front().push_back(mean_of(key));
-    if (const auto stored = file->parameters("offset")) {
-        Matrix& offsets = measured.matrices[{subject, "offsets"}].emplace_back();
-        for (std::size_t site = 0; site < sites; ++site) {
-            std::vector<double> layer;
-            for (std::size_t h = 0; h < heads; ++h)
-                if (const double offset = stored->data[site * heads + h]; std::isfinite(offset))
-                    layer.push_back(offset);
-            if (!layer.empty()) offsets.push_back(std::move(layer));
-        }
-    }
+    for (const auto& key : on_key) keys.front().push_back(finite_mean(key));
+    if (const auto stored = file->parameters("offset"))
+        measured.matrices[{subject, "offsets"}].push_back(finite_rows(stored->data, sites, heads));
     if (const auto stored = file->parameters("distance_bias")) {
         Matrix& biases = measured.matrices[{subject, "biases"}].emplace_back();
         const auto window = static_cast<std::size_t>(stored->shape.at(2));
         for (std::size_t site = 0; site < sites; ++site) {
             std::vector<double> layer;
-            for (std::size_t d = 0; d < window; ++d) {
-                std::vector<double> each;
-                for (std::size_t h = 0; h < heads; ++h) each.push_back(stored->data[(site * heads + h) * window + d]);
-                layer.push_back(mean_of(each));
-            }
-            if (std::isfinite(mean_of(layer))) biases.push_back(std::move(layer));
+            for (std::size_t d = 0; d < window; ++d)
+                layer.push_back(finite_mean(stored->data, site * heads * window + d, heads, window));
+            if (std::isfinite(finite_mean(layer))) biases.push_back(std::move(layer));
         }
     }
 }
@@ -122,7 +107,7 @@ void derive(const Plan& plan, Measured& measured) {
         }
         if (offsets != nullptr && offsets->size() > 1) {
             std::vector<double> means;
-            for (const auto& layer : *offsets) means.push_back(mean_of(layer));
+            for (const auto& layer : *offsets) means.push_back(finite_mean(layer));
             measured.set(subject, "first offset", means.front());
             measured.set(subject, "least offset", *std::min_element(means.begin(), means.end()));
             measured.matrices[{subject, "offset means"}] = {{means}};
@@ -136,12 +121,11 @@ Rows rows(const std::string&, const Plan&, const Measured& measured) {
     const Matrix *zeros = measured.matrix("lazy", "zero_fraction"), *offsets = measured.matrix("lazy", "offsets"),
                  *biases = measured.matrix("lazy", "biases");
     for (std::size_t layer = 0; zeros != nullptr && layer < zeros->front().size(); ++layer) {
-        std::string heads;
-        if (offsets != nullptr && layer < offsets->size())
-            for (const double one : (*offsets)[layer]) heads += (heads.empty() ? "" : " ") + number_text(one);
+        const bool has_offsets = offsets != nullptr && layer < offsets->size();
         const Decay decay = biases != nullptr && layer < biases->size() ? decay_of((*biases)[layer]) : Decay();
-        rows.push_back({std::to_string(layer), number_text(100 * zeros->front()[layer]), heads.empty() ? "–" : heads,
-                        number_text(decay.correlation), number_text(decay.drop)});
+        rows.push_back({std::to_string(layer), number_text(100 * zeros->front()[layer]),
+                        has_offsets ? numbers_text((*offsets)[layer], " ") : "–", number_text(decay.correlation),
+                        number_text(decay.drop)});
     }
     return rows;
 }

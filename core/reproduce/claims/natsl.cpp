@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/series.h"
 #include "core/reproduce/claims/code.h"
 #include "core/run/run_history.h"
 #include "core/store/analysis/analysis_file.h"
@@ -17,16 +18,9 @@ constexpr const char* kTexts[] = {"prose", "verse", "code"};
 void read_types(const std::filesystem::path& path, const std::string& subject, const std::string& text,
                 Measured& measured) {
     const auto file = store::AnalysisFile::open(path);
-    const auto heads = static_cast<std::size_t>(file->header().most_heads());
-    const auto values = file->indicator("softmax_fraction").data;
-    Matrix fractions;
-    for (std::size_t site = 0; site < file->header().sites.size(); ++site) {
-        std::vector<double> layer;
-        for (std::size_t head = 0; head < heads; ++head)
-            if (const double value = values[site * heads + head]; std::isfinite(value)) layer.push_back(value);
-        if (!layer.empty()) fractions.push_back(std::move(layer));
-    }
-    measured.matrices[{subject, "fractions " + text}] = {std::move(fractions)};
+    measured.matrices[{subject, "fractions " + text}] = {
+        finite_rows(file->indicator("softmax_fraction").data, file->header().sites.size(),
+                    static_cast<std::size_t>(file->header().most_heads()))};
 }
 
 /// Mean softmax fraction at the run's first and last probe.
@@ -36,46 +30,41 @@ void read_shares(const std::filesystem::path& folder, const std::string& subject
         if (one.name != "softmax_fraction" || run.probes.step.empty()) continue;
         const auto size = static_cast<std::ptrdiff_t>(one.values.size() / run.probes.step.size());
         const auto last = one.values.begin() + (std::ssize(run.probes.step) - 1) * size;
-        measured.set(subject, "softmax first", mean_of({one.values.begin(), one.values.begin() + size}));
-        measured.set(subject, "softmax last", mean_of({last, last + size}));
+        measured.set(subject, "softmax first", finite_mean({one.values.begin(), one.values.begin() + size}));
+        measured.set(subject, "softmax last", finite_mean({last, last + size}));
     }
+}
+
+/// Softmax fractions of all heads on a text; empty: not measured.
+std::vector<double> fractions_on(const char* text, const std::string& subject, const Measured& measured) {
+    std::vector<double> all;
+    if (const Matrix* own = measured.matrix(subject, std::string("fractions ") + text))
+        for (const auto& layer : *own) all.insert(all.end(), layer.begin(), layer.end());
+    return all;
 }
 
 /// Mean |difference| of the softmax fractions of two texts.
-double apart(const Measured& measured, const std::string& subject, const char* one, const char* other) {
-    const Matrix *a = measured.matrix(subject, std::string("fractions ") + one),
-                 *b = measured.matrix(subject, std::string("fractions ") + other);
+double apart(const std::vector<double>& one, const std::vector<double>& other) {
     std::vector<double> differences;
-    for (std::size_t layer = 0; a != nullptr && b != nullptr && layer < std::min(a->size(), b->size()); ++layer)
-        for (std::size_t head = 0; head < (*a)[layer].size(); ++head)
-            differences.push_back(std::abs((*a)[layer][head] - (*b)[layer].at(head)));
-    return mean_of(differences);
+    for (std::size_t head = 0; head < std::min(one.size(), other.size()); ++head)
+        differences.push_back(std::abs(one[head] - other[head]));
+    return finite_mean(differences);
 }
 
 void derive_types(const std::string& subject, Measured& measured) {
-    Matrix largest;  // over texts
+    std::vector<double> heads;  // the largest fraction of each over texts
     for (const char* text : kTexts) {
-        const Matrix* own = measured.matrix(subject, std::string("fractions ") + text);
-        if (own == nullptr) continue;
-        if (largest.empty()) largest = *own;
-        for (std::size_t layer = 0; layer < std::min(largest.size(), own->size()); ++layer)
-            for (std::size_t head = 0; head < largest[layer].size(); ++head)
-                largest[layer][head] = std::max(largest[layer][head], (*own)[layer].at(head));
+        const std::vector<double> own = fractions_on(text, subject, measured);
+        heads.resize(std::max(heads.size(), own.size()));
+        for (std::size_t head = 0; head < own.size(); ++head) heads[head] = std::max(heads[head], own[head]);
     }
-    if (largest.empty()) return;
-    double most = 0, pure = 0, heads = 0;
-    for (const auto& layer : largest)
-        for (const double one : layer) {
-            most = std::max(most, one);
-            pure += one == 0 ? 1 : 0;
-            ++heads;
-        }
-    measured.set(subject, "most", most);
-    measured.set(subject, "pure heads", pure);
-    measured.set(subject, "heads", heads);
-    measured.set(subject, "prose verse", apart(measured, subject, "prose", "verse"));
-    measured.set(subject, "prose code", apart(measured, subject, "prose", "code"));
-    measured.set(subject, "verse code", apart(measured, subject, "verse", "code"));
+    if (heads.empty()) return;
+    measured.set(subject, "most", *std::max_element(heads.begin(), heads.end()));
+    measured.set(subject, "pure heads", static_cast<double>(std::count(heads.begin(), heads.end(), 0.0)));
+    measured.set(subject, "heads", static_cast<double>(heads.size()));
+    for (const auto& [one, other] : {std::pair{"prose", "verse"}, {"prose", "code"}, {"verse", "code"}})
+        measured.set(subject, std::string(one) + " " + other,
+                     apart(fractions_on(one, subject, measured), fractions_on(other, subject, measured)));
     measured.set(subject, "code apart",
                  std::min(measured.value(subject, "prose code"), measured.value(subject, "verse code")));
 }
@@ -136,11 +125,7 @@ Rows rows(const std::string& table, const Plan& plan, const Measured& measured) 
             const Matrix* fractions = measured.matrix(model.name, std::string("fractions ") + text);
             if (fractions == nullptr) continue;
             std::string layers;
-            for (const auto& layer : *fractions) {
-                std::string heads;
-                for (const double one : layer) heads += (heads.empty() ? "" : " ") + number_text(one);
-                layers += (layers.empty() ? "" : "; ") + heads;
-            }
+            for (const auto& layer : *fractions) append_found(layers, numbers_text(layer, " "));
             rows.push_back({model.label, text, layers});
         }
     }

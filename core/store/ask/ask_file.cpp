@@ -3,16 +3,16 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
-#include <ctime>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/io/output_file.h"
 #include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/store/analysis/scale_storage.h"
 #include "core/store/hdf5/hdf5.h"
 #include "core/store/hdf5/hdf5_lock.h"
@@ -26,15 +26,6 @@ using hdf5::Type;
 constexpr const char* kAskFormat = "headscope-ask";
 constexpr std::int32_t kAskVersion = 1;
 constexpr std::int64_t kMostTables = 4096, kMostCells = std::int64_t{1} << 31U;
-
-std::string now_as_text() {
-    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    std::tm time{};
-    ::gmtime_r(&now, &time);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &time);
-    return text;
-}
 
 std::int64_t count_of(const std::vector<std::int64_t>& shape) {
     std::int64_t count = 1;
@@ -78,6 +69,16 @@ public:
         texts("/contents/dimensions", {"/table"}, "their dimensions", axes);
         texts("/contents/long_name", {"/table"}, "their meaning", names);
         texts("/contents/units", {"/table"}, "their units", units);
+        words();
+        scale("/name", std::ssize(record_.names), "list of names, counted from 0");
+        std::vector<std::string> lists, along;
+        for (const AskNames& list : record_.names) {
+            lists.push_back(list.path);
+            along.push_back(list.dimension);
+            texts(list.path, {list.dimension}, list.long_name, list.values);
+        }
+        texts("/contents/name_path", {"/name"}, "paths of the tool's lists of names", lists);
+        texts("/contents/name_dimension", {"/name"}, "their dimensions", along);
     }
 
 private:
@@ -89,7 +90,7 @@ private:
         hdf5::write_attribute(file_, "format_version", Type::int32, &kAskVersion, 1, true, where_);
         text("tool", record_.tool);
         text("program_version", record_.program_version.empty() ? HEADSCOPE_VERSION : record_.program_version);
-        text("created", record_.created.empty() ? now_as_text() : record_.created);
+        text("created", record_.created.empty() ? utc_now() : record_.created);
         text("model_name", record_.model_name);
         text("model_type", record_.model_type);
         text("model_sha256", record_.model_sha256);
@@ -185,6 +186,18 @@ private:
         texts("/tokens/text", {"/sequence"}, "the text", whole);
     }
 
+    void words() {
+        std::vector<std::int64_t> ids;
+        std::vector<std::string> written;
+        for (const auto& [id, text] : record_.words) {
+            ids.push_back(id);
+            written.push_back(text);
+        }
+        scale("/word", std::ssize(ids), "token of the tables, counted from 0");
+        numbers("/words/id", Type::int64, {"/word"}, "token ids in the tables", kTokenUnits, ids);
+        texts("/words/text", {"/word"}, "what they read as", written);
+    }
+
     hid_t file_;
     const AskRecord& record_;
     std::string where_;
@@ -223,6 +236,8 @@ public:
         sites(record);
         tokens(record);
         tables(record);
+        if (hdf5::exists(file_, "/words/id")) words(record);
+        if (hdf5::exists(file_, "/contents/name_path")) names(record);
         return record;
     }
 
@@ -291,6 +306,24 @@ private:
             sequence.pieces.assign(pieces.begin() + begin, pieces.begin() + begin + length);
             sequence.text = whole[static_cast<std::size_t>(s)];
             record.sequences.push_back(std::move(sequence));
+        }
+    }
+
+    void words(AskRecord& record) {
+        const auto ids = numbers<std::int64_t>("/words/id", Type::int64, 1);
+        const auto written = texts("/words/text", 1);
+        if (ids.size() != written.size()) uneven("/words");
+        for (std::size_t i = 0; i < ids.size(); ++i) record.words[ids[i]] = written[i];
+    }
+
+    void names(AskRecord& record) {
+        const auto paths = texts("/contents/name_path", 1), along = texts("/contents/name_dimension", 1);
+        if (paths.size() != along.size() || std::ssize(paths) > kMostTables) uneven("/contents/name_path");
+        for (std::size_t i = 0; i < paths.size(); ++i) {
+            record.names.push_back({paths[i], along[i], "", texts(paths[i], 1)});
+            const std::int64_t size = std::ssize(record.names.back().values);
+            record.add_dimension(along[i], size, "");
+            if (record.size_of(along[i]) != size) uneven(paths[i]);
         }
     }
 
@@ -375,6 +408,16 @@ AskTable& AskRecord::add_table(const std::string& path, std::vector<std::string>
     table.values.assign(static_cast<std::size_t>(count), std::numeric_limits<double>::quiet_NaN());
     tables.push_back(std::move(table));
     return tables.back();
+}
+
+std::vector<std::int64_t> ids_in_tables(const AskRecord& record) {
+    std::set<std::int64_t> ids;
+    for (const AskTable& table : record.tables) {
+        if (!table.whole || table.units != kTokenUnits) continue;
+        for (const double value : table.values)
+            if (!std::isnan(value) && value >= 0) ids.insert(static_cast<std::int64_t>(value));
+    }
+    return {ids.begin(), ids.end()};
 }
 
 void add_usual_dimensions(AskRecord& record) {

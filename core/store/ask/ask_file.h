@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ struct AskDimension {
     std::string long_name;
 };
 
+/// Units of tables of token ids, whose texts AskRecord::words has.
+inline constexpr const char* kTokenUnits = "token";
+
 /// Numbers in row-major order: float64, NaN where there is none; `whole`: int64, -1 where there is none.
 struct AskTable {
     std::string path;                     ///< "/lens/rank"
@@ -29,6 +33,12 @@ struct AskTable {
     std::string long_name, units;
     bool whole = false;
     std::vector<double> values;
+};
+
+/// Texts along one dimension, such as names of models.
+struct AskNames {
+    std::string path, dimension, long_name;
+    std::vector<std::string> values;
 };
 
 struct AskRecord {
@@ -43,6 +53,8 @@ struct AskRecord {
     std::vector<SequenceTokens> sequences;
     std::vector<AskDimension> dimensions;
     std::vector<AskTable> tables;
+    std::vector<AskNames> names;
+    std::map<std::int64_t, std::string> words;  ///< readable text of each id in tables of tokens
 
     const AskTable* find(const std::string& path) const;  ///< null: none
     /// Throws format for a file without it.
@@ -55,6 +67,9 @@ struct AskRecord {
     AskTable& add_table(const std::string& path, std::vector<std::string> dimensions, const std::string& long_name,
                         const std::string& units = "", bool whole = false);
 };
+
+/// Ids in tables whose units are kTokenUnits, each once.
+std::vector<std::int64_t> ids_in_tables(const AskRecord& record);
 
 /// /sequence, /token, /site, /head and /layer of a model and texts.
 void add_usual_dimensions(AskRecord& record);

@@ -2,8 +2,6 @@
 #include "core/store/evaluation/evaluation_file.h"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <string_view>
 #include <type_traits>
 #include <variant>
@@ -282,15 +280,6 @@ void write_items(hid_t file, const std::vector<EvaluatedItem>& items, const std:
     if (!chunk.empty()) write();
 }
 
-std::string now() {
-    const std::time_t time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    std::tm parts{};
-    ::gmtime_r(&time, &parts);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
-}
-
 }  // namespace
 
 const EvaluationResult* Evaluation::find(std::int64_t model, const std::string& task, const std::string& metric,
@@ -299,6 +288,15 @@ const EvaluationResult* Evaluation::find(std::int64_t model, const std::string& 
         return result.model == model && result.task == task && result.metric == metric && result.length == length;
     });
     return it == results.end() ? nullptr : &*it;
+}
+
+void append(Evaluation& all, Evaluation one) {
+    const auto shift = static_cast<std::int64_t>(all.models.size());
+    std::move(one.models.begin(), one.models.end(), std::back_inserter(all.models));
+    for (auto& result : one.results) {
+        result.model += shift;
+        all.results.push_back(std::move(result));
+    }
 }
 
 void write_evaluation(const std::filesystem::path& path, const Evaluation& evaluation,
@@ -318,7 +316,7 @@ void write_evaluation(const std::filesystem::path& path, const Evaluation& evalu
         text("format", kFormat);
         hdf5::write_attribute(file, "format_version", Type::int32, &kVersion, 1, true, where);
         text("program_version", evaluation.program_version.empty() ? HEADSCOPE_VERSION : evaluation.program_version);
-        text("created", evaluation.created.empty() ? now() : evaluation.created);
+        text("created", evaluation.created.empty() ? utc_now() : evaluation.created);
         text("settings", evaluation.settings_json);
         write_table(file, "/models", "model", evaluation.models, model_columns(), where);
         write_table(file, "/results", "result", evaluation.results, result_columns(), where);

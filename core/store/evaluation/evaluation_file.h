@@ -89,6 +89,9 @@ struct Evaluation {
                                  std::int64_t length) const;
 };
 
+/// Adds the models and results of `one`, whose items are left out.
+void append(Evaluation& all, Evaluation one);
+
 /// Whole or not at all; `inputs` must not be overwritten.
 void write_evaluation(const std::filesystem::path& path, const Evaluation& evaluation,
                       std::span<const std::filesystem::path> inputs = {});

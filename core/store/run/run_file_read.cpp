@@ -63,6 +63,7 @@ private:
                         "found " + std::to_string(version));
         }
         for (const RunText& text : run_texts()) {
+            if (text.late && H5Aexists(root, text.name) <= 0) continue;
             record_.*text.member = hdf5::read_text_attribute(root, text.name, where_);
         }
         for (const RunNumber& number : run_numbers()) {

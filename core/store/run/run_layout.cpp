@@ -71,9 +71,9 @@ const std::vector<RunSeries<RunValidations>>& validation_series() {
 const std::vector<RunText>& run_texts() {
     using R = RunRecord;
     static const std::vector<RunText> texts{
-        {"state", &R::state},        {"state_text", &R::state_text}, {"program_version", &R::program_version},
-        {"created", &R::created},    {"model_type", &R::model_type}, {"machine", &R::machine},
-        {"data_hash", &R::data_hash}};
+        {"state", &R::state},         {"state_text", &R::state_text}, {"program_version", &R::program_version},
+        {"created", &R::created},     {"model_type", &R::model_type}, {"machine", &R::machine},
+        {"data_hash", &R::data_hash}, {"device", &R::device, true},   {"kernels", &R::kernels, true}};
     return texts;
 }
 

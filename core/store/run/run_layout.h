@@ -49,6 +49,7 @@ const std::vector<RunSeries<RunValidations>>& validation_series();
 struct RunText {
     const char* name;
     std::string RunRecord::*member;
+    bool late = false;  ///< older files lack it: it is empty there
 };
 const std::vector<RunText>& run_texts();
 struct RunNumber {

@@ -78,6 +78,7 @@ struct RunRecord {
     std::string state_text;
     std::string program_version, created;  ///< created: ISO 8601, UTC
     std::string model_type, config_json, machine, data_hash;
+    std::string device, kernels;  ///< as in analysis files; empty: of an older program
     std::int64_t parameters = 0, threads = 0, processes = 1, planned_steps = 0, resumed = 0;
     std::vector<std::string> mixers;  ///< of each layer
     std::vector<Site> sites;

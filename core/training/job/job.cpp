@@ -217,6 +217,8 @@ bool has_accuracy(const data::ObjectiveSettings& objective) {
 std::vector<std::string> metrics_of(const data::ObjectiveSettings& objective) {
     std::vector<std::string> metrics{"loss"};
     if (has_accuracy(objective)) metrics.emplace_back("accuracy");
+    if (kind_of(objective).spans) metrics.insert(metrics.end(), {"exact_match", "f1"});
+    if (kind_of(objective).translates) metrics.emplace_back("bleu");
     if (!kind_of(objective).labels()) return metrics;
     if (objective.classes == 1)
         metrics.emplace_back("spearman");

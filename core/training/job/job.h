@@ -42,8 +42,10 @@ struct TrainingSettings {
     std::string precision = "float32";  ///< or bfloat16, with float32 master weights
     double clip = 1.0;                  ///< of the gradient's norm; 0: none
     double dropout = 0.0;
+    double attention_dropout = 0.0;
     double z_loss = 0.0;
-    std::int64_t threads = 0;  ///< 0: all
+    std::int64_t threads = 0;    ///< 0: all
+    std::string device = "cpu";  ///< as --device
 };
 
 struct OptimizerSettings {

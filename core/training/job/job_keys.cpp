@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/base/device_choice.h"
 #include "core/training/job/config_keys.h"
 
 namespace headscope::training {
@@ -270,10 +271,17 @@ private:
                 &S::precision);
         section(number("training", "clip", 0, 1e9, "Largest norm of the gradient; 0: not clipped"), &S::clip);
         section(number("training", "dropout", 0, 0.99, "Share of activations set to 0 while training"), &S::dropout);
+        section(number("training", "attention_dropout", 0, 0.99,
+                       "Share of attention weights set to 0 while training, behind the normalizer"),
+                &S::attention_dropout);
         section(number("training", "z_loss", 0, 1, "Weight of the squared log normalizer of the output"), &S::z_loss);
         auto& threads = count("training", "threads", 0, 4096, "Threads that compute; 0: all processors");
         threads.may_change = true;
         section(threads, &S::threads);
+        auto& device = add("training", "device", OptionKind::text, {});
+        static_cast<Option&>(device) = device_option();
+        device.may_change = true;
+        section(device, &S::device);
     }
 
     void optimizer() {
@@ -331,7 +339,7 @@ private:
         every(passes, &JobFile::evaluation, &EvaluationSettings::every_epochs);
         every(count("evaluation", "batches", 1, 1e6, "Batches of an evaluation, always the same ones"),
               &JobFile::evaluation, &EvaluationSettings::batches);
-        bind(choice("evaluation", "metric", {"loss", "accuracy", "f1", "matthews", "spearman"},
+        bind(choice("evaluation", "metric", {"loss", "accuracy", "f1", "matthews", "spearman", "exact_match", "bleu"},
                     "Value that patience and snapshots/best follow; but for loss, of all held-out items"),
              &JobFile::evaluation, &EvaluationSettings::metric);
         bind(count("evaluation", "patience", 0, 1e9,

@@ -14,6 +14,9 @@
 #include "core/base/process/machine.h"
 #include "core/base/text/text.h"
 #include "core/data/tokenizer_choice.h"
+#include "core/mixers/types/approximate.h"
+#include "core/mixers/types/non_approximate.h"
+#include "core/mixers/types/side_by_side.h"
 #include "core/mixers/types/type.h"
 #include "core/model/fresh/fresh_weights.h"
 #include "core/model/load/presets.h"
@@ -35,6 +38,13 @@ constexpr std::uint64_t kLargestNgrams = 64'000'000;
 
 void check_objective(const JobFile& job, const model::ModelConfig& config) {
     model::make_objective(job.data.objective.kind, job.data.objective.classes)->check(config);
+}
+
+/// Taylor series are sums over keys: their weights are never at hand.
+bool has_weights(const std::string& mixer) {
+    if (mixer == mixers::kApproximate.name || mixer == mixers::kNonApproximate.name) return false;
+    const mixers::MixerType* type = mixers::find_type(mixer);
+    return type != nullptr ? type->has_matrix : mixer == mixers::kSideBySide.name;
 }
 
 void check_mixer(const JobFile& job, const std::string& key, const std::string& name) {
@@ -148,6 +158,24 @@ std::unique_ptr<model::Trainable> open_model(const JobFile& job, Progress& progr
 
 }  // namespace
 
+std::vector<std::string> mixers_without_weights(const JobFile& job, const model::ModelConfig& config) {
+    std::vector<std::string> without;
+    if (job.training.attention_dropout <= 0) return without;
+    bool any = config.mixers.empty() || config.encoder != nullptr;  // cross-attention has weights
+    std::vector<std::string> all = config.mixers;
+    if (config.encoder) all.insert(all.end(), config.encoder->mixers.begin(), config.encoder->mixers.end());
+    for (const std::string& mixer : all) {
+        if (has_weights(mixer))
+            any = true;
+        else if (mixer != model::kNoMixer && std::find(without.begin(), without.end(), mixer) == without.end())
+            without.push_back(mixer);
+    }
+    if (any) return without;
+    throw error_at_key(job, "training.attention_dropout",
+                       Error(ErrorCode::unsupported, "", "expected 0, or a layer whose mixer has attention weights",
+                             "found " + list_text(without, 40)));
+}
+
 data::HashedWords hashed_words(const tokenizer::HashSettings& settings, const std::string& ngrams,
                                const std::vector<float>& normal, std::shared_ptr<const tokenizer::Tokenizer> pieces) {
     using tokenizer::Ngrams;
@@ -239,6 +267,7 @@ std::string model_config(const JobFile& job, const OfData& data) {
     } catch (const Error& error) {
         throw error_at_key(job, "objective.kind", Error(error.code(), "", error.expected(), error.found()));
     }
+    mixers_without_weights(job, inspection.config);
     check_memory(job, inspection.config, static_cast<double>(inspection.parameters));
     return json_text(config);
 }
@@ -291,6 +320,7 @@ std::unique_ptr<model::Trainable> make_model(const JobFile& job, const OfData& d
         throw error_at_key(job, "model.from", error);
     }
     const auto& config = std::as_const(*model).model().config();
+    mixers_without_weights(job, config);
     check_memory(job, config, static_cast<double>(model->weights().numel()));
     if (config.ids() < data.vocabulary) {
         throw error_at_key(job, "data.tokenizer",

@@ -39,6 +39,10 @@ std::optional<data::HashedWords> hashed_words(const JobFile& job, const std::fil
 data::HashedWords hashed_words(const tokenizer::HashSettings& settings, const std::string& ngrams,
                                const std::vector<float>& normal, std::shared_ptr<const tokenizer::Tokenizer> pieces);
 
+/// Mixers of `config` whose layers training.attention_dropout leaves alone, since they have no attention weights; empty
+/// without dropout. Throws Error(unsupported) at the key if no layer has any.
+std::vector<std::string> mixers_without_weights(const JobFile& job, const model::ModelConfig& config);
+
 /// Refuses a bad model.from before its weights are read: no checkpoint, or sizes in the job too.
 void check_from(const JobFile& job);
 /// Refuses a job whose checkpoint brings no tokenizer where another had to be named.

@@ -19,6 +19,8 @@
 namespace headscope::training {
 namespace {
 
+constexpr std::uint64_t kAttentionStream = std::uint64_t{1} << 32U;  ///< in place of a pass: beyond any pass's number
+
 /// One number of three by SplitMix64, restarted with each.
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t step, std::uint64_t part) {
     std::uint64_t state = 0;
@@ -120,6 +122,8 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
     for (const auto& part : parts) counted += static_cast<double>(part.counted);
     if (exchange_) exchange_->processes().sum(&counted, 1);
     const double scale = counted > 0 ? 1.0 / counted : 0;
+    const std::int64_t processes = exchange_ ? exchange_->processes().size() : 1;
+    std::int64_t before = 0;  // sequences of earlier passes
     Loss loss;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const data::DataBatch& part = parts[i];
@@ -128,6 +132,11 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
         training.dropout = job_.training.dropout;
         training.dropout_seed = mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step), i);
         training.first_sequence = rank * part.sequences;
+        training.attention_dropout = job_.training.attention_dropout;
+        training.attention_seed =
+            mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step), kAttentionStream);
+        training.step_sequence = before + training.first_sequence;
+        before += processes * part.sequences;
         model::HeadLossOptions options;
         options.z_loss = job_.training.z_loss;
         const auto losses = objective_->losses(*model_, read(part), options, &training);

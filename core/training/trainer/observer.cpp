@@ -49,7 +49,7 @@ std::string Observer::validate() {
     if (std::isfinite(s_.state.validation)) return name + " " + number_text(s_.state.validation);
     const auto start = Clock::now();
     Loss all;
-    HeldOutMetric metric(s_.job);
+    HeldOutMetric metric(s_.job, *s_.data);
     std::int64_t wanted = s_.job.evaluation.batches * s_.job.training.batch;
     // No window counts twice; a metric other than the loss is of all items.
     if (const std::int64_t epoch = s_.held_out->epoch(); epoch > 0)

@@ -16,9 +16,7 @@ namespace fs = std::filesystem;
 void write_job(const RunFolder& run, const JobFile& job) {
     // A link would lead out of the folder: to the file, say, that the job was written in.
     remove_link(run.job());
-    OutputFile file(run.job(), {}, "job");
-    file.append(job_text(job));
-    file.publish();
+    write_whole_file(run.job(), job_text(job), "job");
 }
 
 void open_data(Session& session, const fs::path& folder, Progress& progress, const Cancellation& cancellation) {
@@ -84,6 +82,7 @@ void open_snapshot(Session& session, const fs::path& folder, Progress& progress,
         model::Trainable::open(*file, weight_type(session.job), {}, static_cast<std::uint64_t>(session.job.seed),
                                &progress, &cancellation),
         session.job);
+    mixers_without_weights(session.job, std::as_const(session.learner->model()).model().config());
     session.generation = model::generation_keys_of(*file).keys;
 }
 

@@ -9,6 +9,7 @@
 #include "core/run/journal_reader.h"
 #include "core/training/job/run_end.h"
 #include "core/training/trainer/session_parts.h"
+#include "kernels/backend.h"
 #include "kernels/parallel.h"
 
 namespace headscope::training {
@@ -70,6 +71,8 @@ void check_machine(Session& session, const Started& before, int processes) {
         tell(count(before.threads, " thread", " threads"), count(threads, " thread", " threads"));
     else if (const std::string machine = processor_name(); before.machine != machine)
         tell("on " + before.machine, "on " + machine);
+    else if (const std::string device = kernels::chosen_device(); !before.device.empty() && before.device != device)
+        tell("on " + before.device, "on " + device);
 }
 
 /// The end of a run that goes on: that of its job, or the last plan of a job of minutes whose rates follow plans.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
@@ -10,9 +11,11 @@
 #include "core/base/json/json.h"
 #include "core/base/process/machine.h"
 #include "core/base/process/os_error.h"
+#include "core/base/text/text.h"
 #include "core/run/journal_reader.h"
 #include "core/training/trainer/job_model.h"
 #include "core/training/trainer/session_parts.h"
+#include "kernels/backend.h"
 #include "kernels/parallel.h"
 
 namespace headscope::training {
@@ -147,6 +150,11 @@ Session open_session(const TrainRequest& request, Progress& progress, const Canc
                              cancellation);
             break;
     }
+    const auto undropped =
+        mixers_without_weights(session.job, std::as_const(session.learner->model()).model().config());
+    if (!undropped.empty() && request.start != TrainRequest::Start::resume)
+        session.problems.push_back("training.attention_dropout leaves layers of " + list_text(undropped, 40) +
+                                   " alone, which have no attention weights");
     session.state.job = job_text(session.job);
     session.state.data_hash = session.data->hash();
     session.state.layout = layout_hash(session.learner->model());
@@ -171,6 +179,8 @@ Started started_event(const Session& session, const std::string& program_version
     started.sites = model.sites();
     started.threads = kernels::threads();
     started.machine = processor_name();
+    started.device = kernels::chosen_device();
+    started.kernels = kernels::chosen_backend();
     started.data_hash = session.data->hash();
     started.steps = session.state.planned_steps;
     return started;

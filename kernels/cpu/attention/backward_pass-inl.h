@@ -3,7 +3,8 @@
 // score and what the row has: dS = slope (dA - mean), slope and mean as RowMean says (kernels/normaliser.h).
 //
 // Tiles of kBackwardRows queries by kBackwardKeys keys of one head: S and dA (two products over the sizes of keys and
-// values), A and dS by element, then dQ += dS K, dV += A^T dO, dK += dS^T Q.
+// values), A and dS by element, then dQ += dS K, dV += A^T dO, dK += dS^T Q. With dropout, dV takes the weights that
+// stay, scaled, and dA is that of those; sum A dA is O . dO as before.
 #if defined(HEADSCOPE_KERNELS_CPU_BACKWARD_PASS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADSCOPE_KERNELS_CPU_BACKWARD_PASS_INL_H
 #undef HEADSCOPE_KERNELS_CPU_BACKWARD_PASS_INL_H
@@ -11,6 +12,7 @@
 #define HEADSCOPE_KERNELS_CPU_BACKWARD_PASS_INL_H
 #endif
 
+#include "kernels/cpu/attention/dropout-inl.h"
 #include "kernels/cpu/attention/scores-inl.h"
 #include "kernels/cpu/elements-inl.h"
 #include "kernels/normaliser.h"
@@ -258,7 +260,10 @@ private:
                     return;
                 }
             }
-            for (int r = 0; r < count; ++r) Weigh(h, i + r, columns, weights, slopes, r);
+            for (int r = 0; r < count; ++r) {
+                Weigh(h, i + r, columns, weights, slopes, r);
+                Drop(s_, h, i + r, key, columns.begin, columns.end, weights + r * kBackwardKeys);
+            }
             if (task_.relative != nullptr) AddDistances(h, i, count, key, columns, slopes);
             if (task_.blocks != nullptr) AddBlocks(h, i, count, key, columns, slopes, /*visible=*/true);
         }
@@ -279,7 +284,7 @@ private:
         }
     }
 
-    /// S and dA of kRows queries under the rule of `s`.
+    /// S and dA of kRows queries under the rule of `s`; dA is 0 where dropout has left a weight out.
     void Products(const Sequence& s, std::int64_t h, std::int64_t key, const Columns& columns, int row, int count,
                   float* scores, float* products) {
         const std::int64_t i = block_.first + row, panel = PanelWidth();
@@ -291,6 +296,8 @@ private:
             MultiplyTwo<1, kRows>(RowIndices(), output_groups_ + i * s.value_size, values, panel, s.value_size, false,
                                   products + c, kBackwardKeys);
         }
+        for (int r = 0; r < count; ++r)
+            Drop(s, h, i + r, key, columns.begin, columns.end, products + r * kBackwardKeys);
     }
 
     /// Adds up dS of rows i .. i + count - 1 over the keys of each block that is not the row's own and is seen, or is

@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention/pass_two.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/attention/dropout-inl.h"
 #include "kernels/cpu/attention/normalisers-inl.h"
 #include "kernels/cpu/attention/scores-inl.h"
 #include "kernels/cpu/attention/second_order-inl.h"
@@ -151,6 +152,8 @@ private:
             Weigh(n, h, g, key, columns);
             if (Measures()) MeasureRows(n, h, g, key, columns, pairs, duplicate, induction);
             if (task_.output.data != nullptr && sees) {
+                for (int r = 0; r < count; ++r)
+                    Drop(s_, h, task_.first_row + row + r, key, columns.begin, columns.end, weights_ + r * kTileKeys);
                 MultiplyValues(weights_, value_, columns.begin, columns.end, value_stride_, OutputOf(n, g));
             }
         }

@@ -14,6 +14,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention/plain.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/attention/dropout-inl.h"
 #include "kernels/cpu/attention/normaliser/sigmoid-inl.h"
 #include "kernels/cpu/attention/normaliser/taylor-inl.h"
 #include "kernels/cpu/attention/scores-inl.h"
@@ -157,6 +158,8 @@ private:
             }
             state.z += double{Exponentiate(t, columns.begin, columns.end, state.maximum)};
         }
+        for (int r = 0; r < count; ++r)
+            Drop(s_, task_.head, task_.first_row + row + r, key, columns.begin, columns.end, scores_ + r * kTileKeys);
         MultiplyValues(scores_, value_, columns.begin, columns.end, value_stride_, output);
     }
 

@@ -51,6 +51,9 @@ SequencePlan::SequencePlan(const AttentionInput& input, std::int64_t b) {
         }
         s.offsets = offsets_.data();
     }
+    s.dropout = dropout_sequence(rule.dropout, b);
+    s.dropout_threshold = dropout_threshold(rule.dropout.share);
+    s.dropout_factor = dropout_factor(rule.dropout.share);
     s.cancel = input.cancel;
 }
 

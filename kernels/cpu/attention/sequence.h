@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernels/summary/attention_dropout.h"
 #include "kernels/summary/both.h"
 #include "kernels/tensor_view.h"
 
@@ -57,6 +58,9 @@ struct Sequence {
     const float* offsets = nullptr;                       ///< [heads, queries] of the elastic normaliser
     const float* packed_keys = nullptr;  ///< [key_heads, panels, key_size, panel width]: keys of a panel side by side
     std::int64_t packed_head_stride = 0;
+    std::uint64_t dropout = 0;            ///< dropout_sequence()
+    std::uint32_t dropout_threshold = 0;  ///< 0: none
+    float dropout_factor = 1.0F;
     const std::atomic<bool>* cancel = nullptr;
 };
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/base/machine/gpu_driver.h"
 #include "kernels/backend.h"
 
 namespace headscope::kernels::gpu {
@@ -22,42 +23,64 @@ std::filesystem::path own_folder() {
     return std::filesystem::absolute(info.dli_fname).parent_path();
 }
 
-/// Null if the library is absent, cannot be loaded, or has another interface or no device.
-const HsPlugin* open(const std::string& name) {
+/// A GPU library, or why it cannot be used.
+struct Library {
+    const HsPlugin* plugin = nullptr;
+    std::string problem;
+};
+
+std::string option_that_builds(const std::string& name) {
+    return name == kEmulator ? ""
+                             : ": build it with -DHEADSCOPE_" + std::string(name == "hip" ? "HIP" : "CUDA") + "=ON";
+}
+
+Library open(const std::string& name) {
     const auto path = own_folder() / ("libheadscope_gpu_" + name + ".so");
+    const std::string file = path.filename().string();
     std::error_code none;
-    if (!std::filesystem::exists(path, none)) return nullptr;
+    if (!std::filesystem::exists(path, none))
+        return {nullptr, "no " + file + " in " + path.parent_path().string() + option_that_builds(name)};
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return nullptr;
+    if (library == nullptr) {
+        const char* why = dlerror();
+        return {nullptr, file + " that cannot be loaded: " + (why == nullptr ? "no reason is given" : why)};
+    }
     const auto function = reinterpret_cast<HsPluginFunction>(dlsym(library, "headscope_gpu_plugin"));
     const HsPlugin* found = function == nullptr ? nullptr : function(HS_GPU_ABI);
-    return found != nullptr && found->devices() > 0 ? found : nullptr;
+    if (found == nullptr) return {nullptr, file + " of another version" + option_that_builds(name)};
+    if (found->devices() <= 0) return {nullptr, file + ", which finds no device"};
+    return {found, {}};
 }
 
 /// The libraries that were looked for, and the choice among them.
 class Libraries {
 public:
-    const HsPlugin* find(const std::string& name) {
+    struct Choice {
+        std::string name;
+        int device = 0;
+    };
+
+    const Library& find(const std::string& name) {
         const std::lock_guard lock(mutex_);
-        const auto [at, fresh] = libraries_.try_emplace(name, nullptr);
+        const auto [at, fresh] = libraries_.try_emplace(name);
         if (fresh) at->second = open(name);
         return at->second;
     }
 
-    void choose(const std::string& name) {
+    void choose(const Choice& choice) {
         const std::lock_guard lock(mutex_);
-        chosen_ = name;
+        choice_ = choice;
     }
 
-    std::string chosen() {
+    Choice chosen() {
         const std::lock_guard lock(mutex_);
-        return chosen_;
+        return choice_;
     }
 
 private:
     std::mutex mutex_;
-    std::map<std::string, const HsPlugin*> libraries_;
-    std::string chosen_;
+    std::map<std::string, Library> libraries_;  ///< an entry never changes
+    Choice choice_;
 };
 
 Libraries& libraries() {
@@ -70,7 +93,7 @@ bool is_emulator(const std::string& name) {
 }
 
 const HsPlugin* find(const std::string& name) {
-    return libraries().find(is_emulator(name) ? kEmulator : name);
+    return libraries().find(is_emulator(name) ? kEmulator : name).plugin;
 }
 
 }  // namespace
@@ -87,12 +110,27 @@ std::vector<std::string> backend_names() {
     return names;
 }
 
-void choose(const std::string& name) {
-    libraries().choose(name);
+std::string problem(const std::string& name) {
+    return libraries().find(name).problem;
+}
+
+void choose(const std::string& name, int device) {
+    libraries().choose({name, device});
+}
+
+std::string device_name() {
+    const std::string name = libraries().chosen().name;
+    if (name.empty() || is_emulator(name)) return "cpu";
+    const auto index = libraries().chosen().device;
+    std::string text = name + ":" + std::to_string(index);
+    const GpuDriver driver = find_gpus(name == "hip" ? GpuKind::hip : GpuKind::cuda);
+    if (static_cast<std::size_t>(index) >= driver.devices.size()) return text;
+    const GpuDevice& device = driver.devices[static_cast<std::size_t>(index)];
+    return text + " " + device.name + " " + device.architecture();
 }
 
 std::string chosen_name() {
-    const std::string name = libraries().chosen();
+    const std::string name = libraries().chosen().name;
     if (!name.empty()) return name;
     for (const char* one : {"cuda", "hip"})
         if (find(one) != nullptr) return one;
@@ -105,6 +143,9 @@ const HsPlugin& plugin(const char* where) {
     if (found == nullptr)
         throw Error(where, "a GPU library (cuda or hip) and a device", "none: --device cpu has every kernel");
     if (found->configure != nullptr) found->configure(name == "emulator64" ? 64 : 32);
+    HsOutcome outcome{};
+    found->select(libraries().chosen().device, &outcome);  // drivers keep one choice per thread
+    expect_done(outcome, where);
     return *found;
 }
 

@@ -17,8 +17,14 @@ namespace headscope::kernels::gpu {
 /// of warps of 32 and 64 threads, where HEADSCOPE_EMULATOR is 1.
 std::vector<std::string> backend_names();
 
-/// Chooses one of backend_names(); "" for the first of cuda and hip.
-void choose(const std::string& name);
+/// Why backend_names() lacks "cuda" or "hip"; empty if it has it.
+std::string problem(const std::string& name);
+
+/// Chooses one of backend_names(), and one of its devices; "" for the first of cuda and hip.
+void choose(const std::string& name, int device);
+
+/// "cuda:0 NVIDIA H100 80GB HBM3 sm_90"; "cpu" for an emulator and without a choice.
+std::string device_name();
 
 /// The chosen backend, or "gpu" without one. Threads: any.
 std::string chosen_name();

@@ -31,7 +31,8 @@ AnalysisJob some_job() {
     job.beyond_positions = job.maps_int16 = true;
     job.dtype = "bfloat16";
     job.weights = "file";
-    job.device = "cpu";
+    job.device = "auto";
+    job.kernels = "reference";
     job.threads = 3;
     return job;
 }
@@ -43,8 +44,9 @@ TEST_CASE("The settings of an analysis are the job and read back as it", "[analy
     CHECK(job_of(to_json(job)) == job);
     CHECK(job_of(to_json(AnalysisJob())) == AnalysisJob());
     CHECK(to_json(job).dump() ==
-          R"({"all_rows":false,"beyond_positions":true,"bos":"no","chat":true,"device":"cpu","dtype":"bfloat16",)"
-          R"("examples":[],"files":["a.txt","b.txt"],"kernels":"auto","labels":"labels.json","layers":"0,2-3",)"
+          R"({"all_rows":false,"beyond_positions":true,"bos":"no","chat":true,)"
+          R"("device_requested":"auto","dtype":"bfloat16","examples":[],"files":["a.txt","b.txt"],)"
+          R"("kernels_requested":"reference","labels":"labels.json","layers":"0,2-3",)"
           R"("length":64,"maps_int16":true,"model":"models/a","pairs":0,"record":["states","branch-weights"],)"
           R"("repeat_token":false,"segments":{"memory":0,"tokens":16},"skip":"","switch_off":"1.2",)"
           R"("switch_off_how":"mean","target_tokens":[],"targets":0,"texts":0,"threads":3,"tokens":["ids.json"],)"

@@ -2,8 +2,10 @@
 #include "tests/catch_with_torch.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/matmul.h>
 
 #include "core/ask/attribution.h"
+#include "core/ask/parts.h"
 #include "tests/core/ask/asked_model.h"
 #include "tests/core/base/error_matcher.h"
 
@@ -22,10 +24,27 @@ store::AskRecord attributed(const test::AskedModel& asked, const ask::Attributio
 
 }  // namespace
 
-TEST_CASE("Terms sum to the logit difference in every family with norms before its parts", "[ask][attribution]") {
-    for (const std::string name :
-         {"gpt2", "llama", "gemma", "gemma2", "gemma3", "neox", "gptj", "qwen3", "olmo2", "granite", "cohere",
-          "deepseek-v3", "gpt-oss", "opt", "hybrid-qwen3-next", "hybrid-falcon-h1", "hybrid-jamba", "hybrid-mamba2"}) {
+TEST_CASE("Terms sum to the logit difference in families of every kind of block", "[ask][attribution]") {
+    for (const std::string name : {"gpt2",
+                                   "llama",
+                                   "gemma",
+                                   "gemma2",
+                                   "gemma3",
+                                   "neox",
+                                   "gptj",
+                                   "qwen3",
+                                   "olmo2",
+                                   "granite",
+                                   "cohere",
+                                   "deepseek-v3",
+                                   "gpt-oss",
+                                   "opt",
+                                   "opt-small-embedding-post-norm",
+                                   "hybrid-qwen3-next",
+                                   "hybrid-falcon-h1",
+                                   "hybrid-jamba",
+                                   "hybrid-mamba2",
+                                   "hybrid-minimax"}) {
         INFO(name);
         const test::AskedModel asked(name);
         const store::AskRecord record = attributed(asked, {{3}, {5, 7}, -2, nullptr, {}});
@@ -51,17 +70,73 @@ TEST_CASE("A head's term is what its output adds when everything else is frozen"
     CHECK(near(heads + at_cell(record, "/attribution/attention_bias", {0, 1}),
                at_cell(record, "/attribution/attention", {0, 1})));
     CHECK(at_cell(record, "/attribution/position_embedding", {0}) == 0);
+    CHECK(at_cell(record, "/attribution/head_value_bias", {0, 1, 0}) == 0);  // no biases
     const test::AskedModel learned("gpt2");
     CHECK(at_cell(attributed(learned, {{3}, {}, -1, nullptr, {}}), "/attribution/position_embedding", {0}) != 0);
 }
 
-TEST_CASE("Stacks whose residual stream is normed or scaled are refused", "[ask][attribution]") {
+TEST_CASE("A feed-forward's term is the sum over its experts and the shared one", "[ask][attribution]") {
+    for (const std::string name : {"deepseek-v3", "gpt-oss", "hybrid-qwen3-next", "hybrid-minimax"}) {
+        INFO(name);
+        const test::AskedModel asked(name);
+        const store::AskRecord record = attributed(asked, {{3}, {}, -1, nullptr, {}});
+        const model::ModelConfig& config = asked.model->config();
+        std::int64_t routed = 0;
+        for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+            double sum = at_cell(record, "/attribution/shared_expert", {0, layer});
+            if (!config.has_experts(layer)) {
+                CHECK(std::isnan(sum));
+                continue;
+            }
+            std::int64_t chosen = 0;
+            for (std::int64_t e = 0; e < config.experts; ++e) {
+                const double term = at_cell(record, "/attribution/expert", {0, layer, e});
+                if (term != 0) ++chosen;
+                sum += term;
+            }
+            CHECK(chosen == config.experts_per_token);
+            CHECK(near(sum, at_cell(record, "/attribution/feed_forward", {0, layer})));
+            ++routed;
+        }
+        CHECK(routed > 0);
+    }
+}
+
+TEST_CASE("A head's part of the value bias is that bias through the frozen stack", "[ask][attribution]") {
+    const test::AskedModel asked("gpt2");
+    const store::AskRecord record = attributed(asked, {{3}, {}, -1, nullptr, {}});
+    const std::int64_t layer = asked.model->config().layers - 1, heads = record.sites.back().heads;
+    const model::Stack& stack = ask::stack_of(*asked.model);
+    const model::Layer& block = *stack.tower().layers().back();
+    const auto maps = block.mixer->head_maps();
+    REQUIRE(maps);
+    REQUIRE(maps->value_bias.defined());
+    model::PointRecorder recorder({{model::Point::hidden, layer, -1}});
+    model::Batch batch;
+    batch.ids = asked.ids(0);
+    model::ForwardOptions options;
+    options.editor = &recorder;
+    asked.model->forward(batch, options);
+    const at::Tensor x = recorder.values.begin()->second[0][-1].to(at::kDouble);
+    const model::Norm& norm = stack.tower().final_norm();
+    const at::Tensor gained = stack.head().vocabulary.weight[3].to(at::kDouble) * norm.weight.to(at::kDouble);
+    const at::Tensor form =
+        (gained - gained.mean()) / ((x - x.mean()).square().mean() + norm.epsilon).sqrt();  // of the residual stream
+    const at::Tensor back = at::matmul(form, block.output.weight.to(at::kDouble)).view({heads, -1});
+    const at::Tensor bias = maps->value_bias.to(at::kDouble) +
+                            at::matmul(block.input_norm.bias.to(at::kDouble), maps->value.to(at::kDouble));
+    for (std::int64_t h = 0; h < heads; ++h) {
+        const double part = back[h].dot(bias[h]).item<double>();  // the weights of a row sum to 1
+        CHECK(part != 0);
+        CHECK(near(at_cell(record, "/attribution/head_value_bias", {0, layer, h}), part));
+    }
+}
+
+TEST_CASE("Models without a linear head of a decoder are refused", "[ask][attribution]") {
     const auto refused = [](const char* name, const char* part) {
         CHECK_THROWS_MATCHES(attributed(test::AskedModel(name), {{3}, {}, -1, nullptr, {}}), Error,
                              test::IsError(ErrorCode::unsupported, part));
     };
     refused("bert", "a decoder with a head");
-    refused("opt-small-embedding-post-norm", "norms on the residual stream");
-    refused("hybrid-minimax", "norms on the residual stream");
     CHECK_THROWS_MATCHES(attributed(test::AskedModel("llama"), {}), Error, test::IsError(ErrorCode::usage, "--answer"));
 }

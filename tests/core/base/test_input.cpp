@@ -132,6 +132,19 @@ TEST_CASE("Sizes, counts and lists are written for people", "[base][text]") {
     REQUIRE(count_text(999) == "999");
     REQUIRE(count_text(3428352) == "3 428 352");
     REQUIRE(list_text({"a", "b\n", "c"}, 2) == "\"a\", \"b\\x0A\" and 1 more");
+    REQUIRE(joined_text({"a", "b\n", ""}, ", ") == "a, b\n, ");
+    REQUIRE(joined_text({}, ", ").empty());
+    REQUIRE(contains({"a", "b"}, "b"));
+    REQUIRE_FALSE(contains({"ab"}, "a"));
+    REQUIRE(separated_parts("a,,b,", ',') == std::vector<std::string>{"a", "", "b"});
+    REQUIRE(separated_parts("", ',').empty());
+    REQUIRE(utc_text(951'827'696.7) == "2000-02-29T12:34:56Z");
+    REQUIRE(utc_text(-5) == "1970-01-01T00:00:00Z");
+    REQUIRE(utc_now() > "2025");
+    REQUIRE(printf_text("%.1f %%", 12.34) == "12.3 %");
+    REQUIRE(prefixed_text(999, 3) == "999");
+    REQUIRE(prefixed_text(12345, 3) == "12.3 k");
+    REQUIRE(prefixed_text(4.56e15, 3) == "4.56e+03 T");
 }
 
 TEST_CASE("A long text is cut between characters, and what is left out is counted", "[base][text]") {

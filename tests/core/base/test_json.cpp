@@ -3,6 +3,7 @@
 
 #include "core/base/json/json.h"
 #include "core/base/json/json_events.h"
+#include "core/base/json/json_members.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 
@@ -113,4 +114,38 @@ TEST_CASE("Values are got with their type and place checked", "[base][json]") {
     refused([&] { return view.at("null"); }, ErrorCode::format, "found null");
     refused([&] { return view.at("list").integers(); }, ErrorCode::format, "list[1]");
     refused([&] { return view.at("list").at(std::size_t{2}); }, ErrorCode::format, "more than 2");
+}
+
+TEST_CASE("A table of members reads and writes an object", "[base][json]") {
+    std::string name;
+    std::int64_t count = 3;
+    double share = 0.5;
+    bool wide = false;
+    std::vector<std::string> words{"kept"};
+    nlohmann::json more = nlohmann::json::object();
+    const JsonMembers ranged{{"count", &count, {1, 8}}, {"share", &share, {0}}};
+    const JsonMembers others = members("wide", &wide, "words", &words, "more", &more, "name", &name);
+    const auto read = [&](const char* text) {
+        const auto document = parse_json(text, "x");
+        check_keys({document, "x"}, others, {"count", "share", "other"});
+        read_members({document, "x"}, members("name", &name));
+        read_given_members({document, "x"}, ranged);
+        read_given_members({document, "x"}, others);
+    };
+    read(R"({"name": "a", "count": null, "share": 2, "wide": true, "more": {"b": 1}, "other": []})");
+    CHECK(name == "a");
+    CHECK(count == 3);
+    CHECK(share == 2);
+    CHECK(wide);
+    CHECK(words == std::vector<std::string>{"kept"});
+    nlohmann::json written;
+    write_members(written, ranged);
+    write_members(written, others);
+    CHECK(written == nlohmann::json::parse(R"({"name": "a", "count": 3, "share": 2.0, "wide": true, "words": ["kept"],
+                                               "more": {"b": 1}})"));
+    CHECK_THROWS_MATCHES(read("{}"), Error, IsError(ErrorCode::format, "x: name"));
+    CHECK_THROWS_MATCHES(read(R"({"name": 1})"), Error, IsError(ErrorCode::format, "x: name"));
+    CHECK_THROWS_MATCHES(read(R"({"name": "a", "count": 9})"), Error, IsError(ErrorCode::limit, "x: count"));
+    CHECK_THROWS_MATCHES(read(R"({"name": "a", "share": -1})"), Error, IsError(ErrorCode::limit, "x: share"));
+    CHECK_THROWS_MATCHES(read(R"({"name": "a", "nmae": "b"})"), Error, IsError(ErrorCode::format, "x: nmae"));
 }

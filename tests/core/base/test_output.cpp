@@ -32,6 +32,18 @@ TEST_CASE("An output file appears only when it is published", "[base][output]") 
     REQUIRE(read_file(folder / "a.csv") == "one,two");
 }
 
+TEST_CASE("A file of given bytes is whole or not there, and never an input", "[base][output]") {
+    const TemporaryFolder folder;
+    write_whole_file(folder / "a.txt", "one");
+    write_whole_file(folder / "a.txt", "two\n", "table");
+    REQUIRE(read_file(folder / "a.txt") == "two\n");
+    const std::vector<fs::path> inputs{folder / "a.txt"};
+    REQUIRE_THROWS_MATCHES(write_whole_file(folder / "a.txt", "three", "table", inputs), Error,
+                           IsError(ErrorCode::usage, "a.txt"));
+    REQUIRE(read_file(folder / "a.txt") == "two\n");
+    REQUIRE(folder.names() == std::vector<std::string>{"a.txt"});
+}
+
 TEST_CASE("An output file that is not published leaves nothing and keeps what was there", "[base][output]") {
     const TemporaryFolder folder;
     write_file(folder / "a.csv", "old");

@@ -16,6 +16,24 @@ using Numbers = std::vector<double>;
 
 }  // namespace
 
+TEST_CASE("A mean of finite values leaves others out", "[base][series]") {
+    const Numbers values{1, kNone, 6, 3, kEndless, 8};
+    CHECK(finite_mean(values) == 4.5);
+    CHECK(finite_mean(values, 0, 2, 3) == 2);
+    CHECK(finite_mean(values, 2, 2, 3) == 7);
+    CHECK(std::isnan(finite_mean(values, 1, 2, 3)));
+    CHECK(std::isnan(finite_mean(Numbers{})));
+}
+
+TEST_CASE("Pearson's correlation is 1 along a rising line, and none of a constant", "[base][series]") {
+    CHECK(correlation(Numbers{1, 2, 3}, Numbers{5, 7, 9}) == Approx(1));
+    CHECK(correlation(Numbers{1, 2, 3}, Numbers{1, 0, -1}) == Approx(-1));
+    // Deviations -1.5 -0.5 0.5 1.5 and -1 1 -1 1: products 2, squares 5 and 4.
+    CHECK(correlation(Numbers{1, 2, 3, 4}, Numbers{0, 2, 0, 2}) == Approx(2 / std::sqrt(20.0)));
+    CHECK(std::isnan(correlation(Numbers{1, 2}, Numbers{3, 3})));
+    CHECK(std::isnan(correlation(Numbers{}, Numbers{})));
+}
+
 TEST_CASE("A running mean is that of the last finite values", "[base][series]") {
     CHECK(running_mean(Numbers{1, 2, kNone, 4, 5}, 2) == Numbers{1, 1.5, 2, 4, 4.5});
     CHECK(running_mean(Numbers{2, kEndless, 4}, 9) == Numbers{2, 2, 3});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What becomes of those who want threads where the system gives none.
+// Threads and lists of work, also where the system refuses threads.
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -57,6 +57,22 @@ TEST_CASE("Work for several threads is done by the calling one where there are n
         return done == 10;
     };
     CHECK(holds_without_threads(all_done));
+}
+
+TEST_CASE("Each piece of a list of work is done once, and none after an exception", "[threads]") {
+    for (const std::int64_t threads : {1, 3}) {
+        std::vector<std::atomic<int>> done(20);
+        std::vector<std::function<void()>> work;
+        for (std::atomic<int>& one : done) work.emplace_back([&one] { ++one; });
+        in_threads(threads, work);
+        CHECK(std::all_of(done.begin(), done.end(), [](const auto& one) { return one == 1; }));
+    }
+    int done = 0;
+    const std::vector<std::function<void()>> failing{
+        [&] { ++done; }, [] { throw Error(ErrorCode::internal, "x", "y", "z"); }, [&] { ++done; }};
+    CHECK_THROWS_AS(in_threads(1, failing), Error);
+    CHECK(done == 1);
+    in_threads(2, std::vector<std::function<void()>>());
 }
 
 TEST_CASE("As many threads as were asked for do the work where the system has them", "[threads]") {

@@ -149,7 +149,8 @@ TEST_CASE("Items that were dumped are read back as they were asked", "[evaluatio
             CHECK(read[i].prompt == data::ruler_prompt(one, made[i].input, made[i].gen_prefix));
             CHECK(read[i].outputs == made[i].outputs);
             CHECK(read[i].max_length == 3000);
-            CHECK(std::ssize(evaluation::prompt_ids(wanted.said, read[i].prompt)) + one.answer_tokens == made[i].length);
+            CHECK(std::ssize(evaluation::prompt_ids(wanted.said, read[i].prompt)) + one.answer_tokens ==
+                  made[i].length);
         }
     }
 }
@@ -193,4 +194,29 @@ TEST_CASE("RULER's tasks refuse models without a tokenizer and lengths that hold
     refused(wanted, ErrorCode::usage, "expected a checkpoint with a tokenizer");
     CHECK_THROWS_MATCHES(evaluation::find_task("ruler_retreival"), Error,
                          test::IsError(ErrorCode::usage, "ruler_retrieval?"));
+}
+
+TEST_CASE("A prompt may be cut in the middle, and an answer end with a line but not begin with its end",
+          "[evaluation]") {
+    const auto said = request({"niah_single_1"}).said;
+    for (const std::int64_t most : {20, 21}) {  // 21 / 2 tokens of each side
+        auto model = counting();
+        const auto answer = evaluation::whole_answer(model, said, std::string(150, 'x') + " is", 128, most, false, {});
+        CHECK(answer.text == " 1234567");
+        CHECK(answer.cut);
+        CHECK(model.longest == 20);
+    }
+    auto whole = counting();
+    CHECK_FALSE(evaluation::whole_answer(whole, said, "It is", 128, 5, false, {}).cut);
+    CHECK(whole.longest == 5);
+    at::Tensor logits = at::zeros({257, 257});
+    logits['s']['\n'] = 3.0;
+    logits['s'][kEnd] = 2.0;
+    logits['s'][' '] = 1.0;
+    logits['\n'][kEnd] = 1.0;
+    logits[' ']['1'] = 1.0;
+    logits['1']['\n'] = 1.0;
+    test::ScriptedModel model(logits);
+    CHECK(evaluation::whole_answer(model, said, "It is", 8, 0, true, {}).text == " 1\n");
+    CHECK(evaluation::whole_answer(model, said, "It is", 8, 0, false, {}).text == "\n");
 }

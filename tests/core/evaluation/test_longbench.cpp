@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// LongBench's prompts and scores against lm-eval's (tests/oracle/generate/longbench.py), its files and its rows by length.
+// LongBench's prompts and scores against lm-eval's (tests/oracle/generate/longbench.py), its files and its rows by
+// length.
 #include <catch2/catch.hpp>
 
 #include <fstream>
@@ -107,4 +108,35 @@ TEST_CASE("LongBench's files lie where its archive has them", "[evaluation][harn
     const HarnessItems items = read_items(folder.path(), task, {});
     REQUIRE(items.items.size() == 1);
     CHECK(items.items[0].answers == std::vector<std::string>{"x"});
+}
+
+TEST_CASE("LongBench by THUDM's rules has its prompts and scores, answer by answer", "[evaluation][harness]") {
+    std::ifstream file(test::golden_file("longbench_thudm.json"));
+    const auto theirs = nlohmann::json::parse(file);
+    CHECK(theirs.at("tasks").size() == longbench_set().size());
+    for (const auto& [name, expected] : theirs.at("tasks").items()) {
+        INFO(name);
+        for (const char* end : {"", "_e"}) {
+            const HarnessTask task = with_thudm_rules(longbench(name + end));
+            CHECK(longbench_item(task, {theirs.at("item"), "item"}).prompt == expected.at("prompt").get<std::string>());
+            CHECK(longbench_item(task, {theirs.at("item"), "item"}).subset == "8k+");
+            CHECK(task.answer_tokens == expected.at("tokens").get<std::int64_t>());
+            CHECK(task.stops.empty());
+            CHECK(ends_at_line(task) == (name == "samsum"));
+            CHECK_FALSE(ends_at_line(longbench(name + end)));
+        }
+    }
+    std::size_t other_scores = 0;
+    for (const auto& one : theirs.at("scores")) {
+        const HarnessTask& plain = longbench(one.at("task").get<std::string>() + "_e");
+        HarnessItem item;
+        item.answers = one.at("answers").get<std::vector<std::string>>();
+        if (!one.at("classes").is_null()) item.classes = one.at("classes").get<std::vector<std::string>>();
+        const auto said = one.at("said").get<std::string>();
+        INFO(one.dump());
+        const double score = longbench_score(with_thudm_rules(plain), item, said);
+        CHECK(score == Approx(one.at("score").get<double>()).margin(1e-12));
+        other_scores += longbench_score(plain, item, said) == Approx(score).margin(1e-12) ? 0 : 1;
+    }
+    CHECK(other_scores > 10);  // lm-eval's rules are others
 }

@@ -2,14 +2,18 @@
 // Wherever weights are between two uses, results are equal bit for bit: every golden case, stored in bfloat16.
 #include "tests/catch_with_torch.h"
 
+#include <algorithm>
 #include <fstream>
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/stack.h>
 
 #include "core/checkpoint/packed/packed_source.h"
 #include "core/checkpoint/save.h"
 #include "core/model/towers/cache.h"
+#include "core/model/towers/stack.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
 #include "tests/oracle/golden.h"
@@ -75,6 +79,22 @@ std::map<std::int64_t, std::set<std::int64_t>> chosen_experts(model::Model& mode
     return chosen;
 }
 
+void write_folder(const nlohmann::json& config, const std::vector<checkpoint::OutputTensor>& tensors,
+                  const std::filesystem::path& folder) {
+    std::vector<checkpoint::TensorPlan> plans, ordered;
+    for (const checkpoint::OutputTensor& tensor : tensors) plans.push_back(tensor.plan);
+    const std::vector<std::size_t> order = checkpoint::file_order(plans);
+    for (const std::size_t i : order) ordered.push_back(plans[i]);
+    std::filesystem::create_directories(folder);
+    OutputFile output(folder / "model.safetensors", {}, "weights");
+    checkpoint::SafetensorsWriter writer(output, ordered, {});
+    for (const std::size_t i : order)
+        tensors[i].write([&](const void* bytes, std::size_t size) { writer.append(bytes, size); });
+    writer.finish();
+    output.publish();
+    std::ofstream(folder / "config.json") << config.dump();
+}
+
 /// The same checkpoint with its experts' matrices in stacks, as MLX names them.
 void write_stacks(const checkpoint::Checkpoint& file, const std::filesystem::path& folder) {
     const std::map<std::string, std::string> renamed{{"w1", "gate_proj"}, {"w2", "down_proj"}, {"w3", "up_proj"}};
@@ -98,21 +118,161 @@ void write_stacks(const checkpoint::Checkpoint& file, const std::filesystem::pat
         for (const auto& [number, matrix] : experts) each.push_back(matrix);
         tensors.push_back(checkpoint::output_tensor(name, at::stack(each)));
     }
-    std::vector<checkpoint::TensorPlan> plans, ordered;
-    for (const checkpoint::OutputTensor& tensor : tensors) plans.push_back(tensor.plan);
-    const std::vector<std::size_t> order = checkpoint::file_order(plans);
-    for (const std::size_t i : order) ordered.push_back(plans[i]);
-    std::filesystem::create_directories(folder);
-    OutputFile output(folder / "model.safetensors", {}, "weights");
-    checkpoint::SafetensorsWriter writer(output, ordered, {});
-    for (const std::size_t i : order)
-        tensors[i].write([&](const void* bytes, std::size_t size) { writer.append(bytes, size); });
-    writer.finish();
-    output.publish();
-    std::ofstream(folder / "config.json") << file.config().dump();
+    write_folder(file.config(), tensors, folder);
 }
 
+/// The same checkpoint of gpt-oss or Llama 4 with the matrices of its experts as mlx-lm has them: gate and up apart,
+/// each [experts, out, in].
+void write_mlx_experts(const checkpoint::Checkpoint& file, const std::filesystem::path& folder) {
+    const std::string both = "gate_up_proj", down = "down_proj";
+    std::vector<checkpoint::OutputTensor> tensors;
+    for (const auto& [name, info] : file.tensors()) {
+        const at::Tensor numbers = file.load(name);
+        const std::size_t experts = name.find(".experts.");
+        if (experts == std::string::npos) {
+            tensors.push_back(checkpoint::output_tensor(name, numbers));
+            continue;
+        }
+        const bool is_bias = name.ends_with("_bias"), is_oss = name.find(".mlp.") != std::string::npos;
+        const std::string stem = name.substr(0, experts) + ".experts.", end = is_bias ? ".bias" : ".weight";
+        const at::Tensor rows = is_bias ? numbers : numbers.transpose(1, 2);
+        if (name.find(both) == std::string::npos) {
+            tensors.push_back(checkpoint::output_tensor(stem + down + end, rows));
+            continue;
+        }
+        const at::Tensor halves = is_oss ? rows.unflatten(1, {-1, 2}).transpose(1, 2) : rows.unflatten(1, {2, -1});
+        tensors.push_back(checkpoint::output_tensor(stem + "gate_proj" + end, halves.select(1, 0)));
+        tensors.push_back(checkpoint::output_tensor(stem + "up_proj" + end, halves.select(1, 1)));
+    }
+    write_folder(file.config(), tensors, folder);
+}
+
+/// The same texts in reverse order.
+model::Batch reversed(const model::Batch& batch) {
+    model::Batch other = batch;
+    for (at::Tensor* rows : {&other.ids, &other.token_types, &other.target})
+        if (rows->defined()) *rows = rows->flip(0);
+    for (std::vector<std::int64_t>* lengths : {&other.lengths, &other.target_lengths})
+        std::reverse(lengths->begin(), lengths->end());
+    return other;
+}
+
+/// Looks at the weights of the last tower's layers after their mixers and after their feed-forwards.
+class WeightProbe final : public model::Probe {
+public:
+    explicit WeightProbe(const model::Model& model)
+        : layers_(dynamic_cast<const model::Stack&>(model).tower().layers()),
+          first_(model.config().encoder ? model.config().encoder->layers : 0) {}
+
+    struct Seen {
+        bool after_mixer, mixer_there, feed_forward_there;
+        const void* begin;  ///< of the buffer, and its bytes
+        std::size_t bytes;
+    };
+    std::vector<Seen> seen;
+
+    bool wants(std::string_view name, LayerIndex layer) const override {
+        return layer.value >= first_ && (name == "attention_output" || name == "feed_forward_output");
+    }
+    void announce(std::string_view name, LayerIndex layer, const at::Tensor&) override {
+        const model::Layer& own = *layers_.at(static_cast<std::size_t>(layer.value - first_));
+        const bool after_mixer = name == "attention_output";
+        const at::Tensor& mixer = own.output.weight;
+        const at::Tensor& inner =
+            own.feed_forward.experts.per_token > 0 ? own.feed_forward.experts.gate_up : own.feed_forward.up.weight;
+        const at::Tensor& used = after_mixer ? mixer : inner;
+        if (!used.defined()) throw std::runtime_error("a weight in use is undefined");
+        seen.push_back({after_mixer, mixer.defined(), inner.defined(), used.storage().data(), used.storage().nbytes()});
+    }
+    const kernels::StatisticsRequest* request(SiteIndex) override { return nullptr; }
+    void measured(const model::AttentionRecord&) override {}
+
+private:
+    std::vector<const model::Layer*> layers_;
+    std::int64_t first_;
+};
+
 }  // namespace
+
+TEST_CASE("A feed-forward takes the memory of its layer's mixers", "[model][residence]") {
+    // Blocks that are parallel, or whose weights several layers share, hold both.
+    const std::map<std::string, bool> names{{"llama", true}, {"mixtral", true}, {"bart", true},   {"gpt2", true},
+                                            {"gptj", false}, {"falcon", false}, {"albert", false}};
+    for (const auto& [name, in_steps] : names) {
+        CAPTURE(name);
+        test::TinyCheckpoint tiny = test::golden_checkpoint(name);
+        tiny.file_type = "BF16";
+        const test::TemporaryFolder folder;
+        tiny.write(folder.path());
+        const auto file = checkpoint::Checkpoint::open(folder.path());
+        const model::WeightSizes sizes = model::inspect(*file).sizes;
+        CHECK((sizes.buffer < sizes.layer) == in_steps);
+        CHECK(2 * sizes.buffer >= sizes.layer);
+        for (const Residence residence : {Residence::file, Residence::stream}) {
+            CAPTURE(model::name(residence));
+            const auto model = model::Model::build(*file, LoadAs::float32, nullptr, nullptr, residence);
+            WeightProbe probe(*model);
+            model::ForwardOptions options;
+            options.probe = &probe;
+            options.beyond_positions = true;
+            model->forward(test::golden_batch(name), options);
+            REQUIRE(probe.seen.size() >= 4);
+            for (const WeightProbe::Seen& seen : probe.seen) {
+                CHECK(seen.begin == probe.seen.front().begin);
+                CHECK(seen.bytes == probe.seen.front().bytes);
+                CHECK(seen.mixer_there == (seen.after_mixer || !in_steps));
+                CHECK(seen.feed_forward_there == (!seen.after_mixer || !in_steps));
+            }
+            const auto bytes = static_cast<double>(probe.seen.front().bytes);
+            CHECK(bytes > 2 * sizes.buffer);
+            // Vectors and small matrices stay elsewhere; each of the others begins at a multiple of 64 bytes.
+            CHECK(bytes <= 4 * sizes.buffer + 64.0 * static_cast<double>(file->tensors().size()));
+            // Gate and up [54, 20], then down [20, 27].
+            if (name == "llama") CHECK(probe.seen.front().bytes == 4352 + 2176);
+        }
+    }
+}
+
+TEST_CASE("Batches that pass each layer together give the bits of each alone", "[model][residence]") {
+    for (const char* name : {"llama", "mixtral", "gpt-oss", "hybrid-nemotron-h", "gptj", "albert", "bart", "t5"}) {
+        CAPTURE(name);
+        test::TinyCheckpoint tiny = test::golden_checkpoint(name);
+        tiny.file_type = "BF16";
+        const model::Batch batch = test::golden_batch(name), other = reversed(batch);
+        model::ForwardOptions options;
+        options.beyond_positions = true;
+        const auto alone = tiny.build();
+        const at::Tensor expected[] = {alone->forward(batch, options), alone->forward(other, options)};
+        CHECK_FALSE(at::equal(expected[0], expected[1]));
+        for (const Residence residence : model::kResidences) {
+            CAPTURE(model::name(residence));
+            const auto model = tiny.build(LoadAs::float32, residence);
+            for (int run = 0; run < 2; ++run) {
+                const std::vector<at::Tensor> found = model->forward_all({{&batch, options}, {&other, options}});
+                REQUIRE(found.size() == 2);
+                for (std::size_t i = 0; i < 2; ++i) CHECK(at::equal(found[i], expected[i]));
+            }
+        }
+    }
+}
+
+TEST_CASE("Long texts, whose mixers get fresh memory, have equal bits in every residence", "[model][residence]") {
+    for (const char* name : {"llama", "mixtral", "gptj"}) {
+        CAPTURE(name);
+        test::TinyCheckpoint tiny = test::golden_checkpoint(name);
+        tiny.file_type = "BF16";
+        model::Batch batch;
+        batch.ids = at::arange(model::kManyTokens, at::kLong).remainder(37).view({64, -1}).contiguous();
+        model::ForwardOptions options;
+        options.beyond_positions = true;
+        const at::Tensor expected = tiny.build()->forward(batch, options);
+        for (const Residence residence : {Residence::file, Residence::stream}) {
+            CAPTURE(model::name(residence));
+            const auto model = tiny.build(LoadAs::float32, residence);
+            for (int run = 0; run < 2; ++run) CHECK(at::equal(model->forward(batch, options), expected));
+        }
+    }
+}
 
 TEST_CASE("Streaming reads the experts that a token chose, and no others", "[model][residence][experts]") {
     for (const char* name : {"mixtral", "mixtral-stacked-old", "qwen3-moe", "deepseek-v3", "gpt-oss", "llama4"}) {
@@ -174,6 +334,47 @@ TEST_CASE("Experts in MLX's stacks compute what experts in tensors of their own 
             CHECK(model->report().left_over == usual->report().left_over);
             const std::vector<at::Tensor> found = results(*model, batch);
             for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], expected[i]));
+        }
+    }
+}
+
+TEST_CASE("gpt-oss and Llama 4 compute the same with MLX's names of experts", "[model][residence][experts]") {
+    for (const char* name : {"gpt-oss", "llama4", "llama4-images-old"}) {
+        CAPTURE(name);
+        test::TinyCheckpoint tiny = test::golden_checkpoint(name);
+        tiny.file_type = "BF16";
+        const test::TemporaryFolder folder, other;
+        tiny.write(folder.path());
+        const auto own = checkpoint::Checkpoint::open(folder.path());
+        write_mlx_experts(*own, other / "mlx");
+        const auto mlx = checkpoint::Checkpoint::open(other / "mlx");
+        REQUIRE(mlx->tensors().size() == own->tensors().size());
+        std::size_t joined = 0;
+        for (const auto& [tensor, info] : own->tensors()) {
+            CAPTURE(tensor);
+            const checkpoint::TensorInfo& made = mlx->tensor(tensor);
+            CHECK(made.shape == info.shape);
+            CHECK(made.bytes == info.bytes);
+            CHECK(checkpoint::stored_type(made) == "BF16");
+            CHECK(at::equal(mlx->load(tensor), own->load(tensor)));
+            if (info.shape.size() != 3) continue;
+            ++joined;
+            REQUIRE(checkpoint::entry_of(made, 1));
+            CHECK(checkpoint::entry_of(made, 1)->bytes * static_cast<std::uint64_t>(info.shape[0]) == info.bytes);
+        }
+        CHECK(joined == 4);
+        const model::Batch batch = test::golden_batch(name);
+        const std::vector<at::Tensor> expected = results(*model::Model::build(*own), batch);
+        const std::vector<at::Tensor> first = results(*model::Model::build(*mlx), batch);
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            const double difference = (first[i] - expected[i]).abs().max().item<double>();
+            CHECK(difference <= test::kFloatError * test::largest_value(expected[i]));
+        }
+        for (const Residence residence : {Residence::file, Residence::stream}) {
+            CAPTURE(model::name(residence));
+            const auto model = model::Model::build(*mlx, LoadAs::float32, nullptr, nullptr, residence);
+            const std::vector<at::Tensor> found = results(*model, batch);
+            for (std::size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i], first[i]));
         }
     }
 }

@@ -123,6 +123,37 @@ TEST_CASE("Dropout is a function of its seed, and takes its share", "[trainable]
     CHECK(value(0.0, 7) == value(0.0, 8));
 }
 
+TEST_CASE("Fused attention drops the weights that the formula drops", "[trainable]") {
+    const model::Batch batch = ids(3, 12);
+    for (const char* mixer : {"standard", "sigmoid", "lazy", "rnd_emb_qk", "static_emb_qk"}) {
+        nlohmann::json config = tiny("headscope");
+        config["layers"] = std::vector<std::string>(3, mixer);
+        INFO(mixer);
+        const auto single = Trainable::create(config.dump(), 1, at::kFloat);
+        const auto wide = Trainable::create(config.dump(), 1, at::kDouble);
+        model::TrainingForward training;
+        training.attention_dropout = 0.3;
+        training.attention_seed = 5;
+        const auto loss = [&](Trainable& model) {
+            model.gradients().zero_();
+            const at::Tensor sum = test::next_token_loss(model, batch, training);
+            sum.backward();
+            return sum.item<double>();
+        };
+        CHECK(loss(*single) == Approx(loss(*wide)).epsilon(1e-5));
+        const at::Tensor expected = wide->gradients();
+        // Sums of a few dozen float32 products in three layers; one wrong pair is off by a third of a gradient.
+        CHECK((single->gradients().to(at::kDouble) - expected).abs().max().item<double>() <
+              1e-4 * expected.abs().max().item<double>());
+        const double dropped = loss(*single);
+        training.step_sequence = 1;
+        CHECK(loss(*single) != dropped);
+        training.attention_dropout = 0;
+        training.attention_seed = 6;
+        CHECK(loss(*single) == test::next_token_loss(*single, batch).item<double>());
+    }
+}
+
 TEST_CASE("Parts of a pass drop what the whole pass drops", "[trainable]") {
     const auto model = Trainable::create(tiny("llama").dump(), 1, at::kDouble);
     const model::Batch batch = ids(3, 5);

@@ -219,7 +219,11 @@ TEST_CASE("Lazy Attention's claims hold for the paper's own numbers", "[reproduc
     // Too few tokens: no verdict on measured values.
     auto few = plan;
     few.steps = 40;
-    for (const auto& claim : reproduce::judge(few, as_the_paper_says())) CHECK(claim.verdict == Verdict::undecided);
+    for (const auto& claim : reproduce::judge(few, as_the_paper_says())) {
+        CHECK(claim.verdict == Verdict::undecided);
+        CHECK(claim.longer.find(" tokens a run instead of ") != std::string::npos);
+        CHECK(claim.longer.find("--minutes ") != std::string::npos);
+    }
 }
 
 TEST_CASE("Each of Lazy Attention's claims fails for its contrary", "[reproduce][lazy]") {

@@ -221,6 +221,25 @@ TEST_CASE("Parts that compare are open within twice the standard error of the di
     CHECK(verdict({1.1, -1.1}) == Verdict::partly);
 }
 
+TEST_CASE("An open part says how many times as many seeds would decide it", "[reproduce]") {
+    const auto times = [](std::vector<double> differences, double error = 0.3) {
+        reproduce::ClaimParts parts;
+        for (const double one : differences) parts.add_above({10 + one, error}, {10, 0.4});
+        return parts.times_seeds();
+    };
+    // Twice the standard error is 1: half of it takes four times as many seeds.
+    CHECK(times({0.5}) == Approx(4));
+    CHECK(times({-0.5, 0.8, 3}) == Approx(4));
+    CHECK(times({2, -2}) == 1);
+    CHECK(std::isinf(times({0.5, 0})));
+    CHECK(std::isnan(times({0.5}, std::nan(""))));
+    reproduce::Claim claim{"A is above B", "2 and 1", "A above B", "2 and 1", Verdict::too_near, "4 seeds decide it"};
+    const std::string open = reproduce::claims_markdown({claim}, "");
+    CHECK(open.find("- Here: 2 and 1.\n- A longer run: 4 seeds decide it.\n\n") != std::string::npos);
+    claim.longer.clear();
+    CHECK(reproduce::claims_markdown({claim}, "").find("longer") == std::string::npos);
+}
+
 TEST_CASE("Seeds give the noise", "[reproduce][thesis]") {
     Measured in;
     for (const double value : {20, 22, 24}) in.add("sha", "bleu", value, 0.1);
@@ -244,7 +263,8 @@ TEST_CASE("The thesis's claims hold for its own numbers and fail for their contr
             CHECK(claim.verdict == Verdict::held);
         }
         const std::string report = report_of(plan, measured);
-        for (const char* words : {"1 min 1 s", "figures/retention.png", "Failed: x.", "    headscope train jobs/encoder-"})
+        for (const char* words :
+             {"1 min 1 s", "figures/retention.png", "Failed: x.", "    headscope train jobs/encoder-"})
             CHECK(report.find(words) != std::string::npos);
         const auto claims = std::to_string(reproduce::judge(plan, measured).size());
         CHECK(report.find(claims + " of " + claims + " held") != std::string::npos);
@@ -253,6 +273,8 @@ TEST_CASE("The thesis's claims hold for its own numbers and fail for their contr
         auto noisy = measured;
         for (auto& [which, seeds] : noisy.values) seeds.error = 100;
         CHECK(reproduce::judge(plan, noisy).front().verdict == Verdict::too_near);
+        for (auto& [which, seeds] : noisy.values) seeds.error = 1e6;
+        CHECK(reproduce::judge(plan, noisy).front().longer.find("more than 1000 seeds") != std::string::npos);
         // The best is the worst.
         for (auto& [which, seeds] : measured.values) {
             double& value = seeds.values.front();

@@ -126,6 +126,18 @@ TEST_CASE("An evaluation comes back from its file as it was written", "[store][e
     CHECK(read.find(1, "perplexity", "token_perplexity", 16) == nullptr);
 }
 
+TEST_CASE("Results of an appended evaluation keep their models", "[store][evaluation]") {
+    store::Evaluation all = two_models();
+    store::append(all, two_models());
+    store::append(all, {});
+    REQUIRE(all.models.size() == 4);
+    REQUIRE(all.results.size() == 4);
+    CHECK(all.results[2].model == 2);
+    CHECK(all.results[3].model == 3);
+    CHECK(all.models[3].name == two_models().models[1].name);
+    CHECK(all.results[3].value == 1e5);
+}
+
 TEST_CASE("An evaluation without rows is a file too", "[store][evaluation]") {
     const test::TemporaryFolder folder;
     store::write_evaluation(folder / "a.evaluation.h5", {});

@@ -7,9 +7,11 @@
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
+#include <utility>
 
 #include "core/training/trainer/job_model.h"
 #include "core/training/trainer/learner.h"
+#include "kernels/parallel.h"
 #include "tests/core/base/error_matcher.h"
 
 using namespace headscope;
@@ -68,4 +70,52 @@ TEST_CASE("Gradients of float32 passes need no second sum", "[training][learner]
     const test::TemporaryFolder folder;
     Learner learner = learner_of(folder, "float32", kPasses);
     CHECK(learner.summed_gradients().is_same(learner.model().gradients()));
+}
+
+TEST_CASE("Dropped attention weights depend on neither threads nor passes", "[training][learner]") {
+    const test::TemporaryFolder folder;
+    const data::DataBatch first = batch_of(0), second = batch_of(1);
+    data::DataBatch both = first;
+    both.sequences += second.sequences;
+    both.counted += second.counted;
+    both.ids.insert(both.ids.end(), second.ids.begin(), second.ids.end());
+    both.targets.insert(both.targets.end(), second.targets.begin(), second.targets.end());
+    const JobFile job = test::small_job(folder, {"training.attention_dropout=0.3"});
+    Learner learner(model::Trainable::create(model_config(job, kVocabulary), 1, weight_type(job)), job);
+    kernels::set_threads(1);
+    const double whole = learner.gradients({both}, 1).sum;
+    const at::Tensor gradients = learner.summed_gradients().clone();
+    for (const int threads : {2, 5}) {
+        kernels::set_threads(threads);
+        CHECK(learner.gradients({both}, 1).sum == whole);
+        CHECK(at::equal(learner.summed_gradients(), gradients));
+    }
+    kernels::set_threads(1);
+    // Rows of the loss are added up in another order: 64 terms of a relative error of 2^-53 each, and products of
+    // LibTorch whose sums may depend on the number of rows.
+    CHECK(learner.gradients({first, second}, 1).sum == Approx(whole).epsilon(1e-6));
+    CHECK((learner.summed_gradients() - gradients).abs().max().item<double>() <
+          1e-4 * gradients.abs().max().item<double>());
+    CHECK(learner.gradients({second, first}, 1).sum != Approx(whole).epsilon(1e-6));  // other places, other weights
+    CHECK(learner.gradients({both}, 2).sum != whole);
+    CHECK(learner.evaluate(both).sum == learner.evaluate(both).sum);
+    const JobFile plain = test::small_job(folder);
+    Learner undropped(model::Trainable::create(model_config(plain, kVocabulary), 1, weight_type(plain)), plain);
+    CHECK(undropped.evaluate(both).sum == learner.evaluate(both).sum);  // evaluation drops nothing
+    CHECK(undropped.gradients({both}, 1).sum != whole);
+}
+
+TEST_CASE("Attention dropout is refused for models without attention weights", "[training][learner]") {
+    const test::TemporaryFolder folder;
+    for (const std::string mixer : {"gated_deltanet", "approximate", "non_approximate", "mlp"}) {
+        const JobFile job =
+            test::small_job(folder, {"model.mixer=" + mixer, "model.layout=uniform", "training.attention_dropout=0.1"});
+        CHECK_THROWS_WITH(model_config(job, kVocabulary),
+                          Catch::Contains("training.attention_dropout") && Catch::Contains("found " + mixer));
+    }
+    const JobFile mixed =
+        test::small_job(folder, {"model.layers=[\"standard\", \"gated_deltanet\"]", "training.attention_dropout=0.1"});
+    const auto model = model::Trainable::create(model_config(mixed, kVocabulary), 1, weight_type(mixed));
+    CHECK(mixers_without_weights(mixed, std::as_const(*model).model().config()) ==
+          std::vector<std::string>{"gated_deltanet"});
 }

@@ -173,6 +173,7 @@ TEST_CASE("A bad job is refused with line, column, key and the nearest name", "[
         {"[training]\nsteps = 0\n", ErrorCode::limit, {"line 2", "training.steps", "found 0"}},
         {"[training]\nsteps = 99999999999999999999\n", ErrorCode::format, {"line 2"}},
         {"[training]\ndropout = 1.0\n", ErrorCode::limit, {"training.dropout", "0.99"}},
+        {"[training]\nattention_dropout = 1.0\n", ErrorCode::limit, {"training.attention_dropout", "0.99"}},
         {"[training]\nclip = nan\n", ErrorCode::format, {"line 2", "finite"}},
         {"[training]\nprecision = \"float23\"\n", ErrorCode::format, {"float32", "(float32?)"}},
         {"[training]\nminutes = 5\nsteps = 7\n",
@@ -452,8 +453,12 @@ TEST_CASE("evaluation.metric is one of the objective's", "[training][job]") {
     CHECK(metric("kind = \"masked\"\n", "accuracy") == "accuracy");
     CHECK(metric("kind = \"classify\"\n", "matthews") == "matthews");
     CHECK(metric("kind = \"classify\"\nclasses = 1\n", "spearman") == "spearman");
+    CHECK(metric("kind = \"spans\"\n", "exact_match") == "exact_match");
+    CHECK(metric("kind = \"spans\"\n", "f1") == "f1");
+    CHECK(metric("kind = \"translation\"\n", "bleu") == "bleu");
     for (const auto& [objective, name] :
          {std::pair{"kind = \"next_token\"\n", "accuracy"}, std::pair{"kind = \"masked\"\n", "f1"},
+          std::pair{"kind = \"spans\"\n", "bleu"}, std::pair{"kind = \"translation\"\n", "exact_match"},
           std::pair{"kind = \"classify\"\n", "spearman"}, std::pair{"kind = \"classify\"\nclasses = 1\n", "f1"}})
         REQUIRE_THROWS_MATCHES(metric(objective, name), Error, IsError(ErrorCode::usage, "evaluation.metric"));
 }

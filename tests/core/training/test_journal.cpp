@@ -44,6 +44,8 @@ std::vector<What> one_of_each() {
     started.threads = 2;
     started.data_hash = std::string(64, 'a');
     started.steps = 1000;
+    started.device = "cuda:0 A card sm_90";
+    started.kernels = "cuda";
     ProbeResult probe;
     probe.step = 50;
     probe.indicators = {{"entropy", {1.5, 0.25, std::numeric_limits<double>::quiet_NaN(), 2}},
@@ -125,6 +127,26 @@ TEST_CASE("Steps and validations of older programs have no accuracy", "[training
         Event event;
         CHECK(decode(encoded.type, encoded.payload, event) == Decoding::malformed);
     }
+}
+
+TEST_CASE("Runs of older programs have no device", "[training][journal]") {
+    Started started;
+    started.sites.resize(1);
+    started.sites[0].has_implicit = true;
+    started.device = "cpu";
+    started.kernels = "AVX3";
+    EncodedEvent encoded = encode({1.0, started});
+    Event event;
+    REQUIRE(decode(encoded.type, encoded.payload, event) == Decoding::event);
+    CHECK(std::get<Started>(event.what).device == "cpu");
+    CHECK(std::get<Started>(event.what).kernels == "AVX3");
+    encoded.payload.resize(encoded.payload.size() - (2 * sizeof(std::uint32_t) + std::string("cpuAVX3").size()));
+    REQUIRE(decode(encoded.type, encoded.payload, event) == Decoding::event);
+    CHECK(std::get<Started>(event.what).device.empty());
+    CHECK(std::get<Started>(event.what).sites.at(0).has_implicit);
+    encoded.payload.resize(encoded.payload.size() - 1);
+    REQUIRE(decode(encoded.type, encoded.payload, event) == Decoding::event);
+    CHECK_FALSE(std::get<Started>(event.what).sites.at(0).has_implicit);
 }
 
 TEST_CASE("Text that is no UTF-8 is made readable before it is written", "[training][journal]") {

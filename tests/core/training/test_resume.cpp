@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::string> kHard = {"training.dropout=0.1", "training.accumulate=2", "data.workers=1",
+const std::vector<std::string> kHard = {"training.dropout=0.1", "training.attention_dropout=0.2",
+                                        "training.accumulate=2", "data.workers=1",
                                         "data.fixed_token={ position = 3, id = 0 }"};
 
 void copy_folder(const fs::path& from, const fs::path& to) {

@@ -62,9 +62,14 @@ TEST_CASE("An encoder fits made-up questions", "[training][objective][squad]") {
                  "data.text=" + file, "data.validation=[\"" + (folder / "held-out.jsonl").string() + "\"]",
                  "data.tokenizer=train:320", "data.sequence_length=32", "training.steps=1000", "training.batch=16",
                  "schedule.warmup_steps=40", "optimizer.learning_rate=3e-3", "evaluation.every=250",
-                 "snapshots.every=0", "probe.every=0", "sample.every=0"});
+                 "snapshots.every=0", "probe.every=0", "sample.every=0", "evaluation.metric=f1"});
     const Told told = run(fresh(job, folder / "run"));
     CHECK(told.all<Validation>().back().accuracy > 0.9);
+    double f1 = -1;  // the last one that the log has
+    for (const Log& line : told.all<Log>())
+        if (line.text.starts_with("f1 ")) f1 = std::stod(line.text.substr(3));
+    CHECK(f1 > 0.9);
+    CHECK(f1 <= 1);
     const auto snapshot = RunFolder{folder / "run"}.snapshots() / "last";
     const auto checkpoint = checkpoint::Checkpoint::open(snapshot);
     CHECK(checkpoint->tensors().at("qa_outputs.weight").shape.front() == 2);

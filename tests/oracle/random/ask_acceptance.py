@@ -138,16 +138,21 @@ def expected_ablate(hooked, ids):
     }
 
 
-def expected_lens(hooked, ids):
+def expected_lens(hooked, ids, maps=None):
+    """`maps`: by boundary, of rows of the stream; a boundary without one has no numbers."""
     logits, seen = hooked.record(ids)
     streams = [seen["in", name][0] for name in hooked.blocks] + [seen["out", hooked.blocks[-1]][0]]
+    if maps is not None:
+        nothing = torch.full_like(streams[0], float("nan"))
+        streams[:-1] = [maps[b](stream) if b in maps else nothing for b, stream in enumerate(streams[:-1])]
     with torch.no_grad():
         logs = torch.stack([hooked.model.lm_head(hooked.norm(stream)).log_softmax(-1) for stream in streams])
     assert torch.allclose(logs[-1], logits.log_softmax(-1))
     targets = ids[1:]
     nan = float("nan")
     own = [[logs[b, p, t].item() for p, t in enumerate(targets)] + [nan] for b in range(len(streams))]
-    rank = [[(logs[b, p] > logs[b, p, t]).sum().item() for p, t in enumerate(targets)] + [-1] for b in range(len(streams))]
+    rank = [[-1 if logs[b, p, t].isnan() else (logs[b, p] > logs[b, p, t]).sum().item() for p, t in enumerate(targets)] + [-1]
+            for b in range(len(streams))]
     kl = (logs[-1].exp() * (logs[-1] - logs)).sum(-1)
     return {"log_probability": [own], "rank": [rank], "kl": [kl.tolist()],
             "entropy": [(-(logs.exp() * logs).sum(-1)).tolist()]}
@@ -207,6 +212,29 @@ def ask(program, tool, folder, output, *options):
                    stdout=subprocess.DEVNULL)
 
 
+def check_fitted_lenses(program, name, hooked, ids, tokens, folder):
+    """A tuned lens as tuned-lens 0.2 saves it, and a Jacobian lens as jlens saves it, with random maps."""
+    generator, size = torch.Generator().manual_seed(7), hooked.model.config.hidden_size
+    output, model = folder / "out.ask.h5", folder / "model"
+    maps = torch.nn.ModuleList(torch.nn.Linear(size, size) for _ in hooked.blocks)
+    for parameter in maps.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=generator, dtype=torch.float32) / size
+    (folder / "tuned").mkdir()
+    torch.save(maps.state_dict(), folder / "tuned" / "params.pt")
+    maps = maps.double()
+    with torch.no_grad():
+        wanted = expected_lens(hooked, ids, {b: lambda h, b=b: h + maps[b](h) for b in range(len(maps))})
+    ask(program, "lens", model, output, "--tokens", tokens, "--kind", "tuned", "--lens-file", folder / "tuned")
+    compare(f"{name}, tuned lens", wanted, read(output, "lens"))
+    # The last layer has no matrix, and the first boundary is no layer's output.
+    layers = range(len(hooked.blocks) - 1)
+    matrices = {n: torch.randn(size, size, generator=generator, dtype=torch.float32) / size ** 0.5 for n in layers}
+    torch.save({"J": matrices, "n_prompts": 3, "source_layers": list(layers), "d_model": size}, folder / "lens.pt")
+    wanted = expected_lens(hooked, ids, {n + 1: lambda h, n=n: h @ matrices[n].double().T for n in layers})
+    ask(program, "lens", model, output, "--tokens", tokens, "--kind", "jacobian", "--lens-file", folder / "lens.pt")
+    compare(f"{name}, Jacobian lens", wanted, read(output, "lens"))
+
+
 def check(program, name, hooked, texts, folder):
     clean, corrupted = texts
     files = {}
@@ -217,6 +245,7 @@ def check(program, name, hooked, texts, folder):
     choice = ["--answer", ",".join(map(str, ANSWER)), "--against", ",".join(map(str, AGAINST))]
     ask(program, "lens", model, output, "--tokens", files["clean"])
     compare(f"{name}, lens", expected_lens(hooked, clean), read(output, "lens"))
+    check_fitted_lenses(program, name, hooked, clean, files["clean"], folder)
     ask(program, "patch", model, output, "--clean-tokens", files["clean"], "--corrupted-tokens", files["corrupted"],
         "--sites", "hidden,attention_output,head_output", *choice)
     compare(f"{name}, patch", expected_patch(hooked, clean, corrupted), read(output, "patch"))

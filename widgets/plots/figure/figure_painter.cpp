@@ -205,9 +205,7 @@ void export_figure(const figures::FigureData& figure, const FigureStyle& style, 
     check_format(format, escaped(path));
     OutputFile::check_target(path);
     const std::string bytes = render_figure(figure, style, format);
-    OutputFile file(path, {}, "figure");
-    file.append(bytes);
-    file.publish();
+    write_whole_file(path, bytes, "figure");
 }
 
 }  // namespace headscope::widgets

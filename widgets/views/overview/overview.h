@@ -42,6 +42,7 @@ public:
 
     /// Puts the selected heads (of the table; else the one of the desk) among those of the next run; nothing: on again.
     void switch_off(std::optional<bool> mean);
+    void edit_interventions();
     void run_again();
 
 protected:

@@ -67,6 +67,17 @@ void Overview::run_again() {
     Q_EMIT desk().run_wanted(wish);
 }
 
+void Overview::edit_interventions() {
+    if (!shown()) return;
+    RunRequest wish;
+    wish.study = study_;
+    wish.switched_off = switched_;
+    if (switched_.empty())
+        for (const std::size_t row : rows_meant())
+            wish.switched_off.push_back({table_->rows[row].site, table_->rows[row].head, false});
+    Q_EMIT desk().interventions_wanted(wish);
+}
+
 void Overview::fill_switch_menu(QMenu* menu) {
     if (!shown()) return;
     const auto rows = rows_meant();
@@ -83,6 +94,9 @@ void Overview::fill_switch_menu(QMenu* menu) {
     menu->addSeparator();
     menu->addAction(tr("Run again with %1 heads off").arg(switched_.size()), this, &Overview::run_again)
         ->setEnabled(!switched_.empty());
+    menu->addAction(switched_.empty() ? tr("Edit %1 as interventions…").arg(what)
+                                      : tr("Edit %1 heads as interventions…").arg(switched_.size()),
+                    this, &Overview::edit_interventions);
 }
 
 void Overview::make_commands() {
@@ -115,6 +129,10 @@ void Overview::make_commands() {
     add(
         "overview_run_again", tr("Run again with heads off"), tr("Run again and compare the changes"),
         [this] { run_again(); }, [this] { return shown() && !switched_.empty(); });
+    add(
+        "overview_interventions", tr("Edit the heads as interventions…"),
+        tr("The heads that are off, or the selected ones, as edits of the next runs"), [this] { edit_interventions(); },
+        some);
     const auto table = [this] { return shown() && !panel_->shown_rows().empty(); };
     add(
         "overview_copy_rows", tr("Copy selected rows"), tr("Copy for a spreadsheet"),

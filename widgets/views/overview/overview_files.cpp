@@ -47,9 +47,7 @@ void save_text(Desk* desk, Mailbox::Sender send, const std::filesystem::path& pa
     desk->writer().post(nullptr, [=, send = std::move(send), make = std::move(make)](const Cancellation&) {
         QString failure;
         try {
-            OutputFile file(path, {}, "table");
-            file.append(make());
-            file.publish();
+            write_whole_file(path, make(), "table");
         } catch (...) {
             failure = QString::fromUtf8(current_error("table").what());
         }

@@ -46,6 +46,14 @@ AskValues ask_values(const store::AskRecord& record, const store::AskTable& tabl
     return found;
 }
 
+store::AskTable ask_change(const store::AskRecord& record, const std::string& path, const std::string& baseline) {
+    store::AskTable table = record.table(path);
+    const std::vector<double>& unedited = record.table(baseline).values;
+    const std::size_t size = unedited.empty() ? 0 : table.values.size() / unedited.size();
+    for (std::size_t i = 0; i < table.values.size(); ++i) table.values[i] -= unedited[i / size];
+    return table;
+}
+
 Panel ask_panel(const AskValues& cells, const std::string& label, double centre) {
     HeatMap map;
     map.rows = cells.shape.at(0);
@@ -84,12 +92,26 @@ void set_token_axis(Axis& axis, const store::AskRecord& record, std::int64_t seq
 void set_site_axis(Axis& axis, const store::AskRecord& record) {
     axis.label = "Layer";
     for (std::int64_t i = 0; i < std::ssize(record.sites); ++i)
-        axis.ticks.push_back({static_cast<double>(i), site_label(std::span<const Site>(record.sites), i)});
+        axis.ticks.push_back({static_cast<double>(i), site_label(std::span<const Site>(record.sites), i), of_site(i)});
 }
 
 void set_layer_axis(Axis& axis, std::int64_t layers, const std::string& label) {
     axis.label = label;
-    for (std::int64_t i = 0; i < layers; ++i) axis.ticks.push_back({static_cast<double>(i), std::to_string(i)});
+    const bool heads = label == "Head";
+    for (std::int64_t i = 0; i < layers; ++i)
+        axis.ticks.push_back({static_cast<double>(i), std::to_string(i), heads ? of_head(i) : Subject{}});
+}
+
+Subject of_layer(const store::AskRecord& record, std::int64_t layer) {
+    Subject subject;
+    for (std::int64_t i = 0; i < std::ssize(record.sites); ++i)
+        if (record.sites[static_cast<std::size_t>(i)].layer == layer) subject.sites.push_back(i);
+    return subject;
+}
+
+void set_layer_subjects(Axis& axis, const store::AskRecord& record) {
+    for (std::size_t i = 0; i < axis.ticks.size(); ++i)
+        axis.ticks[i].subject = of_layer(record, static_cast<std::int64_t>(i));
 }
 
 void set_layer_range(Axis& axis, std::int64_t layers) {
@@ -97,11 +119,20 @@ void set_layer_range(Axis& axis, std::int64_t layers) {
     axis.range = std::pair(-0.5, static_cast<double>(layers) - 0.5);
 }
 
-std::string metric_label(const store::AskRecord& record) {
+std::string ask_word(const store::AskRecord& record, double id) {
+    const auto number = static_cast<std::int64_t>(id);
+    const auto found = record.words.find(number);
+    return found == record.words.end() ? "#" + std::to_string(number) : visible_token(found->second);
+}
+
+std::string ask_setting(const store::AskRecord& record, const std::string& name, const std::string& otherwise) {
     const nlohmann::json settings = nlohmann::json::parse(record.settings_json, nullptr, false);
-    std::string metric = "metric";
-    if (settings.is_object() && settings.contains("metric") && settings["metric"].is_string())
-        metric = settings["metric"];
+    const bool stored = settings.is_object() && settings.contains(name) && settings[name].is_string();
+    return stored ? settings[name].get<std::string>() : otherwise;
+}
+
+std::string metric_label(const store::AskRecord& record) {
+    std::string metric = ask_setting(record, "metric", "metric");
     const bool in_nats = metric == "loss" || metric == "kl" || metric == "log_probability";
     std::replace(metric.begin(), metric.end(), '_', ' ');
     if (metric == "kl") metric = "KL divergence";

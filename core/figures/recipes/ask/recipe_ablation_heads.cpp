@@ -6,20 +6,11 @@
 namespace headscope::figures {
 namespace {
 
-/// The table less the unedited run, text by text.
-store::AskTable change(const store::AskRecord& record, const char* path) {
-    store::AskTable table = record.table(path);
-    const std::vector<double>& baseline = record.table("/ablate/baseline").values;
-    const std::size_t size = baseline.empty() ? 0 : table.values.size() / baseline.size();
-    for (std::size_t i = 0; i < table.values.size(); ++i) table.values[i] -= baseline[i / size];
-    return table;
-}
-
 FigureData ablation_heads(const FigureInputs& inputs, const FigureOptions& options) {
     const store::AskRecord& record = ask_record(inputs, "ablation-heads", "ablate");
     FigureData figure;
     figure.title = "Change of the metric without each head";
-    const store::AskTable heads = change(record, "/ablate/head");
+    const store::AskTable heads = ask_change(record, "/ablate/head", "/ablate/baseline");
     const AskValues cells = ask_values(record, heads, options);
     const std::string label = "change of " + metric_label(record);
     Panel panel = ask_panel(cells, label, 0);
@@ -29,12 +20,13 @@ FigureData ablation_heads(const FigureInputs& inputs, const FigureOptions& optio
     figure.panels.push_back(std::move(panel));
     for (const auto& [path, title] :
          {std::pair("/ablate/attention", "attention"), std::pair("/ablate/feed_forward", "feed-forward")}) {
-        const AskValues layers = ask_values(record, change(record, path), options);
+        const AskValues layers = ask_values(record, ask_change(record, path, "/ablate/baseline"), options);
         Curve curve;
         curve.name = title;
         for (std::size_t layer = 0; layer < layers.values.size(); ++layer) {
             curve.x.push_back(static_cast<double>(layer));
             curve.y.push_back(layers.values[layer]);
+            curve.cells.push_back(of_layer(record, static_cast<std::int64_t>(layer)));
         }
         curve.points = true;
         Panel side;

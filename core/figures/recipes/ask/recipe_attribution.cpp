@@ -36,6 +36,7 @@ FigureData attribution(const FigureInputs& inputs, const FigureOptions& options)
             if (std::isnan(terms.values[layer])) continue;
             curve.x.push_back(static_cast<double>(layer));
             curve.y.push_back(terms.values[layer]);
+            curve.cells.push_back(of_layer(record, static_cast<std::int64_t>(layer)));
         }
         figure.legend.push_back({name, colour});
         curves.curves.push_back(std::move(curve));

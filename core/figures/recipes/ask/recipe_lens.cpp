@@ -21,14 +21,9 @@ constexpr Shown kShown[] = {{"probability", "/lens/log_probability", "probabilit
                             {"kl", "/lens/kl", "KL divergence from the output, nat"},
                             {"token", "/lens/top_probability", "probability of the likeliest token"}};
 
-/// The likeliest token's number of each cell, as the text writes it where it has it.
+/// The likeliest token of each cell.
 TextTable likeliest(const store::AskRecord& record, std::int64_t sequence) {
     const store::SequenceTokens& text = record.sequences.at(static_cast<std::size_t>(sequence));
-    const auto written = [&](std::int64_t id) {
-        for (std::size_t i = 0; i < text.ids.size() && i < text.pieces.size(); ++i)
-            if (text.ids[i] == id) return visible_token(text.pieces[i]);
-        return "#" + std::to_string(id);
-    };
     const store::AskTable& ids = record.table("/lens/top_id");
     const std::vector<std::int64_t> shape = record.shape_of(ids);
     TextTable table{{"boundary"}, {}};
@@ -38,11 +33,18 @@ TextTable likeliest(const store::AskRecord& record, std::int64_t sequence) {
         std::vector<std::string> row{std::to_string(b)};
         for (std::int64_t p = 0; p < std::ssize(text.ids); ++p) {
             const std::int64_t cell = ((sequence * shape[1] + b) * shape[2] + p) * shape[3];
-            row.push_back(written(static_cast<std::int64_t>(ids.values[static_cast<std::size_t>(cell)])));
+            const double id = ids.values[static_cast<std::size_t>(cell)];
+            row.push_back(id < 0 || std::isnan(id) ? "" : ask_word(record, id));
         }
         table.rows.push_back(std::move(row));
     }
     return table;
+}
+
+/// By the lens that the file was made with.
+const char* title_of(const store::AskRecord& record) {
+    const std::string kind = ask_setting(record, "kind", "logit");
+    return kind == "tuned" ? "Tuned lens" : kind == "jacobian" ? "Jacobian lens" : "Logit lens";
 }
 
 FigureData lens(const FigureInputs& inputs, const FigureOptions& options) {
@@ -73,7 +75,7 @@ FigureData lens(const FigureInputs& inputs, const FigureOptions& options) {
     for (std::int64_t row = 0; row < cells.shape[0]; ++row)
         panel.y.ticks.push_back({static_cast<double>(row), std::to_string(cells.shape[0] - 1 - row)});
     FigureData figure;
-    figure.title = "Logit lens";
+    figure.title = title_of(record);
     figure.panels.push_back(std::move(panel));
     figure.panel_aspect = 0.6;
     figure.notes = ask_notes(record, cells);

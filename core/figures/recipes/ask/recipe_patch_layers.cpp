@@ -21,6 +21,7 @@ FigureData patch_layers(const FigureInputs& inputs, const FigureOptions& options
         panel.title = point_title(*table);
         set_token_axis(panel.x, record, patched.cells.sequence);
         set_layer_axis(panel.y, patched.cells.shape[0]);
+        set_layer_subjects(panel.y, record);
         if (!first) figure.notes = ask_notes(record, patched.cells);
         if (!first) first = table;
         figure.panels.push_back(std::move(panel));

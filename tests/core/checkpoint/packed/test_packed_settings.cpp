@@ -175,6 +175,14 @@ TEST_CASE("Settings that contradict the tensors or each other are refused", "[ch
     mlx.config["quantization"]["m.b2"] = false;
     mlx.config.erase("quantization_config");
     CHECK(has(result_of(mlx), "quantization.m.b2"));
+    // The settings of a module inherit nothing: mode affine, 4 bits and groups of 64 where they do not say.
+    mlx = read_packed_model("mlx_affine");
+    mlx.config.erase("quantization_config");
+    mlx.config["quantization"]["mode"] = "mxfp4";
+    for (const char* module : {"m.embed_tokens", "m.switch"}) mlx.config["quantization"][module] = {{"group_size", 32}};
+    CHECK(result_of(mlx) == "none");
+    mlx.config["quantization"]["m.embed_tokens"] = json::object();
+    CHECK(has(result_of(mlx), "whole groups of 64"));
     PackedModel gptq = read_packed_model("gptq_companion");
     gptq.config = {{"quantization_config", {{"quant_method", "gptq"}, {"bits", 8}, {"group_size", 32}}}};
     CHECK(has(result_of(gptq), "[quantize_config.json: bits] expected 8"));

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// The tools of `headscope ask`: a class each in tools/, a line each in tools/list.inc.
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/analysis/job.h"
+#include "core/base/progress.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/edits/editor.h"
+#include "core/model/edits/intervention.h"
+#include "core/store/ask/ask_file.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace headscope::model {
+class Model;
+struct ModelConfig;
+}  // namespace headscope::model
+
+namespace headscope::app {
+
+/// Options that several tools read.
+struct AskOptions {
+    std::string tool, output, csv, interventions;
+    bool resume = false;
+    analysis::AnalysisJob job;  ///< model, texts and computing
+    std::string metric, answer, against, position = "-1";
+    std::vector<std::string> reference_tokens;
+    std::string heads;          ///< "3.1,4.cross.2"; empty: all, or none, as the tool says
+    std::int64_t window = 0;    ///< 0: the tool's own default
+    std::int64_t generate = 0;  ///< tokens that the model appends
+    std::int64_t seed = 0;
+    std::vector<std::string> models;  ///< the first is job.model
+};
+
+/// One run of a tool: the model with its edits, and the file that is filled.
+struct AskRun {
+    const AskOptions& options;
+    const checkpoint::Checkpoint& checkpoint;
+    model::Model& model;
+    const tokenizer::Tokenizer* tokenizer;         ///< null: none
+    model::Editor* editor;                         ///< edits of every run; null: none
+    std::vector<store::SequenceTokens> reference;  ///< of --reference-tokens
+    store::AskRecord& record;
+    std::function<void()> saved;  ///< rewrites the file now and then; called when cells are in place
+    const std::vector<model::Intervention>& interventions;  ///< those of `editor`
+    /// Frees `model` and loads another checkpoint.
+    std::function<model::Model&(const std::string& path)> load_other;
+    Progress& progress;
+    const Cancellation& cancellation;
+};
+
+/// Reads texts by the options of every command: strings, arrays of ids, files.
+using AskTexts = std::function<std::vector<store::SequenceTokens>(const std::vector<std::string>& texts,
+                                                                  const std::vector<std::string>& tokens,
+                                                                  const std::vector<std::string>& files)>;
+
+/// Everything of a model that a tool needs to make texts.
+struct AskMaking {
+    const checkpoint::Checkpoint& checkpoint;
+    const model::ModelConfig& config;
+    const tokenizer::Tokenizer* tokenizer;  ///< null: none
+};
+
+/// Made once a command line; holds the values of its own options.
+class AskTool {
+public:
+    AskTool() = default;
+    AskTool(const AskTool&) = delete;
+    AskTool& operator=(const AskTool&) = delete;
+    virtual ~AskTool() = default;
+
+    virtual std::string name() const = 0;
+    /// A line for `headscope ask --help`.
+    virtual std::string help() const = 0;
+    /// Options that it reads, of its own and of AskOptions: "--answer".
+    virtual std::vector<std::string> reads() const = 0;
+    /// Adds the options that this tool alone has. A name that another tool adds, too, must be shared by AskOptions.
+    virtual void add_options(CLI::App& command) { (void)command; }
+    /// Metric where --metric is not given; empty: none is read.
+    virtual std::string default_metric() const { return {}; }
+    /// Its own options as JSON, for the file and --resume.
+    virtual void store_options(nlohmann::json& settings) const { (void)settings; }
+    /// Texts of AskRecord::sequences.
+    virtual std::vector<store::SequenceTokens> read(const AskOptions& options, const AskTexts& texts) {
+        return texts(options.job.texts, options.job.tokens, options.job.files);
+    }
+    /// True: run() chooses the texts of the file, and --resume goes on with those that it has.
+    virtual bool keeps_texts() const { return false; }
+    /// Texts that it makes by itself, behind those of read().
+    virtual std::vector<store::SequenceTokens> make(const AskMaking& from) const {
+        (void)from;
+        return {};
+    }
+    /// True: several checkpoints may be named.
+    virtual bool takes_models() const { return false; }
+    /// Files that an output must not replace, after read().
+    virtual std::vector<std::filesystem::path> inputs() const { return {}; }
+    /// Adds and fills tables; cells that have a number are done. Sets complete.
+    virtual void run(AskRun& run) = 0;
+    /// Path of the table that --csv writes.
+    virtual std::string main_table(const store::AskRecord& record) const = 0;
+};
+
+/// One of each, in the order of the list.
+std::vector<std::unique_ptr<AskTool>> ask_tools();
+
+}  // namespace headscope::app

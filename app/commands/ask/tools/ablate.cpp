@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ask/ablate.h"
+
+#include <nlohmann/json.hpp>
+
+#include "app/commands/ask/ask_input.h"
+#include "app/commands/ask/ask_tool.h"
+#include "app/commands/options.h"
+#include "core/model/model.h"
+
+namespace headscope::app {
+namespace ask_ablate {
+namespace {
+
+/// In the order of ask::AblateBy.
+const std::vector<std::string> kReplacements{"zero", "mean", "reference", "resample"};
+
+class AblateTool final : public AskTool {
+public:
+    std::string name() const override { return "ablate"; }
+    std::string help() const override { return "a metric with each head, attention and feed-forward replaced"; }
+    std::vector<std::string> reads() const override {
+        return joined_options(joined_options(ask_text_options(), ask_metric_options()),
+                              {"--how", "--reference-tokens", "--importance"});
+    }
+    void add_options(CLI::App& command) override {
+        add_flag(command, "--importance", importance_, "ablate: importance of heads by gradients of the loss, too");
+        add_option(command, "--how", how_, "ablate: zero, mean, reference or resample")->check(one_of(kReplacements));
+    }
+    std::string default_metric() const override { return "loss"; }
+    void store_options(nlohmann::json& settings) const override {
+        settings["how"] = how_;
+        settings["importance"] = importance_;
+    }
+    void run(AskRun& run) override {
+        ask::AblateOptions options;
+        options.how = static_cast<ask::AblateBy>(choice_of(kReplacements, how_));
+        options.metric = metric_of(run.options, run.tokenizer);
+        options.reference = run.reference;
+        options.importance = importance_;
+        options.editor = run.editor;
+        options.saved = run.saved;
+        ask::run_ablate(run.model, options, run.record, run.progress, run.cancellation);
+    }
+    std::string main_table(const store::AskRecord&) const override { return "/ablate/head"; }
+
+private:
+    std::string how_ = "zero";
+    bool importance_ = false;
+};
+
+}  // namespace
+}  // namespace ask_ablate
+
+std::unique_ptr<AskTool> ablate_tool() {
+    return std::make_unique<ask_ablate::AblateTool>();
+}
+
+}  // namespace headscope::app

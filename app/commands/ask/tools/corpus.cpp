@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ask/corpus/corpus.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "app/commands/ask/ask_input.h"
+#include "app/commands/ask/ask_tool.h"
+#include "app/commands/options.h"
+#include "core/base/error.h"
+#include "core/data/source/source_files.h"
+#include "core/data/source/text_parts.h"
+#include "core/model/model.h"
+
+namespace headscope::app {
+namespace ask_corpus {
+namespace {
+
+constexpr std::int64_t kUsualLength = 512;
+
+/// Ends the reading of sources.
+struct Enough {};
+
+/// Hands on documents with something but white space; of long ones the first part.
+class Documents final : public data::PartSink {
+public:
+    using Take = std::function<void(std::int64_t number, const std::string& text)>;
+    Documents(std::int64_t first, std::int64_t end, Take take) : first_(first), end_(end), take_(std::move(take)) {}
+
+    void begin_document() override { text_.clear(); }
+    void part(std::string_view text) override {
+        if (text_.empty()) text_ = text;
+    }
+    void end_document() override {
+        if (text_.find_first_not_of(" \t\r\n") == std::string::npos) return;
+        if (number_ >= end_) throw Enough();
+        if (number_ >= first_) take_(number_, text_);
+        ++number_;
+    }
+    std::int64_t number() const { return number_; }
+
+private:
+    std::int64_t first_, end_;
+    Take take_;
+    std::string text_;
+    std::int64_t number_ = 0;
+};
+
+class CorpusTool final : public AskTool {
+public:
+    std::string name() const override { return "corpus"; }
+    std::string help() const override { return "every head over the texts of a folder or of JSON lines"; }
+    std::vector<std::string> reads() const override {
+        return {"--folder", "--json-lines", "--field", "--tokens", "--intervals", "--two-passes"};
+    }
+    void add_options(CLI::App& command) override {
+        add_option(command, "--folder", folder_, "corpus: a folder with .txt and .jsonl files");
+        add_option(command, "--json-lines", json_lines_, "corpus: a file with a JSON object a line");
+        add_option(command, "--field", field_, "corpus: the text of a JSON object");
+        add_option(command, "--intervals", intervals_, "corpus: intervals of the largest weight that texts are kept of")
+            ->check(in_range<std::int64_t>(2, 20));
+        add_flag(command, "--two-passes", two_passes_,
+                 "corpus: texts that set the intervals are read again and may be kept, too");
+    }
+    void store_options(nlohmann::json& settings) const override {
+        settings["folder"] = folder_;
+        settings["json_lines"] = json_lines_;
+        settings["field"] = field_;
+        settings["intervals"] = intervals_;
+        settings["two_passes"] = two_passes_;
+    }
+    bool keeps_texts() const override { return true; }
+    std::vector<store::SequenceTokens> read(const AskOptions& options, const AskTexts& texts) override {
+        const int given =
+            (folder_.empty() ? 0 : 1) + (json_lines_.empty() ? 0 : 1) + (options.job.tokens.empty() ? 0 : 1);
+        if (given != 1)
+            throw Error(ErrorCode::usage, "--folder", "expected one of --folder, --json-lines and --tokens",
+                        given == 0 ? "found none" : "found several");
+        texts_ = texts;
+        length_ = options.job.length;
+        if (given == 1 && !options.job.tokens.empty()) {
+            listed_ = texts({}, options.job.tokens, {});
+            count_ = std::ssize(listed_);
+        } else {
+            find_documents();
+        }
+        std::vector<store::SequenceTokens> first;
+        each_text(0, count_, [&](std::int64_t, store::SequenceTokens text) {
+            if (text.ids.size() < 2) return;
+            first.push_back(std::move(text));
+            throw Enough();
+        });
+        if (first.empty())
+            throw Error(ErrorCode::usage, "ask corpus", "expected a text of at least 2 tokens", "found none");
+        return first;
+    }
+    std::vector<std::filesystem::path> inputs() const override {
+        std::vector<std::filesystem::path> paths;
+        for (const data::SourceFile& source : sources_) paths.push_back(source.path);
+        return paths;
+    }
+    void run(AskRun& run) override {
+        ask::corpus::CorpusOptions options;
+        options.documents = count_;
+        options.intervals = intervals_;
+        options.two_passes = two_passes_;
+        options.editor = run.editor;
+        options.saved = run.saved;
+        const auto source = [&](std::int64_t first, std::int64_t end, const ask::corpus::CorpusTake& take) {
+            each_text(first, end, take);
+        };
+        ask::corpus::run_corpus(run.model, source, options, run.record, run.progress, run.cancellation);
+    }
+    std::string main_table(const store::AskRecord&) const override { return "/corpus/induction_score"; }
+
+private:
+    void find_documents() {
+        const std::string option = folder_.empty() ? "--json-lines" : "--folder";
+        sources_ =
+            data::find_sources({folder_.empty() ? json_lines_ : folder_}, std::filesystem::current_path(), option);
+        for (data::SourceFile& source : sources_) source.column = field_;
+        Documents counter(std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max(), {});
+        read_sources(counter);
+        count_ = counter.number();
+    }
+
+    void read_sources(Documents& documents) const {
+        for (const data::SourceFile& source : sources_)
+            data::read_parts(
+                InputFile(source.path, "text file"), source.kind, documents, [](std::uint64_t) {}, source.column);
+    }
+
+    /// Texts from `first` to `end` - 1; `take` may throw Enough.
+    void each_text(std::int64_t first, std::int64_t end, const ask::corpus::CorpusTake& take) const {
+        try {
+            for (std::int64_t i = first; i < std::min(end, std::ssize(listed_)); ++i)
+                take(i, listed_[static_cast<std::size_t>(i)]);
+            Documents documents(first, end,
+                                [&](std::int64_t number, const std::string& text) { take(number, tokens_of(text)); });
+            read_sources(documents);
+        } catch (const Enough&) {
+            return;
+        }
+    }
+
+    store::SequenceTokens tokens_of(const std::string& text) const {
+        store::SequenceTokens tokens = std::move(texts_({text}, {}, {}).front());
+        if (length_ == 0 && std::ssize(tokens.ids) > kUsualLength) {
+            tokens.ids.resize(kUsualLength);
+            tokens.pieces.resize(kUsualLength);
+            tokens.offsets.resize(std::min(tokens.offsets.size(), static_cast<std::size_t>(kUsualLength)));
+        }
+        std::int64_t end = 0;
+        for (const auto& offset : tokens.offsets) end = std::max(end, offset[1]);
+        tokens.text.resize(std::min(tokens.text.size(), static_cast<std::size_t>(end)));
+        tokens.offsets.clear();
+        return tokens;
+    }
+
+    std::string folder_, json_lines_, field_ = "text";
+    std::int64_t intervals_ = 5, length_ = 0, count_ = 0;
+    bool two_passes_ = false;
+    AskTexts texts_;
+    std::vector<store::SequenceTokens> listed_;  ///< of --tokens
+    std::vector<data::SourceFile> sources_;
+};
+
+}  // namespace
+}  // namespace ask_corpus
+
+std::unique_ptr<AskTool> corpus_tool() {
+    return std::make_unique<ask_corpus::CorpusTool>();
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <nlohmann/json.hpp>
+
+#include "app/commands/ask/ask_input.h"
+#include "app/commands/ask/ask_tool.h"
+#include "app/commands/options.h"
+#include "core/analysis/input.h"
+#include "core/ask/generation.h"
+#include "core/base/error.h"
+#include "core/model/load/generation_settings.h"
+#include "core/model/model.h"
+
+namespace headscope::app {
+namespace ask_generate {
+namespace {
+
+class GenerateTool final : public AskTool {
+public:
+    std::string name() const override { return "generate"; }
+    std::string help() const override {
+        return "a continuation with the likeliest tokens and every head's row by step";
+    }
+    std::vector<std::string> reads() const override {
+        return joined_options(ask_text_options(),
+                              {"--generate", "--likeliest", "--temperature", "--seed", "--replace", "--rows"});
+    }
+    void add_options(CLI::App& command) override {
+        add_option(command, "--likeliest", top_, "generate: likeliest tokens that are kept")
+            ->check(in_range<std::int64_t>(1, 1000));
+        add_option(command, "--temperature", temperature_, "generate: 0 takes the likeliest token")
+            ->check(in_range(0.0, 1e3));
+        add_option(command, "--replace", replaced_, "generate: STEP=TOKEN,.. in place of the chosen tokens")
+            ->delimiter(',');
+        add_flag(command, "--rows", rows_, "generate: keep the weights of each row, too");
+    }
+    void store_options(nlohmann::json& settings) const override {
+        settings["likeliest"] = top_;
+        settings["temperature"] = temperature_;
+        settings["replace"] = replaced_;
+        settings["rows"] = rows_;
+    }
+    void run(AskRun& run) override {
+        ask::GenerationOptions options;
+        if (run.options.generate > 0) options.tokens = run.options.generate;
+        options.top = top_;
+        options.temperature = temperature_;
+        options.seed = static_cast<std::uint64_t>(run.options.seed);
+        options.maps = rows_;
+        options.end_tokens = model::end_tokens(run.checkpoint);
+        if (options.end_tokens.empty() && run.tokenizer != nullptr)
+            if (const auto last = analysis::ending_token(run.checkpoint, *run.tokenizer))
+                options.end_tokens.assign(1, *last);
+        options.editor = run.editor;
+        options.saved = run.saved;
+        for (const std::string& one : replaced_) {
+            const std::size_t sign = one.find('=');
+            if (sign == std::string::npos)
+                throw Error(ErrorCode::usage, "--replace", "expected STEP=TOKEN", "found " + one);
+            const auto step = parse_tokens("--replace", one.substr(0, sign), nullptr);
+            const auto token = parse_tokens("--replace", one.substr(sign + 1), run.tokenizer);
+            if (step.size() != 1 || token.size() != 1)
+                throw Error(ErrorCode::usage, "--replace", "expected STEP=TOKEN", "found " + one);
+            options.replaced[step.front()] = token.front();
+        }
+        ask::run_generation(run.model, options, run.record, run.progress, run.cancellation);
+    }
+    std::string main_table(const store::AskRecord&) const override { return "/generate/top_probability"; }
+
+private:
+    std::int64_t top_ = 5;
+    double temperature_ = 0;
+    std::vector<std::string> replaced_;
+    bool rows_ = false;
+};
+
+}  // namespace
+}  // namespace ask_generate
+
+std::unique_ptr<AskTool> generate_tool() {
+    return std::make_unique<ask_generate::GenerateTool>();
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ask/kinds.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "app/commands/ask/ask_input.h"
+#include "app/commands/ask/ask_tool.h"
+#include "app/commands/options.h"
+#include "core/analysis/input.h"
+#include "core/ask/edits/intervention_file.h"
+#include "core/base/error.h"
+#include "core/model/model.h"
+
+namespace headscope::app {
+namespace ask_kinds {
+namespace {
+
+constexpr std::int64_t kDrawnAlone = 4;  // texts that are drawn where none are given
+
+class KindsTool final : public AskTool {
+public:
+    std::string name() const override { return "kinds"; }
+    std::string help() const override {
+        return "scores of previous-token, duplicate-token, induction, self and retrieval heads";
+    }
+    std::vector<std::string> reads() const override {
+        return joined_options(ask_text_options(), {"--drawn", "--half", "--seed", "--exclude-first",
+                                                   "--exclude-current", "--needle", "--generate"});
+    }
+    void add_options(CLI::App& command) override {
+        add_option(command, "--drawn", drawn_,
+                   "kinds: N texts of random tokens, each twice (default: 4 without a text)")
+            ->check(in_range<std::int64_t>(0, 1 << 16));
+        add_option(command, "--half", half_, "kinds: random tokens of a drawn text")
+            ->check(in_range<std::int64_t>(1, 1 << 20));
+        add_flag(command, "--exclude-first", options_.exclude_first, "kinds: leave attention to the first token out");
+        add_flag(command, "--exclude-current", options_.exclude_current, "kinds: leave attention to itself out");
+        add_option(command, "--needle", needle_, "kinds: positions of the first text whose copies count: 20-31");
+    }
+    void store_options(nlohmann::json& settings) const override {
+        settings["drawn"] = drawn_;
+        settings["half"] = half_;
+        settings["exclude_first"] = options_.exclude_first;
+        settings["exclude_current"] = options_.exclude_current;
+        settings["needle"] = needle_;
+    }
+    std::vector<store::SequenceTokens> read(const AskOptions& options, const AskTexts& texts) override {
+        seed_ = static_cast<std::uint64_t>(options.seed);
+        const analysis::AnalysisJob& job = options.job;
+        if (job.texts.empty() && job.tokens.empty() && job.files.empty()) {
+            if (drawn_ < 0) drawn_ = kDrawnAlone;
+            return {};
+        }
+        return AskTool::read(options, texts);
+    }
+    std::vector<store::SequenceTokens> make(const AskMaking& from) const override {
+        std::optional<std::int32_t> first;
+        if (from.tokenizer) first = analysis::beginning_token(from.checkpoint, *from.tokenizer);
+        std::vector<store::SequenceTokens> made;
+        for (auto& ids :
+             ask::repeated_texts(std::max<std::int64_t>(0, drawn_), half_, from.config.ids(), first, seed_)) {
+            store::SequenceTokens text;
+            for (const std::int32_t id : ids) {
+                const bool known = from.tokenizer && id < from.tokenizer->vocabulary_size();
+                text.pieces.push_back(known ? from.tokenizer->surface(id) : std::to_string(id));
+            }
+            text.ids = std::move(ids);
+            made.push_back(std::move(text));
+        }
+        return made;
+    }
+    void run(AskRun& run) override {
+        if (!needle_.empty()) {
+            const auto ranges = ask::parse_positions(needle_, "--needle");
+            if (ranges.size() != 1)
+                throw Error(ErrorCode::usage, "--needle", "expected one range of positions",
+                            "found " + std::to_string(ranges.size()));
+            options_.needle = ranges.front();
+        } else if (run.options.generate > 0) {
+            throw Error(ErrorCode::usage, "--generate", "expected --needle, too", "found none");
+        }
+        options_.generate = run.options.generate;
+        options_.editor = run.editor;
+        options_.saved = run.saved;
+        ask::run_kinds(run.model, options_, run.record, run.progress, run.cancellation);
+    }
+    std::string main_table(const store::AskRecord&) const override { return "/kinds/induction"; }
+
+private:
+    std::int64_t drawn_ = -1, half_ = 32;
+    std::uint64_t seed_ = 0;
+    std::string needle_;
+    ask::KindsOptions options_;
+};
+
+}  // namespace
+}  // namespace ask_kinds
+
+std::unique_ptr<AskTool> kinds_tool() {
+    return std::make_unique<ask_kinds::KindsTool>();
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ask/lens.h"
+
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "app/commands/ask/ask_input.h"
+#include "app/commands/ask/ask_tool.h"
+#include "app/commands/options.h"
+#include "core/base/error.h"
+#include "core/model/model.h"
+
+namespace headscope::app {
+namespace ask_lens {
+namespace {
+
+const std::vector<std::string> kLensKinds{"logit", "tuned", "jacobian"};  // in the order of ask::LensKind
+
+class LensTool final : public AskTool {
+public:
+    std::string name() const override { return "lens"; }
+    std::string help() const override {
+        return "logit, tuned or Jacobian lens: the distribution of tokens at each layer";
+    }
+    std::vector<std::string> reads() const override {
+        return joined_options(ask_text_options(), {"--target", "--top", "--kind", "--lens-file"});
+    }
+    void add_options(CLI::App& command) override {
+        add_option(command, "--target", target_, "lens: next (the text's next token), or tokens");
+        add_option(command, "--top", top_, "lens: likeliest tokens that are kept")
+            ->check(in_range<std::int64_t>(1, 1000));
+        add_option(command, "--kind", kind_, "lens: logit, tuned or jacobian")->check(one_of(kLensKinds));
+        add_option(command, "--lens-file", file_, "lens: folder of a tuned lens, or file of a Jacobian lens");
+    }
+    void store_options(nlohmann::json& settings) const override {
+        settings["target"] = target_;
+        settings["top"] = top_;
+        settings["kind"] = kind_;
+        settings["lens_file"] = file_;
+    }
+    void run(AskRun& run) override {
+        const auto kind = static_cast<ask::LensKind>(choice_of(kLensKinds, kind_));
+        if ((kind == ask::LensKind::logit) != file_.empty())
+            throw Error(
+                ErrorCode::usage, "--lens-file",
+                file_.empty() ? "expected a file with --kind " + kind_ : "expected --kind tuned or jacobian, too",
+                file_.empty() ? "found none" : "found --kind logit");
+        std::optional<ask::LensFile> maps;
+        if (!file_.empty()) maps.emplace(file_, kind, run.model.config().hidden, run.model.config().layers);
+        ask::LensOptions options{{}, top_, maps ? &*maps : nullptr, run.editor, run.saved};
+        if (target_ != "next") options.target = parse_tokens("--target", target_, run.tokenizer);
+        ask::run_lens(run.model, options, run.record, run.progress, run.cancellation);
+    }
+    std::vector<std::filesystem::path> inputs() const override {
+        return file_.empty() ? std::vector<std::filesystem::path>() : std::vector<std::filesystem::path>{file_};
+    }
+    std::string main_table(const store::AskRecord&) const override { return "/lens/log_probability"; }
+
+private:
+    std::string target_ = "next", kind_ = "logit", file_;
+    std::int64_t top_ = 5;
+};
+
+}  // namespace
+}  // namespace ask_lens
+
+std::unique_ptr<AskTool> lens_tool() {
+    return std::make_unique<ask_lens::LensTool>();
+}
+
+}  // namespace headscope::app

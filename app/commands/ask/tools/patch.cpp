@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ask/patch.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "app/commands/ask/ask_input.h"
+#include "app/commands/ask/ask_tool.h"
+#include "app/commands/options.h"
+#include "core/ask/approximate.h"
+#include "core/base/error.h"
+#include "core/model/model.h"
+
+namespace headscope::app {
+namespace ask_patch {
+namespace {
+
+const std::vector<std::string> kSweeps{"head", "position", "both", "cell"};  // in the order of ask::SweepBy
+const std::vector<std::string> kAlignments{"equal", "edges"};                // in the order of ask::Alignment
+const std::vector<std::string> kApproximations{"attribution", "integrated"};
+
+class PatchTool final : public AskTool {
+public:
+    std::string name() const override { return "patch"; }
+    std::string help() const override { return "a corrupted text's metric with values of a clean text's run"; }
+    std::vector<std::string> reads() const override {
+        return joined_options(ask_metric_options(),
+                              {"--clean", "--corrupted", "--clean-tokens", "--corrupted-tokens", "--sites", "--by",
+                               "--align", "--approximation", "--integrated-sites", "--steps", "--correlation"});
+    }
+    void add_options(CLI::App& command) override {
+        add_list(command, "--clean", clean_texts_, "patch: a clean text; may repeat");
+        add_list(command, "--corrupted", corrupted_texts_, "patch: the corrupted text of each, in the same order");
+        add_list(command, "--clean-tokens", clean_tokens_, "patch: clean texts as a JSON array of arrays of ids");
+        add_list(command, "--corrupted-tokens", corrupted_tokens_, "patch: corrupted texts, likewise");
+        add_option(command, "--sites", sites_, "patch: points such as hidden,attention_output,head_output,pattern");
+        add_option(command, "--by", by_, "patch: sweep heads by head, position, both, or cell (pattern)")
+            ->check(one_of(kSweeps));
+        add_option(command, "--approximation", approximation_,
+                   "patch: attribution (one backward pass), integrated (gradients along the path to the clean run)")
+            ->delimiter(',')
+            ->check(one_of(kApproximations));
+        add_option(command, "--integrated-sites", integrated_sites_, "patch: points of --approximation integrated");
+        add_option(command, "--steps", steps_, "patch: steps of integrated gradients")
+            ->check(in_range<std::int64_t>(1, 4096));
+        add_flag(command, "--correlation", correlation_, "patch: rank correlation of approximations with exact values");
+        add_option(command, "--align", align_,
+                   "patch: equal lengths, or edges: the common beginning and end keep their positions")
+            ->check(one_of(kAlignments));
+    }
+    std::string default_metric() const override { return "logit_difference"; }
+    void store_options(nlohmann::json& settings) const override {
+        settings["clean"] = clean_texts_;
+        settings["corrupted"] = corrupted_texts_;
+        settings["clean_tokens"] = clean_tokens_;
+        settings["corrupted_tokens"] = corrupted_tokens_;
+        settings["sites"] = sites_;
+        settings["by"] = by_;
+        settings["align"] = align_;
+        settings["approximation"] = approximation_;
+        settings["integrated_sites"] = integrated_sites_;
+        settings["steps"] = steps_;
+        settings["correlation"] = correlation_;
+    }
+    std::vector<store::SequenceTokens> read(const AskOptions&, const AskTexts& texts) override {
+        clean_ = texts(clean_texts_, clean_tokens_, {});
+        return texts(corrupted_texts_, corrupted_tokens_, {});
+    }
+    void run(AskRun& run) override {
+        ask::PatchOptions options;
+        options.points = points_of("--sites", sites_);
+        options.metric = metric_of(run.options, run.tokenizer);
+        options.by = static_cast<ask::SweepBy>(choice_of(kSweeps, by_));
+        options.alignment = static_cast<ask::Alignment>(choice_of(kAlignments, align_));
+        options.editor = run.editor;
+        options.saved = run.saved;
+        ask::run_patch(run.model, clean_, options, run.record, run.progress, run.cancellation);
+        approximate(run, options);
+    }
+    std::string main_table(const store::AskRecord& record) const override { return record.tables.at(2).path; }
+
+private:
+    bool approximates_by(const std::string& name) const {
+        return std::find(approximation_.begin(), approximation_.end(), name) != approximation_.end();
+    }
+
+    void approximate(AskRun& run, const ask::PatchOptions& options) const {
+        if (approximates_by("integrated") != !integrated_sites_.empty())
+            throw Error(ErrorCode::usage, "--integrated-sites", "expected points with --approximation integrated alone",
+                        integrated_sites_.empty() ? "found none" : "found some");
+        if (approximation_.empty()) {
+            if (!correlation_) return;
+            throw Error(ErrorCode::usage, "--correlation", "expected --approximation, too", "found none");
+        }
+        ask::ApproximateOptions choice;
+        choice.attribution = approximates_by("attribution");
+        choice.integrated = points_of("--integrated-sites", integrated_sites_);
+        choice.steps = steps_;
+        choice.correlation = correlation_;
+        ask::run_approximations(run.model, clean_, options, choice, run.record, run.progress, run.cancellation);
+    }
+
+    std::vector<std::string> clean_texts_, corrupted_texts_, clean_tokens_, corrupted_tokens_;
+    std::string sites_, by_ = "head", align_ = "equal";
+    std::vector<std::string> approximation_;
+    std::string integrated_sites_;
+    std::int64_t steps_ = 16;
+    bool correlation_ = false;
+    std::vector<store::SequenceTokens> clean_;
+};
+
+}  // namespace
+}  // namespace ask_patch
+
+std::unique_ptr<AskTool> patch_tool() {
+    return std::make_unique<ask_patch::PatchTool>();
+}
+
+}  // namespace headscope::app

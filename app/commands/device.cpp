@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/commands/device.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "app/commands/context.h"
+#include "core/base/device_choice.h"
+#include "core/base/error.h"
+#include "kernels/backend.h"
+
+namespace headscope::app {
+namespace {
+
+constexpr GpuKind kGpuKinds[] = {GpuKind::cuda, GpuKind::hip};
+
+std::string gpu_label(GpuKind kind, std::size_t index, const GpuDriver& driver) {
+    return std::string(gpu_kind_name(kind)) + ":" + std::to_string(index) + " " + driver.devices[index].name;
+}
+
+/// "cuda:0 NAME, cuda:1 NAME"
+std::string gpu_labels(GpuKind kind, const GpuDriver& driver) {
+    std::string labels;
+    for (std::size_t i = 0; i < driver.devices.size(); ++i) labels += (i > 0 ? ", " : "") + gpu_label(kind, i, driver);
+    return labels;
+}
+
+/// Takes one GPU, or throws with what is missing.
+void take_gpu(GpuKind kind, int index, const std::string& where) {
+    const GpuDriver driver = find_gpus(kind);
+    const std::string vendor = gpu_vendor_name(kind);
+    if (!driver.problem.empty())
+        throw Error(ErrorCode::unsupported, where, "expected an " + vendor + " GPU", "found " + driver.problem);
+    const auto at = static_cast<std::size_t>(index);
+    if (at >= driver.devices.size())
+        throw Error(ErrorCode::unsupported, where, "expected an " + vendor + " GPU of index " + std::to_string(index),
+                    "found " + gpu_labels(kind, driver));
+    if (const std::string problem = kernels::gpu_problem(gpu_kind_name(kind)); !problem.empty())
+        throw Error(
+            ErrorCode::unsupported, where,
+            "expected kernels for " + gpu_label(kind, at, driver) + " (" + driver.devices[at].architecture() + ")",
+            "found " + problem);
+    kernels::force_gpu(gpu_kind_name(kind), index);
+}
+
+/// The first GPU that has a kernel for every operator, or why there is none.
+std::string why_no_gpu() {
+    std::string reasons;
+    const auto add = [&](const std::string& reason) { reasons += (reasons.empty() ? "" : "; ") + reason; };
+    for (const GpuKind kind : kGpuKinds) {
+        const GpuDriver driver = find_gpus(kind);
+        if (!driver.problem.empty()) {
+            add(std::string("no ") + gpu_vendor_name(kind) + " GPU: " + driver.problem);
+            continue;
+        }
+        if (const std::string problem = kernels::gpu_problem(gpu_kind_name(kind)); !problem.empty()) {
+            add(gpu_label(kind, 0, driver) + ": " + problem);
+            continue;
+        }
+        kernels::force_gpu(gpu_kind_name(kind), 0);
+        return {};
+    }
+    return reasons;
+}
+
+/// HEADSCOPE_KERNELS, where it names a backend.
+std::string environment_kernels() {
+    const char* named = std::getenv("HEADSCOPE_KERNELS");
+    const std::string text = named == nullptr ? "" : named;
+    return text == "auto" ? "" : text;
+}
+
+void choose_automatically(const std::string& kernels, const std::string& place) {
+    std::string why;
+    if (kernels != "auto")
+        why = "--kernels " + kernels;
+    else if (const std::string named = environment_kernels(); !named.empty())
+        why = "HEADSCOPE_KERNELS is " + named;
+    else
+        why = why_no_gpu();
+    std::fprintf(stderr, "headscope: %s auto: %s%s\n", place.c_str(), kernels::chosen_device().c_str(),
+                 why.empty() ? "" : escaped(" (" + why + ")", 1000).c_str());
+}
+
+}  // namespace
+
+void check_kernel_environment() {
+    const char* named = std::getenv("HEADSCOPE_KERNELS");
+    try {
+        kernels::force_backend(named == nullptr ? "auto" : named);
+    } catch (const kernels::Error& error) {
+        throw Error(ErrorCode::usage, "HEADSCOPE_KERNELS", "expected " + error.expected(),
+                    "found " + escaped(error.found()));
+    }
+}
+
+void choose_kernels(const std::string& kernels, const std::string& device, const std::string& place) {
+    check_kernel_environment();
+    const DeviceChoice choice = read_device(device, place);
+    const std::string where = place + " " + device;
+    if (choice.gpu) {
+        const std::string kind = gpu_kind_name(*choice.gpu);
+        if (kernels != "auto" && kernels != kind)
+            throw UsageError("--kernels: auto or " + kind + " is expected with " + where + "; found " +
+                             escaped(kernels));
+        return take_gpu(*choice.gpu, choice.index, where);
+    }
+    if (kernels != "auto") {
+        try {
+            kernels::force_backend(kernels);
+        } catch (const kernels::Error& error) {
+            throw UsageError("--kernels: expected " + error.expected() + "; found " + escaped(error.found()));
+        }
+    }
+    if (choice.automatic) choose_automatically(kernels, place);
+}
+
+std::vector<ListedGpu> list_gpus() {
+    std::vector<ListedGpu> gpus;
+    for (const GpuKind kind : kGpuKinds) {
+        const GpuDriver driver = find_gpus(kind, true);
+        if (driver.devices.empty()) continue;
+        const std::string problem = kernels::gpu_problem(gpu_kind_name(kind));
+        for (std::size_t i = 0; i < driver.devices.size(); ++i)
+            gpus.push_back({gpu_kind_name(kind) + (":" + std::to_string(i)), driver.devices[i], problem});
+    }
+    return gpus;
+}
+
+}  // namespace headscope::app

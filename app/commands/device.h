@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// The backend of operators, by --device, --kernels and HEADSCOPE_KERNELS.
+
+#include <string>
+#include <vector>
+
+#include "core/base/machine/gpu_driver.h"
+
+namespace headscope::app {
+
+/// Refuses a backend that this machine lacks in the environment's HEADSCOPE_KERNELS, else takes it. For commands that
+/// run kernels.
+void check_kernel_environment();
+
+/// Chooses the backend of operators. `device` is --device, or the job key that `place` names; a GPU that cannot be used
+/// is one Error. Prints a line on standard error for "auto". Not while an operator runs.
+void choose_kernels(const std::string& kernels, const std::string& device, const std::string& place = "--device");
+
+/// A GPU for the window's list.
+struct ListedGpu {
+    std::string choice;   ///< as --device takes it: "cuda:0"
+    GpuDevice device;     ///< with free memory
+    std::string problem;  ///< why this build cannot use it; empty if it can
+};
+
+/// The GPUs of all vendors. Takes up to seconds. Threads: any.
+std::vector<ListedGpu> list_gpus();
+
+}  // namespace headscope::app

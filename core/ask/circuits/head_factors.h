@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Query-key and output-value products of heads (Elhage et al. 2021, "A Mathematical Framework for Transformer
+// Circuits") as thin factors: no d x d matrix is made for a head. Rows act on vectors from the left: QK = Q K^T, OV =
+// V O. Threads: the compute thread, under inference mode.
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace headscope::model {
+class Model;
+}
+
+namespace headscope::ask::circuits {
+
+/// Weights of one site's heads, keys and values repeated over their groups. float32.
+struct HeadFactors {
+    at::Tensor query, key;  ///< [H, d, dk]
+    at::Tensor value;       ///< [H, d, dv]
+    at::Tensor output;      ///< [H, dv, d]
+};
+
+/// Upper triangles of the QR decompositions of the factors' columns: products with them have the singular values and
+/// the Frobenius norm of products with the factors. float64, [H, min(d, size), size].
+struct Triangles {
+    at::Tensor query, key, value;
+    at::Tensor output;  ///< of O^T
+};
+
+/// Reads the maps of a model's heads. `fold`: the input norm's gain scales their rows, and a layer norm centers them.
+class HeadReader {
+public:
+    /// Throws unsupported for models with two towers, weights that are not in float32 in memory, layers without a norm
+    /// ahead of attention with `fold`, and where no layer has softmax attention with maps of its own.
+    HeadReader(const model::Model& model, bool fold);
+
+    /// Sites with maps, in the order of layers.
+    const std::vector<std::int64_t>& sites() const { return sites_; }
+    HeadFactors factors(std::int64_t site) const;
+
+private:
+    const model::Model* model_;
+    bool fold_;
+    std::vector<std::int64_t> sites_;
+};
+
+Triangles triangles(const HeadFactors& factors);
+
+/// Singular values of Q K^T and of V O, [H, min(d, size)] descending.
+at::Tensor qk_singular_values(const Triangles& of);
+at::Tensor ov_singular_values(const Triangles& of);
+
+/// Sum of the real parts of the eigenvalues over the sum of their absolute values, [H], of square matrices [H, n, n].
+at::Tensor eigenvalue_score(const at::Tensor& matrices);
+
+/// ||OV_a M_b|| / (||OV_a|| ||M_b||) of an earlier site a and a later site b: [Ha, Hb] each.
+struct Composition {
+    at::Tensor query;  ///< M = QK
+    at::Tensor key;    ///< M = QK^T
+    at::Tensor value;  ///< M = OV
+};
+Composition composition(const HeadFactors& earlier, const Triangles& of_earlier, const HeadFactors& later,
+                        const Triangles& of_later);
+
+}  // namespace headscope::ask::circuits

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ask/knockout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include "core/ask/answers.h"
+#include "core/ask/cells.h"
+#include "core/base/error.h"
+#include "core/model/model.h"
+
+namespace headscope::ask {
+namespace {
+
+using model::Point;
+using model::PointKey;
+
+/// Layers that one run edits, both inclusive, and its cell of the tables.
+struct KnockoutWindow {
+    std::int64_t first = 0, last = 0;
+    std::string table;
+    std::size_t cell = 0;
+    bool has(std::int64_t layer) const { return layer >= first && layer <= last; }
+};
+
+/// Heads by site; an empty list: all heads.
+using HeadsBySite = std::map<std::int64_t, std::vector<std::int64_t>>;
+
+/// Row b of a batch loses its edges in the layers of window b.
+class EdgeEditor final : public model::Editor {
+public:
+    /// `edges`: [L, L] bool, queries x keys.
+    EdgeEditor(const std::vector<KnockoutWindow>& rows, const at::Tensor& edges, const HeadsBySite& heads)
+        : rows_(&rows), edges_(edges), heads_(&heads) {}
+
+    bool edits(const PointKey& key) const override {
+        return key.point == Point::scores && heads_->contains(key.site) &&
+               std::any_of(rows_->begin(), rows_->end(), [&](const KnockoutWindow& row) { return row.has(key.layer); });
+    }
+
+    at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
+        reached.insert(place.key.site);
+        at::Tensor rows = at::zeros({value.size(0), 1, 1, 1}, at::kBool);
+        for (std::size_t b = 0; b < rows_->size(); ++b)
+            if ((*rows_)[b].has(place.key.layer)) rows.select(0, static_cast<std::int64_t>(b)).fill_(true);
+        const std::vector<std::int64_t>& list = heads_->at(place.key.site);
+        at::Tensor heads = at::zeros({1, value.size(1), 1, 1}, at::kBool);
+        if (list.empty()) heads.fill_(true);
+        for (const std::int64_t head : list) heads.select(1, head).fill_(true);
+        const at::Tensor edges =
+            edges_.narrow(0, place.first_position, value.size(2)).narrow(1, 0, value.size(3)).unsqueeze(0).unsqueeze(0);
+        return value.masked_fill(edges.logical_and(rows).logical_and(heads), -std::numeric_limits<double>::infinity());
+    }
+
+    std::set<std::int64_t> reached;  ///< sites whose scores came by
+
+private:
+    const std::vector<KnockoutWindow>* rows_;
+    at::Tensor edges_;
+    const HeadsBySite* heads_;
+};
+
+at::Tensor knockout_positions(const std::vector<model::PositionRange>& ranges, std::int64_t length) {
+    at::Tensor chosen = at::zeros({length}, at::kBool);
+    for (const model::PositionRange& range : ranges) {
+        const std::int64_t first = std::max<std::int64_t>(0, range.first < 0 ? length + range.first : range.first);
+        const std::int64_t last = std::min(length - 1, range.last < 0 ? length + range.last : range.last);
+        if (first <= last) chosen.narrow(0, first, last - first + 1).fill_(true);
+    }
+    return chosen;
+}
+
+class Knockout {
+public:
+    Knockout(model::Model& model, const KnockoutOptions& options, store::AskRecord& record)
+        : model_(model), options_(options), record_(record), layers_(std::ssize(record.mixers)) {
+        options.metric.check(model);
+        choose_heads();
+        for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) edges_of(s);
+        if (!record.tables.empty()) return;
+        record.add_table("/knockout/baseline", {"/sequence"}, "metric of the run with all edges");
+        record.add_table("/knockout/value", {"/sequence"}, "metric with the edges forbidden in all layers");
+        if (options.window > 0)
+            record.add_table("/knockout/by_layer", {"/sequence", "/layer"},
+                             "metric with the edges forbidden in " + std::to_string(options.window) +
+                                 " layers around each; NaN where these have no chosen head");
+    }
+
+    /// Runs of a text that have no number yet.
+    std::vector<KnockoutWindow> open(std::int64_t s) const {
+        std::vector<KnockoutWindow> rows;
+        const auto add = [&](const std::string& table, const std::vector<std::int64_t>& index, std::int64_t first,
+                             std::int64_t last) {
+            if (has(record_, table, index)) return;
+            const KnockoutWindow row{first, last, table, cell_of(record_, record_.table(table), index)};
+            const auto inside = [&](const auto& one) { return row.has(layer_of(one.first)); };
+            if (std::any_of(heads_.begin(), heads_.end(), inside)) rows.push_back(row);
+        };
+        add("/knockout/value", {s}, 0, layers_ - 1);
+        for (std::int64_t layer = 0; options_.window > 0 && layer < layers_; ++layer) {
+            const std::int64_t first = layer - options_.window / 2;
+            add("/knockout/by_layer", {s, layer}, first, first + options_.window - 1);
+        }
+        return rows;
+    }
+
+    void sequence(std::int64_t s, const Cancellation& cancellation, const std::function<void()>& step) {
+        const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
+        const at::Tensor ids = at::tensor(std::vector<std::int64_t>(own.begin(), own.end()), at::kLong);
+        const at::Tensor edges = edges_of(s);
+        Measure measure(model_, options_.metric);
+        at::Tensor hidden;
+        record_run(model_, ids, {}, options_.editor, cancellation, &hidden);
+        measure.set_reference(hidden);
+        put(record_, "/knockout/baseline", {s}, measure.values(ids.unsqueeze(0), hidden)[0]);
+        const std::vector<KnockoutWindow> rows = open(s);
+        const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kCellTokens / ids.size(0)));
+        for (std::size_t first = 0; first < rows.size(); first += most) {
+            cancellation.check();
+            const std::vector<KnockoutWindow> some(
+                rows.begin() + static_cast<std::ptrdiff_t>(first),
+                rows.begin() + static_cast<std::ptrdiff_t>(std::min(first + most, rows.size())));
+            run(ids, some, edges, measure, cancellation);
+            for (std::size_t i = 0; i < some.size(); ++i) step();
+        }
+    }
+
+private:
+    void run(const at::Tensor& ids, const std::vector<KnockoutWindow>& rows, const at::Tensor& edges,
+             const Measure& measure, const Cancellation& cancellation) {
+        EdgeEditor editor(rows, edges, heads_);
+        model::EditorChain both(options_.editor ? std::vector<model::Editor*>{options_.editor, &editor}
+                                                : std::vector<model::Editor*>{&editor});
+        model::Batch batch;
+        batch.ids = ids.unsqueeze(0).expand({std::ssize(rows), ids.size(0)}).contiguous();
+        model::ForwardOptions options;
+        options.editor = &both;
+        options.cancellation = &cancellation;
+        const std::vector<double> found = measure.values(batch.ids, model_.forward(batch, options));
+        check_reached(rows, editor.reached);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            answer_table(record_, rows[i].table).values[rows[i].cell] = found[i];
+    }
+
+    std::int64_t layer_of(std::int64_t site) const { return model_.sites()[static_cast<std::size_t>(site)].layer; }
+
+    [[noreturn]] void refuse(std::int64_t site) const {
+        const std::int64_t layer = layer_of(site);
+        throw Error(ErrorCode::usage, options_.heads.empty() ? "ask knockout" : "--heads",
+                    "expected heads of layers with attention scores",
+                    "layer " + std::to_string(layer) + " (" + record_.mixers[static_cast<std::size_t>(layer)] +
+                        ") has no scores");
+    }
+
+    void choose_heads() {
+        for (const PointKey& key : model::places_of(Point::scores, model_.config(), model_.sites()))
+            if (options_.heads.empty()) heads_[key.site] = {};
+        for (const analysis::HeadIndex& one : options_.heads) {
+            if (!model_.sites()[static_cast<std::size_t>(one.site)].has_matrix) refuse(one.site);
+            heads_[one.site].push_back(one.head);
+        }
+        if (heads_.empty()) refuse(0);
+    }
+
+    /// Every chosen head has scores; where all were chosen, some have.
+    void check_reached(const std::vector<KnockoutWindow>& rows, const std::set<std::int64_t>& reached) const {
+        if (options_.heads.empty() && !reached.empty()) return;
+        for (const auto& [site, list] : heads_)
+            for (const KnockoutWindow& row : rows)
+                if (row.has(layer_of(site)) && !reached.contains(site)) refuse(site);
+    }
+
+    /// [L, L] bool. Throws usage where no query sees any of the keys.
+    at::Tensor edges_of(std::int64_t s) const {
+        const std::int64_t length = std::ssize(record_.sequences[static_cast<std::size_t>(s)].ids);
+        const at::Tensor edges = knockout_positions(options_.queries, length)
+                                     .unsqueeze(1)
+                                     .logical_and(knockout_positions(options_.keys, length).unsqueeze(0))
+                                     .tril();
+        if (edges.any().item<bool>()) return edges;
+        throw Error(ErrorCode::usage, "--queries",
+                    "expected queries that see one of --keys in text " + std::to_string(s) + " of " +
+                        std::to_string(length) + " tokens",
+                    "found none");
+    }
+
+    model::Model& model_;
+    const KnockoutOptions& options_;
+    store::AskRecord& record_;
+    std::int64_t layers_;
+    HeadsBySite heads_;
+};
+
+}  // namespace
+
+void run_knockout(model::Model& model, const KnockoutOptions& options, store::AskRecord& record, Progress& progress,
+                  const Cancellation& cancellation) {
+    Knockout knockout(model, options, record);
+    double all = 0, done = 0;
+    const std::int64_t texts = std::ssize(record.sequences);
+    for (std::int64_t s = 0; s < texts; ++s) all += static_cast<double>(knockout.open(s).size());
+    for (std::int64_t s = 0; s < texts; ++s) {
+        if (has(record, "/knockout/baseline", {s}) && knockout.open(s).empty()) continue;
+        knockout.sequence(s, cancellation, [&] {
+            progress.advance(++done, all, "text " + std::to_string(s + 1) + " of " + std::to_string(texts));
+            if (options.saved) options.saved();
+        });
+    }
+    record.complete = true;
+}
+
+}  // namespace headscope::ask

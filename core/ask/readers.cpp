@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ask/readers.h"
+
+#include <ATen/ops/tensor.h>
+
+#include "core/base/error.h"
+#include "core/model/edits/intervention.h"
+#include "core/model/model.h"
+
+namespace headscope::ask {
+
+kernels::StatisticsRequest weights_request(const std::vector<std::int32_t>& ids) {
+    kernels::StatisticsRequest request;
+    request.histogram = request.head_diversity = request.column_mass = request.thumbnails = false;
+    request.tokens = ids;
+    return request;
+}
+
+void read_run(model::Model& model, const std::vector<std::int32_t>& ids, SiteReader& sites, ValueReader* values,
+              model::Editor* around, const Cancellation& cancellation) {
+    std::vector<model::Editor*> editors;
+    if (around != nullptr) editors.push_back(around);
+    if (values != nullptr) editors.push_back(values);
+    model::EditorChain chain(std::move(editors));
+    model::Batch batch;
+    batch.ids = at::tensor(std::vector<std::int64_t>(ids.begin(), ids.end()), at::kLong).unsqueeze(0);
+    model::ForwardOptions options;
+    options.probe = &sites;
+    if (around != nullptr || values != nullptr) options.editor = &chain;
+    options.cancellation = &cancellation;
+    model.forward(batch, options);
+}
+
+void check_decoder(const model::Model& model, const char* tool) {
+    if (model.causal() && !model.config().encoder) return;
+    throw Error(ErrorCode::usage, std::string("ask ") + tool, "expected a decoder",
+                model.config().encoder ? "found an encoder-decoder" : "found an encoder");
+}
+
+}  // namespace headscope::ask

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ask/sinks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include <c10/core/InferenceMode.h>
+
+#include "core/analysis/dense_rows.h"
+#include "core/analysis/tensor_values.h"
+#include "core/ask/answers.h"
+#include "core/ask/readers.h"
+#include "core/model/edits/intervention.h"
+#include "core/model/model.h"
+#include "kernels/indicators.h"
+
+namespace headscope::ask {
+namespace {
+
+using model::Point;
+using model::PointKey;
+
+constexpr std::int64_t kThresholds = 19;  // 0.05, 0.10, .., 0.95
+
+std::string sinks_path(const std::string& name) {
+    return "/sinks/" + name;
+}
+
+void add_sink_tables(store::AskRecord& record) {
+    const std::vector<std::string> heads{"/sequence", "/site", "/head"}, bounds{"/sequence", "/boundary"};
+    record.add_table("/sinks/column_mass", {"/sequence", "/site", "/head", "/token"},
+                     "mean weight of a key over the queries from it on");
+    record.add_table("/sinks/rate", {"/token"}, "share of heads of all texts whose mean weight is above epsilon");
+    record.add_table("/sinks/rate_by_site", {"/site", "/token"}, "the same by site");
+    record.add_table("/sinks/threshold", {"/threshold"}, "values of epsilon");
+    record.add_table("/sinks/rate_by_threshold", {"/threshold"}, "rate of the first token by epsilon");
+    record.add_table("/sinks/secondary", heads, "sinks other than the first token", "", true);
+    record.add_table("/sinks/secondary_position", heads, "strongest of them", "", true);
+    for (const kernels::Indicator* one : kernels::indicators_of(kernels::IndicatorKind::weights)) {
+        const std::string name = one->name, unit(one->file_unit());
+        record.add_table(sinks_path(name), heads, one->file_text, unit);
+        record.add_table(sinks_path(name + "_without_first_token"), heads,
+                         std::string(one->file_text) + ", of the text without its first token", unit);
+    }
+    record.add_table("/sinks/entropy_row_mean_without_first_column", heads,
+                     "entropy per query of the weights of keys other than the first, scaled to sum to 1", "nat");
+    record.add_table("/sinks/value_norm", {"/sequence", "/site", "/key_value_head", "/token"}, "L2 norm of values");
+    record.add_table("/sinks/activation_median", bounds, "median of absolute activations");
+    record.add_table("/sinks/activation_maximum", bounds, "activation of largest absolute value");
+    record.add_table("/sinks/activation_position", bounds, "its position", "", true);
+    record.add_table("/sinks/activation_channel", bounds, "its channel", "", true);
+    record.add_table("/sinks/massive", bounds, "activations above 100 and 1000 medians", "", true);
+    const std::vector<std::string> tokens{"/sequence", "/boundary", "/token"};
+    record.add_table("/sinks/token_maximum", tokens, "activation of largest absolute value of each token");
+    record.add_table("/sinks/token_channel", tokens, "its channel", "", true);
+    record.add_table("/sinks/hidden_norm", tokens, "L2 norm of the residual stream");
+}
+
+/// Even counts: the mean of the two in the middle.
+double median_of(std::vector<float> values) {
+    const auto middle = values.begin() + std::ssize(values) / 2;
+    std::nth_element(values.begin(), middle, values.end());
+    if (values.size() % 2 == 1) return *middle;
+    return (static_cast<double>(*middle) + static_cast<double>(*std::max_element(values.begin(), middle))) / 2;
+}
+
+class Sinks {
+public:
+    Sinks(model::Model& model, const SinksOptions& options, store::AskRecord& record)
+        : model_(model), options_(options), record_(record), boundaries_(model.config().layers + 1) {
+        places_ = model::places_of(Point::residual_before, model.config(), model.sites());
+        places_.push_back({Point::hidden, boundaries_ - 2, -1});
+        for (const PointKey& key : model::places_of(Point::value, model.config(), model.sites()))
+            places_.push_back(key);
+    }
+
+    /// The last boundary's numbers are written last.
+    void sequence(std::int64_t s, const Cancellation& cancellation) {
+        const std::vector<std::int32_t>& ids = record_.sequences[static_cast<std::size_t>(s)].ids;
+        if (ids.size() > 1) {
+            const std::vector<std::int32_t> rest(ids.begin() + 1, ids.end());
+            SiteReader reader(model_.sites(), weights_request(rest), [&](const model::AttentionRecord& record) {
+                indicators(s, record, "_without_first_token");
+            });
+            read_run(model_, rest, reader, nullptr, options_.editor, cancellation);
+        }
+        SiteReader reader(model_.sites(), weights_request(ids), [&](const model::AttentionRecord& record) {
+            indicators(s, record, "");
+            weights(s, record, cancellation);
+        });
+        ValueReader values(places_, [&](const PointKey& key, const at::Tensor& value) {
+            if (key.point == Point::value)
+                value_norms(s, key.site, value);
+            else
+                activations(s, key.point == Point::hidden ? key.layer + 1 : key.layer, value);
+        });
+        read_run(model_, ids, reader, &values, options_.editor, cancellation);
+    }
+
+    /// Shares over all texts.
+    void rates() {
+        const store::AskTable& mass = record_.table("/sinks/column_mass");
+        const std::int64_t tokens = record_.size_of("/token"), sites = std::ssize(record_.sites);
+        const std::int64_t heads = record_.size_of("/head");
+        std::vector<double> above(static_cast<std::size_t>(sites * tokens)), all = above;
+        std::vector<double> first;
+        for (std::size_t cell = 0; cell < mass.values.size(); ++cell) {
+            const double value = mass.values[cell];
+            if (std::isnan(value)) continue;
+            const auto token = static_cast<std::int64_t>(cell) % tokens;
+            const std::int64_t site = static_cast<std::int64_t>(cell) / (tokens * heads) % sites;
+            const auto place = static_cast<std::size_t>(site * tokens + token);
+            ++all[place];
+            if (value > options_.epsilon) ++above[place];
+            if (token == 0) first.push_back(value);
+        }
+        for (std::int64_t token = 0; token < tokens; ++token) {
+            double sinks = 0, count = 0;
+            for (std::int64_t site = 0; site < sites; ++site) {
+                const auto place = static_cast<std::size_t>(site * tokens + token);
+                if (all[place] > 0) put(record_, "/sinks/rate_by_site", {site, token}, above[place] / all[place]);
+                sinks += above[place];
+                count += all[place];
+            }
+            if (count > 0) put(record_, "/sinks/rate", {token}, sinks / count);
+        }
+        for (std::int64_t t = 0; t < kThresholds; ++t) {
+            const double threshold = static_cast<double>(t + 1) / (kThresholds + 1);
+            const auto sinks = std::count_if(first.begin(), first.end(), [&](double one) { return one > threshold; });
+            put(record_, "/sinks/threshold", {t}, threshold);
+            if (!first.empty())
+                put(record_, "/sinks/rate_by_threshold", {t},
+                    static_cast<double>(sinks) / static_cast<double>(first.size()));
+        }
+    }
+
+private:
+    void indicators(std::int64_t s, const model::AttentionRecord& record, const std::string& behind) {
+        for (const kernels::Indicator* one : kernels::indicators_of(kernels::IndicatorKind::weights)) {
+            const std::vector<double>& values = record.statistics.*one->values;
+            for (std::int64_t head = 0; head < std::ssize(values); ++head)
+                put(record_, sinks_path(one->name + behind), {s, record.site.value, head},
+                    values[static_cast<std::size_t>(head)]);
+        }
+    }
+
+    /// Where the row of the last axis begins, in AskTable::values.
+    double* row_of(const std::string& path, std::vector<std::int64_t> index) {
+        store::AskTable& table = answer_table(record_, path);
+        index.push_back(0);
+        return table.values.data() + cell_of(record_, table, index);
+    }
+
+    void weights(std::int64_t s, const model::AttentionRecord& record, const Cancellation& cancellation) {
+        const std::int64_t heads = record.query.size(1), length = record.query.size(2), site = record.site.value;
+        std::vector<double> mass(static_cast<std::size_t>(heads * length)), entropy(static_cast<std::size_t>(heads)),
+            rows_of(entropy.size());
+        analysis::for_dense_rows(record, 0, cancellation,
+                                 [&](std::int64_t head, std::int64_t first, std::span<const float> block) {
+                                     double* const columns = mass.data() + head * length;
+                                     const std::int64_t rows = std::ssize(block) / length;
+                                     for (std::int64_t i = 0; i < rows; ++i) {
+                                         const float* const row = block.data() + i * length;
+                                         double rest = 0, logs = 0;
+                                         for (std::int64_t j = 0; j <= first + i; ++j) {
+                                             const double weight = row[j];
+                                             columns[j] += weight;
+                                             if (j == 0 || weight <= 0) continue;
+                                             rest += weight;
+                                             logs += weight * std::log(weight);
+                                         }
+                                         if (rest <= 0) continue;
+                                         entropy[static_cast<std::size_t>(head)] += std::log(rest) - logs / rest;
+                                         ++rows_of[static_cast<std::size_t>(head)];
+                                     }
+                                 });
+        for (std::int64_t head = 0; head < heads; ++head) {
+            double* const cells = row_of("/sinks/column_mass", {s, site, head});
+            std::int64_t others = 0, strongest = -1;
+            for (std::int64_t k = 0; k < length; ++k) {
+                cells[k] = mass[static_cast<std::size_t>(head * length + k)] / static_cast<double>(length - k);
+                if (k == 0 || cells[k] <= options_.epsilon) continue;
+                ++others;
+                if (strongest < 0 || cells[k] > cells[strongest]) strongest = k;
+            }
+            put(record_, "/sinks/secondary", {s, site, head}, static_cast<double>(others));
+            put(record_, "/sinks/secondary_position", {s, site, head}, static_cast<double>(strongest));
+            const auto h = static_cast<std::size_t>(head);
+            if (rows_of[h] > 0)
+                put(record_, "/sinks/entropy_row_mean_without_first_column", {s, site, head}, entropy[h] / rows_of[h]);
+        }
+    }
+
+    void value_norms(std::int64_t s, std::int64_t site, const at::Tensor& value) {
+        const std::vector<float> norms = analysis::float_values(value[0].to(at::kDouble).norm(2, -1));
+        const std::int64_t length = value.size(2);
+        for (std::int64_t head = 0; head < value.size(1); ++head)
+            std::copy_n(norms.begin() + head * length, length, row_of("/sinks/value_norm", {s, site, head}));
+    }
+
+    void activations(std::int64_t s, std::int64_t boundary, const at::Tensor& value) {
+        const std::vector<float> all = analysis::float_values(value[0]);
+        const std::int64_t length = value.size(1), channels = value.size(2);
+        std::vector<float> sizes;
+        sizes.reserve(all.size());
+        for (const float one : all) sizes.push_back(std::abs(one));
+        const double median = median_of(sizes);
+        double* const largest = row_of("/sinks/token_maximum", {s, boundary});
+        double* const channel = row_of("/sinks/token_channel", {s, boundary});
+        double* const norms = row_of("/sinks/hidden_norm", {s, boundary});
+        std::int64_t top = 0, massive = 0;
+        for (std::int64_t p = 0; p < length; ++p) {
+            const auto row = sizes.begin() + p * channels;
+            const std::int64_t at = std::max_element(row, row + channels) - row;
+            largest[p] = all[static_cast<std::size_t>(p * channels + at)];
+            channel[p] = static_cast<double>(at);
+            double squares = 0;
+            for (std::int64_t c = 0; c < channels; ++c) {
+                const double size = row[c];
+                squares += size * size;
+                massive += size > kMassiveValue && size >= kMassiveRatio * median;
+            }
+            norms[p] = std::sqrt(squares);
+            if (std::abs(largest[p]) > std::abs(largest[top])) top = p;
+        }
+        put(record_, "/sinks/activation_median", {s, boundary}, median);
+        put(record_, "/sinks/activation_maximum", {s, boundary}, largest[top]);
+        put(record_, "/sinks/activation_position", {s, boundary}, static_cast<double>(top));
+        put(record_, "/sinks/activation_channel", {s, boundary}, channel[top]);
+        put(record_, "/sinks/massive", {s, boundary}, static_cast<double>(massive));
+    }
+
+    model::Model& model_;
+    const SinksOptions& options_;
+    store::AskRecord& record_;
+    std::int64_t boundaries_;
+    std::vector<PointKey> places_;
+};
+
+}  // namespace
+
+void run_sinks(model::Model& model, const SinksOptions& options, store::AskRecord& record, Progress& progress,
+               const Cancellation& cancellation) {
+    const c10::InferenceMode inference;
+    check_decoder(model, "sinks");
+    std::int32_t groups = 0;
+    for (const Site& site : record.sites) groups = std::max(groups, site.key_value_heads);
+    record.add_dimension("/boundary", model.config().layers + 1,
+                         "boundary: input of block b; last: output of the blocks");
+    record.add_dimension("/key_value_head", groups, "key-value head, counted from 0");
+    record.add_dimension("/threshold", kThresholds, "threshold, counted from 0");
+    if (record.tables.empty()) add_sink_tables(record);
+    Sinks sinks(model, options, record);
+    const std::int64_t texts = std::ssize(record.sequences);
+    for (std::int64_t s = 0; s < texts; ++s) {
+        progress.advance(static_cast<double>(s), static_cast<double>(texts),
+                         "text " + std::to_string(s + 1) + " of " + std::to_string(texts));
+        if (has(record, "/sinks/hidden_norm", {s, model.config().layers, 0})) continue;
+        sinks.sequence(s, cancellation);
+        if (options.saved) options.saved();
+    }
+    sinks.rates();
+    record.complete = true;
+}
+
+}  // namespace headscope::ask

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/device_choice.h"
+#include "core/base/machine/gpu_driver.h"
+#include "tests/core/base/error_matcher.h"
+#include "tests/core/base/temporary_folder.h"
+
+using namespace headscope;
+using test::IsError;
+using test::TemporaryFolder;
+
+namespace {
+
+/// An environment variable of the test, removed afterwards.
+class Variable {
+public:
+    Variable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+    ~Variable() { unsetenv(name_); }
+    Variable(const Variable&) = delete;
+    Variable& operator=(const Variable&) = delete;
+
+private:
+    const char* name_;
+};
+
+GpuDriver fake_driver(const std::string& devices, const std::string& library = HEADSCOPE_FAKE_DRIVER) {
+    const Variable driver("HEADSCOPE_CUDA_DRIVER", library), number("HEADSCOPE_FAKE_GPUS", devices);
+    return find_gpus(GpuKind::cuda, true);
+}
+
+}  // namespace
+
+TEST_CASE("A driver lists its devices with name, memory and capability", "[base][gpu]") {
+    const GpuDriver driver = fake_driver("2");
+    CHECK(driver.problem.empty());
+    CHECK(driver.library == HEADSCOPE_FAKE_DRIVER);
+    CHECK(driver.version == "13.2");
+    REQUIRE(driver.devices.size() == 2);
+    CHECK(driver.devices[0].name == "Fake?GPU 0");  // control characters are replaced
+    CHECK(driver.devices[1].name == "Fake?GPU 1");
+    CHECK(driver.devices[0].architecture() == "sm_80");
+    CHECK(driver.devices[1].architecture() == "sm_90");
+    CHECK(driver.devices[1].memory == 32e9);
+    CHECK(driver.devices[0].free_memory == 4e9);
+    CHECK(driver.devices[1].free_memory == -1);  // it gives no context
+}
+
+TEST_CASE("A driver without devices, or that fails, is a problem in words", "[base][gpu]") {
+    const std::string library = std::string("driver library ") + HEADSCOPE_FAKE_DRIVER;
+    CHECK(fake_driver("0").problem == library + " (version 13.2), which reports no device");
+    CHECK(fake_driver("fails").problem == library + ", whose cuInit returns error 999 (CUDA_ERROR_UNKNOWN)");
+    CHECK(fake_driver("-1").problem == library + ", which reports -1 devices");
+    CHECK(fake_driver("fails").devices.empty());
+}
+
+TEST_CASE("Missing and broken driver libraries are problems in words", "[base][gpu]") {
+    const TemporaryFolder folder;
+    const std::string absent = (folder / "libcuda.so.1").string();
+    CHECK(fake_driver("2", absent).problem ==
+          "no driver library " + absent + ": cannot open shared object file: No such file or directory");
+    const std::string broken = (folder / "broken.so").string();
+    test::write_file(broken, "not a library");
+    CHECK(fake_driver("2", broken).problem.starts_with("no driver library " + broken + ": "));
+    CHECK(fake_driver("2", HEADSCOPE_INCOMPLETE_DRIVER).problem ==
+          std::string("driver library ") + HEADSCOPE_INCOMPLETE_DRIVER + " without the function cuDeviceGetCount");
+    const Variable driver("HEADSCOPE_HIP_DRIVER", HEADSCOPE_FAKE_DRIVER);
+    CHECK(find_gpus(GpuKind::hip).problem ==
+          std::string("driver library ") + HEADSCOPE_FAKE_DRIVER + " without the function hipInit");
+}
+
+TEST_CASE("Devices are read by one rule", "[base][option][gpu]") {
+    CHECK_FALSE(read_device("cpu", "x").gpu.has_value());
+    CHECK_FALSE(read_device("cpu", "x").automatic);
+    CHECK(read_device("auto", "x").automatic);
+    CHECK(read_device("cuda", "x").gpu == GpuKind::cuda);
+    CHECK(read_device("cuda:0", "x").index == 0);
+    CHECK(read_device("hip:12", "x").gpu == GpuKind::hip);
+    CHECK(read_device("hip:12", "x").index == 12);
+    for (const char* wrong : {"", "gpu", "cuda:", "cuda:-1", "cuda:1x", "cuda:99999999999", "cuda0", "CUDA", "cpu:0"}) {
+        INFO(wrong);
+        CHECK_THROWS_MATCHES(
+            read_device(wrong, "--device"), Error,
+            IsError(ErrorCode::usage, "[--device] expected auto, cpu, cuda, cuda:N, hip or hip:N; found"));
+        CHECK_THROWS_MATCHES(checked_value(device_option(), wrong, "job.toml: device"), Error,
+                             IsError(ErrorCode::format, "[job.toml: device] expected auto, cpu, cuda"));
+    }
+    CHECK(checked_value(device_option(), "cuda:3", "") == "cuda:3");
+    CHECK(json_of(device_option().standard) == "cpu");
+}

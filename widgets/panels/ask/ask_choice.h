@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// The dialog of `headscope ask` without its widgets: tools with their options, problems, and the command's words.
+
+#include <QString>
+#include <QStringList>
+#include <map>
+#include <vector>
+
+#include "widgets/panels/text_choice.h"
+
+namespace headscope::widgets {
+
+/// An open checkpoint.
+struct AskSource {
+    QString path, name;
+    QString problem;  ///< why it cannot be asked; empty: it can
+    bool operator==(const AskSource&) const = default;
+};
+
+/// An option that some tools read, as a control.
+struct AskOption {
+    enum class Kind { choice, words, file, flag };
+    const char* option;  ///< "--how"
+    const char *label, *tip;
+    Kind kind = Kind::words;
+    const char* standard = "";           ///< left out of the command
+    std::vector<const char*> choices{};  ///< of Kind::choice
+};
+const std::vector<AskOption>& ask_options();
+
+/// A tool of `headscope ask`.
+struct AskToolForm {
+    const char *tool, *title, *about;
+    /// Of the panel, which may have none where they are optional; pair: a clean and a corrupted text.
+    enum class Texts { panel, optional, pair, none } texts = Texts::panel;
+    const char* metric = nullptr;        ///< the default of --metric; null: it has none
+    bool answer = false;                 ///< reads --answer, --against and --position
+    std::vector<const char*> options{};  ///< of ask_options()
+};
+const std::vector<AskToolForm>& ask_forms();
+const AskToolForm* find_ask_form(const QString& tool);  ///< null: unknown
+
+/// Values of --metric, and what each reads.
+struct AskMetric {
+    const char *name, *title;
+    bool answer, against;  ///< needs them
+};
+const std::vector<AskMetric>& ask_metrics();
+
+struct AskChoice {
+    QString tool, model;  ///< model: a path
+    TextChoice texts;     ///< sources, first token and length of the text panel
+    QString clean, corrupted;
+    QString metric;  ///< empty: the tool's default
+    QString answer, against, position;
+    QString interventions;               ///< a file; empty: none
+    std::map<QString, QString> options;  ///< by name; of a flag any value is "on"
+    bool resume = false;
+    QString output;
+};
+
+/// Why the command cannot be started yet; empty: it can.
+QString problem_of(const AskChoice& choice, const std::vector<AskSource>& sources);
+
+/// `examples`: the bundled texts, which the command reads as --text.
+QStringList ask_words(const AskChoice& choice, const std::vector<TextExample>& examples);
+
+}  // namespace headscope::widgets

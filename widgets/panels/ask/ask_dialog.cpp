@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/panels/ask/ask_dialog.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDateTime>
+#include <QFormLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSignalBlocker>
+#include <algorithm>
+
+namespace headscope::widgets {
+namespace {
+
+QByteArray control_name(const AskOption& option) {
+    return QByteArray(option.option).mid(2).replace('-', '_');
+}
+
+/// The row of a control: of a path the layout that also holds its button.
+void set_row_visible(QFormLayout* form, QWidget* control, bool visible) {
+    for (int row = 0; row < form->rowCount(); ++row) {
+        QLayoutItem* item = form->itemAt(row, QFormLayout::FieldRole);
+        if (!item) continue;
+        const bool held = item->layout() && item->layout()->indexOf(control) >= 0;
+        if (item->widget() == control || held) return form->setRowVisible(row, visible);
+    }
+}
+
+}  // namespace
+
+AskDialog::AskDialog(QWidget* parent)
+    : TaskDialog("ask_dialog", tr("Ask a model"),
+                 tr("Reads or edits values inside a model and stores the numbers in a file, which opens when it is "
+                    "done."),
+                 parent) {
+    tool_ = named(new QComboBox(this), "tool", tr("Tool"), tr("What is asked of the model"));
+    for (const AskToolForm& form : ask_forms()) tool_->addItem(tr(form.title), QString::fromLatin1(form.tool));
+    about_ = new QLabel(this);
+    about_->setObjectName(QStringLiteral("ask_dialog_tool_about"));
+    about_->setWordWrap(true);
+    about_->setTextFormat(Qt::PlainText);
+    source_ = named(new QComboBox(this), "source", tr("Checkpoint"), tr("One of the open checkpoints"));
+    source_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    texts_shown_ = named(new QLabel(this), "texts", tr("Texts"), tr("The ticked texts of the text panel"));
+    texts_shown_->setTextFormat(Qt::PlainText);
+    form()->addRow(tr("Tool"), tool_);
+    form()->addRow(about_);
+    form()->addRow(tr("Checkpoint"), source_);
+    form()->addRow(tr("Texts"), texts_shown_);
+    build_pair();
+    build_metric();
+    build_options();
+    interventions_ = add_path("interventions", tr("Interventions"),
+                              tr("A TOML file of edits that apply to every run; empty: none"), Wants::files);
+    output_ = add_path("output", tr("Result"), tr("The file that is written: NAME.ask.h5"), Wants::new_folder);
+    resume_ = named(new QCheckBox(tr("Continue this file"), this), "resume", tr("Continue"),
+                    tr("Goes on with a run of the same command that was stopped"));
+    form()->addRow(QString(), resume_);
+    connect(resume_, &QCheckBox::toggled, this, &AskDialog::update_state);
+    const auto refit = [this] {
+        show_rows();
+        suggest_output();
+        update_state();
+    };
+    connect(tool_, &QComboBox::currentIndexChanged, this, refit);
+    connect(source_, &QComboBox::currentIndexChanged, this, refit);
+    connect(metric_, &QComboBox::currentIndexChanged, this, [this] {
+        show_rows();
+        update_state();
+    });
+    set_texts({}, {});
+    refit();
+}
+
+QLineEdit* AskDialog::add_line(const char* name, const QString& label, const QString& tip) {
+    auto* line = named(new QLineEdit(this), name, label, tip);
+    form()->addRow(label, line);
+    connect(line, &QLineEdit::textChanged, this, &AskDialog::update_state);
+    return line;
+}
+
+void AskDialog::build_pair() {
+    clean_ = add_line("clean", tr("Clean text"), tr("The text whose values are taken"));
+    corrupted_ = add_line("corrupted", tr("Corrupted text"), tr("A text of as many tokens, into which they are put"));
+}
+
+void AskDialog::build_metric() {
+    metric_ = named(new QComboBox(this), "metric", tr("Metric"), tr("The number that is read of each run"));
+    for (const AskMetric& one : ask_metrics()) metric_->addItem(tr(one.title), QString::fromLatin1(one.name));
+    form()->addRow(tr("Metric"), metric_);
+    answer_ = add_line("answer", tr("Answer"), tr("Tokens, as ids or in quotes: \" Paris\",464"));
+    against_ = add_line("against", tr("Against"), tr("Tokens that the answer is compared with"));
+    position_ = add_line("position", tr("Position"), tr("Where logits are read: an index, -1 the last, or all"));
+    position_->setText(QStringLiteral("-1"));
+}
+
+void AskDialog::build_options() {
+    for (const AskOption& option : ask_options()) {
+        const QByteArray name = control_name(option);
+        const QString label = tr(option.label), tip = tr(option.tip);
+        QWidget* control = nullptr;
+        if (option.kind == AskOption::Kind::choice) {
+            auto* box = named(new QComboBox(this), name.constData(), label, tip);
+            for (const char* one : option.choices)
+                box->addItem(*one == '\0' ? tr("none") : QString::fromLatin1(one), QString::fromLatin1(one));
+            connect(box, &QComboBox::currentIndexChanged, this, &AskDialog::update_state);
+            form()->addRow(label, box);
+            control = box;
+        } else if (option.kind == AskOption::Kind::flag) {
+            auto* check = named(new QCheckBox(this), name.constData(), label, tip);
+            connect(check, &QCheckBox::toggled, this, &AskDialog::update_state);
+            form()->addRow(label, check);
+            control = check;
+        } else if (option.kind == AskOption::Kind::file) {
+            control = add_path(name.constData(), label, tip, Wants::files);
+        } else {
+            auto* line = add_line(name.constData(), label, tip);
+            line->setText(QString::fromLatin1(option.standard));
+            control = line;
+        }
+        options_[QLatin1String(option.option)] = control;
+    }
+}
+
+/// Shows the rows that the chosen tool and metric read.
+void AskDialog::show_rows() {
+    const AskToolForm* form = find_ask_form(tool_->currentData().toString());
+    if (!form) return;
+    about_->setText(tr(form->about));
+    const bool pair = form->texts == AskToolForm::Texts::pair;
+    if (form->metric && metric_->property("of").toString() != QLatin1String(form->tool)) {
+        const QSignalBlocker quiet(metric_);
+        metric_->setProperty("of", QString::fromLatin1(form->tool));
+        metric_->setCurrentIndex(metric_->findData(QString::fromLatin1(form->metric)));
+    }
+    const AskMetric& metric = ask_metrics().at(static_cast<std::size_t>(std::max(0, metric_->currentIndex())));
+    const bool answer = form->answer && (!form->metric || metric.answer);
+    const auto show = [this](QWidget* control, bool visible) { set_row_visible(this->form(), control, visible); };
+    show(texts_shown_, !pair && form->texts != AskToolForm::Texts::none);
+    show(clean_, pair);
+    show(corrupted_, pair);
+    show(metric_, form->metric != nullptr);
+    show(answer_, answer);
+    show(against_, answer && (!form->metric || metric.against));
+    show(position_, form->answer && (!form->metric || QLatin1String(metric.name) != QLatin1String("loss")));
+    for (const auto& [option, control] : options_)
+        show(control, std::any_of(form->options.begin(), form->options.end(),
+                                  [&](const char* one) { return option == QLatin1String(one); }));
+}
+
+void AskDialog::set_sources(const std::vector<AskSource>& sources, const QString& chosen) {
+    if (sources == sources_) return;
+    const int at = source_->currentIndex();
+    const QString before = at >= 0 ? sources_.at(static_cast<std::size_t>(at)).path : chosen;
+    {
+        const QSignalBlocker quiet(source_);
+        sources_ = sources;
+        source_->clear();
+        int now = sources_.empty() ? -1 : 0;
+        for (std::size_t i = 0; i < sources_.size(); ++i) {
+            source_->addItem(sources_[i].name);
+            source_->setItemData(static_cast<int>(i), sources_[i].path, Qt::ToolTipRole);
+            if (sources_[i].path == before) now = static_cast<int>(i);
+        }
+        source_->setCurrentIndex(now);
+    }
+    suggest_output();
+    update_state();
+}
+
+void AskDialog::set_texts(const TextChoice& texts, const std::vector<TextExample>& examples) {
+    texts_ = texts;
+    examples_ = examples;
+    const auto used = std::count_if(texts_.sources.begin(), texts_.sources.end(),
+                                    [](const TextSource& one) { return one.used && !one.value.isEmpty(); });
+    texts_shown_->setText(used == 0   ? tr("none in the text panel")
+                          : used == 1 ? tr("the text of the text panel")
+                                      : tr("%1 texts of the text panel").arg(used));
+    update_state();
+}
+
+void AskDialog::set_folder(const QString& folder) {
+    folder_ = folder;
+    suggest_output();
+}
+
+void AskDialog::choose_tool(const QString& tool) {
+    if (const int at = tool_->findData(tool); at >= 0) tool_->setCurrentIndex(at);
+}
+
+void AskDialog::suggest_output() {
+    if (!output_ || folder_.isEmpty() || output_->text() != suggested_) return;
+    QString name;
+    for (const QChar c : source_->currentText())
+        name += c.isLetterOrNumber() || c == QLatin1Char('-') || c == QLatin1Char('.') ? c : QLatin1Char('_');
+    suggested_ = QStringLiteral("%1/%2-%3-%4.ask.h5")
+                     .arg(folder_, name.isEmpty() ? QStringLiteral("model") : name, tool_->currentData().toString(),
+                          QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss")));
+    output_->setText(suggested_);
+}
+
+AskChoice AskDialog::choice() const {
+    AskChoice choice;
+    if (!resume_) return choice;  // the dialog is being built
+    choice.tool = tool_->currentData().toString();
+    const int at = source_->currentIndex();
+    if (at >= 0 && at < std::ssize(sources_)) choice.model = sources_[static_cast<std::size_t>(at)].path;
+    choice.texts = texts_;
+    choice.clean = clean_->text();
+    choice.corrupted = corrupted_->text();
+    choice.metric = metric_->currentData().toString();
+    choice.answer = answer_->text().trimmed();
+    choice.against = against_->text().trimmed();
+    choice.position = position_->text().trimmed();
+    choice.interventions = interventions_->text().trimmed();
+    choice.resume = resume_->isChecked();
+    choice.output = output();
+    for (const auto& [option, control] : options_) {
+        QString value;
+        if (const auto* box = qobject_cast<const QComboBox*>(control)) value = box->currentData().toString();
+        if (const auto* check = qobject_cast<const QCheckBox*>(control)) value = check->isChecked() ? "on" : "";
+        if (const auto* line = qobject_cast<const QLineEdit*>(control)) value = line->text().trimmed();
+        if (option.endsWith(QLatin1String("sites")) || option == QLatin1String("--factors"))
+            value.remove(QLatin1Char(' '));
+        if (!value.isEmpty()) choice.options[option] = value;
+    }
+    return choice;
+}
+
+QStringList AskDialog::words() const {
+    return ask_words(choice(), examples_);
+}
+
+QString AskDialog::problem() const {
+    return problem_of(choice(), sources_);
+}
+
+QString AskDialog::output() const {
+    return output_ ? output_->text().trimmed() : QString();
+}
+
+}  // namespace headscope::widgets
