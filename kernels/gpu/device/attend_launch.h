@@ -12,14 +12,13 @@ namespace headscope::gpu {
 
 /// Which instance of a pass runs.
 struct Instance {
-    bool wide;        ///< 128 columns of O, else 64
+    bool wide;        ///< 128 columns of O, else 64; not with statistics of weights, which fill the registers
     bool statistics;  ///< measures scores and weights
     bool adjusted;    ///< the rule has more than ranges of keys
 };
 
 void launch_online(Launcher& launcher, const AttendArgs& args, long long blocks, const Instance& instance);
 void launch_weigh(Launcher& launcher, const AttendArgs& args, long long blocks, const Instance& instance);
-void launch_weigh_measured(Launcher& launcher, const AttendArgs& args, long long blocks, const Instance& instance);
 void launch_sums(Launcher& launcher, const AttendArgs& args, long long blocks, const Instance& instance);
 void launch_search(Launcher& launcher, const SearchArgs& args, long long rows);
 void launch_measure(Launcher& launcher, const MeasureArgs& args, long long tiles, bool adjusted);

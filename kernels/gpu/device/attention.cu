@@ -37,22 +37,22 @@ private:
             launch_online(launcher_, args, count, instance);
         else if (pass == Pass::sums)
             launch_sums(launcher_, args, count, instance);
-        else if (statistics)
-            launch_weigh_measured(launcher_, args, count, instance);
         else
             launch_weigh(launcher_, args, count, instance);
     }
 
     void attend(Pass pass, const HsAttention& a) {
-        constexpr int kWide = 128;
+        constexpr int kNarrow = 64;
         const int columns = a.output.data != nullptr ? a.value_size : 1;
-        for (int column = 0; column < columns; column += kWide) {
+        for (int column = 0, width = 0; column < columns; column += width) {
             AttendArgs args{a, {}, 0, column, column == 0 ? 1 : 0};
             const bool statistics = a.statistics != nullptr && column == 0;
+            const bool wide = columns - column > kNarrow && !(statistics && pass == Pass::weigh);
+            width = wide ? 2 * kNarrow : kNarrow;
             if (statistics) args.s = *a.statistics;
             for (; args.begin < blocks_; args.begin += kBandBlocks) {
                 const long long count = blocks_ - args.begin < kBandBlocks ? blocks_ - args.begin : kBandBlocks;
-                launch(pass, args, count, columns - column > kWide / 2, statistics);
+                launch(pass, args, count, wide, statistics);
             }
         }
     }
