@@ -220,7 +220,7 @@ TEST_CASE("A run applies the interventions of its choice, and stores them", "[ap
         "[[intervention]]\npoint = \"attention_output\"\nlayer = 0\nwhat = \"run\"\ntext = \"other\"\n"
         "[[text]]\nname = \"other\"\ntext = \"And the king said unto them, Come\"\n");
     const auto edited = store::AnalysisFile::open(run(choice).first.toStdString());
-    CHECK(edited->loss(0).data[1] != plain->loss(0).data[1]);
+    CHECK(edited->loss(0).data[2] != plain->loss(0).data[2]);
     const auto settings = nlohmann::json::parse(edited->header().settings_json);
     CHECK(settings.at("interventions") == choice.interventions.toml.toStdString());
     choice.interventions.toml =
