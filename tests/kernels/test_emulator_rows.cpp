@@ -41,7 +41,7 @@ public:
     }
     void* data() { return type_ == ElementType::float32 ? static_cast<void*>(single_.data()) : half_.data(); }
     double operator[](std::size_t n) const { return double{single_[n]}; }
-    /// What a kernel wrote.
+    /// Numbers that a kernel wrote.
     Numbers found() const {
         if (type_ == ElementType::float32) return single_;
         Numbers values;

@@ -22,7 +22,7 @@ struct TokenChannel {
     }
 };
 
-/// What tap j meets: 0 before the text, or `before`.
+/// Input of tap j: before the text 0, or `before`.
 HS_DEVICE float input_of(const HsConvolution& w, long long sequence, long long token, int tap, long long channel) {
     const long long at = token - w.taps + 1 + tap;
     if (at >= 0) return load_element(w.x, w.type, (sequence * w.length + at) * w.row_stride + channel);

@@ -33,7 +33,7 @@ const std::vector<AskOption>& ask_options();
 /// A tool of `headscope ask`.
 struct AskToolForm {
     const char *tool, *title, *about;
-    /// Of the panel, which may have none where they are optional; pair: a clean and a corrupted text.
+    /// panel: texts of the panel, optional: it may have none, pair: a clean and a corrupted text.
     enum class Texts { panel, optional, pair, none } texts = Texts::panel;
     const char* metric = nullptr;        ///< the default of --metric; null: it has none
     bool answer = false;                 ///< reads --answer, --against and --position

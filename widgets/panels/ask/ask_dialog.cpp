@@ -55,7 +55,7 @@ AskDialog::AskDialog(QWidget* parent)
                               tr("A TOML file of edits that apply to every run; empty: none"), Wants::files);
     output_ = add_path("output", tr("Result"), tr("The file that is written: NAME.ask.h5"), Wants::new_folder);
     resume_ = named(new QCheckBox(tr("Continue this file"), this), "resume", tr("Continue"),
-                    tr("Goes on with a run of the same command that was stopped"));
+                    tr("Resumes a run of the same command that was stopped"));
     form()->addRow(QString(), resume_);
     connect(resume_, &QCheckBox::toggled, this, &AskDialog::update_state);
     const auto refit = [this] {

@@ -49,7 +49,7 @@ InterventionDialog::InterventionDialog(QWidget* parent) : QDialog(parent) {
 void InterventionDialog::build() {
     auto* about =
         new QLabel(tr("Values that the model computes are replaced in the next runs. An empty cell: all layers, "
-                      "heads or positions. What the model lacks is said in the text panel."),
+                      "heads or positions. The text panel lists what the model lacks."),
                    this);
     about->setWordWrap(true);
     table_ = new QTableWidget(0, kInterventionColumns, this);
