@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/store/ask/ask_file.h"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 
