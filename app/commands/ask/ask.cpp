@@ -266,7 +266,8 @@ void add_ask(CLI::App& app, Context& context) {
     add_option(*command, "--heads", options->heads,
                "knockout, circuits --pairs: heads as layer.head, like 3.1,4.cross.2 (default: all)");
     add_option(*command, "--layers", options->job.layers, "steer: layers, like 0,2,5-8 (default: all)");
-    add_option(*command, "--window", options->window, "knockout: forbid in N layers around each layer in turn, too")
+    add_option(*command, "--window", options->window,
+               "knockout: forbid in N layers around each layer in turn, too; cache: last queries of snapkv (64)")
         ->check(in_range<std::int64_t>(1, 1 << 16));
     add_option(*command, "--generate", options->generate,
                "generate: tokens to generate (20); kinds: tokens that the model appends to the text with --needle")
