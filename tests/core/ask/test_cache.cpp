@@ -38,7 +38,7 @@ store::AskRecord cache_of(const test::AskedModel& asked, const ask::cache::Cache
     return record;
 }
 
-/// What a site of a text reads, as nested numbers.
+/// Pattern, queries, keys and values of one site of a text, in float64.
 struct PlainSite {
     std::int64_t heads = 0, groups = 0, length = 0, size = 0;
     at::Tensor pattern, query, key, value;

@@ -243,6 +243,7 @@ TEST_CASE("Heads over a corpus are dots, and one head with its texts", "[figures
         if (table.path == "/corpus/kept_query") table.values[4] = 2;
         if (table.path == "/corpus/kept_key") table.values[4] = 1;
     }
+    record.words[4] = "a";
     options.layer = 1;
     options.head = 0;
     const FigureData head = drawn(record, "corpus-head", options);

@@ -165,7 +165,7 @@ private:
     std::int64_t intervals_ = 5, length_ = 0, count_ = 0;
     bool two_passes_ = false;
     AskTexts texts_;
-    std::vector<store::SequenceTokens> listed_;  ///< of --tokens
+    std::vector<store::SequenceTokens> listed_;  ///< texts from --tokens
     std::vector<data::SourceFile> sources_;
 };
 
