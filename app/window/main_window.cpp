@@ -86,7 +86,7 @@ void MainWindow::build_docks() {
     setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
     log_dock_->hide();
     resizeDocks({tree_dock_, text_dock_}, {150, 500}, Qt::Vertical);
-    resizeDocks({tree_dock_}, {left_width_}, Qt::Horizontal);
+    resizeDocks({tree_dock_}, {left_.width}, Qt::Horizontal);
     connect(context_.tree, &widgets::ProjectTree::text_chosen, this, [this](int row) {
         text_dock_->show();
         context_.text->choose_source(row);
@@ -145,20 +145,20 @@ void MainWindow::take_first_size() {
 /// Training reads no text of the text panel: its views get that room, and the panel is back with the others.
 void MainWindow::share_left(bool training) {
     if (training) {
-        text_wanted_ = !text_dock_->isHidden();
-        if (!tree_dock_->isHidden()) left_width_ = tree_dock_->width();
+        left_.text_wanted = !text_dock_->isHidden();
+        if (!tree_dock_->isHidden()) left_.width = tree_dock_->width();
         text_dock_->hide();
-    } else if (text_wanted_) {
+    } else if (left_.text_wanted) {
         text_dock_->show();
     }
-    resizeDocks({tree_dock_}, {training ? kNarrowLeft : std::max(kLeft, left_width_)}, Qt::Horizontal);
+    resizeDocks({tree_dock_}, {training ? kNarrowLeft : std::max(kLeft, left_.width)}, Qt::Horizontal);
 }
 
 QJsonObject MainWindow::layout() const {
     QJsonObject layout = pages_.state();
     layout["geometry"] = QString::fromLatin1(saveGeometry().toBase64());
     layout["docks"] = QString::fromLatin1(saveState().toBase64());
-    layout["text_panel"] = pages_.page() == PagesController::Page::training ? text_wanted_ : !text_dock_->isHidden();
+    layout["text_panel"] = pages_.page() == PagesController::Page::training ? left_.text_wanted : !text_dock_->isHidden();
     return layout;
 }
 

@@ -92,8 +92,11 @@ private:
     widgets::LogPanel* log_ = nullptr;
     QDockWidget *tree_dock_ = nullptr, *text_dock_ = nullptr, *log_dock_ = nullptr;
     bool closing_ = false;     ///< the user has agreed
-    bool text_wanted_ = true;  ///< the text panel shows with the views of analyses
-    int left_width_ = 300;     ///< of the panels beside them
+    /// Panels on the left.
+    struct {
+        bool text_wanted = true;  ///< the text panel shows with the views of analyses
+        int width = 300;
+    } left_;
 };
 
 }  // namespace headscope::app

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ask/ablate.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
@@ -11,6 +12,7 @@
 #include "core/ask/cells.h"
 #include "core/ask/gradients.h"
 #include "core/base/error.h"
+#include "core/base/text/text.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/model.h"
 
@@ -175,6 +177,38 @@ private:
 };
 
 }  // namespace
+
+std::string ranked_heads_csv(const store::AskRecord& record) {
+    struct Ranked {
+        std::int64_t site, head;
+        double change;
+    };
+    std::vector<Ranked> ranked;
+    for (std::int64_t site = 0; site < std::ssize(record.sites); ++site) {
+        for (std::int64_t head = 0; head < record.sites[static_cast<std::size_t>(site)].heads; ++head) {
+            double sum = 0, count = 0;
+            for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) {
+                const double change =
+                    get(record, "/ablate/head", {s, site, head}) - get(record, "/ablate/baseline", {s});
+                if (std::isnan(change)) continue;
+                sum += change;
+                ++count;
+            }
+            if (count > 0) ranked.push_back({site, head, sum / count});
+        }
+    }
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const Ranked& a, const Ranked& b) { return std::abs(a.change) > std::abs(b.change); });
+    std::string csv = "layer,site,head,change,importance\n";
+    for (const Ranked& one : ranked) {
+        const bool has_importance = record.find("/ablate/importance") != nullptr;
+        csv += std::to_string(record.sites[static_cast<std::size_t>(one.site)].layer) + "," + std::to_string(one.site) +
+               "," + std::to_string(one.head) + "," + printf_text("%.9g", one.change) + "," +
+               (has_importance ? printf_text("%.9g", get(record, "/ablate/importance", {one.site, one.head})) : "") +
+               "\n";
+    }
+    return csv;
+}
 
 void run_ablate(model::Model& model, const AblateOptions& options, store::AskRecord& record, Progress& progress,
                 const Cancellation& cancellation) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/ask/metric.h"
@@ -36,6 +37,10 @@ struct AblateOptions {
 };
 
 /// Fills /ablate of `record`.
+/// Heads by the size of the metric's mean change over texts, the largest first: "layer,site,head,change,importance" in
+/// CSV; importance is empty where it was not computed.
+std::string ranked_heads_csv(const store::AskRecord& record);
+
 void run_ablate(model::Model& model, const AblateOptions& options, store::AskRecord& record, Progress& progress,
                 const Cancellation& cancellation);
 

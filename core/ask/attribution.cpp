@@ -133,6 +133,8 @@ private:
         const model::Head& head = stack_.head();
         if (!model_.has_head() || !model_.causal() || config_.encoder)
             refuse("a decoder with a head for the vocabulary", "another model");
+        if (model_.residence() != model::Residence::float32)
+            refuse("weights in memory in float32 (--weights float32)", std::string(model::name(model_.residence())));
         if (head.transform.there() || config_.adaptive || !head.vocabulary.weight.defined())
             refuse("a linear head in float32", "another one");
         if (options_.answer.empty()) throw Error(ErrorCode::usage, "--answer", "expected tokens", "found none");

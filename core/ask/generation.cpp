@@ -66,7 +66,7 @@ public:
     }
 
 private:
-    /// Stores the step's distribution; returns the token to go on with.
+    /// Stores the step's distribution; returns the next token.
     std::int64_t choose(std::int64_t s, std::int64_t t, const at::Tensor& logits, model::Random& random) {
         const std::span<const float> row(logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.numel()));
         if (std::any_of(row.begin(), row.end(), [](float one) { return std::isnan(one); }))

@@ -146,7 +146,7 @@ private:
         }
     }
 
-    /// First number of a row of the last axis, in AskTable::values.
+    /// Begin of a row of the last axis, in AskTable::values.
     double* row_of(const std::string& path, std::vector<std::int64_t> index) {
         store::AskTable& table = answer_table(record_, path);
         index.push_back(0);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/eye.h>
 #include <ATen/ops/stack.h>
 
 #include "core/base/error.h"
@@ -185,6 +186,27 @@ at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContex
         own.output_projection = &folded;
     }
     return attend(swapped(query), swapped(key), swapped(value), rule, context.site, own).repeat({1, 1, heads_});
+}
+
+std::optional<HeadMaps> HeadVariantMixer::head_maps() const {
+    if (is_cross() || query_heads_ != heads_) return std::nullopt;
+    const at::Tensor all = maps_.weight.t().unflatten(1, {-1, head_size_});  // [d, maps, size]
+    const auto of_each = [this](const at::Tensor& shared, const at::Tensor& embedding) {
+        if (!embeds_heads()) return shared.transpose(0, 1);
+        const at::Tensor own = type_ == &kHeadEmbeddingMul ? shared * (embedding + 1) : shared.expand({-1, heads_, -1});
+        return own.transpose(0, 1);
+    };
+    // el_att: a head's keys and values are its part of the input.
+    const at::Tensor key = key_maps_ > 0 ? all.narrow(1, query_maps_, key_maps_)
+                                         : at::eye(heads_ * head_size_, all.options()).unflatten(1, {heads_, -1});
+    const at::Tensor value = value_maps_ > 0 ? all.narrow(1, query_maps_ + key_maps_, value_maps_) : key;
+    HeadMaps maps{of_each(all.narrow(1, 0, query_maps_), query_embedding_),
+                  of_each(key, key_embedding_),
+                  of_each(value, value_embedding_),
+                  {}};
+    if (const at::Tensor gain = query_norm_.gain(); gain.defined()) maps.query = maps.query * gain;
+    if (const at::Tensor gain = key_norm_.gain(); gain.defined()) maps.key = maps.key * gain;
+    return maps;
 }
 
 std::unique_ptr<MixerCache> HeadVariantMixer::new_cache() const {

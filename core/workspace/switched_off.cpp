@@ -5,10 +5,12 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/json/json.h"
+#include "core/workspace/intervention_list.h"
 
 namespace headscope::workspace {
 namespace {
@@ -46,18 +48,56 @@ std::optional<SwitchedOffHead> head_of(std::string_view item, const std::vector<
     return std::nullopt;
 }
 
+/// A setting that is a string; empty: none.
+std::string setting(const store::AnalysisHeader& header, const char* key) {
+    const nlohmann::json settings = parse_json(header.settings_json, "settings");
+    const auto found = settings.is_object() ? settings.find(key) : settings.end();
+    return found != settings.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// None for what another program wrote.
+std::vector<InterventionRow> rows_in(const store::AnalysisHeader& header) {
+    try {
+        return intervention_rows(setting(header, "interventions"), "interventions");
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+/// The attention that a row names; empty: all. None for a row that does more than silence heads.
+std::optional<std::string> silenced_attention(const InterventionRow& row) {
+    if (row.point != "head_output" || (row.what != "zero" && row.what != "mean") || !row.positions.empty())
+        return std::nullopt;
+    constexpr std::string_view kKey = "attention = \"";
+    if (row.more.empty()) return row.more;
+    if (!row.more.starts_with(kKey) || row.more.find('"', kKey.size()) + 1 != row.more.size()) return std::nullopt;
+    return row.more.substr(kKey.size(), row.more.size() - kKey.size() - 1);
+}
+
+bool lists(const std::string& list, std::int64_t wanted) {
+    const auto all = items(list);
+    return all.empty() || std::any_of(all.begin(), all.end(), [&](auto one) { return number(one) == wanted; });
+}
+
+void add_silenced(const InterventionRow& row, const std::vector<Site>& sites, std::vector<SwitchedOffHead>& heads) {
+    const auto attention = silenced_attention(row);
+    if (!attention) return;
+    for (std::size_t n = 0; n < sites.size(); ++n) {
+        const Site& site = sites[n];
+        const bool named = attention->empty() || *attention == (site.branch.empty() ? site.kind : site.branch);
+        if (!named || !lists(row.layers, site.layer)) continue;
+        for (std::int64_t head = 0; head < site.heads; ++head)
+            if (lists(row.heads, head)) heads.push_back({static_cast<std::int64_t>(n), head, row.what == "mean"});
+    }
+}
+
 }  // namespace
 
 std::vector<SwitchedOffHead> switched_off_heads(const store::AnalysisHeader& header) {
     std::vector<SwitchedOffHead> heads;
+    for (const InterventionRow& row : rows_in(header)) add_silenced(row, header.sites, heads);
     try {
-        const nlohmann::json settings = parse_json(header.settings_json, "settings");
-        if (!settings.is_object()) return {};
-        const auto text = [&settings](const char* key) {
-            const auto found = settings.find(key);
-            return found != settings.end() && found->is_string() ? found->get<std::string>() : std::string();
-        };
-        const std::string list = text("switch_off"), how = text("switch_off_how");
+        const std::string list = setting(header, "switch_off"), how = setting(header, "switch_off_how");
         const auto names = items(list), ways = items(how);
         for (std::size_t i = 0; i < names.size(); ++i) {
             auto head = head_of(names[i], header.sites);
@@ -66,14 +106,19 @@ std::vector<SwitchedOffHead> switched_off_heads(const store::AnalysisHeader& hea
             head->mean = way == "mean";
             heads.push_back(*head);
         }
-    } catch (const Error&) {
-        return {};  // settings of another program
+    } catch (const Error&) {  // settings of another program
     }
-    std::sort(heads.begin(), heads.end(), [](const SwitchedOffHead& a, const SwitchedOffHead& b) {
+    std::stable_sort(heads.begin(), heads.end(), [](const SwitchedOffHead& a, const SwitchedOffHead& b) {
         return std::pair(a.site, a.head) < std::pair(b.site, b.head);
     });
     heads.erase(std::unique(heads.begin(), heads.end()), heads.end());
     return heads;
+}
+
+std::size_t other_interventions(const store::AnalysisHeader& header) {
+    const std::vector<InterventionRow> rows = rows_in(header);
+    return static_cast<std::size_t>(
+        std::count_if(rows.begin(), rows.end(), [](const auto& row) { return !silenced_attention(row); }));
 }
 
 }  // namespace headscope::workspace

@@ -224,6 +224,91 @@ typedef struct {
     float* parts;
 } HsTaylor;
 
+/* Row operators (kernels/rows.h); all tensors of a call have one type, rows lie together unless a stride is given. */
+#define HS_SUM_ROWS 64 /* rows that one part of a sum over rows has */
+typedef struct {
+    int64_t rows;
+    int32_t size, type;
+    const void *x, *gain;
+    float epsilon, gain_offset;
+    float* inverse;       /* [rows]; null: not wanted */
+    void* y;              /* of the backward pass: the gradient of x */
+    const void *dy, *addend; /* of the backward pass; addend may be null */
+    float *d_gain, *parts;   /* [size], [ceil(rows / HS_SUM_ROWS), size] workspace; null: not wanted */
+} HsRmsNorm;
+
+typedef struct {
+    int64_t rows;
+    int32_t size, type;
+    const void *gate_up, *dy; /* dy null: forward */
+    void* y;
+} HsGatedSilu;
+
+typedef struct {
+    int64_t rows;
+    int32_t size, type;
+    const void* x;
+    float *sums, *parts; /* [size], [ceil(rows / HS_SUM_ROWS), size] workspace */
+} HsColumnSums;
+
+typedef struct {
+    int64_t rows, positions, row_stride, y_stride;
+    int32_t heads, size, turned, type, interleaved, backward;
+    const void *cosine, *sine, *x;
+    void* y;
+} HsRotation;
+
+/* Row ids[e] of the table += rows positions[firsts[e]] .. positions[firsts[e + 1] - 1] of dy, in this order. */
+typedef struct {
+    int64_t entries;
+    int32_t size, type;
+    const int64_t *ids, *firsts, *positions;
+    const void* dy;
+    void* table;
+} HsAddRows;
+
+typedef struct {
+    int64_t rows, entries;
+    int32_t type, gradients;
+    void* logits;
+    const int64_t* targets;
+    double z_loss;
+    double *loss, *normaliser;
+} HsCrossEntropy;
+
+/* kernels/convolution.h */
+typedef struct {
+    int64_t batch, length, channels, row_stride;
+    int32_t taps, type, plain;
+    const void *x, *weight, *bias, *before;
+    void* y;
+    const void* dy; /* what follows: of the backward pass */
+    void* dx;
+    float *d_weight, *d_bias;
+    float* slopes;                     /* [batch, length, channels] workspace */
+    float *weight_parts, *bias_parts;  /* [batch * ceil(length / HS_SUM_ROWS), channels, taps or 1] workspace */
+} HsConvolution;
+
+/* kernels/optimizer.h */
+typedef struct {
+    int64_t size, decayed;
+    int32_t type, gradient_type;
+    void* weights;
+    float* master;
+    void* gradients;
+    float *first, *second;
+    float gradient_scale, keep_first, add_first, keep_second, add_second, step, second_scale, epsilon, shrink;
+    int32_t clear;
+} HsAdamW;
+
+#define HS_NORM_PIECE 65536
+typedef struct {
+    int64_t size;
+    int32_t type;
+    const void* values;
+    double* sums; /* [ceil(size / HS_NORM_PIECE)] */
+} HsSquaredNorm;
+
 /* Cancel flag and stream of one call. */
 typedef struct {
     int (*cancelled)(void* self);
@@ -242,7 +327,7 @@ typedef struct {
     void (*copy)(void* to, const void* from, size_t bytes, int direction, void* stream, HsOutcome*);
     void (*wait)(void* stream, HsOutcome*);
     void (*configure)(int warp); /* threads of a warp of the emulator; null elsewhere */
-    /* One entry for each row of kernels/operators.h that the library has; null: not there. */
+    /* One entry for each row of kernels/operators.h, and row operators; null: the library has none. */
     void (*attention)(const HsAttention*, const HsCall*, HsOutcome*);
     void (*attention_backward)(const HsBackward*, const HsCall*, HsOutcome*);
     void (*recurrent_forward)(const HsRecurrentForward*, const HsCall*, HsOutcome*);
@@ -251,6 +336,17 @@ typedef struct {
     void (*running_forward)(const HsRunningForward*, const HsCall*, HsOutcome*);
     void (*running_backward)(const HsRunningBackward*, const HsCall*, HsOutcome*);
     void (*taylor)(const HsTaylor*, const HsCall*, HsOutcome*);
+    void (*rms_norm)(const HsRmsNorm*, const HsCall*, HsOutcome*);
+    void (*rms_norm_backward)(const HsRmsNorm*, const HsCall*, HsOutcome*);
+    void (*gated_silu)(const HsGatedSilu*, const HsCall*, HsOutcome*);
+    void (*column_sums)(const HsColumnSums*, const HsCall*, HsOutcome*);
+    void (*rotate)(const HsRotation*, const HsCall*, HsOutcome*);
+    void (*add_rows)(const HsAddRows*, const HsCall*, HsOutcome*);
+    void (*cross_entropy)(const HsCrossEntropy*, const HsCall*, HsOutcome*);
+    void (*convolution)(const HsConvolution*, const HsCall*, HsOutcome*);
+    void (*convolution_backward)(const HsConvolution*, const HsCall*, HsOutcome*);
+    void (*adamw)(const HsAdamW*, const HsCall*, HsOutcome*);
+    void (*squared_norm)(const HsSquaredNorm*, const HsCall*, HsOutcome*);
 } HsPlugin;
 
 /* Null for another version of the interface. */

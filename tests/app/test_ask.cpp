@@ -34,7 +34,8 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     };
     check_success(
         ask("lens", folder / "lens.ask.h5", joined(text, {"--top", "3", "--csv", (folder / "l.csv").string()})));
-    check_success(ask("ablate", folder / "ablate.ask.h5", text));
+    check_success(ask("ablate", folder / "ablate.ask.h5", joined(text, {"--rank", (folder / "rank.csv").string()})));
+    CHECK(std::filesystem::file_size(folder / "rank.csv") > 100);
     check_success(
         ask("attribution", folder / "attribution.ask.h5", joined(text, {"--answer", "5", "--against", "6,7"})));
     check_success(ask("knockout", folder / "knockout.ask.h5",

@@ -16,10 +16,15 @@
 #include "app/window/session_controller.h"
 #include "app/window/tasks_controller.h"
 #include "core/run/journal.h"
+#include "core/workspace/intervention_list.h"
 #include "tests/catch_with_torch.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/figures/sample_asks.h"
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/core/training/sample_run.h"
+#include "widgets/desk/ask_shelf.h"
+#include "widgets/panels/ask/ask_dialog.h"
+#include "widgets/panels/ask/intervention_dialog.h"
 #include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
@@ -95,6 +100,77 @@ TEST_CASE("A file opens to the front, is listed as recent and closes", "[app][co
     window.trigger("close_analysis");
     CHECK(comes([&] { return window.pages.page() == Page::start; }));
     CHECK_FALSE(window.enabled("close_analysis"));
+}
+
+TEST_CASE("An ask file opens into its tool's view without an analysis, and the session lists it",
+          "[app][controllers][ask]") {
+    const TemporaryFolder folder;
+    const QString path = name(folder / "a.ask.h5");
+    store::write_ask(folder / "a.ask.h5", test::sample_ask("ablate"));
+    Controllers window;
+    CHECK_FALSE(window.enabled("close_asks"));
+    window.files.open(path);
+    REQUIRE(comes([&] { return !window.context.desk.asks().all().empty(); }));
+    CHECK(window.pages.page() == Page::analysis);
+    CHECK(window.pages.front_name() == "ablation_heads");
+    CHECK(window.files.recent().all().front().kind == "ask");
+    CHECK(window.files.recent().all().front().detail == "ablate, 2 texts");
+    CHECK(window.session.session(false).analyses.contains(path));
+    CHECK(window.enabled("export"));
+    CHECK(window.problems.count() == 0);
+    window.trigger("close_asks");
+    CHECK(window.pages.page() == Page::start);
+    CHECK_FALSE(window.enabled("close_asks"));
+}
+
+TEST_CASE("The dialog of ask gets open checkpoints and the text panel's texts", "[app][controllers][ask]") {
+    Controllers window;
+    window.trigger("ask");
+    auto* dialog = window.parent.findChild<widgets::AskDialog*>();
+    REQUIRE(dialog);
+    CHECK(dialog->problem().contains("Open a checkpoint"));
+    window.trigger("open_sample");
+    REQUIRE(comes([&] { return !window.context.engine.models().empty(); }));
+    dialog->set_folder("/made/asks");
+    CHECK(dialog->problem().isEmpty());
+    CHECK(dialog->choice().model == window.context.engine.models().front().path);
+    const QStringList words = dialog->words();
+    CHECK(words.contains("--text"));  // the bundled text, which the command knows no name of
+    CHECK(words.indexOf("lens") == 1);
+    Q_EMIT window.context.desk.asks().ask_wanted("attribution");
+    CHECK(dialog->choice().tool == "attribution");
+    CHECK(dialog->problem().contains("the answer"));
+}
+
+TEST_CASE("Heads that are switched off become rows of interventions", "[app][controllers][interventions]") {
+    const TemporaryFolder folder;
+    tests::write_synthetic_analysis(folder / "a.headscope.h5");
+    Controllers window;
+    window.files.open(name(folder / "a.headscope.h5"));
+    REQUIRE(window.has_study());
+    widgets::RunRequest wish;
+    wish.study = window.context.desk.studies().front()->id();
+    wish.switched_off = {{1, 0, false}, {1, 2, false}, {2, 3, true}};
+    Q_EMIT window.context.desk.interventions_wanted(wish);
+    auto* dialog = window.parent.findChild<widgets::InterventionDialog*>();
+    REQUIRE(dialog);
+    const std::vector<workspace::InterventionRow> expected{{"head_output", "1", "0,2", "", "zero", ""},
+                                                           {"head_output", "2", "3", "", "mean", ""}};
+    const bool same = workspace::intervention_rows(dialog->interventions().toml.toStdString(), "text") == expected;
+    CHECK(same);
+    CHECK(window.context.text->interventions().toml.isEmpty());
+    Q_EMIT dialog->applied(dialog->interventions());
+    CHECK_FALSE(window.context.text->choice().interventions.toml.isEmpty());
+    // Files: written and read off the window's thread.
+    const QString plan = name(folder / "plan.toml");
+    Q_EMIT dialog->save_wanted(plan, dialog->interventions().toml);
+    REQUIRE(comes([&] { return fs::exists(folder / "plan.toml"); }));
+    REQUIRE(comes([&] { return dialog->interventions().place == plan; }));
+    dialog->set_interventions({});
+    Q_EMIT dialog->read_wanted(plan);
+    CHECK(comes([&] { return dialog->interventions().place == plan; }));
+    Q_EMIT dialog->read_wanted(name(folder / "none.toml"));
+    CHECK(comes([&] { return window.problems.count() == 1; }));
 }
 
 TEST_CASE("A path goes to the controller that reads it, or becomes a problem", "[app][controllers]") {

@@ -67,7 +67,7 @@ TEST_CASE("A GPU that is not there, or that no kernels are built for, is one lin
                   "headscope: [--device cuda:1] expected kernels for cuda:1 Fake?GPU 1 (sm_90); found ");
 }
 
-TEST_CASE("--device auto without a GPU is the processor, and one line says so", "[app][device]") {
+TEST_CASE("--device auto without a GPU takes the processor and prints one line", "[app][device]") {
     const TemporaryFolder folder;
     for (const char* devices : {"0", "2", "fails"}) {
         INFO(devices);

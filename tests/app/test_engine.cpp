@@ -6,12 +6,14 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "app/window/engine.h"
 #include "app/window/files/adapter_found.h"
 #include "app/window/files/model_place.h"
 #include "app/window/text_job.h"
+#include "core/store/analysis/analysis_file.h"
 #include "tests/catch_with_torch.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/adapter_files.h"
@@ -202,4 +204,30 @@ TEST_CASE("A text is cut to the model's positions unless it is to be read whole"
     CHECK(tokens() == whole);
     choice.length = 16;
     CHECK(tokens() == 16);
+}
+
+TEST_CASE("A run applies the interventions of its choice, and stores them", "[app][engine][interventions]") {
+    Snapshots snapshots(1);
+    const auto run = [&](const widgets::TextChoice& choice) {
+        QSignalSpy ended(&snapshots.engine, &Engine::run_ended);
+        snapshots.engine.run(choice, snapshots.folder / "out");
+        REQUIRE(ended.wait(kPatience));
+        return std::pair(ended.first().at(0).toString(), ended.first().at(1).toString());
+    };
+    widgets::TextChoice choice = Snapshots::choice(snapshots.ids.front());
+    const auto plain = store::AnalysisFile::open(run(choice).first.toStdString());
+    choice.interventions.toml = QStringLiteral(
+        "[[intervention]]\npoint = \"attention_output\"\nlayer = 0\nwhat = \"run\"\ntext = \"other\"\n"
+        "[[text]]\nname = \"other\"\ntext = \"And the king said unto them, Come\"\n");
+    const auto edited = store::AnalysisFile::open(run(choice).first.toStdString());
+    CHECK(edited->loss(0).data[2] != plain->loss(0).data[2]);
+    const auto settings = nlohmann::json::parse(edited->header().settings_json);
+    CHECK(settings.at("interventions") == choice.interventions.toml.toStdString());
+    choice.interventions.toml =
+        QStringLiteral("[[intervention]]\npoint = \"head_output\"\nlayer = 99\nwhat = \"zero\"\n");
+    CHECK(run(choice).second.contains("intervention 1"));
+    QSignalSpy previewed(&snapshots.engine, &Engine::previewed);
+    snapshots.engine.preview(choice);
+    REQUIRE(previewed.wait(kPatience));
+    CHECK(previewed.first().first().value<widgets::TokenPreview>().failure.contains("intervention 1"));
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // view_shot VIEW OUT.png
 // FILE.headscope.h5|RUN|made|FILE.evaluation.h5|evaluated|long_texts|task_results|recurrent|lazy|
-//           alibi|heads...
+//           alibi|heads|asked-TOOL|FILE.ask.h5...
 //           [--size WxH] [--dark] [--all] [--sequence N] [--site N] [--head N]
 //           [--query N] [--key N] [--filter HEADS] [--state JSON] [--compare APPROVED.png]
 // Draws one view of the window on the offscreen platform: to look at it, and for pictures that tests compare. RUN is
 // the folder of a training run, `made` a run that never was (run_fixture.h), the word twice two of them; `evaluated`,
 // `long_texts` and `task_results` are made-up results (sample_records.h), `recurrent`, `lazy` and
 // `alibi` and `heads` analyses of models that never were (synthetic_recurrent.h, synthetic_lazy.h, synthetic_heads.h);
+// `asked-lens` and other tools ask files of no model (sample_asks.h);
 // the view `tensors` shows a
 // checkpoint that never was (made_tensors.h). With
 // --compare the picture is held against one that was looked at and approved; it ends with 3 when they differ.
@@ -25,8 +26,10 @@
 
 #include "core/run/journal_reader.h"
 #include "core/run/run_folder.h"
+#include "core/store/ask/ask_file.h"
 #include "core/store/evaluation/evaluation_file.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/figures/sample_asks.h"
 #include "tests/core/figures/sample_records.h"
 #include "tests/core/store/synthetic_heads.h"
 #include "tests/core/store/synthetic_lazy.h"
@@ -34,6 +37,7 @@
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/made_tensors.h"
 #include "tests/widgets/run_fixture.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/palette.h"
 #include "widgets/desk/style.h"
@@ -170,6 +174,11 @@ int main(int argc, char** argv) try {
                                         : plain[i] == "long_texts"   ? test::sample_long_evaluation()
                                         : plain[i] == "task_results" ? test::sample_task_evaluation()
                                                                      : store::read_evaluation(plain[i])));
+        else if (plain[i].starts_with("asked-") || plain[i].ends_with(".ask.h5"))
+            desk.asks().take(QString::fromStdString(plain[i]),
+                             std::make_shared<const store::AskRecord>(plain[i].ends_with(".ask.h5")
+                                                                          ? store::read_ask(plain[i])
+                                                                          : test::sample_ask(plain[i].substr(6))));
         else if (plain[i] == "made" || std::filesystem::is_directory(plain[i]))
             open_run(desk.runs(), plain[i], i);
         else if (plain[i] == "recurrent" || plain[i] == "lazy" || plain[i] == "alibi" || plain[i] == "heads")

@@ -70,7 +70,7 @@ def check(cmake, build, version, folder):
         run("update-mime-database", os.path.join(share, "mime"), env=environment)
         with open(os.path.join(share, "mime/globs"), encoding="utf-8") as file:
             patterns = file.read()
-        for kind, pattern in (("analysis", "*.headscope.h5"), ("evaluation", "*.evaluation.h5")):
+        for kind, pattern in (("analysis", "*.headscope.h5"), ("evaluation", "*.evaluation.h5"), ("ask", "*.ask.h5")):
             if f"application/x-headscope-{kind}:{pattern}" not in patterns:
                 raise Failed(f"expected {pattern} among the patterns of files")
     print("installed, moved and started" + (" with LibTorch" if bundled else ""))

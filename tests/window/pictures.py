@@ -30,7 +30,11 @@ RUN_VIEWS = [("train", ["made"]), ("layout", ["made"]), ("run", ["made", "made"]
              ("scaling", ["evaluated"]), ("position_perplexity", ["long_texts"]), ("ruler", ["long_texts"]),
              ("latency", ["long_texts"]), ("token_types", ["recurrent"]), ("branch_weights", ["recurrent"]),
              ("mass", ["lazy"]), ("bias", ["lazy"]), ("offsets", ["lazy"]),
-             ("head_embeddings", ["heads"]), ("hash", ["heads"])]
+             ("head_embeddings", ["heads"]), ("hash", ["heads"]), ("lens", ["asked-lens"]),
+             ("patch_layers", ["asked-patch"]), ("patch_heads", ["asked-patch"]),
+             ("ablation_heads", ["asked-ablate"]), ("attribution", ["asked-attribution"]),
+             ("knockout", ["asked-knockout"]), ("steering", ["asked-steer"]), ("head_kinds", ["asked-kinds"]),
+             ("circuits", ["asked-circuits"]), ("generation", ["asked-generate"])]
 
 
 def main():

@@ -6,7 +6,6 @@
 #include <QMenu>
 #include <algorithm>
 
-#include "core/store/ask/ask_file.h"
 #include "core/workspace/computed_on.h"
 #include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/evaluation_shelf.h"

@@ -438,10 +438,7 @@ void TextPanel::choose_source(int row) {
 void TextPanel::focus_next_step() {
     const bool text = std::any_of(sources_.begin(), sources_.end(),
                                   [](const TextSource& source) { return source.used && !source.value.isEmpty(); });
-    if (text && run_->isEnabled())
-        run_->setFocus();
-    else
-        text_->setFocus();
+    (text && run_->isEnabled() ? static_cast<QWidget*>(run_) : text_)->setFocus();
     focus_run_ = text && !run_->isEnabled();
 }
 

@@ -93,7 +93,7 @@ public:
     virtual std::vector<store::SequenceTokens> read(const AskOptions& options, const AskTexts& texts) {
         return texts(options.job.texts, options.job.tokens, options.job.files);
     }
-    /// True: run() chooses the texts of the file, and --resume goes on with those that it has.
+    /// True: run() chooses the texts of the file; --resume continues with those that it has.
     virtual bool keeps_texts() const { return false; }
     /// Texts that it makes by itself, behind those of read().
     virtual std::vector<store::SequenceTokens> make(const AskMaking& from) const {

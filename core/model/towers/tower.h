@@ -70,7 +70,7 @@ public:
     void add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const;
     void add_mixers(std::vector<std::string>& names) const;  ///< the mixer's name, per layer
 
-    /// Of a layer's queries and keys, counted from the tower's first; null: it has none.
+    /// Positions of a layer's queries and keys, counted from the tower's first layer; null: it has none.
     const Rotary* rotary_of(std::int64_t layer) const;
 
     /// Guide streams that were run ahead are run again: the weights have changed.

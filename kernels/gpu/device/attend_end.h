@@ -170,11 +170,11 @@ struct AttendEnd : AttendTile<kPass, kWidth, kStatistics> {
             s.blocks + (static_cast<long long>(head) * query_blocks + first / kTile) * (HS_BLOCK_FIELDS + s.distances);
         c.sync();
         if (t < 7) {
-            constexpr int kFields[7] = {HS_BLOCK_ROWS,    HS_BLOCK_ENTROPY, HS_BLOCK_SQUARES, HS_BLOCK_MASS,
-                                        HS_BLOCK_VIRTUAL, HS_BLOCK_SINK,    HS_BLOCK_DISTANCE};
+            static_assert(HS_BLOCK_ROWS == 0 && HS_BLOCK_ENTROPY == 2 && HS_BLOCK_DISTANCE == 7);
+            const int field = t == 0 ? 0 : t + 1;  // an array of fields would lie in local memory
             double sum = 0.0;
             for (int row = 0; row < kTile; ++row) sum += results[t * kTile + row];
-            if (kPass != Pass::weigh || t > 0) out[kFields[t]] = sum;
+            if (kPass != Pass::weigh || t > 0) out[field] = sum;
         }
         for (int x = t; x < s.distances; x += kThreads) {
             double sum = 0.0;

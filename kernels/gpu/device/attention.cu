@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The plugin's entry `attention`: launches of the passes, in the order that the normalizer needs.
-#include "kernels/gpu/device/entries.h"
-
-#include "kernels/gpu/device/attend.h"
-#include "kernels/gpu/device/measure.h"
-#include "kernels/gpu/device/search.h"
+#include "kernels/gpu/device/attend_launch.h"
 
 namespace headscope::gpu {
 namespace {
@@ -26,45 +22,37 @@ public:
         if (softmax || normaliser_ == Normaliser::elastic) {
             HsAttention first = a_;
             if (!softmax) first.output.data = nullptr;
-            attend<Pass::online>(first);
+            attend(Pass::online, first);
         } else {
             constants();
         }
-        if (!softmax && (a_.output.data != nullptr || a_.statistics != nullptr)) attend<Pass::weigh>(a_);
+        if (!softmax && (a_.output.data != nullptr || a_.statistics != nullptr)) attend(Pass::weigh, a_);
         if (a_.statistics != nullptr) measure();
     }
 
 private:
-    template <Pass kPass, int kWidth, bool kStatistics>
-    void launch_attend(const AttendArgs& args, long long count) {
-        if (adjusted_)
-            launcher_.run<Attend<kPass, kWidth, kStatistics, true>>(count, args);
+    void launch(Pass pass, const AttendArgs& args, long long count, bool wide, bool statistics) {
+        const Instance instance{wide, statistics, adjusted_};
+        if (pass == Pass::online)
+            launch_online(launcher_, args, count, instance);
+        else if (pass == Pass::sums)
+            launch_sums(launcher_, args, count, instance);
         else
-            launcher_.run<Attend<kPass, kWidth, kStatistics, false>>(count, args);
+            launch_weigh(launcher_, args, count, instance);
     }
 
-    template <Pass kPass, int kWidth>
-    void launch_width(const AttendArgs& args, long long count, bool statistics) {
-        if (statistics)
-            launch_attend<kPass, kWidth, true>(args, count);
-        else
-            launch_attend<kPass, kWidth, false>(args, count);
-    }
-
-    template <Pass kPass>
-    void attend(const HsAttention& a) {
-        constexpr int kWide = 128;
+    void attend(Pass pass, const HsAttention& a) {
+        constexpr int kNarrow = 64;
         const int columns = a.output.data != nullptr ? a.value_size : 1;
-        for (int column = 0; column < columns; column += kWide) {
+        for (int column = 0, width = 0; column < columns; column += width) {
             AttendArgs args{a, {}, 0, column, column == 0 ? 1 : 0};
             const bool statistics = a.statistics != nullptr && column == 0;
+            const bool wide = columns - column > kNarrow && !(statistics && pass == Pass::weigh);
+            width = wide ? 2 * kNarrow : kNarrow;
             if (statistics) args.s = *a.statistics;
             for (; args.begin < blocks_; args.begin += kBandBlocks) {
                 const long long count = blocks_ - args.begin < kBandBlocks ? blocks_ - args.begin : kBandBlocks;
-                if (columns - column > kWide / 2)
-                    launch_width<kPass, kWide>(args, count, statistics);
-                else
-                    launch_width<kPass, kWide / 2>(args, count, statistics);
+                launch(pass, args, count, wide, statistics);
             }
         }
     }
@@ -79,10 +67,10 @@ private:
         const long long band = searched ? a_.panel_rows / kTile : kBandBlocks;
         for (; args.begin < blocks_; args.begin += band) {
             const long long count = blocks_ - args.begin < band ? blocks_ - args.begin : band;
-            launch_width<Pass::sums, 64>(args, count, statistics);
+            launch(Pass::sums, args, count, /*wide=*/false, statistics);
             if (!searched) continue;
             const SearchArgs search{a_, statistics ? a_.statistics->constant : nullptr, args.begin};
-            launcher_.run<Search>(count * kTile, search);
+            launch_search(launcher_, search, count * kTile);
         }
     }
 
@@ -92,10 +80,7 @@ private:
         MeasureArgs args{a_, *a_.statistics, 0};
         for (; args.begin < tiles; args.begin += kBandBlocks) {
             const long long count = tiles - args.begin < kBandBlocks ? tiles - args.begin : kBandBlocks;
-            if (adjusted_)
-                launcher_.run<Measure<true>>(count, args);
-            else
-                launcher_.run<Measure<false>>(count, args);
+            launch_measure(launcher_, args, count, adjusted_);
         }
     }
 

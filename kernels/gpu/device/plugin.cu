@@ -145,7 +145,18 @@ constexpr HsPlugin kPlugin{HS_GPU_ABI,
                            &implicit_entry,
                            &running_forward_entry,
                            &running_backward_entry,
-                           &taylor_entry};
+                           &taylor_entry,
+                           &rms_norm_entry,
+                           &rms_norm_backward_entry,
+                           &gated_silu_entry,
+                           &column_sums_entry,
+                           &rotate_entry,
+                           &add_rows_entry,
+                           &cross_entropy_entry,
+                           &convolution_entry,
+                           &convolution_backward_entry,
+                           &adamw_entry,
+                           &squared_norm_entry};
 
 }  // namespace
 }  // namespace headscope::gpu

@@ -62,7 +62,7 @@ struct RunningLaterScan {
     }
 };
 
-/// What a head adds to gradients of values, and d loss / d score, a block a chunk; zeros for padding.
+/// A head's part of the gradients of values, and d loss / d score, a block a chunk; zeros for padding.
 struct RunningSlopes {
     using Args = HsRunningBackward;
     static constexpr int kThreads = kRunningThreads, kGroups = kThreads / 16;

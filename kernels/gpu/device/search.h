@@ -57,8 +57,9 @@ struct Search {
 private:
     static HS_DEVICE kernels::RowResult sparsemax(const Context& c, Shared<double> memory, const float* scores,
                                                   int keys, float maximum, const float* sink_logit) {
-        const double sink =
-            sink_logit == nullptr ? 0.0 : static_cast<double>(*sink_logit) - static_cast<double>(maximum);
+        // Below every threshold without a sink: a null pointer would keep the number in local memory.
+        const double sink = sink_logit == nullptr ? -static_cast<double>(infinity())
+                                                  : static_cast<double>(*sink_logit) - static_cast<double>(maximum);
         double threshold = -kLog2E;
         for (;;) {
             const float bound = static_cast<float>(threshold);
@@ -71,8 +72,8 @@ private:
             }
             sum = sum_of_block<kThreads>(c, memory, sum);
             number = sum_of_block<kThreads>(c, memory, number);
-            const double next = kernels::summary::sparsemax_step(sum, static_cast<std::int64_t>(number), threshold,
-                                                                 sink_logit == nullptr ? nullptr : &sink);
+            const double next =
+                kernels::summary::sparsemax_step(sum, static_cast<std::int64_t>(number), threshold, &sink);
             if (!(static_cast<float>(next) > bound)) return kernels::summary::finish_threshold(maximum, next, 0.0, 1);
             threshold = next;
         }

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/gpu/host/sequence.h"
 
+#include "kernels/gpu/host/buffers.h"
+
 namespace headscope::kernels::gpu {
 namespace {
-
-std::int64_t bytes_of(ElementType type) {
-    return type == ElementType::float32 ? 4 : 2;
-}
-
-std::int32_t type_of(ElementType type) {
-    return type == ElementType::float32 ? HS_FLOAT32 : HS_BFLOAT16;
-}
 
 std::int32_t narrow(std::int64_t x) {
     return static_cast<std::int32_t>(x);  // check_attention() has refused larger ones

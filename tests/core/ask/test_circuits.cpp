@@ -75,8 +75,9 @@ double norm_of(const at::Tensor& matrix) {
 }  // namespace
 
 TEST_CASE("Maps of heads are those that a run applies", "[ask][circuits]") {
-    for (const std::string name : {"gpt2", "llama", "neox", "gptj", "falcon-groups", "starcoder2", "gpt-oss", "opt",
-                                   "native-lazy", "native-streaming_llm"}) {
+    for (const std::string name :
+         {"gpt2", "llama", "neox", "gptj", "falcon-groups", "starcoder2", "gpt-oss", "opt", "native-lazy",
+          "native-streaming_llm", "native-mqa", "native-skv", "native-el_att", "native-mhe_add", "native-mhe_mul"}) {
         INFO(name);
         const test::AskedModel asked(name);
         test::RecordingProbe probe(false);

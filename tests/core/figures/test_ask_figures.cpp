@@ -198,7 +198,7 @@ TEST_CASE("Sinks are drawn by threshold, position and token", "[figures][ask]") 
     fill(record, "/sinks/value_norm", {"/sequence", "/site", "/key_value_head", "/token"});
     const FigureData norms = drawn(record, "value-norms");
     const auto& curves = std::get<Curves>(norms.panels.at(0).content).curves;
-    // Of site 0 those above 4: 5 of the first text, 12 .. 17 of the second; of site 1 all.
+    // Site 0, those above 4: 5 of the first text, 12 .. 17 of the second; site 1: all.
     CHECK(curves.at(0).y == std::vector<double>{(5 + 12 + 13 + 14 + 15 + 16 + 17) / 7.0, (8.5 + 20.5) / 2});
     CHECK(curves.at(1).y == std::vector<double>{2});
     CHECK(map_of(norms, 1).values[0] == 1.5F);

@@ -81,6 +81,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "ablation-heads",
                                          "attention",
                                          "attribution",
+                                         "series",
                                          "generation",
                                          "benchmark",
                                          "bias",

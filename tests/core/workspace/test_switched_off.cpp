@@ -43,3 +43,25 @@ TEST_CASE("Settings that say nothing of it, or nothing sensible, are none", "[wo
         CHECK(switched_off_heads(header(settings)).empty());
     }
 }
+
+TEST_CASE("Interventions that silence whole heads count as switched off, others are counted", "[workspace]") {
+    const auto of = [](const std::string& rows, const std::string& more = "") {
+        return header(R"({"interventions": ")" + rows + "\"" + more + "}");
+    };
+    const std::string table = R"([[intervention]]\npoint = \"head_output\"\n)";
+    CHECK(switched_off_heads(of(table + R"(layer = 1\nheads = [0, 7]\nwhat = \"mean\"\n)")) ==
+          std::vector<SwitchedOffHead>{{1, 0, true}, {1, 7, true}});
+    CHECK(switched_off_heads(of(table + R"(layer = 3\nheads = 2\nattention = \"cross\"\nwhat = \"zero\"\n)",
+                                R"(, "switch_off": "1.0")")) ==
+          std::vector<SwitchedOffHead>{{1, 0, false}, {4, 2, false}});
+    CHECK(switched_off_heads(of(table + R"(layer = 0\nwhat = \"zero\"\n)")).size() == 8);
+    for (const char* rest : {R"(what = \"zero\"\npositions = 3\n)", R"(what = \"add\"\nfactor = 2\n)",
+                             R"(what = \"run\"\ntext = \"a\"\n)"}) {
+        INFO(rest);
+        CHECK(switched_off_heads(of(table + rest)).empty());
+        CHECK(workspace::other_interventions(of(table + rest)) == 1);
+    }
+    CHECK(workspace::other_interventions(of(table + R"(what = \"zero\"\n)")) == 0);
+    CHECK(workspace::other_interventions(header("{}")) == 0);
+    CHECK(switched_off_heads(of("[[wrong")).empty());
+}

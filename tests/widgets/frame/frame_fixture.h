@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/figures/sample_asks.h"
 #include "tests/core/figures/sample_records.h"
 #include "tests/core/store/synthetic_heads.h"
 #include "tests/core/store/synthetic_lazy.h"
@@ -15,6 +16,7 @@
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/made_tensors.h"
 #include "tests/widgets/run_fixture.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/evaluation_shelf.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/desk/style.h"
@@ -64,6 +66,12 @@ struct Frame {
         take("/made/scores.evaluation.h5", test::sample_evaluation());
         take("/made/long.evaluation.h5", test::sample_long_evaluation());
         take("/made/tasks.evaluation.h5", test::sample_task_evaluation());
+    }
+    void open_asks() {
+        for (const char* tool :
+             {"lens", "patch", "ablate", "attribution", "knockout", "steer", "kinds", "circuits", "generate"})
+            desk.asks().take(QStringLiteral("/made/%1.ask.h5").arg(QLatin1String(tool)),
+                             std::make_shared<const store::AskRecord>(test::sample_ask(tool)));
     }
     widgets::Study* choose(widgets::Study* study) {
         desk.select_study(study->id());

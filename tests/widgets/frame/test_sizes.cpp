@@ -7,6 +7,8 @@
 
 #include "tests/rig/layout_faults.h"
 #include "tests/widgets/frame/frame_fixture.h"
+#include "widgets/panels/ask/ask_dialog.h"
+#include "widgets/panels/ask/intervention_dialog.h"
 #include "widgets/panels/convert_dialog.h"
 #include "widgets/panels/evaluate_dialog.h"
 #include "widgets/panels/export_dialog.h"
@@ -36,6 +38,7 @@ void open_all(Frame& frame) {
     frame.open_recurrent();
     frame.open_run();
     frame.open_evaluations();
+    frame.open_asks();
     frame.desk.set_tensors(&frame.tensors);
 }
 
@@ -49,6 +52,13 @@ std::vector<std::unique_ptr<QWidget>> panels_and_dialogs(Frame& frame) {
     all.push_back(std::make_unique<LogPanel>());
     all.push_back(std::make_unique<ExportDialog>(&frame.desk, "headscope"));
     all.push_back(std::make_unique<EvaluateDialog>());
+    auto ask = std::make_unique<AskDialog>();
+    ask->set_sources({{"/a", "a", {}}}, {});
+    ask->set_folder(QStringLiteral("/made"));
+    all.push_back(std::move(ask));
+    auto interventions = std::make_unique<InterventionDialog>();
+    interventions->add_rows({workspace::InterventionRow{}});
+    all.push_back(std::move(interventions));
     auto type = std::make_unique<ConvertDialog>(ConvertDialog::What::type);
     auto mixers = std::make_unique<ConvertDialog>(ConvertDialog::What::mixers);
     for (ConvertDialog* dialog : {type.get(), mixers.get()}) dialog->set_sources({{"/a", "", "a", 30}}, {});

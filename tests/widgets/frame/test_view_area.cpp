@@ -108,6 +108,18 @@ TEST_CASE("Training has tabs of runs and results once some are open", "[frame]")
     CHECK(groups_of(area).size() <= 8);
 }
 
+TEST_CASE("Ask files have a tab on the page of analyses", "[frame][ask]") {
+    Frame frame;
+    frame.open_plain();
+    ViewArea& area = frame.page(kAnalysis);
+    CHECK_FALSE(groups_of(area).contains("Ask"));
+    frame.open_asks();
+    CHECK(groups_of(area).contains("Ask"));
+    for (const char* view : {"lens", "patch_layers", "patch_heads", "ablation_heads", "attribution", "knockout",
+                             "steering", "head_kinds", "circuits", "generation"})
+        CHECK(area.on_tabs().contains(QLatin1String(view)));
+}
+
 TEST_CASE("A group opens the view that was shown of it last", "[frame]") {
     Frame frame;
     frame.open_plain();

@@ -56,8 +56,10 @@ QString text_problem(const AskToolForm& form, const AskChoice& choice) {
         if (choice.clean == choice.corrupted) return ask_text("The clean and the corrupted text are the same");
         return is_long(choice.clean) || is_long(choice.corrupted) ? too_long : QString();
     }
+    if (form.texts == AskToolForm::Texts::none) return {};
     const auto used = used_sources(choice);
-    if (used.empty()) return ask_text("Type or choose a text in the text panel");
+    if (used.empty() && form.texts == AskToolForm::Texts::panel)
+        return ask_text("Type or choose a text in the text panel");
     const bool any_long = std::any_of(used.begin(), used.end(), [&](const TextSource& one) {
         return one.kind == TextSource::Kind::text && is_long(one.value);
     });
@@ -100,7 +102,21 @@ QString options_problem(const AskToolForm& form, const AskChoice& choice) {
     if (reads_option(form, "--approximation") && integrated != !option_of(choice, "--integrated-sites").isEmpty())
         return integrated ? ask_text("Integrated gradients need their points")
                           : ask_text("Points of integrated gradients need that approximation");
-    if (!option_of(choice, "--correlation").isEmpty() && option_of(choice, "--approximation").isEmpty())
+    const bool ranges = reads_option(form, "--queries");
+    if (ranges && (option_of(choice, "--queries").isEmpty() || option_of(choice, "--keys").isEmpty()))
+        return ask_text("Type the queries that lose attention, and the keys that they lose, as 8-11 and 2-4");
+    const auto sets = {option_of(choice, "--positive"), option_of(choice, "--negative")};
+    const auto given = std::count_if(sets.begin(), sets.end(), [](const QString& one) { return !one.isEmpty(); });
+    const bool vector = !option_of(choice, "--vector").isEmpty();
+    if (reads_option(form, "--positive") && (vector ? given > 0 : given < 2))
+        return ask_text("Type a text that the vector points to and one that it points away from, or choose a vector");
+    if (reads_option(form, "--needle") &&
+        option_of(choice, "--needle").isEmpty() != option_of(choice, "--generate").isEmpty())
+        return ask_text("Retrieval needs both: positions of the needle, and the number of tokens to generate");
+    if (!option_of(choice, "--needle").isEmpty() && reads_option(form, "--needle") && used_sources(choice).empty())
+        return ask_text("A needle lies in a text: type or choose one in the text panel");
+    if (!option_of(choice, "--correlation").isEmpty() && reads_option(form, "--correlation") &&
+        option_of(choice, "--approximation").isEmpty())
         return ask_text("A correlation needs an approximation");
     return {};
 }
@@ -149,7 +165,59 @@ const std::vector<AskOption>& ask_options() {
         {"--reference-tokens", QT_TRANSLATE_NOOP("AskDialog", "Reference tokens"),
          QT_TRANSLATE_NOOP("AskDialog", "A JSON array of arrays of ids"), AskKind::file},
         {"--importance", QT_TRANSLATE_NOOP("AskDialog", "Importance"),
-         QT_TRANSLATE_NOOP("AskDialog", "Also the importance of heads by gradients of the loss"), AskKind::flag}};
+         QT_TRANSLATE_NOOP("AskDialog", "Also the importance of heads by gradients of the loss"), AskKind::flag},
+        {"--queries", QT_TRANSLATE_NOOP("AskDialog", "Queries"),
+         QT_TRANSLATE_NOOP("AskDialog", "Positions that lose attention, as 8-11,-1")},
+        {"--keys", QT_TRANSLATE_NOOP("AskDialog", "Keys"),
+         QT_TRANSLATE_NOOP("AskDialog", "Positions that they no longer see, as 2-4")},
+        {"--heads", QT_TRANSLATE_NOOP("AskDialog", "Heads"),
+         QT_TRANSLATE_NOOP("AskDialog", "As 3.1,3.2 (layer.head); empty: all")},
+        {"--window", QT_TRANSLATE_NOOP("AskDialog", "Window of layers"),
+         QT_TRANSLATE_NOOP("AskDialog", "Also forbid in this many layers around each layer in turn")},
+        {"--positive", QT_TRANSLATE_NOOP("AskDialog", "Positive text"),
+         QT_TRANSLATE_NOOP("AskDialog", "A text that the vector points to")},
+        {"--negative", QT_TRANSLATE_NOOP("AskDialog", "Negative text"),
+         QT_TRANSLATE_NOOP("AskDialog", "A text that it points away from")},
+        {"--at",
+         QT_TRANSLATE_NOOP("AskDialog", "Vector at"),
+         QT_TRANSLATE_NOOP("AskDialog", "The texts' last token, or the mean of their positions"),
+         AskKind::choice,
+         "last",
+         {"last", "mean"}},
+        {"--factors", QT_TRANSLATE_NOOP("AskDialog", "Factors"),
+         QT_TRANSLATE_NOOP("AskDialog", "Factors of the vector, separated by commas"), AskKind::words, "-2,-1,1,2"},
+        {"--layers", QT_TRANSLATE_NOOP("AskDialog", "Layers"),
+         QT_TRANSLATE_NOOP("AskDialog", "As 0,2,5-8; empty: all")},
+        {"--vector", QT_TRANSLATE_NOOP("AskDialog", "Stored vector"),
+         QT_TRANSLATE_NOOP("AskDialog", "A control vector of llama.cpp in place of two texts"), AskKind::file},
+        {"--drawn", QT_TRANSLATE_NOOP("AskDialog", "Drawn texts"),
+         QT_TRANSLATE_NOOP("AskDialog", "Texts of random tokens, each twice; empty: 4 without a text of yours")},
+        {"--half", QT_TRANSLATE_NOOP("AskDialog", "Tokens of a half"),
+         QT_TRANSLATE_NOOP("AskDialog", "Random tokens of a drawn text, which repeats them"), AskKind::words, "32"},
+        {"--exclude-first", QT_TRANSLATE_NOOP("AskDialog", "Without the first token"),
+         QT_TRANSLATE_NOOP("AskDialog", "Leave attention to the first token out"), AskKind::flag},
+        {"--exclude-current", QT_TRANSLATE_NOOP("AskDialog", "Without itself"),
+         QT_TRANSLATE_NOOP("AskDialog", "Leave attention of a token to itself out"), AskKind::flag},
+        {"--needle", QT_TRANSLATE_NOOP("AskDialog", "Needle"),
+         QT_TRANSLATE_NOOP("AskDialog", "Positions of the first text whose copies count, as 20-31")},
+        {"--norm",
+         QT_TRANSLATE_NOOP("AskDialog", "Weights"),
+         QT_TRANSLATE_NOOP("AskDialog", "As they are, or with the gains of the norms ahead"),
+         AskKind::choice,
+         "raw",
+         {"raw", "fold"}},
+        {"--pairs", QT_TRANSLATE_NOOP("AskDialog", "Token pairs"),
+         QT_TRANSLATE_NOOP("AskDialog", "Largest token pairs of each product"), AskKind::words, "0"},
+        {"--generate", QT_TRANSLATE_NOOP("AskDialog", "Tokens to generate"),
+         QT_TRANSLATE_NOOP("AskDialog", "Number of tokens that the model appends")},
+        {"--likeliest", QT_TRANSLATE_NOOP("AskDialog", "Likeliest of each step"),
+         QT_TRANSLATE_NOOP("AskDialog", "Likeliest tokens kept at each step"), AskKind::words, "5"},
+        {"--temperature", QT_TRANSLATE_NOOP("AskDialog", "Temperature"),
+         QT_TRANSLATE_NOOP("AskDialog", "0 takes the likeliest token"), AskKind::words, "0"},
+        {"--seed", QT_TRANSLATE_NOOP("AskDialog", "Seed"), QT_TRANSLATE_NOOP("AskDialog", "Of random draws"),
+         AskKind::words, "0"},
+        {"--rows", QT_TRANSLATE_NOOP("AskDialog", "Rows"),
+         QT_TRANSLATE_NOOP("AskDialog", "Also keep the weights of each generated token's row"), AskKind::flag}};
     return all;
 }
 
@@ -188,7 +256,46 @@ const std::vector<AskToolForm>& ask_forms() {
          Texts::panel,
          nullptr,
          true,
-         {}}};
+         {}},
+        {"knockout",
+         QT_TRANSLATE_NOOP("AskDialog", "Attention knockout"),
+         QT_TRANSLATE_NOOP("AskDialog", "Forbids attention from some positions to others and reads the metric."),
+         Texts::panel,
+         "loss",
+         true,
+         {"--queries", "--keys", "--heads", "--window"}},
+        {"steer",
+         QT_TRANSLATE_NOOP("AskDialog", "Steering"),
+         QT_TRANSLATE_NOOP("AskDialog",
+                           "Adds the difference of two texts to the output of each layer in turn and reads "
+                           "the metric."),
+         Texts::panel,
+         "loss",
+         true,
+         {"--positive", "--negative", "--at", "--factors", "--layers", "--vector"}},
+        {"kinds",
+         QT_TRANSLATE_NOOP("AskDialog", "Kinds of heads"),
+         QT_TRANSLATE_NOOP("AskDialog",
+                           "Scores previous-token, duplicate-token, induction, self and retrieval heads on "
+                           "repeated random tokens, and on the texts of the text panel."),
+         Texts::optional,
+         nullptr,
+         false,
+         {"--drawn", "--half", "--seed", "--exclude-first", "--exclude-current", "--needle", "--generate"}},
+        {"circuits",
+         QT_TRANSLATE_NOOP("AskDialog", "Circuits"),
+         QT_TRANSLATE_NOOP("AskDialog", "Reads the weights of heads alone: spectra, copying, composition."),
+         Texts::none,
+         nullptr,
+         false,
+         {"--norm", "--pairs", "--heads"}},
+        {"generate",
+         QT_TRANSLATE_NOOP("AskDialog", "Generation"),
+         QT_TRANSLATE_NOOP("AskDialog", "Continues the texts and stores the likeliest tokens and every head's row."),
+         Texts::panel,
+         nullptr,
+         false,
+         {"--generate", "--likeliest", "--temperature", "--seed", "--rows"}}};
     return all;
 }
 
@@ -239,7 +346,7 @@ QStringList ask_words(const AskChoice& choice, const std::vector<TextExample>& e
     if (form->texts == AskToolForm::Texts::pair) {
         add("--clean", choice.clean);
         add("--corrupted", choice.corrupted);
-    } else {
+    } else if (form->texts != AskToolForm::Texts::none) {
         for (const TextSource& one : used_sources(choice)) {
             if (one.kind == TextSource::Kind::file) {
                 add("--file", one.value);
@@ -251,9 +358,10 @@ QStringList ask_words(const AskChoice& choice, const std::vector<TextExample>& e
             add("--text", text);
         }
     }
-    if (choice.texts.first != TextChoice::First::automatic)
+    const bool reads_texts = form->texts != AskToolForm::Texts::none;
+    if (reads_texts && choice.texts.first != TextChoice::First::automatic)
         add("--bos", choice.texts.first == TextChoice::First::yes ? QStringLiteral("yes") : QStringLiteral("no"));
-    if (choice.texts.length > 0) add("--length", QString::number(choice.texts.length));
+    if (reads_texts && choice.texts.length > 0) add("--length", QString::number(choice.texts.length));
     const AskMetric* metric = metric_of(*form, choice);
     if (metric && QLatin1String(metric->name) != QLatin1String(form->metric)) add("--metric", choice.metric);
     if (form->answer && (!metric || metric->answer)) {

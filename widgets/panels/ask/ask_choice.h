@@ -33,10 +33,11 @@ const std::vector<AskOption>& ask_options();
 /// A tool of `headscope ask`.
 struct AskToolForm {
     const char *tool, *title, *about;
-    enum class Texts { panel, pair } texts = Texts::panel;  ///< pair: a clean and a corrupted text
-    const char* metric = nullptr;                           ///< the default of --metric; null: it has none
-    bool answer = false;                                    ///< reads --answer, --against and --position
-    std::vector<const char*> options{};                     ///< of ask_options()
+    /// panel: texts of the panel, optional: it may have none, pair: a clean and a corrupted text.
+    enum class Texts { panel, optional, pair, none } texts = Texts::panel;
+    const char* metric = nullptr;        ///< the default of --metric; null: it has none
+    bool answer = false;                 ///< reads --answer, --against and --position
+    std::vector<const char*> options{};  ///< of ask_options()
 };
 const std::vector<AskToolForm>& ask_forms();
 const AskToolForm* find_ask_form(const QString& tool);  ///< null: unknown

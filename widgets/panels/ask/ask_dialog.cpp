@@ -55,7 +55,7 @@ AskDialog::AskDialog(QWidget* parent)
                               tr("A TOML file of edits that apply to every run; empty: none"), Wants::files);
     output_ = add_path("output", tr("Result"), tr("The file that is written: NAME.ask.h5"), Wants::new_folder);
     resume_ = named(new QCheckBox(tr("Continue this file"), this), "resume", tr("Continue"),
-                    tr("Goes on with a run of the same command that was stopped"));
+                    tr("Resumes a run of the same command that was stopped"));
     form()->addRow(QString(), resume_);
     connect(resume_, &QCheckBox::toggled, this, &AskDialog::update_state);
     const auto refit = [this] {
@@ -137,7 +137,7 @@ void AskDialog::show_rows() {
     const AskMetric& metric = ask_metrics().at(static_cast<std::size_t>(std::max(0, metric_->currentIndex())));
     const bool answer = form->answer && (!form->metric || metric.answer);
     const auto show = [this](QWidget* control, bool visible) { set_row_visible(this->form(), control, visible); };
-    show(texts_shown_, !pair);
+    show(texts_shown_, !pair && form->texts != AskToolForm::Texts::none);
     show(clean_, pair);
     show(corrupted_, pair);
     show(metric_, form->metric != nullptr);
@@ -221,7 +221,8 @@ AskChoice AskDialog::choice() const {
         if (const auto* box = qobject_cast<const QComboBox*>(control)) value = box->currentData().toString();
         if (const auto* check = qobject_cast<const QCheckBox*>(control)) value = check->isChecked() ? "on" : "";
         if (const auto* line = qobject_cast<const QLineEdit*>(control)) value = line->text().trimmed();
-        if (option.endsWith(QLatin1String("sites"))) value.remove(QLatin1Char(' '));
+        if (option.endsWith(QLatin1String("sites")) || option == QLatin1String("--factors"))
+            value.remove(QLatin1Char(' '));
         if (!value.isEmpty()) choice.options[option] = value;
     }
     return choice;

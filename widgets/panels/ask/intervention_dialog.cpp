@@ -22,7 +22,7 @@ namespace headscope::widgets {
 namespace {
 
 enum InterventionColumn { kPointColumn, kLayersColumn, kHeadsColumn, kPositionsColumn, kWhatColumn, kMoreColumn };
-constexpr int kInterventionColumns = 6, kTextLines = 8;
+constexpr int kInterventionColumns = 6, kTextLines = 8, kPointWidth = 190, kWhatWidth = 120;
 
 template <std::size_t N>
 QComboBox* name_box(QWidget* parent, const std::array<std::string_view, N>& names, const std::string& chosen) {
@@ -32,6 +32,7 @@ QComboBox* name_box(QWidget* parent, const std::array<std::string_view, N>& name
     const QString wanted = QString::fromStdString(chosen);
     if (box->findText(wanted) < 0) box->addItem(wanted);  // refused when the text is read for a model
     box->setCurrentText(wanted);
+    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);  // as wide as its column
     return box;
 }
 
@@ -48,7 +49,7 @@ InterventionDialog::InterventionDialog(QWidget* parent) : QDialog(parent) {
 void InterventionDialog::build() {
     auto* about =
         new QLabel(tr("Values that the model computes are replaced in the next runs. An empty cell: all layers, "
-                      "heads or positions. What the model lacks is said in the text panel."),
+                      "heads or positions. The text panel lists what the model lacks."),
                    this);
     about->setWordWrap(true);
     table_ = new QTableWidget(0, kInterventionColumns, this);
@@ -65,7 +66,8 @@ void InterventionDialog::build() {
     table_->verticalHeader()->hide();
     table_->setSelectionBehavior(QAbstractItemView::SelectRows);
     table_->setTabKeyNavigation(false);
-    table_->setColumnWidth(kPointColumn, 160);
+    table_->setColumnWidth(kPointColumn, kPointWidth);
+    table_->setColumnWidth(kWhatColumn, kWhatWidth);
     text_ = new PlainEdit(this);
     text_->setObjectName(QStringLiteral("intervention_text"));
     text_->setAccessibleName(tr("Interventions as TOML"));
@@ -151,7 +153,7 @@ void InterventionDialog::set_interventions(const InterventionText& interventions
 
 InterventionText InterventionDialog::interventions() const {
     const QString toml = text_->toPlainText();
-    return toml.trimmed().isEmpty() ? InterventionText{} : InterventionText{toml, place_};
+    return table_->rowCount() == 0 ? InterventionText{} : InterventionText{toml, place_};
 }
 
 void InterventionDialog::add_row(const workspace::InterventionRow& row) {

@@ -18,15 +18,20 @@ std::vector<std::string> patched_points(const store::AskRecord& record, const st
     return points;
 }
 
-const AskPage kLensPage{"lens", "lens"};
-const AskPage kPatchLayersPage{"patch", "patch-layers", [](const store::AskRecord& record, const std::string&) {
-                                   return patched_points(record, "/layer");
-                               }};
+const AskPage kLensPage{"lens", "lens", nullptr, true};
+const AskPage kPatchLayersPage{
+    "patch", "patch-layers",
+    [](const store::AskRecord& record, const std::string&) { return patched_points(record, "/layer"); }, true};
 const AskPage kPatchHeadsPage{"patch", "patch-heads", [](const store::AskRecord& record, const std::string&) {
                                   return patched_points(record, "/site");
                               }};
 const AskPage kAblationHeadsPage{"ablate", "ablation-heads"};
 const AskPage kAttributionPage{"attribution", "attribution"};
+const AskPage kKnockoutPage{"knockout", "knockout"};
+const AskPage kSteeringPage{"steer", "steering"};
+const AskPage kHeadKindsPage{"kinds", "head-kinds"};
+const AskPage kCircuitsPage{"circuits", "circuits"};
+const AskPage kGenerationPage{"generate", "generation", nullptr, true};
 
 template <const AskPage& page>
 Presence with_ask_page(const Desk& desk) {
@@ -70,5 +75,40 @@ extern const ViewKind kAttribution{"attribution",
                                    ViewGroup::asked,
                                    with_ask_page<kAttributionPage>,
                                    kAttributionPage.tool};
+extern const ViewKind kKnockout{"knockout",
+                                "Knockout",
+                                "How the metric changes when positions cannot attend to others",
+                                make_ask_view<kKnockoutPage>,
+                                ViewGroup::asked,
+                                with_ask_page<kKnockoutPage>,
+                                kKnockoutPage.tool};
+extern const ViewKind kSteering{"steering",
+                                "Steering",
+                                "How the metric changes with a vector added to a layer",
+                                make_ask_view<kSteeringPage>,
+                                ViewGroup::asked,
+                                with_ask_page<kSteeringPage>,
+                                kSteeringPage.tool};
+extern const ViewKind kHeadKinds{"head_kinds",
+                                 "Head kinds",
+                                 "Which heads look at the previous token, at copies, or at what followed them",
+                                 make_ask_view<kHeadKindsPage>,
+                                 ViewGroup::asked,
+                                 with_ask_page<kHeadKindsPage>,
+                                 kHeadKindsPage.tool};
+extern const ViewKind kCircuits{"circuits",
+                                "Circuits",
+                                "What the weights of heads say: spectra, copying, composition",
+                                make_ask_view<kCircuitsPage>,
+                                ViewGroup::asked,
+                                with_ask_page<kCircuitsPage>,
+                                kCircuitsPage.tool};
+extern const ViewKind kGeneration{"generation",
+                                  "Generation",
+                                  "Which tokens a model generates, and how sure it is of each",
+                                  make_ask_view<kGenerationPage>,
+                                  ViewGroup::asked,
+                                  with_ask_page<kGenerationPage>,
+                                  kGenerationPage.tool};
 
 }  // namespace headscope::widgets

@@ -177,10 +177,11 @@ void AskView::fill_values(const std::shared_ptr<const store::AskRecord>& shown) 
         box->clear();
         if (name == kAskSequence) {
             const std::size_t texts = record.sequences.size();
-            if (texts > 1) box->addItem(tr("All texts"), QString());
+            const bool all = texts > 1 && !page_.one_text;
+            if (all) box->addItem(tr("All texts"), QString());
             for (std::size_t i = 0; i < std::min(texts, kMostTexts); ++i)
                 box->addItem(text_entry(record.sequences[i], i),
-                             texts > 1 ? QString::number(static_cast<qulonglong>(i)) : QString());
+                             all || i > 0 ? QString::number(static_cast<qulonglong>(i)) : QString());
         } else {
             box->addItem(tr("%1: all").arg(spaced_name(name)), QString());
             for (const std::string& value : page_.values(record, name))

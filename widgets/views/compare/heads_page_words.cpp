@@ -58,6 +58,11 @@ QString CompareHeads::switched_words() const {
         parts << replaced;
     if (!off_left_.empty()) parts << tr("Switched off on the left: %1.").arg(names(off_left_));
     if (!off_right_.empty()) parts << tr("Switched off on the right: %1.").arg(names(off_right_));
+    const auto others = [](const Study* study) { return workspace::other_interventions(study->header()); };
+    if (const auto count = others(sides_.left.study); count > 0)
+        parts << tr("Other interventions on the left: %1.").arg(count);
+    if (const auto count = others(sides_.right.study); count > 0)
+        parts << tr("Other interventions on the right: %1.").arg(count);
     if (off_left_.empty() && off_right_.empty()) return parts.join(QLatin1Char(' '));
     std::int64_t first = std::numeric_limits<std::int64_t>::max();
     for (const auto* off : {&off_left_, &off_right_})

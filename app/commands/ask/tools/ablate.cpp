@@ -6,6 +6,7 @@
 #include "app/commands/ask/ask_input.h"
 #include "app/commands/ask/ask_tool.h"
 #include "app/commands/options.h"
+#include "core/base/io/output_file.h"
 #include "core/model/model.h"
 
 namespace headscope::app {
@@ -21,10 +22,11 @@ public:
     std::string help() const override { return "a metric with each head, attention and feed-forward replaced"; }
     std::vector<std::string> reads() const override {
         return joined_options(joined_options(ask_text_options(), ask_metric_options()),
-                              {"--how", "--reference-tokens", "--importance"});
+                              {"--how", "--reference-tokens", "--importance", "--rank"});
     }
     void add_options(CLI::App& command) override {
         add_flag(command, "--importance", importance_, "ablate: importance of heads by gradients of the loss, too");
+        add_option(command, "--rank", rank_, "ablate: heads by the size of their change, as CSV");
         add_option(command, "--how", how_, "ablate: zero, mean, reference or resample")->check(one_of(kReplacements));
     }
     std::string default_metric() const override { return "loss"; }
@@ -41,12 +43,14 @@ public:
         options.editor = run.editor;
         options.saved = run.saved;
         ask::run_ablate(run.model, options, run.record, run.progress, run.cancellation);
+        if (!rank_.empty()) write_whole_file(rank_, ask::ranked_heads_csv(run.record));
     }
     std::string main_table(const store::AskRecord&) const override { return "/ablate/head"; }
 
 private:
     std::string how_ = "zero";
     bool importance_ = false;
+    std::string rank_;
 };
 
 }  // namespace

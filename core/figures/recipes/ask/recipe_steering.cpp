@@ -65,6 +65,7 @@ FigureData steering(const FigureInputs& inputs, const FigureOptions& options) {
     FigureData figure;
     figure.title = "Change of the metric when a layer is steered";
     figure.panels.push_back(map_of_factors(cells, factors, label));
+    set_layer_subjects(figure.panels.back().y, record);
     if (cells.shape[0] <= kMostCurves && factors.size() > 1) {
         figure.panels.push_back(curves_of_layers(cells, factors, label));
         for (const Curve& curve : std::get<Curves>(figure.panels.back().content).curves)

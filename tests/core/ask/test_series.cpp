@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/catch_with_torch.h"
+
+#include <memory>
+
+#include "core/analysis/request.h"
+#include "core/ask/series.h"
+#include "core/store/analysis/analysis_file.h"
+#include "tests/core/ask/asked_model.h"
+#include "tests/core/base/error_matcher.h"
+#include "tests/core/base/temporary_folder.h"
+
+using namespace headscope;
+using test::at_cell;
+
+namespace {
+
+/// The first model of a series, and the one that is loaded next.
+struct Series {
+    test::AskedModel first{"llama"};
+    std::unique_ptr<test::AskedModel> other;
+    test::TemporaryFolder folder;
+    ask::SeriesOptions options;
+
+    explicit Series(const std::string& second) {
+        options.models = {"runs/step0", "runs/step512"};
+        options.load = [this, second](const std::string&) -> model::Model& {
+            other = std::make_unique<test::AskedModel>(second);
+            return *other->model;
+        };
+        options.scratch = folder / "part.headscope.h5";
+    }
+    store::AskRecord run() {
+        store::AskRecord record = first.record("series");
+        NoProgress progress;
+        ask::run_series(*first.model, options, record, progress, Cancellation());
+        return record;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("A series has the numbers of separate analyses", "[ask][series]") {
+    Series series("llama");
+    const store::AskRecord record = series.run();
+    CHECK(record.complete);
+    CHECK_FALSE(std::filesystem::exists(series.options.scratch));
+    CHECK(record.names.at(0).values == series.options.models);
+    CHECK(at_cell(record, "/series/step", {0}) == 0);
+    CHECK(at_cell(record, "/series/step", {1}) == 512);
+    analysis::AnalysisRequest request;
+    request.sequences = series.first.sequences();
+    NoProgress progress;
+    analysis::run(*series.first.model, request, series.folder / "a.headscope.h5", {}, progress, Cancellation());
+    const auto file = store::AnalysisFile::open(series.folder / "a.headscope.h5");
+    std::size_t compared = 0;
+    for (const std::string& name : file->indicators()) {
+        INFO(name);
+        const store::AskTable& table = record.table("/series/" + name);
+        const store::Values values = file->indicator(name);
+        REQUIRE(table.values.size() == 2 * values.data.size());
+        for (std::size_t i = 0; i < values.data.size(); ++i) {
+            for (const std::size_t place : {i, values.data.size() + i})
+                CHECK((table.values[place] == values.data[i] ||
+                       (std::isnan(table.values[place]) && std::isnan(values.data[i]))));
+            ++compared;
+        }
+    }
+    CHECK(compared > 50);
+    CHECK(std::abs(at_cell(record, "/series/loss", {1, 0}) - series.first.loss(0)) < 1e-5);
+}
+
+TEST_CASE("Another shape is refused by name, with the models before it in place", "[ask][series]") {
+    Series series("gpt2");
+    store::AskRecord record = series.first.record("series");
+    NoProgress progress;
+    CHECK_THROWS_MATCHES(ask::run_series(*series.first.model, series.options, record, progress, Cancellation()), Error,
+                         test::IsError(ErrorCode::mismatch, "runs/step512"));
+    CHECK(at_cell(record, "/series/done", {0}) == 1);
+    CHECK_FALSE(record.complete);
+}
+
+TEST_CASE("The step is the last number of a folder's name", "[ask][series]") {
+    CHECK(ask::step_in_name("models/pythia-70m-step143000/") == 143000);
+    CHECK(ask::step_in_name("snapshots/step-12.5") == 5);
+    CHECK(ask::step_in_name("a1/model") == -1);
+    CHECK(ask::step_in_name("checkpoint-99999999999999999999") == 999999999999999);
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is asked of a model: what cannot run, the words of the command, the dialog.
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "tests/widgets/child.h"
+#include "widgets/panels/ask/ask_dialog.h"
+#include "widgets/plots/figure/offscreen.h"
+
+using namespace headscope::widgets;
+
+namespace {
+
+using headscope::tests::child;
+
+const std::vector<AskSource> kSources{{"/models/small", "small", ""}, {"/models/bert", "bert", "bert is no decoder"}};
+
+AskChoice asked(const QString& tool) {
+    AskChoice choice;
+    choice.tool = tool;
+    choice.model = QStringLiteral("/models/small");
+    choice.texts.sources = {{TextSource::Kind::text, QStringLiteral("The king")}};
+    choice.output = QStringLiteral("/out/a.ask.h5");
+    return choice;
+}
+
+bool refused(const AskChoice& choice, const char* words) {
+    const QString problem = problem_of(choice, kSources);
+    INFO(problem.toStdString());
+    CHECK(problem.contains(QLatin1String(words)));
+    return !problem.isEmpty();
+}
+
+QString command(const AskChoice& choice) {
+    CHECK(problem_of(choice, kSources) == "");
+    return ask_words(choice, {{"lantern", "A lantern"}}).join(QLatin1Char('|'));
+}
+
+}  // namespace
+
+TEST_CASE("What cannot be asked is refused in words", "[ask_dialog]") {
+    AskChoice choice = asked("lens");
+    choice.model.clear();
+    CHECK(refused(choice, "Open a checkpoint"));
+    choice.model = "/models/bert";
+    CHECK(refused(choice, "no decoder"));
+    choice = asked("lens");
+    choice.texts.sources.front().used = false;
+    CHECK(refused(choice, "text panel"));
+    choice.texts.sources = {{TextSource::Kind::text, QString(200'000, 'a')}};
+    CHECK(refused(choice, "100,000 bytes"));
+    choice = asked("lens");
+    choice.output.clear();
+    CHECK(refused(choice, "a file for the result"));
+    CHECK(refused(asked("attribution"), "the answer"));
+    choice = asked("ablate");
+    choice.metric = "probability";
+    CHECK(refused(choice, "Probability needs an answer"));
+    choice.metric = "logit_difference";
+    choice.answer = "5";
+    CHECK(refused(choice, "compared with"));
+    choice.against = "Paris";
+    CHECK(refused(choice, "in quotes"));
+    choice.against = "\" Paris\",7";
+    choice.position = "last";
+    CHECK(refused(choice, "position"));
+    choice.position = "all";
+    CHECK(problem_of(choice, kSources) == "");
+    choice = asked("attribution");
+    choice.answer = "5";
+    choice.position = "all";
+    CHECK(refused(choice, "is a number"));
+    choice = asked("ablate");
+    choice.options["--how"] = "resample";
+    CHECK(refused(choice, "reference tokens"));
+    choice = asked("patch");
+    choice.answer = "5";
+    choice.against = "6";
+    CHECK(refused(choice, "clean text"));
+    choice.clean = choice.corrupted = "The king";
+    CHECK(refused(choice, "the same"));
+    choice.corrupted = "The queen";
+    CHECK(refused(choice, "points to patch"));
+    choice.options["--sites"] = "hidden";
+    CHECK(problem_of(choice, kSources) == "");
+    choice.options["--approximation"] = "integrated";
+    CHECK(refused(choice, "need their points"));
+    CHECK(refused(asked("knockout"), "8-11 and 2-4"));
+    CHECK(refused(asked("steer"), "points to"));
+    choice = asked("kinds");
+    choice.texts.sources.clear();
+    CHECK(problem_of(choice, kSources) == "");
+    choice.options["--needle"] = "2-3";
+    CHECK(refused(choice, "Retrieval needs both"));
+    choice.options["--generate"] = "4";
+    CHECK(refused(choice, "A needle lies in a text"));
+    choice = asked("circuits");
+    choice.texts.sources.clear();
+    CHECK(problem_of(choice, kSources) == "");
+    CHECK(problem_of(asked("generate"), kSources) == "");
+    CHECK(refused(asked("tree"), "Choose a tool"));
+}
+
+TEST_CASE("A choice is the command line's words", "[ask_dialog]") {
+    CHECK(command(asked("lens")) == "ask|lens|/models/small|-o|/out/a.ask.h5|--text|The king");
+    AskChoice choice = asked("lens");
+    choice.texts.sources = {{TextSource::Kind::example, "lantern"},
+                            {TextSource::Kind::file, "/a.txt"},
+                            {TextSource::Kind::text, "left out", false},
+                            {TextSource::Kind::text, "-1 degrees"}};
+    choice.texts.length = 12;
+    choice.texts.first = TextChoice::First::no;
+    choice.options = {{"--target", "next"}, {"--top", "3"}, {"--how", "mean"}};
+    choice.answer = "5";  // of another tool
+    choice.interventions = "/plan.toml";
+    choice.resume = true;
+    CHECK(command(choice) ==
+          "ask|lens|/models/small|-o|/out/a.ask.h5|--text|A lantern|--file|/a.txt|--text=-1 degrees|--bos|no|--length|"
+          "12|--top|3|--interventions|/plan.toml|--resume");
+    choice = asked("ablate");
+    choice.metric = "loss";
+    choice.answer = "5";  // the loss reads none
+    choice.position = "3";
+    choice.options = {{"--how", "zero"}, {"--importance", "on"}};
+    CHECK(command(choice) == "ask|ablate|/models/small|-o|/out/a.ask.h5|--text|The king|--importance");
+    choice = asked("patch");
+    choice.clean = "The king";
+    choice.corrupted = "The queen";
+    choice.answer = "5";
+    choice.against = "\" the\",6";
+    choice.position = "-2";
+    choice.options = {{"--sites", "hidden"}, {"--by", "head"}};
+    CHECK(command(choice) ==
+          "ask|patch|/models/small|-o|/out/a.ask.h5|--clean|The king|--corrupted|The queen|--answer|"
+          "5|--against|\" the\",6|--position=-2|--sites|hidden");
+}
+
+TEST_CASE("Every option of the dialog belongs to a tool", "[ask_dialog]") {
+    for (const AskOption& option : ask_options()) {
+        INFO(option.option);
+        std::ptrdiff_t readers = 0;
+        for (const AskToolForm& form : ask_forms())
+            readers += std::count_if(form.options.begin(), form.options.end(),
+                                     [&](const char* one) { return std::string(one) == option.option; });
+        CHECK(readers > 0);
+    }
+    AskChoice choice = asked("steer");
+    choice.options = {{"--positive", "good"}, {"--negative", "bad"}, {"--factors", "-1,1"}};
+    CHECK(command(choice) ==
+          "ask|steer|/models/small|-o|/out/a.ask.h5|--text|The king|--positive|good|--negative|bad|"
+          "--factors=-1,1");
+    choice = asked("circuits");
+    choice.texts.length = 5;
+    CHECK(command(choice) == "ask|circuits|/models/small|-o|/out/a.ask.h5");
+}
+
+TEST_CASE("The dialog shows what the tool reads, and starts its command", "[ask_dialog]") {
+    ensure_application();
+    AskDialog dialog;
+    dialog.set_sources(kSources, "/models/small");
+    TextChoice texts;
+    texts.sources = {{TextSource::Kind::text, QStringLiteral("The king")}};
+    dialog.set_texts(texts, {});
+    dialog.set_folder("/made/asks");
+    dialog.show();
+    const auto shown = [&](const char* name) { return child<QWidget>(dialog, name)->isVisibleTo(&dialog); };
+    auto* start = child<QPushButton>(dialog, "ask_dialog_start");
+    CHECK(dialog.output().startsWith("/made/asks/small-lens-"));
+    CHECK(dialog.output().endsWith(".ask.h5"));
+    CHECK(start->isEnabled());
+    CHECK(shown("ask_dialog_target"));
+    CHECK_FALSE(shown("ask_dialog_metric"));
+    CHECK_FALSE(shown("ask_dialog_clean"));
+    CHECK_FALSE(shown("ask_dialog_how"));
+    dialog.choose_tool("patch");
+    CHECK(shown("ask_dialog_clean"));
+    CHECK_FALSE(shown("ask_dialog_texts"));
+    CHECK(shown("ask_dialog_against"));
+    CHECK_FALSE(start->isEnabled());
+    dialog.choose_tool("ablate");
+    CHECK(dialog.choice().metric == "loss");
+    CHECK_FALSE(shown("ask_dialog_answer"));
+    CHECK(shown("ask_dialog_reference_tokens"));
+    CHECK(start->isEnabled());
+    auto* metric = child<QComboBox>(dialog, "ask_dialog_metric");
+    metric->setCurrentIndex(metric->findData("logit"));
+    CHECK(shown("ask_dialog_answer"));
+    CHECK_FALSE(shown("ask_dialog_against"));
+    CHECK_FALSE(start->isEnabled());
+    CHECK(child<QLabel>(dialog, "ask_dialog_message")->text().contains("needs an answer"));
+    child<QLineEdit>(dialog, "ask_dialog_answer")->setText("464");
+    child<QLineEdit>(dialog, "ask_dialog_output")->setText("/made/mine.ask.h5");
+    REQUIRE(start->isEnabled());
+    QSignalSpy wanted(&dialog, &TaskDialog::start_wanted);
+    start->click();
+    REQUIRE(wanted.count() == 1);
+    CHECK(wanted.first().at(0).toStringList() == QStringList{"ask", "ablate", "/models/small", "-o",
+                                                             "/made/mine.ask.h5", "--text", "The king", "--metric",
+                                                             "logit", "--answer", "464"});
+    CHECK(wanted.first().at(1).toString() == "/made/mine.ask.h5");
+    dialog.choose_tool("lens");
+    CHECK(dialog.output() == "/made/mine.ask.h5");  // the user's own name stays
+}
