@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <fstream>
 
 #include "core/store/ask/ask_file.h"
@@ -94,4 +95,26 @@ TEST_CASE("ask corpus reads a folder or JSON lines, resumes, and export draws he
     check_refusal(ask_heads("corpus", folder / "a.ask.h5", {}),
                   "expected one of --folder, --json-lines and --tokens; found none");
     check_usage_error(ask_heads("corpus", folder / "a.ask.h5", {"--text", kVerse}));
+}
+
+TEST_CASE("ask cache writes kept keys and errors, and export draws them", "[app][ask]") {
+    const TemporaryFolder folder;
+    const auto file = folder / "cache.ask.h5";
+    check_success(ask_heads("cache", file,
+                            {"--text", kVerse, "--context", "7", "--scorers", "h2o,snapkv,key_norm", "--ratios",
+                             "0,0.5", "--window", "3", "--csv", (folder / "cache.csv").string()}));
+    const store::AskRecord cache = store::read_ask(file);
+    CHECK(cache.complete);
+    CHECK(cache.table("/cache/keys").values == std::vector<double>{7, 3});
+    const std::vector<double>& errors = cache.table("/cache/h2o/error").values;
+    for (std::size_t head = 0; head < errors.size() / 2; ++head) CHECK(errors[head] == Approx(0).margin(1e-5));
+    CHECK(*std::max_element(errors.begin(), errors.end()) > 1e-3);
+    CHECK(std::filesystem::file_size(folder / "cache.csv") > 20);
+    check_figures(file, folder, {{"cache-error"}});
+    check_refusal(ask_heads("cache", folder / "a.ask.h5", {"--text", kVerse}), "--context");
+    check_refusal(ask_heads("cache", folder / "a.ask.h5",
+                            {"--text", kVerse, "--context", "7", "--scorers", "snapkv", "--window", "5"}),
+                  "ratios that keep 5 keys or more");
+    check_usage_error(
+        ask_heads("cache", folder / "a.ask.h5", {"--text", kVerse, "--context", "7", "--scorers", "random"}));
 }

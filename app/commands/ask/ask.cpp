@@ -266,12 +266,14 @@ void add_ask(CLI::App& app, Context& context) {
     add_option(*command, "--heads", options->heads,
                "knockout, circuits --pairs: heads as layer.head, like 3.1,4.cross.2 (default: all)");
     add_option(*command, "--layers", options->job.layers, "steer: layers, like 0,2,5-8 (default: all)");
-    add_option(*command, "--window", options->window, "knockout: forbid in N layers around each layer in turn, too")
+    add_option(*command, "--window", options->window,
+               "knockout: forbid in N layers around each layer in turn, too; cache: last queries of snapkv (64)")
         ->check(in_range<std::int64_t>(1, 1 << 16));
     add_option(*command, "--generate", options->generate,
                "generate: tokens to generate (20); kinds: tokens that the model appends to the text with --needle")
         ->check(in_range<std::int64_t>(1, 1 << 20));
-    add_option(*command, "--seed", options->seed, "generate: of draws, text s has seed + s; kinds: of --drawn")
+    add_option(*command, "--seed", options->seed,
+               "generate: of draws, text s has seed + s; kinds: of --drawn; corpus: of the texts that are kept")
         ->check(in_range<std::int64_t>(0, std::int64_t{1} << 53U));
     for (const auto& tool : *tools) tool->add_options(*command);
     add_option(*command, "--dtype", options->job.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));

@@ -28,7 +28,7 @@ std::string_view name(Scorer scorer);
 struct ScorerOptions {
     std::int64_t context = 0;  ///< keys that are scored
     std::int64_t window = 64;  ///< last queries of snapkv
-    std::int64_t kernel = 5;   ///< of its average pool; odd
+    std::int64_t kernel = 5;   ///< keys in its average pool; odd
     std::int64_t sink = 4;     ///< first keys that streaming_llm and expected_attention keep
 };
 

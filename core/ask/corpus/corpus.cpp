@@ -12,6 +12,7 @@
 #include "core/ask/corpus/head_measures.h"
 #include "core/ask/corpus/kept_texts.h"
 #include "core/ask/readers.h"
+#include "core/base/error.h"
 #include "core/base/splitmix64.h"
 #include "core/model/model.h"
 #include "kernels/indicators.h"
@@ -82,12 +83,14 @@ void add_corpus_tables(store::AskRecord& record) {
     record.add_table("/corpus/kept_maximum", by("/slot"), "its largest weight");
     record.add_table("/corpus/kept_query", by("/slot"), "query of that weight", "", true);
     record.add_table("/corpus/kept_key", by("/slot"), "key of that weight", "", true);
-    record.add_table("/corpus/query_token", by("/top_token"), "queries' tokens by weight in kept texts", "", true);
+    record.add_table("/corpus/query_token", by("/top_token"), "queries' tokens by weight in kept texts",
+                     store::kTokenUnits, true);
     record.add_table("/corpus/query_mass", by("/top_token"), "their weight on keys but the first");
-    record.add_table("/corpus/key_token", by("/top_token"), "keys' tokens by weight in kept texts", "", true);
+    record.add_table("/corpus/key_token", by("/top_token"), "keys' tokens by weight in kept texts", store::kTokenUnits,
+                     true);
     record.add_table("/corpus/key_mass", by("/top_token"), "their weight");
     record.add_table("/corpus/distance_histogram", by("/distance"), "weight by distance in kept texts");
-    record.add_table("/corpus/distance", {"/distance"}, "smallest distance of a cell", "token", true);
+    record.add_table("/corpus/distance", {"/distance"}, "smallest distance of a cell", "", true);
     // Files store missing whole numbers as -1; counts begin at 0, and running sums, too.
     for (store::AskTable& table : record.tables) {
         if (table.path.starts_with("/corpus/sum/") || table.path.starts_with("/corpus/count/") ||
@@ -98,6 +101,17 @@ void add_corpus_tables(store::AskRecord& record) {
     }
     double* const distance = answer_table(record, "/corpus/distance").values.data();
     for (std::size_t bin = 0; bin < kDistanceBins; ++bin) distance[bin] = static_cast<double>(bin_begin(bin));
+}
+
+/// A corpus that has grown since a file was begun may have other texts that set the intervals.
+void check_sizes(const store::AskRecord& record) {
+    for (const store::AskTable& table : record.tables) {
+        std::int64_t cells = 1;
+        for (const std::int64_t size : record.shape_of(table)) cells *= size;
+        if (cells != std::ssize(table.values))
+            throw Error(ErrorCode::usage, "--resume", "expected the corpus that the file was begun with",
+                        "found another number of texts");
+    }
 }
 
 class Corpus {
@@ -358,6 +372,7 @@ void run_corpus(model::Model& model, const CorpusSource& source, const CorpusOpt
     record.add_dimension("/distance", kDistanceBins, "cell of distances");
     if (record.tables.empty()) add_corpus_tables(record);
     Corpus corpus(model, options, record);
+    check_sizes(record);
     corpus.restore(cancellation);
     const double all = static_cast<double>(options.documents);
     const auto step = [&](std::int64_t document, const char* what) {

@@ -25,7 +25,7 @@ namespace headscope::ask::corpus {
 inline constexpr std::int64_t kKeptByChance = 3, kKeptHighest = 10;
 
 struct CorpusOptions {
-    std::int64_t documents = 0;  ///< of the source
+    std::int64_t documents = 0;  ///< in the source
     std::int64_t intervals = 5;
     bool two_passes = false;  ///< the texts that set the intervals are read again and may be kept
     std::uint64_t seed = 0;

@@ -31,7 +31,7 @@ struct HeadMeasures {
     double distance = 0, square = 0;                ///< weight times distance, and times its square
     double induction = 0;                           ///< weights on tokens that follow a copy of the query's token
     double maximum = 0;                             ///< largest weight but for row and column 0
-    std::int64_t query = 0, key = 0;                ///< where it lies
+    std::int64_t query = 0, key = 0;                ///< its place
     std::array<double, kDistanceBins> distances{};  ///< weights by distance
     std::vector<float> query_mass, key_mass;        ///< [L] weights of all keys but the first, by query and by key
     std::vector<double> indicators;                 ///< in the order of kernels::indicators_of(weights)

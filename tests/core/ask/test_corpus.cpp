@@ -249,6 +249,20 @@ TEST_CASE("A corpus that is resumed gives the same numbers", "[ask][corpus]") {
     }
 }
 
+TEST_CASE("A corpus that has grown does not fit a file that was begun", "[ask][corpus]") {
+    const test::AskedModel asked("llama");
+    const CorpusIds all = corpus_ids(asked, 12);
+    store::AskRecord record = corpus_of(asked, all, false);
+    ask::corpus::CorpusOptions options = corpus_options(all, false);
+    options.documents = 600;  // 60 texts set the intervals
+    for (store::AskDimension& dimension : record.dimensions)
+        if (dimension.path == "/setting_text") dimension.size = 60;
+    NoProgress progress;
+    CHECK_THROWS_MATCHES(
+        ask::corpus::run_corpus(*asked.model, source_of(all), options, record, progress, Cancellation()), Error,
+        test::IsError(ErrorCode::usage, "--resume"));
+}
+
 TEST_CASE("Recurrent layers have no measures, and encoders are refused", "[ask][corpus]") {
     const test::AskedModel hybrid("hybrid-qwen3-next");
     const CorpusIds all = corpus_ids(hybrid, 12);

@@ -243,6 +243,7 @@ TEST_CASE("Heads over a corpus are dots, and one head with its texts", "[figures
         if (table.path == "/corpus/kept_query") table.values[4] = 2;
         if (table.path == "/corpus/kept_key") table.values[4] = 1;
     }
+    record.words[4] = "a";
     options.layer = 1;
     options.head = 0;
     const FigureData head = drawn(record, "corpus-head", options);
@@ -337,4 +338,25 @@ TEST_CASE("Circuits are scores with spectra, or heads x heads", "[figures][ask]"
     CHECK(std::isnan(map_of(composition).values[1]));  // one layer
     options.matrix = "composition_q";
     CHECK_THROWS_MATCHES(drawn(record, "circuits", options), Error, IsError(ErrorCode::format, "composition_q"));
+}
+
+TEST_CASE("Errors of smaller caches are curves and maps of heads", "[figures][ask]") {
+    store::AskRecord record = record_of("cache");
+    record.add_dimension("/ratio", 2, "ratio");
+    record.add_table("/cache/ratio", {"/ratio"}, "ratio").values = {0.75, 0.25};
+    fill(record, "/cache/h2o/error", {"/sequence", "/ratio", "/site", "/head"});
+    fill(record, "/cache/key_norm/error", {"/sequence", "/ratio", "/site", "/head"});
+    FigureOptions options;
+    options.sequence = 0;
+    const FigureData figure = drawn(record, "cache-error", options);
+    REQUIRE(figure.panels.size() == 4);
+    const Curve& line = std::get<Curves>(figure.panels[0].content).curves.at(0);
+    CHECK(line.x == std::vector<double>{0.25, 0.75});
+    CHECK(line.y == std::vector<double>{5.5, 1.5});
+    CHECK(std::get<Curves>(figure.panels[1].content).curves.at(1).y == std::vector<double>{0.5, 2.5});
+    CHECK(map_of(figure, 2).values == std::vector<float>{0, 1, 2, 3});
+    CHECK(figure.legend.at(0).name == "H2O");
+    CHECK(figure.legend.at(1).name == "key norm");
+    // All texts: 4 more in the mean.
+    CHECK(map_of(drawn(record, "cache-error"), 2).values == std::vector<float>{4, 5, 6, 7});
 }

@@ -86,6 +86,7 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "benchmark",
                                          "bias",
                                          "branch-weights",
+                                         "cache-error",
                                          "circuits",
                                          "column-mass",
                                          "context-perplexity",

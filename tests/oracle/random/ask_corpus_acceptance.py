@@ -17,17 +17,19 @@ import torch
 from ask_acceptance import Hooked, ask, cases, make, read
 
 EPSILON = 0.2
+CACHE_TOLERANCE = 1e-4
 WEIGHT_TOLERANCE = 1e-5  # float32 through three layers against float64
 
 
 class Eager:
-    """Attention weights, values and the residual stream of a text."""
+    """Attention weights, keys, values and the residual stream of a text."""
 
     def __init__(self, hooked, ids):
         _, seen = hooked.record(ids)
         with torch.no_grad():
             out = hooked.model(torch.tensor([ids]), output_attentions=True, use_cache=True)
         self.weights = np.stack([one[0].double().numpy() for one in out.attentions])  # [layers, heads, L, L]
+        self.keys = np.stack([layer.keys[0].double().numpy() for layer in out.past_key_values.layers])
         self.values = np.stack([layer.values[0].double().numpy() for layer in out.past_key_values.layers])
         self.stream = np.stack([seen["in", name][0].numpy() for name in hooked.blocks]
                                + [seen["out", hooked.blocks[-1]][0].numpy()])
@@ -97,8 +99,94 @@ def expected_corpus(hooked, texts):
         "induction_score": sums["induction"] / repeats,
         "maximum_mean": np.mean(maxima, 0),
         "mean/sink": np.mean(sinks, 0),
-        "std/sink": np.std(sinks, 0, ddof=1),
+        "std/sink": np.std(sinks, 0, ddof=1) if len(texts) > 1 else np.full(sinks[0].shape, np.nan),
     }
+
+
+CONTEXT, FUTURE, SINK, WINDOW, KERNEL = 16, 24, 4, 5, 3
+RATIOS = 0.25, 0.5
+SCORERS = ["h2o", "snapkv", "tova", "streaming_llm", "key_norm", "key_difference", "expected_attention"]
+
+
+def of_groups(scores, groups):
+    return scores.reshape(groups, -1, scores.shape[-1]).mean(1)
+
+
+def expected_weights(hooked, layer, ids, keys, values):
+    """kvpress's expected attention of keys behind the sinks, [groups, keys]."""
+    block = hooked.model.model.layers[layer]
+    _, seen = hooked.record(ids)
+    with torch.no_grad():
+        read = block.input_layernorm(seen["in", hooked.blocks[layer]])
+        query = block.self_attn.q_proj(read)[0].unflatten(-1, (hooked.heads, -1)).transpose(0, 1)[:, SINK:CONTEXT]
+        query = query.double().numpy()
+        places = torch.arange(CONTEXT, CONTEXT + FUTURE)[None]
+        cosine, sine = (one[0].double().numpy() for one in hooked.model.model.rotary_emb(read, places))
+    size = query.shape[-1]
+    half = np.zeros((size, size))
+    half[size // 2:, :size // 2], half[:size // 2, size // 2:] = np.eye(size // 2), -np.eye(size // 2)
+    turn = (cosine[:, None] * np.eye(size) + sine[:, None] * half).mean(0)
+    mean = query.mean(1, keepdims=True)
+    covariance = np.einsum("hni,hnj->hij", query - mean, query - mean) / query.shape[1]
+    mean, covariance = mean[:, 0] @ turn.T, turn @ covariance @ turn.T
+    keys = np.repeat(keys[:, SINK:], hooked.heads // len(keys), 0)
+    logits = np.einsum("hnd,hd->hn", keys, mean) / np.sqrt(size)
+    logits = logits + np.einsum("hni,hij,hnj->hn", keys, covariance, keys) / (2 * size)
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    return of_groups(weights / weights.sum(-1, keepdims=True), len(values)) * np.linalg.norm(values[:, SINK:], axis=-1)
+
+
+def cache_scores(hooked, scorer, layer, ids, weights, keys, values, ratio):
+    """Scores as kvpress computes them (release 0.5), [groups, context]: what is kept in any case is infinite."""
+    groups, always = len(keys), np.inf
+    own = weights[:, :CONTEXT, :CONTEXT]
+    if scorer == "h2o":
+        return of_groups(own.sum(1) / np.arange(CONTEXT, 0, -1), groups)
+    if scorer == "snapkv":
+        mean = torch.tensor(own[:, -WINDOW:, :-WINDOW].mean(1))
+        pooled = torch.nn.functional.avg_pool1d(mean, KERNEL, padding=KERNEL // 2, stride=1).numpy()
+        return np.pad(of_groups(pooled, groups), ((0, 0), (0, WINDOW)), constant_values=always)
+    if scorer == "tova":
+        return np.pad(np.repeat(own[:, -1, :-1].mean(0)[None], groups, 0), ((0, 0), (0, 1)), constant_values=always)
+    if scorer == "streaming_llm":
+        scores, pruned = np.ones((groups, CONTEXT)), CONTEXT - int(CONTEXT * (1 - ratio))
+        scores[:, SINK:SINK + pruned] = 0
+        return scores
+    if scorer == "key_norm":
+        return -np.linalg.norm(keys, axis=-1)
+    if scorer == "key_difference":
+        keys = torch.tensor(keys)
+        anchor = torch.nn.functional.normalize(keys, dim=-1).mean(1, keepdim=True)
+        return -torch.nn.functional.cosine_similarity(keys, anchor, dim=-1).numpy()
+    return np.pad(expected_weights(hooked, layer, ids, keys, values), ((0, 0), (SINK, 0)), constant_values=always)
+
+
+def expected_cache(hooked, ids, scorers):
+    eager, expected = Eager(hooked, ids), {}
+    for scorer in scorers:
+        kept = [[], []]
+        error = [[], []]
+        for number, ratio in enumerate(RATIOS):
+            count = int(CONTEXT * (1 - ratio))
+            for layer, (weights, values) in enumerate(zip(eager.weights, eager.values)):
+                keys = eager.keys[layer][:, :CONTEXT]
+                scores = cache_scores(hooked, scorer, layer, ids, weights, keys, values[:, :CONTEXT], ratio)
+                best = np.sort(np.argsort(-scores, -1, kind="stable")[:, :count], -1)
+                kept[number].append(np.pad(best, ((0, 0), (0, int(CONTEXT * (1 - RATIOS[0])) - count)),
+                                           constant_values=-1))
+                seen = np.zeros((len(keys), len(ids)))
+                np.put_along_axis(seen, best, 1, -1)
+                seen[:, CONTEXT:] = 1
+                group = hooked.heads // len(keys)
+                left = weights[:, CONTEXT:] * np.repeat(seen, group, 0)[:, None]
+                left = left / left.sum(-1, keepdims=True)
+                values_of = np.repeat(values, group, 0)
+                before = weights[:, CONTEXT:] @ values_of
+                error[number].append(np.linalg.norm(left @ values_of - before, axis=(1, 2))
+                                     / np.linalg.norm(before, axis=(1, 2)))
+        expected[f"{scorer}/kept"] = np.array([kept])
+        expected[f"{scorer}/error"] = np.array([error])
+    return expected
 
 
 def compare(name, expected, stored, tolerance):
@@ -113,7 +201,27 @@ def compare(name, expected, stored, tolerance):
     print(f"{name}: {len(expected)} tables, largest difference {worst:.1e}")
 
 
-def check(program, name, hooked, texts, folder):
+def scorers_of(hooked):
+    return SCORERS if hasattr(getattr(hooked.model, "model", None), "rotary_emb") else SCORERS[:-1]
+
+
+def margins(hooked, ids, scorers):
+    """Least distance of the last kept score and the first removed one: float32 must not turn them."""
+    eager, least = Eager(hooked, ids), np.inf
+    for scorer in scorers:
+        if scorer == "streaming_llm":
+            continue
+        for ratio in RATIOS:
+            for layer in range(hooked.layers):
+                scores = -np.sort(-cache_scores(hooked, scorer, layer, ids, eager.weights[layer],
+                                                eager.keys[layer][:, :CONTEXT], eager.values[layer][:, :CONTEXT],
+                                                ratio), -1)
+                count = int(CONTEXT * (1 - ratio))
+                least = min(least, (scores[:, count - 1] - scores[:, count]).min())
+    return least
+
+
+def check(program, name, hooked, texts, cached, folder):
     tokens, output, model = folder / "tokens.json", folder / "out.ask.h5", folder / "model"
     tokens.write_text(json.dumps(texts[:1]))
     ask(program, "sinks", model, output, "--tokens", tokens, "--epsilon", str(EPSILON))
@@ -121,21 +229,32 @@ def check(program, name, hooked, texts, folder):
     tokens.write_text(json.dumps(texts))
     ask(program, "corpus", model, output, "--tokens", tokens)
     compare(f"{name}, corpus", expected_corpus(hooked, texts), read(output, "corpus"), WEIGHT_TOLERANCE)
+    tokens.write_text(json.dumps([cached]))
+    scorers = scorers_of(hooked)
+    ask(program, "cache", model, output, "--tokens", tokens, "--context", str(CONTEXT), "--scorers", ",".join(scorers),
+        "--ratios", ",".join(map(str, RATIOS)), "--window", str(WINDOW), "--kernel", str(KERNEL), "--sink", str(SINK),
+        "--future", str(FUTURE))
+    compare(f"{name}, cache", expected_cache(hooked, cached, scorers), read(output, "cache"), CACHE_TOLERANCE)
 
 
-def self_check(name, hooked, texts):
+def self_check(name, hooked, texts, cached):
     sinks = expected_sinks(hooked, texts[0])
     assert np.allclose(sinks["column_mass"][..., 0], Eager(hooked, texts[0]).weights[..., 0].mean(-1))
     assert np.all(sinks["entropy_row_mean_without_first_column"] <= np.log(len(texts[0]) - 1))
     corpus = expected_corpus(hooked, texts[:1])
     assert np.allclose(corpus["pattern_entropy"], sinks["entropy_row_mean"][0])
     assert np.all(corpus["qk_distance_variance"] > 0)
+    cache = expected_cache(hooked, cached, scorers_of(hooked))
+    assert all(np.all(one >= 0) for key, one in cache.items() if key.endswith("error"))
+    assert margins(hooked, cached, scorers_of(hooked)) > 2e-5, "another seed: scores are too close"
     print(f"{name}: references agree with themselves")
 
 
 def main():
     generator = torch.Generator().manual_seed(5)
     texts = [torch.randint(3, 61, (length,), generator=generator).tolist() for length in (11, 17, 23, 14)]
+    # A seed whose scores are far enough apart for float32: see margins().
+    cached = torch.randint(3, 61, (23,), generator=torch.Generator().manual_seed(7)).tolist()
     for name, (kind, config, *names) in cases().items():
         model = make(kind, config)
         with tempfile.TemporaryDirectory() as place:
@@ -143,9 +262,9 @@ def main():
             model.save_pretrained(folder / "model")
             hooked = Hooked(model, *names)
             if sys.argv[1] == "--self-check":
-                self_check(name, hooked, texts)
+                self_check(name, hooked, texts, cached)
             else:
-                check(sys.argv[1], name, hooked, texts, folder)
+                check(sys.argv[1], name, hooked, texts, cached, folder)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ public:
     std::string name() const override { return "corpus"; }
     std::string help() const override { return "every head over the texts of a folder or of JSON lines"; }
     std::vector<std::string> reads() const override {
-        return {"--folder", "--json-lines", "--field", "--tokens", "--intervals", "--two-passes"};
+        return {"--folder", "--json-lines", "--field", "--tokens", "--intervals", "--two-passes", "--seed"};
     }
     void add_options(CLI::App& command) override {
         add_option(command, "--folder", folder_, "corpus: a folder with .txt and .jsonl files");
@@ -107,6 +107,7 @@ public:
         options.documents = count_;
         options.intervals = intervals_;
         options.two_passes = two_passes_;
+        options.seed = static_cast<std::uint64_t>(run.options.seed);
         options.editor = run.editor;
         options.saved = run.saved;
         const auto source = [&](std::int64_t first, std::int64_t end, const ask::corpus::CorpusTake& take) {
@@ -164,7 +165,7 @@ private:
     std::int64_t intervals_ = 5, length_ = 0, count_ = 0;
     bool two_passes_ = false;
     AskTexts texts_;
-    std::vector<store::SequenceTokens> listed_;  ///< of --tokens
+    std::vector<store::SequenceTokens> listed_;  ///< texts from --tokens
     std::vector<data::SourceFile> sources_;
 };
 

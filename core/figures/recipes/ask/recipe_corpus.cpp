@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "core/base/error.h"
 #include "core/base/text/text.h"
@@ -128,20 +127,14 @@ std::size_t chosen_cell(const store::AskRecord& record, const FigureOptions& opt
 
 Panel token_panel(const store::AskRecord& record, std::size_t cell, const char* title, const char* ids,
                   const char* masses) {
-    std::map<std::int64_t, std::string> pieces;
-    for (const store::SequenceTokens& text : record.sequences)
-        for (std::size_t i = 0; i < text.ids.size() && i < text.pieces.size(); ++i)
-            pieces[text.ids[i]] = text.pieces[i];
     const std::vector<double> tokens = row_of_head(record, ids, cell), weights = row_of_head(record, masses, cell);
     TextBlock block;
     block.colours.label = "weight";
     block.colours.maximum = weights.empty() || std::isnan(weights.front()) ? 1 : weights.front();
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         if (!(tokens[i] >= 0)) continue;
-        const auto id = static_cast<std::int64_t>(tokens[i]);
-        const auto found = pieces.find(id);
         TextBlock::Chip chip;
-        chip.text = found != pieces.end() ? visible_token(found->second) : "#" + std::to_string(id);
+        chip.text = ask_word(record, tokens[i]);
         chip.values = {static_cast<float>(weights[i])};
         chip.space_before = i > 0;
         block.chips.push_back(std::move(chip));
