@@ -270,7 +270,7 @@ private:
         const auto mass = row.masses.find(key.site);
         const PointKey own{Point::head_output, key.layer, key.site};
         const auto maps = block.mixer->head_maps();
-        if (mass == row.masses.end() || !maps || maps->output.defined() || !row.has(own)) return;
+        if (mass == row.masses.end() || !maps || !maps->knows_bias || maps->output.defined() || !row.has(own)) return;
         const at::Tensor heads = row.values.at(own)[0].select(1, row.position);  // [H, dv]
         if (!heads.flatten().equal(row({Point::mixer_output, key.layer, key.site}))) return;
         const std::int64_t count = heads.size(0), group = count / maps->value.size(0);
