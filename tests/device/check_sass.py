@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""check_sass.py [--update] [--jobs N]: registers, local memory and spills of every GPU kernel, against a table.
+
+Compiles kernels/gpu/device/*.cu for sm_90 and reads what ptxas reports. Fails if a kernel uses local memory, spills, or
+takes more registers than tests/device/sass_sm_90.txt says, and if kernels are missing there or gone. Registers are
+compared for the nvcc of the table alone: another version allocates others. --update writes the table; it never accepts
+local memory. Exit status 77 without nvcc.
+"""
+import argparse
+import concurrent.futures
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEVICE = ROOT / "kernels/gpu/device"
+TABLE = pathlib.Path(__file__).with_name("sass_sm_90.txt")
+SKIPPED = 77
+FLAGS = ["-std=c++20", "-O3", "-arch=sm_90", "--expt-relaxed-constexpr", "-diag-suppress", "128", "-Xptxas", "-v",
+         f"-I{ROOT}", "-cubin"]
+ENTRY = re.compile(r"Compiling entry function '(\w+)'")
+FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+REGISTERS = re.compile(r"Used (\d+) registers")
+
+
+def find_nvcc():
+    return shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+
+
+def version_of(nvcc):
+    text = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"V(\d+\.\d+\.\d+)", text)
+    return found[1] if found else "unknown"
+
+
+def plain(name):
+    """Attend<0, 128, true, false> of void headscope::gpu::entry<..>(..)."""
+    name = re.sub(r"^void headscope::gpu::entry<(.*)>\(.*$", r"\1", name)
+    name = re.sub(r"\(anonymous namespace\)::|_GLOBAL__N_\w*::|headscope::gpu::", "", name)
+    return re.sub(r"\((?:Pass|Of)\)", "", name).replace(", ", ",").strip().replace(" >", ">")
+
+
+def read_report(report):
+    """{mangled name: (registers, stack, spills)} of ptxas -v."""
+    found, entry, frame = {}, None, (0, 0)
+    for line in report.splitlines():
+        if match := ENTRY.search(line):
+            entry, frame = match[1], (0, 0)
+        elif match := FRAME.search(line):
+            frame = (int(match[1]), int(match[2]) + int(match[3]))
+        elif (match := REGISTERS.search(line)) and entry:
+            found[entry] = (int(match[1]), *frame)
+            entry = None
+    return found
+
+
+def compile_source(nvcc, source, folder):
+    made = subprocess.run([nvcc, *FLAGS, "-o", str(folder / (source.stem + ".cubin")), str(source)],
+                          capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise SystemExit(f"[{source.name}] expected a source that nvcc compiles; found\n{made.stderr}")
+    return read_report(made.stderr + made.stdout)
+
+
+def measure(nvcc, jobs):
+    kernels = {}
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        sources = sorted(DEVICE.glob("*.cu"))
+        for found in pool.map(lambda source: compile_source(nvcc, source, pathlib.Path(folder)), sources):
+            kernels.update(found)
+    names = subprocess.run(["c++filt"], input="\n".join(kernels), capture_output=True, text=True, check=True).stdout
+    return {plain(name): numbers for name, numbers in zip(names.splitlines(), kernels.values())}
+
+
+def read_table():
+    lines = [line.split() for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    version = re.search(r"nvcc (\d+\.\d+\.\d+)", TABLE.read_text(encoding="utf-8"))
+    return (version[1] if version else ""), {line[0]: int(line[1]) for line in lines if line}
+
+
+def write_table(version, kernels):
+    lines = ["# SPDX-License-Identifier: GPL-3.0-or-later",
+             f"# Registers of each GPU kernel on sm_90 by nvcc {version}; local memory and spills are 0. check_sass.py"]
+    lines += [f"{name} {numbers[0]}" for name, numbers in sorted(kernels.items())]
+    TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def problems_of(kernels, table, compares):
+    found = []
+    for name, (registers, stack, spills) in sorted(kernels.items()):
+        if stack or spills:
+            found.append(f"[{name}] expected no local memory; found {stack} bytes of stack, {spills} of spills")
+        if name not in table:
+            found.append(f"[{name}] expected a kernel of the table; found a new one (--update)")
+        elif compares and registers > table[name]:
+            found.append(f"[{name}] expected at most {table[name]} registers; found {registers}")
+    found += [f"[{name}] expected a kernel of the sources; found one of the table alone (--update)"
+              for name in sorted(set(table) - set(kernels))]
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    nvcc = find_nvcc()
+    if nvcc is None:
+        print("check_sass: skipped, no nvcc in PATH or /usr/local/cuda/bin")
+        return SKIPPED
+    version = version_of(nvcc)
+    kernels = measure(nvcc, options.jobs)
+    if options.update:
+        write_table(version, kernels)
+    table_version, table = read_table()
+    compares = version == table_version
+    problems = problems_of(kernels, table, compares)
+    print(*problems, sep="\n", end="\n" if problems else "")
+    also = "" if compares else f"; registers not compared: nvcc {version}, the table has {table_version}"
+    print(f"check_sass: {len(kernels)} kernels, {len(problems)} problems{also}")
+    return 1 if problems or not kernels else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
