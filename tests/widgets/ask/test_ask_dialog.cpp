@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is asked of a model: what cannot run, the words of the command, the dialog.
+// The dialog of ask: problems in words, the words of the command, the controls.
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
