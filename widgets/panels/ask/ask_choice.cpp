@@ -105,6 +105,8 @@ QString options_problem(const AskToolForm& form, const AskChoice& choice) {
     const bool folder = !option_of(choice, "--folder").isEmpty(), lines = !option_of(choice, "--json-lines").isEmpty();
     if (reads_option(form, "--folder") && folder == lines)
         return ask_text("Choose either a folder of texts or a file of JSON lines");
+    if (reads_option(form, "--context") && option_of(choice, "--context").isEmpty())
+        return ask_text("Type the number of tokens of the context, whose keys are scored");
     const bool ranges = reads_option(form, "--queries");
     if (ranges && (option_of(choice, "--queries").isEmpty() || option_of(choice, "--keys").isEmpty()))
         return ask_text("Type the queries that lose attention, and the keys that they lose, as 8-11 and 2-4");
@@ -169,6 +171,24 @@ const std::vector<AskOption>& ask_options() {
          QT_TRANSLATE_NOOP("AskDialog", "A JSON array of arrays of ids"), AskKind::file},
         {"--importance", QT_TRANSLATE_NOOP("AskDialog", "Importance"),
          QT_TRANSLATE_NOOP("AskDialog", "Also the importance of heads by gradients of the loss"), AskKind::flag},
+        {"--context", QT_TRANSLATE_NOOP("AskDialog", "Context"),
+         QT_TRANSLATE_NOOP("AskDialog", "The first tokens, whose keys are scored")},
+        {"--scorers", QT_TRANSLATE_NOOP("AskDialog", "Scorers"),
+         QT_TRANSLATE_NOOP("AskDialog",
+                           "h2o, snapkv, tova, streaming_llm, key_norm, key_difference, "
+                           "expected_attention, separated by commas"),
+         AskKind::words, "h2o,tova,streaming_llm,key_norm,key_difference"},
+        {"--ratios", QT_TRANSLATE_NOOP("AskDialog", "Removed shares"),
+         QT_TRANSLATE_NOOP("AskDialog", "Shares of the keys that are removed, separated by commas"), AskKind::words,
+         "0.25,0.5,0.75"},
+        {"--kernel", QT_TRANSLATE_NOOP("AskDialog", "Kernel"),
+         QT_TRANSLATE_NOOP("AskDialog", "Keys over which SnapKV averages scores, an odd number"), AskKind::words, "5"},
+        {"--sink", QT_TRANSLATE_NOOP("AskDialog", "Sink keys"),
+         QT_TRANSLATE_NOOP("AskDialog", "First keys that StreamingLLM and expected attention keep"), AskKind::words,
+         "4"},
+        {"--future", QT_TRANSLATE_NOOP("AskDialog", "Future positions"),
+         QT_TRANSLATE_NOOP("AskDialog", "Later positions that expected attention averages over"), AskKind::words,
+         "512"},
         {"--epsilon", QT_TRANSLATE_NOOP("AskDialog", "Epsilon"),
          QT_TRANSLATE_NOOP("AskDialog", "Mean weight above which a key is a sink"), AskKind::words, "0.3"},
         {"--folder", QT_TRANSLATE_NOOP("AskDialog", "Folder of texts"),
@@ -188,8 +208,10 @@ const std::vector<AskOption>& ask_options() {
          QT_TRANSLATE_NOOP("AskDialog", "Positions that they no longer see, as 2-4")},
         {"--heads", QT_TRANSLATE_NOOP("AskDialog", "Heads"),
          QT_TRANSLATE_NOOP("AskDialog", "As 3.1,3.2 (layer.head); empty: all")},
-        {"--window", QT_TRANSLATE_NOOP("AskDialog", "Window of layers"),
-         QT_TRANSLATE_NOOP("AskDialog", "Also forbid in this many layers around each layer in turn")},
+        {"--window", QT_TRANSLATE_NOOP("AskDialog", "Window"),
+         QT_TRANSLATE_NOOP("AskDialog",
+                           "Knockout: also forbid in this many layers around each layer in turn; cache: "
+                           "last queries of SnapKV (64)")},
         {"--positive", QT_TRANSLATE_NOOP("AskDialog", "Positive text"),
          QT_TRANSLATE_NOOP("AskDialog", "A text that the vector points to")},
         {"--negative", QT_TRANSLATE_NOOP("AskDialog", "Negative text"),
@@ -282,6 +304,13 @@ const std::vector<AskToolForm>& ask_forms() {
          nullptr,
          false,
          {"--epsilon"}},
+        {"cache",
+         QT_TRANSLATE_NOOP("AskDialog", "Smaller cache"),
+         QT_TRANSLATE_NOOP("AskDialog", "Scores the keys of a context and measures outputs without the removed ones."),
+         Texts::panel,
+         nullptr,
+         false,
+         {"--context", "--scorers", "--ratios", "--window", "--kernel", "--sink", "--future"}},
         {"corpus",
          QT_TRANSLATE_NOOP("AskDialog", "Heads over a corpus"),
          QT_TRANSLATE_NOOP("AskDialog", "Measures every head over the texts of a folder or a file of JSON lines."),
