@@ -35,6 +35,7 @@ RUN_VIEWS = [("train", ["made"]), ("layout", ["made"]), ("run", ["made", "made"]
              ("ablation_heads", ["asked-ablate"]), ("attribution", ["asked-attribution"]),
              ("sink_rate", ["asked-sinks"]), ("massive_activations", ["asked-sinks"]), ("value_norms", ["asked-sinks"]),
              ("corpus_scatter", ["asked-corpus"]), ("corpus_head", ["asked-corpus"]), ("series", ["asked-series"]),
+             ("cache_error", ["asked-cache"]),
              ("knockout", ["asked-knockout"]), ("steering", ["asked-steer"]), ("head_kinds", ["asked-kinds"]),
              ("circuits", ["asked-circuits"]), ("generation", ["asked-generate"])]
 

@@ -115,6 +115,13 @@ inline store::AskRecord sample_ask(const std::string& tool) {
         row("/corpus/kept_maximum", "/slot", 0, false);
         row("/corpus/kept_query", "/slot", 3, true);
         row("/corpus/kept_key", "/slot", 1, true);
+    } else if (tool == "cache") {
+        record.add_dimension("/ratio", 2, "ratio, counted from 0");
+        record.add_table("/cache/ratio", {"/ratio"}, "share of the keys that is removed").values = {0.5, 0.9};
+        for (const char* path : {"/cache/h2o/error", "/cache/tova/error"}) {
+            fill_ask_table(record, path, {text, "/ratio", site, head});
+            for (double& error : record.tables.back().values) error = std::abs(error);
+        }
     } else if (tool == "series") {
         record.add_dimension("/model", 3, "model, in the order of the command");
         record.add_table("/series/step", {"/model"}, "last number in the name", "", true).values = {10, 20, 40};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is asked of a model: what cannot run, the words of the command, the dialog.
+// The dialog of ask: problems in words, the words of the command, the controls.
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
@@ -98,6 +98,10 @@ TEST_CASE("What cannot be asked is refused in words", "[ask_dialog]") {
     choice.options["--json-lines"] = "/texts.jsonl";
     CHECK(refused(choice, "either a folder"));
     CHECK(problem_of(asked("sinks"), kSources) == "");
+    choice = asked("cache");
+    CHECK(refused(choice, "the context"));
+    choice.options["--context"] = "64";
+    CHECK(problem_of(choice, kSources) == "");
     CHECK(refused(asked("knockout"), "8-11 and 2-4"));
     CHECK(refused(asked("steer"), "points to"));
     choice = asked("kinds");

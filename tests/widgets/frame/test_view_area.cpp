@@ -116,8 +116,8 @@ TEST_CASE("Ask files have a tab on the page of analyses", "[frame][ask]") {
     frame.open_asks();
     CHECK(groups_of(area).contains("Ask"));
     for (const char* view : {"lens", "patch_layers", "patch_heads", "ablation_heads", "attribution", "sink_rate",
-                             "massive_activations", "value_norms", "corpus_scatter", "corpus_head", "series",
-                             "knockout", "steering", "head_kinds", "circuits", "generation"})
+                             "massive_activations", "value_norms", "corpus_scatter", "corpus_head", "cache_error",
+                             "series", "knockout", "steering", "head_kinds", "circuits", "generation"})
         CHECK(area.on_tabs().contains(QLatin1String(view)));
 }
 

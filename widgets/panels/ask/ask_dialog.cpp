@@ -222,7 +222,8 @@ AskChoice AskDialog::choice() const {
         if (const auto* box = qobject_cast<const QComboBox*>(control)) value = box->currentData().toString();
         if (const auto* check = qobject_cast<const QCheckBox*>(control)) value = check->isChecked() ? "on" : "";
         if (const auto* line = qobject_cast<const QLineEdit*>(control)) value = line->text().trimmed();
-        if (option.endsWith(QLatin1String("sites")) || option == QLatin1String("--factors"))
+        if (option.endsWith(QLatin1String("sites")) || option == QLatin1String("--factors") ||
+            option == QLatin1String("--ratios") || option == QLatin1String("--scorers"))
             value.remove(QLatin1Char(' '));
         if (!value.isEmpty()) choice.options[option] = value;
     }

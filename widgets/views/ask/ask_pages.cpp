@@ -67,6 +67,7 @@ const AskPage kMassiveActivationsPage{"sinks", "massive-activations", nullptr, "
 const AskPage kValueNormsPage{"sinks", "value-norms", nullptr, "all", true};
 const AskPage kCorpusScatterPage{"corpus", "corpus-scatter", corpus_measures, "usual"};
 const AskPage kCorpusHeadPage{"corpus", "corpus-head", layers_and_heads, "0"};
+const AskPage kCacheErrorPage{"cache", "cache-error"};
 const AskPage kSeriesPage{"series", "series", series_values};
 const AskPage kKnockoutPage{"knockout", "knockout"};
 const AskPage kSteeringPage{"steer", "steering"};
@@ -193,5 +194,12 @@ extern const ViewKind kSeries{"series",
                               ViewGroup::asked,
                               with_ask_page<kSeriesPage>,
                               kSeriesPage.tool};
+extern const ViewKind kCacheError{"cache_error",
+                                  "Cache error",
+                                  "How outputs change with a smaller key-value cache, by head",
+                                  make_ask_view<kCacheErrorPage>,
+                                  ViewGroup::asked,
+                                  with_ask_page<kCacheErrorPage>,
+                                  kCacheErrorPage.tool};
 
 }  // namespace headscope::widgets
