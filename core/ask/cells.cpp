@@ -2,11 +2,13 @@
 #include "core/ask/cells.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include <ATen/TensorOperators.h>
 #include <c10/core/InferenceMode.h>
 
+#include "core/ask/parts.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/model.h"
 
@@ -19,6 +21,43 @@ at::Tensor part_of(at::Tensor value, bool heads, const Cell& cell, std::int64_t 
     if (position >= 0) value = value.narrow(heads ? 1 : 0, position, 1);
     return cell.column < 0 ? value : value.narrow(2, cell.column, 1);
 }
+
+/// Streams [1, L, d] at the input of every layer of an unedited run, from which an edited one may start.
+class Prefixes {
+public:
+    Prefixes(model::Model& model, const at::Tensor& ids, const Cancellation& cancellation) {
+        const auto layers = model::places_of(model::Point::residual_before, model.config(), model.sites());
+        streams_ = record_run(model, ids, layers, nullptr, cancellation, nullptr);
+    }
+
+    /// False for models whose layers read more than the stream before them.
+    static bool possible(const model::Model& model) {
+        if (model.config().encoder) return false;
+        for (const model::Layer* layer : stack_of(model).tower().layers())
+            if (layer->source() == mixers::QueryKeySource::embedding) return false;
+        return true;
+    }
+
+    const at::Tensor& before(std::int64_t layer) const {
+        return streams_.at({model::Point::residual_before, layer, -1});
+    }
+
+private:
+    RunValues streams_;
+};
+
+/// Replaces the embeddings by a stream; with the layers before it skipped, a pass starts in the middle.
+class PrefixEditor final : public model::Editor {
+public:
+    explicit PrefixEditor(const at::Tensor& stream) : stream_(&stream) {}
+    bool edits(const model::PointKey& key) const override { return key.point == model::Point::embedding; }
+    at::Tensor edit(const model::EditPlace&, const at::Tensor& value) override {
+        return stream_->expand(value.sizes()).contiguous();
+    }
+
+private:
+    const at::Tensor* stream_;
+};
 
 }  // namespace
 
@@ -52,18 +91,33 @@ void run_cells(model::Model& model, const at::Tensor& ids, const std::vector<Cel
                const std::function<void(const Cell& cell, double value)>& done) {
     const std::int64_t length = ids.size(0);
     const auto step = static_cast<std::size_t>(std::max<std::int64_t>(1, kCellTokens / length));
-    for (std::size_t first = 0; first < cells.size(); first += step) {
+    std::vector<Cell> ordered = cells;
+    std::stable_sort(ordered.begin(), ordered.end(),
+                     [](const Cell& a, const Cell& b) { return a.key.layer < b.key.layer; });
+    std::optional<Prefixes> prefixes;
+    const bool deep = !ordered.empty() && ordered.back().key.layer > 0 && ordered.size() > 1;
+    if (deep && around == nullptr && Prefixes::possible(model)) prefixes.emplace(model, ids, cancellation);
+    for (std::size_t first = 0; first < ordered.size(); first += step) {
         cancellation.check();
-        const std::vector<Cell> some(cells.begin() + static_cast<std::ptrdiff_t>(first),
-                                     cells.begin() + static_cast<std::ptrdiff_t>(std::min(first + step, cells.size())));
+        const std::vector<Cell> some(
+            ordered.begin() + static_cast<std::ptrdiff_t>(first),
+            ordered.begin() + static_cast<std::ptrdiff_t>(std::min(first + step, ordered.size())));
         CellEditor editor(some, values);
-        model::EditorChain both(around ? std::vector<model::Editor*>{around, &editor}
-                                       : std::vector<model::Editor*>{&editor});
+        std::vector<model::Editor*> editors;
+        const std::int64_t layer = some.front().key.layer;
+        std::optional<PrefixEditor> prefix;
+        if (prefixes && layer > 0) editors.push_back(&prefix.emplace(prefixes->before(layer)));
+        if (around) editors.push_back(around);
+        editors.push_back(&editor);
+        model::EditorChain both(editors);
         model::Batch batch;
         batch.ids = ids.unsqueeze(0).expand({std::ssize(some), length}).contiguous();
         model::ForwardOptions options;
         options.editor = &both;
         options.cancellation = &cancellation;
+        if (prefix)
+            for (std::int64_t skipped = 0; skipped < layer; ++skipped)
+                options.skip_layers.insert(static_cast<int>(skipped));
         const at::Tensor hidden = model.forward(batch, options);
         const std::vector<double> found = measure.values(batch.ids, hidden);
         for (std::size_t i = 0; i < some.size(); ++i) done(some[i], found[i]);

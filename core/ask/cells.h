@@ -44,7 +44,8 @@ private:
 };
 
 /// Runs `ids` [L] once per cell, in batches of at most kCellTokens tokens, below `around` (edits of every run; null:
-/// none). `done` gets each result, in the order of the cells.
+/// none). Layers before a batch's first edit are computed once for all cells, without `around`. `done` gets each
+/// result, in the order of the layers.
 inline constexpr std::int64_t kCellTokens = 2048;
 void run_cells(model::Model& model, const at::Tensor& ids, const std::vector<Cell>& cells, const RunValues* values,
                const Measure& measure, model::Editor* around, const Cancellation& cancellation,

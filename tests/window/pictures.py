@@ -33,6 +33,8 @@ RUN_VIEWS = [("train", ["made"]), ("layout", ["made"]), ("run", ["made", "made"]
              ("head_embeddings", ["heads"]), ("hash", ["heads"]), ("lens", ["asked-lens"]),
              ("patch_layers", ["asked-patch"]), ("patch_heads", ["asked-patch"]),
              ("ablation_heads", ["asked-ablate"]), ("attribution", ["asked-attribution"]),
+             ("sink_rate", ["asked-sinks"]), ("massive_activations", ["asked-sinks"]), ("value_norms", ["asked-sinks"]),
+             ("corpus_scatter", ["asked-corpus"]), ("corpus_head", ["asked-corpus"]), ("series", ["asked-series"]),
              ("knockout", ["asked-knockout"]), ("steering", ["asked-steer"]), ("head_kinds", ["asked-kinds"]),
              ("circuits", ["asked-circuits"]), ("generation", ["asked-generate"])]
 

@@ -70,6 +70,57 @@ inline store::AskRecord sample_ask(const std::string& tool) {
              {"/attribution/embedding", "/attribution/position_embedding", "/attribution/final_norm_bias",
               "/attribution/unembedding_bias", "/attribution/total", "/attribution/logit"})
             fill_ask_table(record, path, {text});
+    } else if (tool == "sinks") {
+        record.settings_json = R"({"epsilon": 0.3})";
+        record.add_dimension("/boundary", 5, "boundary between blocks");
+        record.add_dimension("/key_value_head", 4, "key-value head, counted from 0");
+        record.add_dimension("/threshold", 3, "threshold, counted from 0");
+        record.add_table("/sinks/threshold", {"/threshold"}, "values of epsilon").values = {0.1, 0.3, 0.9};
+        const auto positive = [&](const char* path, const std::vector<std::string>& axes, double scale) {
+            fill_ask_table(record, path, axes, scale);
+            for (double& value : record.tables.back().values) value = std::abs(value) + 0.01;
+        };
+        positive("/sinks/rate_by_threshold", {"/threshold"}, 0.9);
+        positive("/sinks/rate_by_site", {site, token}, 0.9);
+        positive("/sinks/column_mass", {text, site, head, token}, 0.9);
+        positive("/sinks/value_norm", {text, site, "/key_value_head", token}, 3);
+        positive("/sinks/activation_median", {text, "/boundary"}, 0.1);
+        fill_ask_table(record, "/sinks/activation_maximum", {text, "/boundary"}, 400);
+        fill_ask_table(record, "/sinks/token_maximum", {text, "/boundary", token}, 400);
+        positive("/sinks/token_channel", {text, "/boundary", token}, 7);
+        positive("/sinks/hidden_norm", {text, "/boundary", token}, 30);
+    } else if (tool == "corpus") {
+        record.add_dimension("/counter", 4, "counter");
+        record.add_dimension("/histogram_cell", 10, "cell of a weight from 0 to 1");
+        record.add_dimension("/distance", 4, "cell of distances");
+        record.add_dimension("/top_token", 3, "place among the tokens, from 0");
+        record.add_dimension("/slot", 2, "kept text");
+        record.add_table("/corpus/progress", {"/counter"}, "counters").values = {0, 20, 4000, 0};
+        record.add_table("/corpus/distance", {"/distance"}, "distance", "token", true).values = {0, 1, 2, 4};
+        for (const char* path :
+             {"/corpus/qk_distance", "/corpus/induction_score", "/corpus/mean/sink", "/corpus/std/sink"})
+            fill_ask_table(record, path, {site, head});
+        const auto row = [&](const char* path, const char* axis, double add, bool whole) {
+            fill_ask_table(record, path, {site, head, axis}, whole ? 0 : 1);
+            for (double& value : record.tables.back().values) value = std::abs(value) + add;
+        };
+        row("/corpus/maximum_histogram", "/histogram_cell", 0, false);
+        row("/corpus/distance_histogram", "/distance", 0, false);
+        row("/corpus/query_token", "/top_token", 5, true);
+        row("/corpus/query_mass", "/top_token", 0, false);
+        row("/corpus/key_token", "/top_token", 4, true);
+        row("/corpus/key_mass", "/top_token", 0, false);
+        row("/corpus/kept", "/slot", 7, true);
+        row("/corpus/kept_sequence", "/slot", 1, true);
+        row("/corpus/kept_maximum", "/slot", 0, false);
+        row("/corpus/kept_query", "/slot", 3, true);
+        row("/corpus/kept_key", "/slot", 1, true);
+    } else if (tool == "series") {
+        record.add_dimension("/model", 3, "model, in the order of the command");
+        record.add_table("/series/step", {"/model"}, "last number in the name", "", true).values = {10, 20, 40};
+        fill_ask_table(record, "/series/loss", {"/model", text});
+        for (const char* path : {"/series/sink", "/series/entropy_row_mean"})
+            fill_ask_table(record, path, {"/model", text, site, head});
     } else if (tool == "knockout") {
         record.settings_json = R"({"metric": "loss", "queries": "3-4", "keys": "1"})";
         fill_ask_table(record, "/knockout/baseline", {text});

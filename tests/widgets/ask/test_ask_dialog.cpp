@@ -91,6 +91,13 @@ TEST_CASE("What cannot be asked is refused in words", "[ask_dialog]") {
     CHECK(problem_of(choice, kSources) == "");
     choice.options["--approximation"] = "integrated";
     CHECK(refused(choice, "need their points"));
+    choice = asked("corpus");
+    CHECK(refused(choice, "either a folder"));
+    choice.options["--folder"] = "/texts";
+    CHECK(problem_of(choice, kSources) == "");
+    choice.options["--json-lines"] = "/texts.jsonl";
+    CHECK(refused(choice, "either a folder"));
+    CHECK(problem_of(asked("sinks"), kSources) == "");
     CHECK(refused(asked("knockout"), "8-11 and 2-4"));
     CHECK(refused(asked("steer"), "points to"));
     choice = asked("kinds");

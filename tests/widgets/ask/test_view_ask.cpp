@@ -36,6 +36,12 @@ constexpr ViewOfTool kAskViews[] = {{"lens", "lens", "lens"},
                                     {"patch_heads", "patch-heads", "patch"},
                                     {"ablation_heads", "ablation-heads", "ablate"},
                                     {"attribution", "attribution", "attribution"},
+                                    {"sink_rate", "sink-rate", "sinks"},
+                                    {"massive_activations", "massive-activations", "sinks"},
+                                    {"value_norms", "value-norms", "sinks"},
+                                    {"corpus_scatter", "corpus-scatter", "corpus"},
+                                    {"corpus_head", "corpus-head", "corpus"},
+                                    {"series", "series", "series"},
                                     {"knockout", "knockout", "knockout"},
                                     {"steering", "steering", "steer"},
                                     {"head_kinds", "head-kinds", "kinds"},
@@ -150,6 +156,23 @@ TEST_CASE("A choice of the recipe is a box whose first state is the default", "[
     box->setCurrentIndex(box->findText("Probability"));
     page.settle();
     CHECK(page.view->figure()->options == figures::FigureOptions{});
+}
+
+TEST_CASE("Boxes of a file's measures, heads and indicators hold what the file has", "[ask_view]") {
+    AskPageShown scatter("corpus_scatter", {made("corpus")});
+    scatter.choose("ask_x", "Sink");
+    CHECK(scatter.view->figure()->options.x == "sink");
+    CHECK(child<Banner>(*scatter.view, "failure")->text().isEmpty());
+    AskPageShown head("corpus_head", {made("corpus")});
+    CHECK(child<QComboBox>(*head.view, "ask_layer")->currentText() == "Layer: 0");
+    head.choose("ask_layer", "Layer: 2");
+    head.choose("ask_head", "Head: 3");
+    CHECK(head.view->figure()->options.layer == 2);
+    CHECK(head.picture().figure()->title == "Head 2.3 over a corpus");
+    AskPageShown series("series", {made("series")});
+    CHECK(series.picture().figure()->panels.size() == 3);  // the loss and two indicators
+    series.choose("ask_indicator", "Sink");
+    CHECK(series.picture().figure()->panels.size() == 2);
 }
 
 TEST_CASE("A click selects the head in an open analysis of the same model alone", "[ask_view]") {

@@ -68,8 +68,8 @@ struct Frame {
         take("/made/tasks.evaluation.h5", test::sample_task_evaluation());
     }
     void open_asks() {
-        for (const char* tool :
-             {"lens", "patch", "ablate", "attribution", "knockout", "steer", "kinds", "circuits", "generate"})
+        for (const char* tool : {"lens", "patch", "ablate", "attribution", "sinks", "corpus", "series", "knockout",
+                                 "steer", "kinds", "circuits", "generate"})
             desk.asks().take(QStringLiteral("/made/%1.ask.h5").arg(QLatin1String(tool)),
                              std::make_shared<const store::AskRecord>(test::sample_ask(tool)));
     }

@@ -115,8 +115,9 @@ TEST_CASE("Ask files have a tab on the page of analyses", "[frame][ask]") {
     CHECK_FALSE(groups_of(area).contains("Ask"));
     frame.open_asks();
     CHECK(groups_of(area).contains("Ask"));
-    for (const char* view : {"lens", "patch_layers", "patch_heads", "ablation_heads", "attribution", "knockout",
-                             "steering", "head_kinds", "circuits", "generation"})
+    for (const char* view : {"lens", "patch_layers", "patch_heads", "ablation_heads", "attribution", "sink_rate",
+                             "massive_activations", "value_norms", "corpus_scatter", "corpus_head", "series",
+                             "knockout", "steering", "head_kinds", "circuits", "generation"})
         CHECK(area.on_tabs().contains(QLatin1String(view)));
 }
 

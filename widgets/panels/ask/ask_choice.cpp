@@ -102,6 +102,9 @@ QString options_problem(const AskToolForm& form, const AskChoice& choice) {
     if (reads_option(form, "--approximation") && integrated != !option_of(choice, "--integrated-sites").isEmpty())
         return integrated ? ask_text("Integrated gradients need their points")
                           : ask_text("Points of integrated gradients need that approximation");
+    const bool folder = !option_of(choice, "--folder").isEmpty(), lines = !option_of(choice, "--json-lines").isEmpty();
+    if (reads_option(form, "--folder") && folder == lines)
+        return ask_text("Choose either a folder of texts or a file of JSON lines");
     const bool ranges = reads_option(form, "--queries");
     if (ranges && (option_of(choice, "--queries").isEmpty() || option_of(choice, "--keys").isEmpty()))
         return ask_text("Type the queries that lose attention, and the keys that they lose, as 8-11 and 2-4");
@@ -166,6 +169,19 @@ const std::vector<AskOption>& ask_options() {
          QT_TRANSLATE_NOOP("AskDialog", "A JSON array of arrays of ids"), AskKind::file},
         {"--importance", QT_TRANSLATE_NOOP("AskDialog", "Importance"),
          QT_TRANSLATE_NOOP("AskDialog", "Also the importance of heads by gradients of the loss"), AskKind::flag},
+        {"--epsilon", QT_TRANSLATE_NOOP("AskDialog", "Epsilon"),
+         QT_TRANSLATE_NOOP("AskDialog", "Mean weight above which a key is a sink"), AskKind::words, "0.3"},
+        {"--folder", QT_TRANSLATE_NOOP("AskDialog", "Folder of texts"),
+         QT_TRANSLATE_NOOP("AskDialog", "A folder with .txt and .jsonl files"), AskKind::folder},
+        {"--json-lines", QT_TRANSLATE_NOOP("AskDialog", "JSON lines"),
+         QT_TRANSLATE_NOOP("AskDialog", "A file with a JSON object a line, in place of a folder"), AskKind::file},
+        {"--field", QT_TRANSLATE_NOOP("AskDialog", "Field"),
+         QT_TRANSLATE_NOOP("AskDialog", "The text of a JSON object"), AskKind::words, "text"},
+        {"--intervals", QT_TRANSLATE_NOOP("AskDialog", "Intervals"),
+         QT_TRANSLATE_NOOP("AskDialog", "Intervals of the largest weight that texts are kept of"), AskKind::words, "5"},
+        {"--two-passes", QT_TRANSLATE_NOOP("AskDialog", "Two passes"),
+         QT_TRANSLATE_NOOP("AskDialog", "Texts that set the intervals are read again and may be kept, too"),
+         AskKind::flag},
         {"--queries", QT_TRANSLATE_NOOP("AskDialog", "Queries"),
          QT_TRANSLATE_NOOP("AskDialog", "Positions that lose attention, as 8-11,-1")},
         {"--keys", QT_TRANSLATE_NOOP("AskDialog", "Keys"),
@@ -257,6 +273,22 @@ const std::vector<AskToolForm>& ask_forms() {
          nullptr,
          true,
          {}},
+        {"sinks",
+         QT_TRANSLATE_NOOP("AskDialog", "Attention sinks"),
+         QT_TRANSLATE_NOOP("AskDialog",
+                           "Counts heads that leave their weight on a key, massive activations, and norms "
+                           "of values."),
+         Texts::panel,
+         nullptr,
+         false,
+         {"--epsilon"}},
+        {"corpus",
+         QT_TRANSLATE_NOOP("AskDialog", "Heads over a corpus"),
+         QT_TRANSLATE_NOOP("AskDialog", "Measures every head over the texts of a folder or a file of JSON lines."),
+         Texts::none,
+         nullptr,
+         false,
+         {"--folder", "--json-lines", "--field", "--intervals", "--two-passes"}},
         {"knockout",
          QT_TRANSLATE_NOOP("AskDialog", "Attention knockout"),
          QT_TRANSLATE_NOOP("AskDialog", "Forbids attention from some positions to others and reads the metric."),

@@ -21,7 +21,7 @@ struct AskSource {
 
 /// An option that some tools read, as a control.
 struct AskOption {
-    enum class Kind { choice, words, file, flag };
+    enum class Kind { choice, words, file, folder, flag };
     const char* option;  ///< "--how"
     const char *label, *tip;
     Kind kind = Kind::words;

@@ -112,8 +112,9 @@ void AskDialog::build_options() {
             connect(check, &QCheckBox::toggled, this, &AskDialog::update_state);
             form()->addRow(label, check);
             control = check;
-        } else if (option.kind == AskOption::Kind::file) {
-            control = add_path(name.constData(), label, tip, Wants::files);
+        } else if (option.kind == AskOption::Kind::file || option.kind == AskOption::Kind::folder) {
+            const bool folder = option.kind == AskOption::Kind::folder;
+            control = add_path(name.constData(), label, tip, folder ? Wants::folder : Wants::files);
         } else {
             auto* line = add_line(name.constData(), label, tip);
             line->setText(QString::fromLatin1(option.standard));

@@ -18,20 +18,61 @@ std::vector<std::string> patched_points(const store::AskRecord& record, const st
     return points;
 }
 
-const AskPage kLensPage{"lens", "lens", nullptr, true};
+std::vector<std::string> numbers_to(std::int64_t count, std::int64_t first = 0) {
+    std::vector<std::string> numbers;
+    for (std::int64_t i = first; i < count; ++i) numbers.push_back(std::to_string(i));
+    return numbers;
+}
+
+/// Measures of heads of ask corpus; indicators by their means over texts.
+std::vector<std::string> corpus_measures(const store::AskRecord& record, const std::string&) {
+    const std::string corpus = "/corpus/", mean = "/corpus/mean/";
+    std::vector<std::string> measures;
+    for (const store::AskTable& table : record.tables) {
+        const bool of_heads = table.dimensions == std::vector<std::string>{"/site", "/head"} && !table.whole;
+        if (!of_heads || !table.path.starts_with(corpus)) continue;
+        const std::string name = table.path.substr(table.path.starts_with(mean) ? mean.size() : corpus.size());
+        if (name.find('/') == std::string::npos) measures.push_back(name);
+    }
+    return measures;
+}
+
+/// Layers and heads but for 0, which recipes take without a choice.
+std::vector<std::string> layers_and_heads(const store::AskRecord& record, const std::string& option) {
+    return numbers_to(option == "head" ? record.size_of("/head") : std::ssize(record.mixers), 1);
+}
+
+/// Indicators and layers of ask series.
+std::vector<std::string> series_values(const store::AskRecord& record, const std::string& option) {
+    if (option == "layer") return numbers_to(std::ssize(record.mixers));
+    const std::string series = "/series/";
+    std::vector<std::string> indicators;
+    for (const store::AskTable& table : record.tables)
+        if (table.path.starts_with(series) && table.dimensions.size() > 2)
+            indicators.push_back(table.path.substr(series.size()));
+    return indicators;
+}
+
+const AskPage kLensPage{"lens", "lens", nullptr, "all", true};
 const AskPage kPatchLayersPage{
     "patch", "patch-layers",
-    [](const store::AskRecord& record, const std::string&) { return patched_points(record, "/layer"); }, true};
+    [](const store::AskRecord& record, const std::string&) { return patched_points(record, "/layer"); }, "all", true};
 const AskPage kPatchHeadsPage{"patch", "patch-heads", [](const store::AskRecord& record, const std::string&) {
                                   return patched_points(record, "/site");
                               }};
 const AskPage kAblationHeadsPage{"ablate", "ablation-heads"};
 const AskPage kAttributionPage{"attribution", "attribution"};
+const AskPage kSinkRatePage{"sinks", "sink-rate"};
+const AskPage kMassiveActivationsPage{"sinks", "massive-activations", nullptr, "all", true};
+const AskPage kValueNormsPage{"sinks", "value-norms", nullptr, "all", true};
+const AskPage kCorpusScatterPage{"corpus", "corpus-scatter", corpus_measures, "usual"};
+const AskPage kCorpusHeadPage{"corpus", "corpus-head", layers_and_heads, "0"};
+const AskPage kSeriesPage{"series", "series", series_values};
 const AskPage kKnockoutPage{"knockout", "knockout"};
 const AskPage kSteeringPage{"steer", "steering"};
 const AskPage kHeadKindsPage{"kinds", "head-kinds"};
 const AskPage kCircuitsPage{"circuits", "circuits"};
-const AskPage kGenerationPage{"generate", "generation", nullptr, true};
+const AskPage kGenerationPage{"generate", "generation", nullptr, "all", true};
 
 template <const AskPage& page>
 Presence with_ask_page(const Desk& desk) {
@@ -110,5 +151,47 @@ extern const ViewKind kGeneration{"generation",
                                   ViewGroup::asked,
                                   with_ask_page<kGenerationPage>,
                                   kGenerationPage.tool};
+extern const ViewKind kSinkRate{"sink_rate",
+                                "Sink rate",
+                                "How many heads leave their weight on the first token",
+                                make_ask_view<kSinkRatePage>,
+                                ViewGroup::asked,
+                                with_ask_page<kSinkRatePage>,
+                                kSinkRatePage.tool};
+extern const ViewKind kMassiveActivations{"massive_activations",
+                                          "Massive activations",
+                                          "Which tokens and channels have activations far beyond the others",
+                                          make_ask_view<kMassiveActivationsPage>,
+                                          ViewGroup::asked,
+                                          with_ask_page<kMassiveActivationsPage>,
+                                          kMassiveActivationsPage.tool};
+extern const ViewKind kValueNorms{"value_norms",
+                                  "Value norms",
+                                  "How small the values of sinks are",
+                                  make_ask_view<kValueNormsPage>,
+                                  ViewGroup::asked,
+                                  with_ask_page<kValueNormsPage>,
+                                  kValueNormsPage.tool};
+extern const ViewKind kCorpusScatter{"corpus_scatter",
+                                     "Corpus",
+                                     "All heads by two measures over a corpus",
+                                     make_ask_view<kCorpusScatterPage>,
+                                     ViewGroup::asked,
+                                     with_ask_page<kCorpusScatterPage>,
+                                     kCorpusScatterPage.tool};
+extern const ViewKind kCorpusHead{"corpus_head",
+                                  "Corpus head",
+                                  "One head over a corpus: its largest weights, distances, tokens and texts",
+                                  make_ask_view<kCorpusHeadPage>,
+                                  ViewGroup::asked,
+                                  with_ask_page<kCorpusHeadPage>,
+                                  kCorpusHeadPage.tool};
+extern const ViewKind kSeries{"series",
+                              "Series",
+                              "How indicators change from checkpoint to checkpoint of a model",
+                              make_ask_view<kSeriesPage>,
+                              ViewGroup::asked,
+                              with_ask_page<kSeriesPage>,
+                              kSeriesPage.tool};
 
 }  // namespace headscope::widgets

@@ -183,9 +183,13 @@ void AskView::fill_values(const std::shared_ptr<const store::AskRecord>& shown) 
                 box->addItem(text_entry(record.sequences[i], i),
                              all || i > 0 ? QString::number(static_cast<qulonglong>(i)) : QString());
         } else {
-            box->addItem(tr("%1: all").arg(spaced_name(name)), QString());
-            for (const std::string& value : page_.values(record, name))
-                box->addItem(spaced_name(value), QString::fromStdString(value));
+            const QString title = spaced_name(name);
+            box->addItem(tr("%1: %2").arg(title, tr(page_.standard)), QString());
+            for (const std::string& value : page_.values(record, name)) {
+                const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+                box->addItem(number ? tr("%1: %2").arg(title, QString::fromStdString(value)) : spaced_name(value),
+                             QString::fromStdString(value));
+            }
         }
         const auto wanted = values_.find(name);
         const int at = wanted == values_.end() ? 0 : box->findData(QString::fromStdString(wanted->second));

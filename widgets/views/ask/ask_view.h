@@ -26,7 +26,8 @@ struct AskPage {
     const char *tool, *recipe;
     /// Values that the file offers for a word option, as "site"; null or none: the option is a line to type into.
     std::vector<std::string> (*values)(const store::AskRecord& record, const std::string& option) = nullptr;
-    bool one_text = false;  ///< without a choice the recipe draws the first text, not the mean of all
+    const char* standard = "all";  ///< label of a box without a value; a number where that is the default
+    bool one_text = false;         ///< without a choice the recipe draws the first text, not the mean of all
 };
 
 /// A recipe's figure of an ask file. A click on a cell selects its head in an open analysis of the same model.

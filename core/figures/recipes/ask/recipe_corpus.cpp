@@ -64,6 +64,8 @@ FigureData corpus_scatter(const FigureInputs& inputs, const FigureOptions& optio
             curve.x.push_back(x.values[cell]);
             curve.y.push_back(y.values[cell]);
             if (spread) curve.error.push_back((*deviations)[cell]);
+            curve.cells.push_back(of_site(static_cast<std::int64_t>(site))
+                                      .within(of_head(static_cast<std::int64_t>(cell - site * heads))));
             cells.push_back(cell);
         }
         if (curve.x.empty()) continue;
