@@ -77,8 +77,9 @@ private:
               const Cancellation& cancellation) {
         const std::int64_t heads = record.query.size(1), groups = record.key.size(1);
         const std::int64_t layer = record.description.layer, context = options_.scoring.context;
-        if (heads % groups != 0 || record.value.size(1) != groups)
-            refuse(layer, "as many key as value heads", std::to_string(record.value.size(1)) + " value heads");
+        if (heads % groups != 0 || record.value.size(1) != groups || groups != record.description.key_value_heads)
+            refuse(layer, std::to_string(record.description.key_value_heads) + " key and value heads",
+                   std::to_string(groups) + " and " + std::to_string(record.value.size(1)));
         ScoredSite site;
         site.key = record.key[0].to(at::kDouble);
         site.value = record.value[0].to(at::kDouble);

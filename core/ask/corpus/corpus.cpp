@@ -348,15 +348,6 @@ private:
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> corpus_measures() {
-    std::vector<std::pair<std::string, std::string>> all;
-    for (const HeadMeasure& one : kHeadMeasures) {
-        const std::string unit = one.unit;
-        all.emplace_back(one.name, std::string(one.label) + (unit.empty() ? "" : ", " + unit));
-    }
-    return all;
-}
-
 void run_corpus(model::Model& model, const CorpusSource& source, const CorpusOptions& options, store::AskRecord& record,
                 Progress& progress, const Cancellation& cancellation) {
     const c10::InferenceMode inference;

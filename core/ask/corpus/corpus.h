@@ -7,9 +7,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "core/base/progress.h"
 #include "core/store/ask/ask_file.h"
@@ -41,8 +38,5 @@ using CorpusSource = std::function<void(std::int64_t first, std::int64_t end, co
 /// Texts of fewer than 2 tokens do not count.
 void run_corpus(model::Model& model, const CorpusSource& source, const CorpusOptions& options, store::AskRecord& record,
                 Progress& progress, const Cancellation& cancellation);
-
-/// Measures of heads, [site, head] tables: path and axis label.
-std::vector<std::pair<std::string, std::string>> corpus_measures();
 
 }  // namespace headscope::ask::corpus

@@ -138,7 +138,7 @@ private:
     void each_text(std::int64_t first, std::int64_t end, const ask::corpus::CorpusTake& take) const {
         try {
             for (std::int64_t i = first; i < std::min(end, std::ssize(listed_)); ++i)
-                take(i, listed_[static_cast<std::size_t>(i)]);
+                take(i, shortened(listed_[static_cast<std::size_t>(i)]));
             Documents documents(first, end,
                                 [&](std::int64_t number, const std::string& text) { take(number, tokens_of(text)); });
             read_sources(documents);
@@ -148,10 +148,14 @@ private:
     }
 
     store::SequenceTokens tokens_of(const std::string& text) const {
-        store::SequenceTokens tokens = std::move(texts_({text}, {}, {}).front());
+        return shortened(std::move(texts_({text}, {}, {}).front()));
+    }
+
+    /// At most the usual length, unless --length is given, with the text of these tokens alone.
+    store::SequenceTokens shortened(store::SequenceTokens tokens) const {
         if (length_ == 0 && std::ssize(tokens.ids) > kUsualLength) {
             tokens.ids.resize(kUsualLength);
-            tokens.pieces.resize(kUsualLength);
+            tokens.pieces.resize(std::min(tokens.pieces.size(), static_cast<std::size_t>(kUsualLength)));
             tokens.offsets.resize(std::min(tokens.offsets.size(), static_cast<std::size_t>(kUsualLength)));
         }
         std::int64_t end = 0;
