@@ -169,6 +169,7 @@ private:
         settings["window"] = options_.window;
         settings["generate"] = options_.generate;
         settings["seed"] = options_.seed;
+        settings["top"] = options_.top;
         settings["models"] = options_.models;
         settings["texts_sha256"] = texts_sha256_;
         tool_.store_options(settings);
@@ -288,6 +289,8 @@ void add_ask(CLI::App& app, Context& context) {
     add_option(*command, "--seed", options->seed,
                "generate: of draws, text s has seed + s; kinds: of --drawn; corpus: of the texts that are kept")
         ->check(in_range<std::int64_t>(0, std::int64_t{1} << 53U));
+    add_option(*command, "--top", options->top, "lens, generate: likeliest tokens that are kept")
+        ->check(in_range<std::int64_t>(1, 1000));
     for (const auto& tool : *tools) tool->add_options(*command);
     add_option(*command, "--dtype", options->job.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--weights", options->job.weights, model::kResidenceHelp)
