@@ -201,7 +201,8 @@ private:
     void save() {
         if (tokenizer_)
             for (const std::int64_t id : store::ids_in_tables(record_))
-                if (!record_.words.contains(id)) record_.words[id] = tokenizer_->surface(static_cast<std::int32_t>(id));
+                if (id < tokenizer_->vocabulary_size() && !record_.words.contains(id))
+                    record_.words[id] = tokenizer_->surface(static_cast<std::int32_t>(id));
         store::write_ask(options_.output, record_, inputs_);
     }
 
