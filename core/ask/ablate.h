@@ -36,11 +36,11 @@ struct AblateOptions {
     std::function<void()> saved;
 };
 
-/// Fills /ablate of `record`.
 /// Heads by the size of the metric's mean change over texts, the largest first: "layer,site,head,change,importance" in
 /// CSV; importance is empty where it was not computed.
 std::string ranked_heads_csv(const store::AskRecord& record);
 
+/// Fills /ablate of `record`.
 void run_ablate(model::Model& model, const AblateOptions& options, store::AskRecord& record, Progress& progress,
                 const Cancellation& cancellation);
 

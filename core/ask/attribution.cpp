@@ -316,6 +316,7 @@ private:
 
 void run_attribution(model::Model& model, const AttributionOptions& options, store::AskRecord& record,
                      Progress& progress, const Cancellation& cancellation) {
+    if (model.config().experts > 0) record.add_dimension("/expert", model.config().experts, "expert, counted from 0");
     if (record.tables.empty()) {
         const auto texts = [&](const char* name, const char* long_name) {
             record.add_table(std::string("/attribution/") + name, {"/sequence"}, long_name);
@@ -330,7 +331,6 @@ void run_attribution(model::Model& model, const AttributionOptions& options, sto
                          "term of the projection's and norm's bias");
         record.add_table("/attribution/feed_forward", {"/sequence", "/layer"}, "term of each feed-forward");
         if (model.config().experts > 0) {
-            record.add_dimension("/expert", model.config().experts, "expert, counted from 0");
             record.add_table("/attribution/expert", {"/sequence", "/layer", "/expert"},
                              "part of the feed-forward's term by expert, 0: not chosen");
             record.add_table("/attribution/shared_expert", {"/sequence", "/layer"},

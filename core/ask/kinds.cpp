@@ -30,6 +30,12 @@ std::string kind_table(std::size_t kind, bool absolute) {
     return "/kinds/" + std::string(kHeadKinds.at(kind)) + (absolute ? "_absolute" : "");
 }
 
+/// Scores of one head, in the order of kHeadKinds.
+struct HeadScores {
+    std::int64_t site = 0, head = 0;
+    std::array<double, kHeadKinds.size()> share{}, absolute{};
+};
+
 /// Passes the patterns of a run on to a function and changes nothing.
 class KindsReader final : public model::Editor {
 public:
@@ -86,7 +92,7 @@ public:
         if (!options_.needle) return;
         record_.add_table(kRetrieval, {"/site", "/head"},
                           "copies of the needle that the head looked at, over its tokens");
-        record_.add_table("/kinds/answer", {"/step"}, "generated tokens", "", true);
+        record_.add_table("/kinds/answer", {"/step"}, "generated tokens", store::kTokenUnits, true);
     }
 
     bool done(std::int64_t s) const {
@@ -97,24 +103,40 @@ public:
                            [](double one) { return !std::isnan(one); });
     }
 
+    /// Scores are stored when the pass has ended: a text has all of them, or none.
     void sequence(std::int64_t s, const Cancellation& cancellation) {
         const at::Tensor ids = ids_of(s);
         const std::array<at::Tensor, 4> places = detection_matrices(ids);
-        const bool reached = run(ids, nullptr, cancellation, [&](std::int64_t site, const at::Tensor& pattern) {
-            for (std::int64_t head = 0; head < pattern.size(1); ++head)
-                score({s, site, head}, pattern[0][head].to(at::kDouble), places);
+        std::vector<HeadScores> found;
+        run(ids, nullptr, cancellation, [&](std::int64_t site, const at::Tensor& pattern) {
+            for (std::int64_t head = 0; head < pattern.size(1); ++head) {
+                found.push_back(score(pattern[0][head].to(at::kDouble), places));
+                found.back().site = site;
+                found.back().head = head;
+            }
         });
-        if (!reached)
+        if (found.empty())
             throw Error(ErrorCode::unsupported, "ask kinds", "expected a layer with an attention matrix",
                         "found none in " + model_.config().family);
+        for (const HeadScores& one : found)
+            for (std::size_t kind = 0; kind < kHeadKinds.size(); ++kind) {
+                put(record_, kind_table(kind, false), {s, one.site, one.head}, one.share.at(kind));
+                put(record_, kind_table(kind, true), {s, one.site, one.head}, one.absolute.at(kind));
+            }
     }
 
+    /// Whole numbers of a file have -1 where there is none.
+    bool has_retrieval() const { return get(record_, "/kinds/answer", {options_.generate - 1}) >= 0; }
+
+    /// Stores all steps at the end.
     void retrieval(const Cancellation& cancellation, const std::function<void(std::int64_t step)>& step) {
         const at::Tensor text = ids_of(0);
         const std::int64_t length = text.size(0), needle = last_ - first_ + 1;
         const std::unique_ptr<model::Cache> cache = model_.new_cache();
         if (length > 1) forward(text.narrow(0, 0, length - 1), cache.get(), options_.editor, cancellation);
         at::Tensor token = text.narrow(0, length - 1, 1);
+        std::map<std::int64_t, std::vector<double>> shares;  // by site and head
+        std::vector<std::int64_t> answer;
         for (std::int64_t t = 0; t < options_.generate; ++t) {
             cancellation.check();
             std::map<std::int64_t, at::Tensor> largest;  // [H] key of the largest weight of the last row, by site
@@ -126,18 +148,24 @@ public:
                 },
                 &hidden);
             const std::int64_t made = model_.logits(hidden.select(1, hidden.size(1) - 1)).argmax().item<std::int64_t>();
-            put(record_, "/kinds/answer", {t}, static_cast<double>(made));
+            answer.push_back(made);
             for (const auto& [site, keys] : largest) {
+                std::vector<double>& own = shares[site];
+                own.resize(static_cast<std::size_t>(keys.size(0)), 0.0);
                 for (std::int64_t head = 0; head < keys.size(0); ++head) {
                     const std::int64_t key = keys[head].item<std::int64_t>();
                     const bool copies = key >= first_ && key <= last_ && text[key].item<std::int64_t>() == made;
-                    const double before = t > 0 ? get(record_, kRetrieval, {site, head}) : 0;
-                    put(record_, kRetrieval, {site, head}, before + (copies ? 1.0 / static_cast<double>(needle) : 0));
+                    own[static_cast<std::size_t>(head)] += copies ? 1.0 / static_cast<double>(needle) : 0;
                 }
             }
             token = at::tensor(std::vector<std::int64_t>{made}, at::kLong);
             step(t);
         }
+        for (const auto& [site, own] : shares)
+            for (std::size_t head = 0; head < own.size(); ++head)
+                put(record_, kRetrieval, {site, static_cast<std::int64_t>(head)}, own[head]);
+        for (std::size_t t = 0; t < answer.size(); ++t)
+            put(record_, "/kinds/answer", {static_cast<std::int64_t>(t)}, static_cast<double>(answer[t]));
     }
 
 private:
@@ -157,24 +185,16 @@ private:
         return model_.forward(batch, options);
     }
 
-    /// False: no pattern came by.
-    bool run(const at::Tensor& ids, model::Cache* cache, const Cancellation& cancellation,
+    void run(const at::Tensor& ids, model::Cache* cache, const Cancellation& cancellation,
              const KindsReader::Read& read, at::Tensor* hidden = nullptr) {
-        bool reached = false;
-        KindsReader reader([&](std::int64_t site, const at::Tensor& pattern) {
-            reached = true;
-            read(site, pattern);
-        });
+        KindsReader reader(read);
         model::EditorChain both(options_.editor ? std::vector<model::Editor*>{options_.editor, &reader}
                                                 : std::vector<model::Editor*>{&reader});
         const at::Tensor last = forward(ids, cache, &both, cancellation);
         if (hidden) *hidden = last;
-        return reached;
     }
 
-    /// `weights` [L, L] is written to.
-    void score(const std::vector<std::int64_t>& index, const at::Tensor& weights,
-               const std::array<at::Tensor, 4>& places) {
+    HeadScores score(const at::Tensor& weights, const std::array<at::Tensor, 4>& places) const {
         const auto exclude = [this](const at::Tensor& matrix) {
             if (options_.exclude_first) matrix.select(1, 0).zero_();
             if (options_.exclude_current) matrix.diagonal().zero_();
@@ -182,11 +202,12 @@ private:
         };
         const at::Tensor all = exclude(weights.clone());
         const double sum = all.sum().item<double>(), length = static_cast<double>(weights.size(0));
+        HeadScores found;
         for (std::size_t kind = 0; kind < places.size(); ++kind) {
-            put(record_, kind_table(kind, false), index, (all * places[kind]).sum().item<double>() / sum);
-            put(record_, kind_table(kind, true), index,
-                1 - exclude((weights - places[kind]).abs()).sum().item<double>() / length);
+            found.share.at(kind) = (all * places[kind]).sum().item<double>() / sum;
+            found.absolute.at(kind) = 1 - exclude((weights - places[kind]).abs()).sum().item<double>() / length;
         }
+        return found;
     }
 
     void check_needle() {
@@ -246,7 +267,7 @@ void run_kinds(model::Model& model, const KindsOptions& options, store::AskRecor
         kinds.sequence(s, cancellation);
         if (options.saved) options.saved();
     }
-    if (steps > 0 && !has(record, "/kinds/answer", {steps - 1}))
+    if (steps > 0 && !kinds.has_retrieval())
         kinds.retrieval(cancellation, [&](std::int64_t step) {
             progress.advance(static_cast<double>(texts + step + 1), all, "retrieval");
         });

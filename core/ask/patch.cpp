@@ -110,8 +110,10 @@ private:
     }
 
     std::int64_t most_key_heads() const {
-        std::int32_t most = 0;
-        for (const Site& site : model_.sites()) most = std::max(most, site.key_value_heads);
+        std::int64_t most = 1;
+        for (const Point point : {Point::key, Point::value})
+            for (const PointKey& key : model::places_of(point, model_.config(), model_.sites()))
+                most = std::max(most, model::heads_at(key, model_.sites()));
         return most;
     }
 

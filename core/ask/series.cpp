@@ -16,6 +16,8 @@
 namespace headscope::ask {
 namespace {
 
+constexpr const char* kDistanceAxis = "/distance";
+
 /// A file that is removed when this ends.
 class Scratch {
 public:
@@ -65,14 +67,26 @@ void check_shape(const model::Model& model, const store::AskRecord& record, std:
         refuse(std::to_string(vocabulary) + " tokens", std::to_string(model.config().vocabulary));
 }
 
+void add_distances(store::AskRecord& record, std::int64_t size) {
+    record.add_dimension(kDistanceAxis, size, "distance in tokens");
+}
+
+/// Dimensions of tables that a file had.
+void restore_distances(store::AskRecord& record) {
+    for (const store::AskTable& table : record.tables) {
+        if (table.dimensions.empty() || table.dimensions.back() != kDistanceAxis) continue;
+        std::int64_t others = 1;
+        for (std::size_t i = 0; i + 1 < table.dimensions.size(); ++i) others *= record.size_of(table.dimensions[i]);
+        add_distances(record, others > 0 ? std::ssize(table.values) / others : 0);
+        return;
+    }
+}
+
 /// Adds the table of an indicator, by the axes that analysis files give it.
 void add_indicator(store::AskRecord& record, const std::string& name, const store::Values& values) {
     std::vector<std::string> axes{"/model", "/sequence", "/site"};
     if (values.shape.size() > 2) axes.emplace_back("/head");
-    if (values.shape.size() > 3) {
-        record.add_dimension("/distance", values.shape[3], "distance in tokens");
-        axes.emplace_back("/distance");
-    }
+    if (values.shape.size() > 3) axes.emplace_back(kDistanceAxis);
     record.add_table("/series/" + name, axes, name);
 }
 
@@ -90,6 +104,7 @@ void keep_numbers(store::AskRecord& record, std::int64_t number, const store::An
     const auto count = static_cast<std::size_t>(record.size_of("/model"));
     for (const std::string& name : file.indicators()) {
         const store::Values values = file.indicator(name);
+        if (values.shape.size() > 3) add_distances(record, values.shape[3]);
         if (!record.find("/series/" + name)) add_indicator(record, name, values);
         store::AskTable& table = answer_table(record, "/series/" + name);
         const std::size_t size = table.values.size() / count;
@@ -121,8 +136,9 @@ void run_series(model::Model& first, const SeriesOptions& options, store::AskRec
                 const Cancellation& cancellation) {
     const std::int64_t vocabulary = first.config().vocabulary;
     record.add_dimension("/model", std::ssize(options.models), "model, in the order of the command");
+    if (record.names.empty()) record.names.push_back({"/series/name", "/model", "path of each model", options.models});
+    restore_distances(record);
     if (record.tables.empty()) {
-        record.names.push_back({"/series/name", "/model", "path of each model", options.models});
         record.add_table("/series/step", {"/model"}, "last number in the model's name", "", true);
         record.add_table("/series/done", {"/model"}, "1: the model was analyzed", "", true);
         record.add_table("/series/loss", {"/model", "/sequence"}, "mean loss of the next token", "nat");
@@ -135,7 +151,7 @@ void run_series(model::Model& first, const SeriesOptions& options, store::AskRec
         check_shape(model, record, vocabulary, options.models[m]);
         analysis::AnalysisRequest request;
         request.sequences = record.sequences;
-        request.interventions = options.interventions;
+        if (options.interventions) request.interventions = *options.interventions;
         request.model_name = options.models[m];
         const Scratch file(options.scratch);
         PartOfSeries part(progress, m, options.models.size());

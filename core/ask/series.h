@@ -24,7 +24,8 @@ struct SeriesOptions {
     std::vector<std::string> models;  ///< paths; the first is the model of run_series()
     /// Frees the model in memory and reads this one.
     std::function<model::Model&(const std::string& path)> load;
-    std::vector<model::Intervention> interventions;
+    /// Those of the model in memory: load() replaces their values. Null: none.
+    const std::vector<model::Intervention>* interventions = nullptr;
     std::filesystem::path scratch;  ///< of one analysis at a time, removed afterwards
     std::function<void()> saved;
 };

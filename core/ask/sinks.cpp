@@ -245,8 +245,9 @@ void run_sinks(model::Model& model, const SinksOptions& options, store::AskRecor
                const Cancellation& cancellation) {
     const c10::InferenceMode inference;
     check_decoder(model, "sinks");
-    std::int32_t groups = 0;
-    for (const Site& site : record.sites) groups = std::max(groups, site.key_value_heads);
+    std::int64_t groups = 1;
+    for (const PointKey& key : model::places_of(Point::value, model.config(), model.sites()))
+        groups = std::max(groups, model::heads_at(key, model.sites()));
     record.add_dimension("/boundary", model.config().layers + 1,
                          "boundary: input of block b; last: output of the blocks");
     record.add_dimension("/key_value_head", groups, "key-value head, counted from 0");

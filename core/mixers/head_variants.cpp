@@ -200,10 +200,18 @@ std::optional<HeadMaps> HeadVariantMixer::head_maps() const {
     const at::Tensor key = key_maps_ > 0 ? all.narrow(1, query_maps_, key_maps_)
                                          : at::eye(heads_ * head_size_, all.options()).unflatten(1, {heads_, -1});
     const at::Tensor value = value_maps_ > 0 ? all.narrow(1, query_maps_ + key_maps_, value_maps_) : key;
+    at::Tensor bias;  // of values: [G, size]
+    if (maps_.bias.defined() && key_maps_ > 0) {
+        const std::int64_t first = value_maps_ > 0 ? query_maps_ + key_maps_ : query_maps_;
+        bias = maps_.bias.unflatten(0, {-1, head_size_}).narrow(0, first, value_maps_ > 0 ? value_maps_ : key_maps_);
+    }
+    if (embeds_heads() && bias.defined()) bias = of_heads(bias, value_embedding_);
+    if (type_ == &kHeadEmbeddingAdd && !bias.defined()) bias = value_embedding_;
     HeadMaps maps{of_each(all.narrow(1, 0, query_maps_), query_embedding_),
                   of_each(key, key_embedding_),
                   of_each(value, value_embedding_),
-                  {}};
+                  {},
+                  bias};
     if (const at::Tensor gain = query_norm_.gain(); gain.defined()) maps.query = maps.query * gain;
     if (const at::Tensor gain = key_norm_.gain(); gain.defined()) maps.key = maps.key * gain;
     return maps;

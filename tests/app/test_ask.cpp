@@ -108,6 +108,56 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     check_usage_error(ask("tree", folder / "a.ask.h5", text));
 }
 
+TEST_CASE("ask generate and ask series write files that resume, and export draws them", "[app][ask]") {
+    const TemporaryFolder folder;
+    const std::vector<std::string> text{"--text", "In the beginning"};
+    const auto with = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all = text;
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    };
+    for (const bool resumes : {false, true}) {
+        std::vector<std::string> steps{"--generate", "3", "--top", "2", "--record", "maps"};
+        std::vector<std::string> models{"ask", "series", sample().string(), sample().string()};
+        models.insert(models.end(), {"-o", (folder / "series.ask.h5").string()});
+        models.insert(models.end(), text.begin(), text.end());
+        if (resumes) {
+            steps.emplace_back("--resume");
+            models.emplace_back("--resume");
+        }
+        check_success(ask("generate", folder / "generate.ask.h5", with(steps)));
+        check_success(run_headscope(models));
+    }
+    const store::AskRecord generated = store::read_ask(folder / "generate.ask.h5");
+    CHECK(generated.complete);
+    CHECK(generated.table("/generate/token").values.size() == 3);
+    const store::AskRecord series = store::read_ask(folder / "series.ask.h5");
+    CHECK(series.complete);
+    REQUIRE(series.names.size() == 1);
+    CHECK(series.names[0].values == std::vector<std::string>{sample().string(), sample().string()});
+    const std::vector<double>& losses = series.table("/series/loss").values;
+    REQUIRE(losses.size() == 2);
+    CHECK(losses[0] == losses[1]);
+    for (const auto& [file, figure] : {std::pair("generate", "generation"), std::pair("series", "series")}) {
+        INFO(figure);
+        const auto output = folder / (std::string(figure) + ".csv");
+        check_success(run_headscope({"export", (folder / (std::string(file) + ".ask.h5")).string(), "--figure", figure,
+                                     "-o", output.string()}));
+        CHECK(std::filesystem::file_size(output) > 20);
+    }
+}
+
+TEST_CASE("A file of ask resumes with the texts that it was begun with alone", "[app][ask]") {
+    const TemporaryFolder folder;
+    const auto source = folder / "text.txt", file = folder / "ablate.ask.h5";
+    write(source, "In the beginning God created the heaven");
+    const std::vector<std::string> first{"--file", source.string()}, again{"--file", source.string(), "--resume"};
+    check_success(ask("ablate", file, first));
+    check_success(ask("ablate", file, again));
+    write(source, "In the beginning God created the earth");
+    check_refusal(ask("ablate", file, again), "expected a file of the same command, texts and model");
+}
+
 TEST_CASE("analyze, generate and ask take interventions from a file", "[app][ask]") {
     const TemporaryFolder folder;
     const auto plan = folder / "plan.toml";

@@ -21,6 +21,7 @@
 #include "core/ask/edits/intervention_file.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
+#include "core/base/io/sha256.h"
 #include "core/model/load/memory.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
@@ -80,10 +81,17 @@ private:
             analysis::input_options(job, {*checkpoint_, inspection_, tokenizer_.get()});
         analysis::Input input = analysis::read_input(reading, tokenizer_.get(), &cancellation_);
         inputs_.insert(inputs_.end(), input.paths.begin(), input.paths.end());
+        for (const store::SequenceTokens& text : input.sequences) {
+            if (!texts_hash_) break;
+            const auto length = static_cast<std::uint64_t>(text.ids.size());
+            texts_hash_->update(&length, sizeof length);
+            texts_hash_->update(text.ids.data(), text.ids.size() * sizeof text.ids[0]);
+        }
         return std::move(input.sequences);
     }
 
     void read_texts() {
+        texts_hash_.emplace();
         const auto texts = [this](const auto& strings, const auto& tokens, const auto& files) {
             return read(strings, tokens, files);
         };
@@ -93,6 +101,8 @@ private:
         if (!options_.reference_tokens.empty()) reference_ = read({}, options_.reference_tokens, {});
         const std::vector<fs::path> own = tool_.inputs();
         inputs_.insert(inputs_.end(), own.begin(), own.end());
+        texts_sha256_ = texts_hash_->finish();
+        texts_hash_.reset();
     }
 
     void load() {
@@ -135,7 +145,7 @@ private:
         store::AskRecord begun = store::read_ask(options_.output);
         if (begun.settings_json != record_.settings_json || begun.model_sha256 != record_.model_sha256 ||
             begun.interventions != record_.interventions)
-            throw Error(ErrorCode::usage, "--resume", "expected a file of the same command and model",
+            throw Error(ErrorCode::usage, "--resume", "expected a file of the same command, texts and model",
                         "found another one");
         record_.tables = std::move(begun.tables);
         if (tool_.keeps_texts()) record_.sequences = std::move(begun.sequences);
@@ -159,7 +169,9 @@ private:
         settings["window"] = options_.window;
         settings["generate"] = options_.generate;
         settings["seed"] = options_.seed;
+        settings["top"] = options_.top;
         settings["models"] = options_.models;
+        settings["texts_sha256"] = texts_sha256_;
         tool_.store_options(settings);
         return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
     }
@@ -189,7 +201,8 @@ private:
     void save() {
         if (tokenizer_)
             for (const std::int64_t id : store::ids_in_tables(record_))
-                if (!record_.words.contains(id)) record_.words[id] = tokenizer_->surface(static_cast<std::int32_t>(id));
+                if (id < tokenizer_->vocabulary_size() && !record_.words.contains(id))
+                    record_.words[id] = tokenizer_->surface(static_cast<std::int32_t>(id));
         store::write_ask(options_.output, record_, inputs_);
     }
 
@@ -209,6 +222,8 @@ private:
     ask::InterventionPlan plan_;
     std::optional<model::Interventions> edits_;
     std::vector<store::SequenceTokens> reference_;
+    std::optional<Sha256> texts_hash_;  ///< of the ids of all texts, while these are read
+    std::string texts_sha256_;
     std::vector<fs::path> inputs_;
     store::AskRecord record_;
 };
@@ -275,6 +290,8 @@ void add_ask(CLI::App& app, Context& context) {
     add_option(*command, "--seed", options->seed,
                "generate: of draws, text s has seed + s; kinds: of --drawn; corpus: of the texts that are kept")
         ->check(in_range<std::int64_t>(0, std::int64_t{1} << 53U));
+    add_option(*command, "--top", options->top, "lens, generate: likeliest tokens that are kept")
+        ->check(in_range<std::int64_t>(1, 1000));
     for (const auto& tool : *tools) tool->add_options(*command);
     add_option(*command, "--dtype", options->job.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--weights", options->job.weights, model::kResidenceHelp)

@@ -37,6 +37,7 @@ struct AskOptions {
     std::string heads;          ///< "3.1,4.cross.2"; empty: all, or none, as the tool says
     std::int64_t window = 0;    ///< 0: the tool's own default
     std::int64_t generate = 0;  ///< tokens that the model appends
+    std::int64_t top = 5;       ///< likeliest tokens that are kept
     std::int64_t seed = 0;
     std::vector<std::string> models;  ///< the first is job.model
 };

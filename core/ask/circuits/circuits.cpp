@@ -92,7 +92,7 @@ private:
             if (options_.pairs == 0) break;
             const std::string stem = std::string("/circuits/") + which + "_top_pair";
             record_.add_table(stem + "s", {"/site", "/head", "/pair", "/pair_token"}, "tokens of the largest entries",
-                              "", true);
+                              store::kTokenUnits, true);
             record_.add_table(stem + "_values", {"/site", "/head", "/pair"}, "the largest entries");
         }
     }

@@ -290,6 +290,7 @@ void InterventionPlan::read_values(model::Model& model, const Cancellation* canc
         one.value = at::tensor(0.0);
         const auto places = model::places_of(one, model.config(), model.sites(), n);
         one.value = at::Tensor();
+        one.values.clear();  // those of another model
         std::int64_t rows = 0;
         for (const std::size_t source : sources[n]) {
             model::PointRecorder recorder(std::set<model::PointKey>(places.begin(), places.end()));

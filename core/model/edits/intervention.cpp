@@ -260,7 +260,10 @@ bool is_of_site(Point point) {
 std::int64_t heads_at(const PointKey& key, const std::vector<Site>& sites) {
     if (!has_heads(key.point)) return 0;
     const Site& site = sites.at(static_cast<std::size_t>(key.site));
-    return key.point == Point::key || key.point == Point::value ? site.key_value_heads : site.heads;
+    if (key.point == Point::key) return site.key_value_heads;
+    // A recurrent site has a value for each head, and fewer queries and keys.
+    if (key.point == Point::value) return site.has_matrix ? site.key_value_heads : site.heads;
+    return key.point == Point::query && !site.has_matrix ? site.key_value_heads : site.heads;
 }
 
 std::vector<PointKey> places_of(Point point, const ModelConfig& config, const std::vector<Site>& sites) {

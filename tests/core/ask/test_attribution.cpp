@@ -99,6 +99,15 @@ TEST_CASE("A feed-forward's term is the sum over its experts and the shared one"
             ++routed;
         }
         CHECK(routed > 0);
+        // A file that is continued gives its tables alone.
+        store::AskRecord resumed = asked.record("attribution");
+        resumed.tables = record.tables;
+        for (store::AskTable& table : resumed.tables)
+            if (table.path == "/attribution/logit") std::fill(table.values.begin(), table.values.end(), std::nan(""));
+        NoProgress progress;
+        ask::run_attribution(*asked.model, {{3}, {}, -1, nullptr, {}}, resumed, progress, Cancellation());
+        CHECK(resumed.complete);
+        CHECK(at_cell(resumed, "/attribution/total", {1}) == at_cell(record, "/attribution/total", {1}));
     }
 }
 

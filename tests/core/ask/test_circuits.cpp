@@ -13,6 +13,7 @@
 #include "core/ask/circuits/circuits.h"
 #include "core/ask/circuits/head_factors.h"
 #include "core/ask/circuits/vocabulary.h"
+#include "core/ask/parts.h"
 #include "tests/core/ask/asked_model.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
@@ -104,6 +105,12 @@ TEST_CASE("Maps of heads are those that a run applies", "[ask][circuits]") {
             CHECK(same(through(factors.query), step("query")));
             CHECK(same(through(factors.key), repeat(step("key"))));
             CHECK(same(through(factors.value), repeat(step("value"))));
+            const auto maps =
+                ask::stack_of(*asked.model).tower().layers()[static_cast<std::size_t>(layer)]->mixer->head_maps();
+            REQUIRE(maps);
+            at::Tensor value = probe.at("input_norm", layer)[0][0].to(at::kDouble).matmul(maps->value.to(at::kDouble));
+            if (maps->value_bias.defined()) value = value + maps->value_bias.to(at::kDouble);
+            CHECK(same(value, probe.at("value", layer)[0].select(1, 0).to(at::kDouble)));
             CHECK(same(step("mixer_output").matmul(factors.output.to(at::kDouble).flatten(0, 1)),
                        step("attention_output")));
         }

@@ -86,6 +86,7 @@ name = "b"
 tokens = [4, 5]
 )");
     plan.read_values(*asked.model, nullptr);
+    plan.read_values(*asked.model, nullptr);  // a second model's values replace those of the first
     const auto probe_of = [&](const std::vector<std::int64_t>& ids) {
         test::RecordingProbe probe(false);
         model::Batch batch;

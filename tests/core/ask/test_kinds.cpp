@@ -148,6 +148,49 @@ TEST_CASE("Retrieval counts tokens of the needle that a head looks at when they 
     CHECK_THROWS_MATCHES(kinds_of(asked, options), Error, test::IsError(ErrorCode::usage, "--generate"));
 }
 
+TEST_CASE("A resumed run of ask kinds computes what is missing", "[ask][kinds]") {
+    const test::AskedModel asked("llama");
+    ask::KindsOptions options;
+    options.needle = model::PositionRange{0, -1};
+    options.generate = 3;
+    const store::AskRecord whole = kinds_of(asked, options);
+    // The editor stops the second text in its last layer.
+    struct Stops final : model::Editor {
+        struct Stop final : std::exception {};
+        explicit Stops(std::int64_t layer) : last(layer) {}
+        bool edits(const model::PointKey& key) const override {
+            return key == model::PointKey{model::Point::feed_forward_output, last, -1};
+        }
+        at::Tensor edit(const model::EditPlace&, const at::Tensor& value) override {
+            if (++passes == 2) throw Stop();
+            return value;
+        }
+        std::int64_t last;
+        int passes = 0;
+    } stops(asked.model->config().layers - 1);
+    store::AskRecord begun = asked.record("kinds");
+    NoProgress progress;
+    options.editor = &stops;
+    CHECK_THROWS_AS(ask::run_kinds(*asked.model, options, begun, progress, Cancellation()), Stops::Stop);
+    CHECK(!std::isnan(at_cell(begun, "/kinds/self", {0, 0, 0})));
+    CHECK(std::isnan(at_cell(begun, "/kinds/self", {1, 0, 0})));
+    // As a file has them.
+    for (store::AskTable& table : begun.tables)
+        if (table.whole)
+            for (double& value : table.values) value = std::isnan(value) ? -1 : value;
+    options.editor = nullptr;
+    ask::run_kinds(*asked.model, options, begun, progress, Cancellation());
+    CHECK(begun.complete);
+    for (std::size_t t = 0; t < whole.tables.size(); ++t) {
+        INFO(whole.tables[t].path);
+        REQUIRE(begun.tables[t].values.size() == whole.tables[t].values.size());
+        for (std::size_t i = 0; i < whole.tables[t].values.size(); ++i) {
+            const double a = whole.tables[t].values[i], b = begun.tables[t].values[i];
+            CHECK((a == b || (std::isnan(a) && std::isnan(b))));
+        }
+    }
+}
+
 TEST_CASE("Drawn texts repeat their second half", "[ask][kinds]") {
     const auto texts = ask::repeated_texts(3, 5, 40, 1, 7);
     REQUIRE(texts.size() == 3);

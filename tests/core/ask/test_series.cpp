@@ -80,6 +80,53 @@ TEST_CASE("Another shape is refused by name, with the models before it in place"
     CHECK_FALSE(record.complete);
 }
 
+TEST_CASE("A resumed series has the names, tables and numbers of a whole one", "[ask][series]") {
+    Series series("llama");
+    const store::AskRecord whole = series.run();
+    struct Once final : std::exception {};
+    store::AskRecord begun = series.first.record("series");
+    series.options.saved = [] { throw Once(); };
+    NoProgress progress;
+    CHECK_THROWS_AS(ask::run_series(*series.first.model, series.options, begun, progress, Cancellation()), Once);
+    // A file that is continued gives its tables alone.
+    store::AskRecord resumed = series.first.record("series");
+    resumed.tables = begun.tables;
+    series.options.saved = nullptr;
+    ask::run_series(*series.first.model, series.options, resumed, progress, Cancellation());
+    CHECK(resumed.complete);
+    REQUIRE(resumed.names.size() == 1);
+    CHECK(resumed.names[0].values == whole.names.at(0).values);
+    const auto path = series.folder / "series.ask.h5";
+    store::write_ask(path, resumed, {});
+    const store::AskRecord read = store::read_ask(path);
+    REQUIRE(read.tables.size() == whole.tables.size());
+    for (std::size_t t = 0; t < whole.tables.size(); ++t) {
+        INFO(whole.tables[t].path);
+        const auto &a = whole.tables[t].values, &b = read.tables[t].values;
+        REQUIRE(a.size() == b.size());
+        for (std::size_t i = 0; i < a.size(); ++i) CHECK((a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))));
+    }
+}
+
+TEST_CASE("Edits of later models have the values that were read with them", "[ask][series]") {
+    Series series("llama");
+    const store::AskRecord plain = series.run();
+    // Nothing for the first model; what load() adds holds for the second.
+    std::vector<model::Intervention> list;
+    series.options.interventions = &list;
+    const auto load = series.options.load;
+    series.options.load = [&](const std::string& path) -> model::Model& {
+        model::Intervention silenced;
+        silenced.point = model::Point::attention_output;
+        silenced.layers = {0};
+        list = {silenced};
+        return load(path);
+    };
+    const store::AskRecord edited = series.run();
+    CHECK(at_cell(edited, "/series/loss", {0, 0}) == at_cell(plain, "/series/loss", {0, 0}));
+    CHECK(at_cell(edited, "/series/loss", {1, 0}) != at_cell(plain, "/series/loss", {1, 0}));
+}
+
 TEST_CASE("The step is the last number of a folder's name", "[ask][series]") {
     CHECK(ask::step_in_name("models/pythia-70m-step143000/") == 143000);
     CHECK(ask::step_in_name("snapshots/step-12.5") == 5);

@@ -142,6 +142,25 @@ TEST_CASE("Activations and norms are those of the residual stream and the values
             CHECK(near(at_cell(record, "/sinks/value_norm", {1, 1, g, p}), value[g][p].norm().item<double>(), 1e-6));
 }
 
+TEST_CASE("Norms of values are those of all heads of a recurrent layer, too", "[ask][sinks]") {
+    for (const std::string name : {"hybrid-qwen3-next", "hybrid-falcon-h1"}) {
+        INFO(name);
+        const test::AskedModel asked(name);
+        const store::AskRecord record = sinks_of(asked);
+        for (std::int64_t s = 0; s < 2; ++s) {
+            for (const auto& [key, all] :
+                 recorded_values(asked, asked.texts[static_cast<std::size_t>(s)], {Point::value})) {
+                const at::Tensor value = all[0];
+                REQUIRE(value.size(0) <= record.size_of("/key_value_head"));
+                for (std::int64_t g = 0; g < value.size(0); ++g)
+                    for (std::int64_t p = 0; p < value.size(1); ++p)
+                        REQUIRE(near(at_cell(record, "/sinks/value_norm", {s, key.site, g, p}),
+                                     value[g][p].norm().item<double>(), 1e-5));
+            }
+        }
+    }
+}
+
 TEST_CASE("Massive activations are counted where the stream has them", "[ask][sinks]") {
     const test::AskedModel asked("llama");
     store::AskRecord record = asked.record("sinks");

@@ -365,6 +365,26 @@ TEST_CASE("Edits run under autograd, and gradients agree with differences", "[mo
     }
 }
 
+TEST_CASE("Values have as many heads as their places", "[model][interventions]") {
+    for (const std::string& name : kFamilies) {
+        INFO(name);
+        const Case one = one_text(name);
+        const auto& sites = one.model->sites();
+        std::set<PointKey> places;
+        for (const Point point : {Point::query, Point::key, Point::value, Point::pattern, Point::head_output})
+            for (const PointKey& key : model::places_of(point, one.model->config(), sites)) places.insert(key);
+        model::PointRecorder recorder(places);
+        model::ForwardOptions options;
+        options.beyond_positions = true;
+        options.editor = &recorder;
+        one.model->forward(one.batch, options);
+        for (const auto& [key, value] : recorder.values) {
+            INFO(model::name(key.point) << " of site " << key.site);
+            CHECK(value.size(1) == model::heads_at(key, sites));
+        }
+    }
+}
+
 TEST_CASE("What a model does not have is refused by name", "[model][interventions]") {
     const Case llama = one_text("llama"), hybrid = one_text("hybrid-qwen3-next"), neox = one_text("neox");
     const auto refused = [](const Case& one, const Intervention& what, const std::string& part) {

@@ -131,14 +131,16 @@ const std::vector<AskOption>& ask_options() {
          QT_TRANSLATE_NOOP("AskDialog", "Largest token pairs of each product"), AskKind::words, "0"},
         {"--generate", QT_TRANSLATE_NOOP("AskDialog", "Tokens to generate"),
          QT_TRANSLATE_NOOP("AskDialog", "Number of tokens that the model appends")},
-        {"--likeliest", QT_TRANSLATE_NOOP("AskDialog", "Likeliest of each step"),
-         QT_TRANSLATE_NOOP("AskDialog", "Likeliest tokens kept at each step"), AskKind::words, "5"},
         {"--temperature", QT_TRANSLATE_NOOP("AskDialog", "Temperature"),
          QT_TRANSLATE_NOOP("AskDialog", "0 takes the likeliest token"), AskKind::words, "0"},
         {"--seed", QT_TRANSLATE_NOOP("AskDialog", "Seed"), QT_TRANSLATE_NOOP("AskDialog", "Of random draws"),
          AskKind::words, "0"},
-        {"--rows", QT_TRANSLATE_NOOP("AskDialog", "Rows"),
-         QT_TRANSLATE_NOOP("AskDialog", "Also keep the weights of each generated token's row"), AskKind::flag}};
+        {"--record",
+         QT_TRANSLATE_NOOP("AskDialog", "Rows"),
+         QT_TRANSLATE_NOOP("AskDialog", "Also keep the weights of each generated token's row"),
+         AskKind::choice,
+         "",
+         {"", "maps"}}};
     return all;
 }
 
@@ -239,7 +241,7 @@ const std::vector<AskToolForm>& ask_forms() {
          Texts::panel,
          nullptr,
          false,
-         {"--generate", "--likeliest", "--temperature", "--seed", "--rows"}}};
+         {"--generate", "--top", "--temperature", "--seed", "--record"}}};
     return all;
 }
 

@@ -22,30 +22,28 @@ public:
     }
     std::vector<std::string> reads() const override {
         return joined_options(ask_text_options(),
-                              {"--generate", "--likeliest", "--temperature", "--seed", "--replace", "--rows"});
+                              {"--generate", "--top", "--temperature", "--seed", "--replace", "--record"});
     }
     void add_options(CLI::App& command) override {
-        add_option(command, "--likeliest", top_, "generate: likeliest tokens that are kept")
-            ->check(in_range<std::int64_t>(1, 1000));
         add_option(command, "--temperature", temperature_, "generate: 0 takes the likeliest token")
             ->check(in_range(0.0, 1e3));
         add_option(command, "--replace", replaced_, "generate: STEP=TOKEN,.. in place of the chosen tokens")
             ->delimiter(',');
-        add_flag(command, "--rows", rows_, "generate: keep the weights of each row, too");
+        add_option(command, "--record", recorded_, "generate: maps keeps the weights of each row, too")
+            ->check(one_of({"maps"}));
     }
     void store_options(nlohmann::json& settings) const override {
-        settings["likeliest"] = top_;
         settings["temperature"] = temperature_;
         settings["replace"] = replaced_;
-        settings["rows"] = rows_;
+        settings["record"] = recorded_;
     }
     void run(AskRun& run) override {
         ask::GenerationOptions options;
         if (run.options.generate > 0) options.tokens = run.options.generate;
-        options.top = top_;
+        options.top = run.options.top;
         options.temperature = temperature_;
         options.seed = static_cast<std::uint64_t>(run.options.seed);
-        options.maps = rows_;
+        options.maps = !recorded_.empty();
         options.end_tokens = model::end_tokens(run.checkpoint);
         if (options.end_tokens.empty() && run.tokenizer != nullptr)
             if (const auto last = analysis::ending_token(run.checkpoint, *run.tokenizer))
@@ -67,10 +65,9 @@ public:
     std::string main_table(const store::AskRecord&) const override { return "/generate/top_probability"; }
 
 private:
-    std::int64_t top_ = 5;
     double temperature_ = 0;
     std::vector<std::string> replaced_;
-    bool rows_ = false;
+    std::string recorded_;
 };
 
 }  // namespace

@@ -28,14 +28,11 @@ public:
     }
     void add_options(CLI::App& command) override {
         add_option(command, "--target", target_, "lens: next (the text's next token), or tokens");
-        add_option(command, "--top", top_, "lens: likeliest tokens that are kept")
-            ->check(in_range<std::int64_t>(1, 1000));
         add_option(command, "--kind", kind_, "lens: logit, tuned or jacobian")->check(one_of(kLensKinds));
         add_option(command, "--lens-file", file_, "lens: folder of a tuned lens, or file of a Jacobian lens");
     }
     void store_options(nlohmann::json& settings) const override {
         settings["target"] = target_;
-        settings["top"] = top_;
         settings["kind"] = kind_;
         settings["lens_file"] = file_;
     }
@@ -48,7 +45,7 @@ public:
                 file_.empty() ? "found none" : "found --kind logit");
         std::optional<ask::LensFile> maps;
         if (!file_.empty()) maps.emplace(file_, kind, run.model.config().hidden, run.model.config().layers);
-        ask::LensOptions options{{}, top_, maps ? &*maps : nullptr, run.editor, run.saved};
+        ask::LensOptions options{{}, run.options.top, maps ? &*maps : nullptr, run.editor, run.saved};
         if (target_ != "next") options.target = parse_tokens("--target", target_, run.tokenizer);
         ask::run_lens(run.model, options, run.record, run.progress, run.cancellation);
     }
@@ -59,7 +56,6 @@ public:
 
 private:
     std::string target_ = "next", kind_ = "logit", file_;
-    std::int64_t top_ = 5;
 };
 
 }  // namespace

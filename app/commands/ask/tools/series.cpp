@@ -22,7 +22,7 @@ public:
         ask::SeriesOptions options;
         options.models = run.options.models;
         options.load = run.load_other;
-        options.interventions = run.interventions;
+        options.interventions = &run.interventions;
         options.scratch = run.options.output + ".part.headscope.h5";
         options.saved = run.saved;
         ask::run_series(run.model, options, run.record, run.progress, run.cancellation);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/error.h"
 #include "core/figures/recipes/ask/ask_panels.h"
 #include "core/figures/token_text.h"
 
@@ -71,6 +72,9 @@ FigureData generation(const FigureInputs& inputs, const FigureOptions& options) 
     one.sequence = options.sequence.value_or(0);
     const AskValues logs = ask_values(record, record.table("/generate/log_probability"), one);
     const std::int64_t steps = steps_of(record, logs.sequence);
+    if (steps == 0)
+        throw Error(ErrorCode::usage, "figure generation",
+                    "expected generated tokens of text " + std::to_string(logs.sequence), "found none yet");
     std::vector<std::string> words;
     for (std::int64_t t = 0; t < steps; ++t)
         words.push_back(ask_word(
