@@ -156,10 +156,11 @@ int run(const std::vector<std::string>& words) {
     std::printf("%s, %d threads, %s, [%lld, %lld]\n", headscope::processor_name().c_str(), threads(),
                 available_backends().front().c_str(), static_cast<long long>(rows), static_cast<long long>(columns));
     for (const PackedType type :
-         {PackedType::q4_k, PackedType::q5_k, PackedType::q6_k, PackedType::q8_0, PackedType::q4_0, PackedType::q4_1,
-          PackedType::q5_0, PackedType::q5_1, PackedType::q2_k, PackedType::q3_k, PackedType::iq4_nl,
-          PackedType::iq4_xs, PackedType::mxfp4, PackedType::nvfp4, PackedType::tq1_0, PackedType::tq2_0,
-          PackedType::bf16, PackedType::f16})
+         {PackedType::q4_k,    PackedType::q5_k,  PackedType::q6_k,    PackedType::q8_0,   PackedType::q4_0,
+          PackedType::q4_1,    PackedType::q5_0,  PackedType::q5_1,    PackedType::q2_k,   PackedType::q3_k,
+          PackedType::iq1_s,   PackedType::iq1_m, PackedType::iq2_xxs, PackedType::iq2_xs, PackedType::iq2_s,
+          PackedType::iq3_xxs, PackedType::iq3_s, PackedType::iq4_nl,  PackedType::iq4_xs, PackedType::mxfp4,
+          PackedType::nvfp4,   PackedType::tq1_0, PackedType::tq2_0,   PackedType::bf16,   PackedType::f16})
         measure(type, rows, columns, static_cast<int>(number(3, 9)));
     return 0;
 }

@@ -15,8 +15,8 @@
 #include "core/checkpoint/gguf/blocks/unpack.h"
 #include "kernels/backend.h"
 #include "kernels/packed/packed_product.h"
-#include "kernels/parallel.h"
 #include "kernels/packed/reference/product.h"
+#include "kernels/parallel.h"
 
 using namespace headscope::kernels;
 namespace gguf = headscope::checkpoint::gguf;
@@ -29,9 +29,11 @@ constexpr double kUnpackRoundings = 3;
 constexpr float kCanary = 4321.0F;
 
 constexpr PackedType kTypes[] = {
-    PackedType::f16,  PackedType::q4_0,  PackedType::q4_1,  PackedType::q5_0,   PackedType::q5_1,  PackedType::q8_0,
-    PackedType::q2_k, PackedType::q3_k,  PackedType::q4_k,  PackedType::q5_k,   PackedType::q6_k,  PackedType::iq4_nl,
-    PackedType::bf16, PackedType::tq1_0, PackedType::tq2_0, PackedType::iq4_xs, PackedType::mxfp4, PackedType::nvfp4};
+    PackedType::f16,   PackedType::q4_0,    PackedType::q4_1,  PackedType::q5_0,    PackedType::q5_1,
+    PackedType::q8_0,  PackedType::q2_k,    PackedType::q3_k,  PackedType::q4_k,    PackedType::q5_k,
+    PackedType::q6_k,  PackedType::iq1_s,   PackedType::iq1_m, PackedType::iq2_xxs, PackedType::iq2_xs,
+    PackedType::iq2_s, PackedType::iq3_xxs, PackedType::iq3_s, PackedType::iq4_nl,  PackedType::iq4_xs,
+    PackedType::bf16,  PackedType::tq1_0,   PackedType::tq2_0, PackedType::mxfp4,   PackedType::nvfp4};
 
 gguf::BlockType stored_type(PackedType type) {
     return *gguf::block_type(static_cast<std::uint32_t>(type));
@@ -132,6 +134,29 @@ void check(PackedType type, std::int64_t rows, std::int64_t columns, std::int64_
     CHECK(share_of_bound(work, work.run(biased), biased) <= 1.0);
 }
 
+/// Weights that products with unit vectors, `tokens` at once, do not give as they expand.
+std::int64_t wrong_weights(PackedType type, std::int64_t rows, std::int64_t columns, std::int64_t tokens) {
+    Case work(type, rows, columns, tokens, static_cast<unsigned>(100 + tokens));
+    std::vector<float> expanded(static_cast<std::size_t>(rows * columns));
+    gguf::unpack_blocks(stored_type(type))(work.blocks(), rows * columns / packed_layout(type)->values,
+                                           expanded.data());
+    std::int64_t wrong = 0;
+    for (std::int64_t first = 0; first < columns; first += tokens) {
+        const std::int64_t count = std::min(tokens, columns - first);
+        std::fill(work.x.begin(), work.x.end(), 0.0F);
+        for (std::int64_t token = 0; token < count; ++token)
+            work.x[static_cast<std::size_t>(token * work.x_stride() + first + token)] = 1.0F;
+        const std::vector<float> y = work.run();
+        for (std::int64_t token = 0; token < count; ++token) {
+            for (std::int64_t row = 0; row < rows; ++row) {
+                const float expected = expanded[static_cast<std::size_t>(row * columns + first + token)];
+                if (y[static_cast<std::size_t>(token * work.y_stride() + row)] != expected) ++wrong;
+            }
+        }
+    }
+    return wrong;
+}
+
 }  // namespace
 
 TEST_CASE("packed products agree with products of expanded weights", "[packed]") {
@@ -154,6 +179,19 @@ TEST_CASE("every backend multiplies packed weights alike", "[packed][targets]") 
         for (const PackedType type : kTypes) {
             check(type, 7, 5 * std::max<std::int64_t>(packed_layout(type)->values, 3), 7, true);
             CHECK(last_backend() == name);
+        }
+    }
+}
+
+TEST_CASE("products with unit vectors are the expanded weights", "[packed][targets]") {
+    for (const PackedType type : kTypes) {
+        INFO(packed_layout(type)->name);
+        const std::int64_t values = std::max<std::int64_t>(packed_layout(type)->values, 32);
+        for (std::int64_t tokens = 1; tokens <= 8; ++tokens) CHECK(wrong_weights(type, 12, 3 * values, tokens) == 0);
+        for (const std::string& name : available_backends()) {
+            const Forced forced(name);
+            INFO("backend " << name);
+            CHECK(wrong_weights(type, 5, values, 7) == 0);
         }
     }
 }
@@ -231,7 +269,7 @@ TEST_CASE("scales of zero, subnormal scales and values that are not finite keep 
 
 TEST_CASE("packed products refuse types and shapes that do not fit", "[packed]") {
     CHECK(packed_product_supported(PackedType::q4_k));
-    CHECK_FALSE(packed_product_supported(static_cast<PackedType>(19)));  // IQ1_S
+    CHECK_FALSE(packed_product_supported(static_cast<PackedType>(9)));  // Q8_1
     for (const PackedType type : kTypes) {
         const gguf::BlockType stored = stored_type(type);
         CHECK(packed_layout(type)->name == gguf::name(stored));
@@ -246,7 +284,7 @@ TEST_CASE("packed products refuse types and shapes that do not fit", "[packed]")
         change(product);
         CHECK_THROWS_AS(packed_product(product), Error);
     };
-    refused([](PackedProduct& p) { p.type = static_cast<PackedType>(19); });
+    refused([](PackedProduct& p) { p.type = static_cast<PackedType>(9); });
     refused([](PackedProduct& p) { p.columns = p.x_stride = 288; });
     refused([](PackedProduct& p) { p.columns = 0; });
     refused([](PackedProduct& p) { p.rows = 0; });

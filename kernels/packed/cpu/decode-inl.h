@@ -88,6 +88,14 @@ HWY_INLINE void PutScales(std::uint64_t bytes, int bias, float factor, float* to
     }
 }
 
+/// Nibble j to byte j.
+HWY_INLINE std::uint64_t SpreadNibbles(std::uint32_t nibbles) {
+    std::uint64_t bytes = nibbles;
+    bytes = (bytes | bytes << 16U) & 0x0000FFFF0000FFFFU;
+    bytes = (bytes | bytes << 8U) & 0x00FF00FF00FF00FFU;
+    return (bytes | bytes << 4U) & 0x0F0F0F0F0F0F0F0FU;
+}
+
 template <class D>
 HWY_INLINE hn::Vec<D> SetByte(D d, int value) {
     return hn::Set(d, static_cast<std::uint8_t>(value));
@@ -98,6 +106,36 @@ HWY_INLINE void PutBytes(D /*d*/, hn::Vec<D> bytes, std::int8_t* to) {
     const hn::RebindToSigned<D> di;
     hn::StoreU(hn::BitCast(di, bytes), di, to);
 }
+
+/// Bits of a word, one for each of 32 values.
+class WordBits {
+public:
+#if HWY_TARGET == HWY_SCALAR
+    explicit WordBits(std::uint32_t word) : word_(word) {}
+    /// Set for values `first`, `first` + 1, .. whose bits are set.
+    HWY_INLINE hn::Mask<Bytes> From(int first) const {
+        return hn::MaskFromVec(SetByte(Bytes(), (word_ >> first & 1U) != 0 ? 255 : 0));
+    }
+
+private:
+    std::uint32_t word_;
+#else
+    explicit HWY_INLINE WordBits(std::uint32_t word)
+        : word_(hn::BitCast(Bytes(), hn::Set(hn::Repartition<std::uint32_t, Bytes>(), word))) {}
+    /// Set for values `first`, `first` + 1, .. whose bits are set.
+    HWY_INLINE hn::Mask<Bytes> From(int first) const {
+        HWY_ALIGN static constexpr std::uint8_t kMasks[32] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128,
+                                                              1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+        HWY_ALIGN static constexpr std::uint8_t kBytesOfBits[32] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1,
+                                                                    2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3};
+        const Bytes d;
+        return hn::TestBit(hn::TableLookupBytes(word_, hn::Load(d, kBytesOfBits + first)), hn::Load(d, kMasks + first));
+    }
+
+private:
+    hn::Vec<Bytes> word_;
+#endif
+};
 
 /// 32 values from 16 bytes, low nibbles first: map(nibbles, number of the first).
 template <class Map>

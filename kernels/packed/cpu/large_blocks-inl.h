@@ -155,11 +155,9 @@ struct Iq4Xs {
     static constexpr int kValues = 256, kBytes = 136, kPart = 32;
     static constexpr bool kOffsets = false;
     static HWY_INLINE void Scales(const std::uint8_t* block, int /*count*/, Tile& tile) {
-        std::uint64_t low = Load<std::uint32_t>(block + 4), high = Load<std::uint16_t>(block + 2);
-        // Nibble j and field j of 2 bits to byte j.
-        low = (low | low << 16U) & 0x0000FFFF0000FFFFU;
-        low = (low | low << 8U) & 0x00FF00FF00FF00FFU;
-        low = (low | low << 4U) & 0x0F0F0F0F0F0F0F0FU;
+        const std::uint64_t low = SpreadNibbles(Load<std::uint32_t>(block + 4));
+        std::uint64_t high = Load<std::uint16_t>(block + 2);
+        // Field j of 2 bits to byte j.
         high = (high | high << 24U) & 0x000000FF000000FFU;
         high = (high | high << 12U) & 0x000F000F000F000FU;
         high = (high | high << 6U) & 0x0303030303030303U;

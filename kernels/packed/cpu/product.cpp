@@ -10,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "kernels/packed/cpu/product.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/packed/cpu/grid_blocks-inl.h"
 #include "kernels/packed/cpu/large_blocks-inl.h"
 #include "kernels/packed/cpu/small_blocks-inl.h"
 
@@ -95,6 +96,20 @@ Decoder DecoderFor(PackedType type) {
             return DecoderOf<Q5K>();
         case PackedType::q6_k:
             return DecoderOf<Q6K>();
+        case PackedType::iq1_s:
+            return DecoderOf<Iq1S>();
+        case PackedType::iq1_m:
+            return DecoderOf<Iq1M>();
+        case PackedType::iq2_xxs:
+            return DecoderOf<Iq2Xxs>();
+        case PackedType::iq2_xs:
+            return DecoderOf<Iq2Xs>();
+        case PackedType::iq2_s:
+            return DecoderOf<Iq2S>();
+        case PackedType::iq3_xxs:
+            return DecoderOf<Iq3Xxs>();
+        case PackedType::iq3_s:
+            return DecoderOf<Iq3S>();
         case PackedType::iq4_nl:
             return DecoderOf<Iq4Nl>();
         case PackedType::iq4_xs:

@@ -50,22 +50,10 @@ struct Q4_1 : SmallWithMinimum<20> {
 /// Nibbles with a fifth bit from a word of 32: nibble | (bit set ? kSet : kClear).
 template <int kSet, int kClear>
 HWY_INLINE void PutNibblesAndBits(const std::uint8_t* bits, const std::uint8_t* from, std::int8_t* to) {
-    HWY_ALIGN static constexpr std::uint8_t kMasks[32] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128,
-                                                          1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    HWY_ALIGN static constexpr std::uint8_t kBytesOfBits[32] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1,
-                                                                2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3};
     const Bytes d;
-#if HWY_TARGET == HWY_SCALAR
-    const auto bytes_of = [d, bits](int first) { return SetByte(d, bits[kBytesOfBits[first]]); };
-#else
-    const auto word = hn::BitCast(d, hn::Set(hn::Repartition<std::uint32_t, Bytes>(), Load<std::uint32_t>(bits)));
-    const auto bytes_of = [d, word](int first)
-                              HWY_ATTR { return hn::TableLookupBytes(word, hn::Load(d, kBytesOfBits + first)); };
-#endif
-    PutNibbles(from, to, [d, &bytes_of](auto nibbles, int first) HWY_ATTR {
-        const auto bytes = bytes_of(first);
-        const auto is_set = hn::TestBit(bytes, hn::Load(d, kMasks + first));
-        return hn::Or(nibbles, hn::IfThenElse(is_set, SetByte(d, kSet), SetByte(d, kClear)));
+    const WordBits word(Load<std::uint32_t>(bits));
+    PutNibbles(from, to, [d, &word](auto nibbles, int first) HWY_ATTR {
+        return hn::Or(nibbles, hn::IfThenElse(word.From(first), SetByte(d, kSet), SetByte(d, kClear)));
     });
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/backend.h"
+#include "kernels/packed/grids.h"
 
 namespace headscope::kernels {
 namespace reference {
@@ -31,12 +32,15 @@ unsigned word16(Block at) {
     return unsigned{at[0]} | unsigned{at[1]} << 8U;
 }
 
-double half(Block at) {
-    const unsigned word = word16(at);
+double half_of(unsigned word) {
     const int exponent = static_cast<int>((word >> 10U) & 31U), mantissa = static_cast<int>(word & 0x3FFU);
     double magnitude = exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
     if (exponent == 31) magnitude = mantissa == 0 ? double{INFINITY} : std::nan("");
     return (word & 0x8000U) != 0 ? -magnitude : magnitude;
+}
+
+double half(Block at) {
+    return half_of(word16(at));
 }
 
 /// Field of 2 bits of weight i of Q2_K, Q3_K and TQ2_0.
@@ -109,6 +113,74 @@ PackedWeight nvfp4(Block b, std::int64_t i) {
     return {half_of_e4m3(b[i / 16]) * level, 0.0};
 }
 
+/// Number i of the entries of a grid, negative where bit i % 8 of `signs` is set.
+template <std::size_t kSize, std::size_t kEntries>
+double grid_value(const grids::Grid<kSize, kEntries>& grid, unsigned index, unsigned signs, std::int64_t i) {
+    const double value = grid.at(index)[static_cast<std::size_t>(i) % kSize];
+    return ((signs >> static_cast<unsigned>(i % 8)) & 1U) != 0 ? -value : value;
+}
+
+/// The signs that a code of 7 bits stands for.
+unsigned signs_of(unsigned code) {
+    return grids::kSigns.at(code & 127U);
+}
+
+/// Scale and four codes of signs of 32 values.
+std::uint32_t scale_and_signs(Block at) {
+    return word16(at) | std::uint32_t{word16(at + 2)} << 16U;
+}
+
+PackedWeight iq2_xxs(Block b, std::int64_t i) {
+    const Block part = b + 2 + i / 32 * 8;
+    const std::int64_t entry = i % 32 / 8;
+    const std::uint32_t word = scale_and_signs(part + 4);
+    const unsigned signs = signs_of(word >> static_cast<unsigned>(7 * entry));
+    return {half(b) * (0.5 + (word >> 28U)) * 0.25 * grid_value(grids::kIq2Xxs, part[entry], signs, i), 0.0};
+}
+
+PackedWeight iq2_xs(Block b, std::int64_t i) {
+    const unsigned word = word16(b + 2 + i / 8 * 2), scale = bits(b, 66 + i / 32, i % 32 / 16 * 4, 15U);
+    return {half(b) * (0.5 + scale) * 0.25 * grid_value(grids::kIq2Xs, word & 511U, signs_of(word >> 9U), i), 0.0};
+}
+
+PackedWeight iq2_s(Block b, std::int64_t i) {
+    const unsigned index = b[2 + i / 8] | bits(b, 66 + i / 32, i % 32 / 8 * 2, 3U) << 8U;
+    const unsigned scale = bits(b, 74 + i / 32, i % 32 / 16 * 4, 15U);
+    return {half(b) * (0.5 + scale) * 0.25 * grid_value(grids::kIq2S, index, b[34 + i / 8], i), 0.0};
+}
+
+PackedWeight iq3_xxs(Block b, std::int64_t i) {
+    const std::uint32_t word = scale_and_signs(b + 66 + i / 32 * 4);
+    const unsigned signs = signs_of(word >> static_cast<unsigned>(i % 32 / 8 * 7));
+    return {half(b) * (0.5 + (word >> 28U)) * 0.5 * grid_value(grids::kIq3Xxs, b[2 + i / 4], signs, i), 0.0};
+}
+
+PackedWeight iq3_s(Block b, std::int64_t i) {
+    const unsigned index = b[2 + i / 4] | bits(b, 66 + i / 32, i % 32 / 4, 1U) << 8U;
+    const unsigned scale = bits(b, 106 + i / 64, i % 64 / 32 * 4, 15U);
+    return {half(b) * (1 + 2 * scale) * grid_value(grids::kIq3S, index, b[74 + i / 8], i), 0.0};
+}
+
+/// An entry's number i plus or minus an eighth.
+double shifted_value(unsigned index, bool is_minus, std::int64_t i) {
+    return grid_value(grids::kIq1, index, 0, i) + (is_minus ? -0.125 : 0.125);
+}
+
+PackedWeight iq1_s(Block b, std::int64_t i) {
+    const unsigned word = word16(b + 34 + i / 32 * 2);
+    const unsigned index = b[2 + i / 8] | ((word >> static_cast<unsigned>(i % 32 / 8 * 3)) & 7U) << 8U;
+    return {half(b) * (1 + 2 * ((word >> 12U) & 7U)) * shifted_value(index, word >> 15U != 0, i), 0.0};
+}
+
+PackedWeight iq1_m(Block b, std::int64_t i) {
+    const Block scales = b + 48;
+    unsigned scale_bits = 0;
+    for (unsigned word = 0; word < 4; ++word) scale_bits |= word16(scales + 2 * word) >> 12U << (4 * word);
+    const unsigned scale = (word16(scales + i / 64 * 2) >> static_cast<unsigned>(i % 64 / 16 * 3)) & 7U;
+    const unsigned high = bits(b, 32 + i / 16, i % 16 / 8 * 4, 15U), index = b[i / 8] | (high & 7U) << 8U;
+    return {half_of(scale_bits) * (1 + 2 * scale) * shifted_value(index, high >= 8, i), 0.0};
+}
+
 /// Fifth bit of weight i of Q5_0 and Q5_1.
 int fifth(Block word, std::int64_t i) {
     return static_cast<int>(bits(word, i / 8, i % 8, 1U)) * 16;
@@ -145,6 +217,20 @@ PackedWeight packed_weight(PackedType type, const std::uint8_t* b, std::int64_t 
             return q5_k(b, i);
         case PackedType::q6_k:
             return q6_k(b, i);
+        case PackedType::iq1_s:
+            return iq1_s(b, i);
+        case PackedType::iq1_m:
+            return iq1_m(b, i);
+        case PackedType::iq2_xxs:
+            return iq2_xxs(b, i);
+        case PackedType::iq2_xs:
+            return iq2_xs(b, i);
+        case PackedType::iq2_s:
+            return iq2_s(b, i);
+        case PackedType::iq3_xxs:
+            return iq3_xxs(b, i);
+        case PackedType::iq3_s:
+            return iq3_s(b, i);
         case PackedType::iq4_nl:
             return {half(b) * level(kUnevenLevels, b + 2), 0.0};
         case PackedType::iq4_xs:

@@ -3,31 +3,12 @@
 
 #include "core/checkpoint/gguf/blocks/stored_numbers.h"
 #include "core/checkpoint/gguf/blocks/unpack.h"
+#include "kernels/packed/grids.h"
 
 namespace headscope::checkpoint::gguf {
 namespace {
 
-#include "core/checkpoint/gguf/blocks/grids.inc"
-
-/// A grid's entries, their numbers written out.
-template <std::size_t kSize, std::size_t kEntries, std::size_t kLevelCount>
-constexpr std::array<std::array<std::int8_t, kSize>, kEntries> written_out(
-    const std::array<std::uint16_t, kEntries>& grid, const std::array<std::int8_t, kLevelCount>& levels) {
-    constexpr unsigned kBits = 16 / kSize;
-    std::array<std::array<std::int8_t, kSize>, kEntries> out{};
-    for (std::size_t entry = 0; entry < kEntries; ++entry) {
-        for (std::size_t i = 0; i < kSize; ++i)
-            out[entry][i] = levels[(grid[entry] >> (kBits * i)) & ((1U << kBits) - 1U)];
-    }
-    return out;
-}
-
-constexpr auto kIq2XxsNumbers = written_out<8>(kIq2XxsGrid, kIq2XxsLevels);
-constexpr auto kIq2XsNumbers = written_out<8>(kIq2XsGrid, kIq2XsLevels);
-constexpr auto kIq2SNumbers = written_out<8>(kIq2SGrid, kIq2SLevels);
-constexpr auto kIq3XxsNumbers = written_out<4>(kIq3XxsGrid, kIq3XxsLevels);
-constexpr auto kIq3SNumbers = written_out<4>(kIq3SGrid, kIq3SLevels);
-constexpr auto kIq1Numbers = written_out<8>(kIq1Grid, kIq1Levels);
+namespace grids = kernels::grids;
 
 /// An entry times a scale, negative where its bit of `signs` is set.
 template <std::size_t kSize>
@@ -58,7 +39,7 @@ void unpack_iq2_xxs(const std::uint8_t* __restrict blocks, std::int64_t count, f
             const std::uint32_t word = word32(indices + 4);
             const float scale = d * (0.5F + static_cast<float>(word >> 28U)) * 0.25F;
             for (unsigned i = 0; i < 4; ++i, into += 8)
-                put(kIq2XxsNumbers[indices[i]], scale, kSigns[(word >> (7 * i)) & 127U], into);
+                put(grids::kIq2Xxs[indices[i]], scale, grids::kSigns[(word >> (7 * i)) & 127U], into);
         }
     }
 }
@@ -69,7 +50,7 @@ void unpack_iq2_xs(const std::uint8_t* __restrict blocks, std::int64_t count, fl
         for (int i = 0; i < 32; ++i, into += 8) {
             const unsigned word = word16(blocks + 2 + 2 * i);
             const float scale = d * (0.5F + static_cast<float>(nibble(blocks + 66, i / 2))) * 0.25F;
-            put(kIq2XsNumbers[word & 511U], scale, kSigns[word >> 9U], into);
+            put(grids::kIq2Xs[word & 511U], scale, grids::kSigns[word >> 9U], into);
         }
     }
 }
@@ -81,7 +62,7 @@ void unpack_iq2_s(const std::uint8_t* __restrict blocks, std::int64_t count, flo
         for (int i = 0; i < 32; ++i, into += 8) {
             const unsigned index = low[i] | ((high[i / 4] >> (2 * (i % 4))) & 3U) << 8U;
             const float scale = d * (0.5F + static_cast<float>(nibble(scales, i / 2))) * 0.25F;
-            put(kIq2SNumbers[index], scale, signs[i], into);
+            put(grids::kIq2S[index], scale, signs[i], into);
         }
     }
 }
@@ -94,9 +75,9 @@ void unpack_iq3_xxs(const std::uint8_t* __restrict blocks, std::int64_t count, f
             const std::uint32_t word = word32(blocks + 66 + 4 * part);
             const float scale = d * (0.5F + static_cast<float>(word >> 28U)) * 0.5F;
             for (unsigned i = 0; i < 4; ++i, indices += 2, into += 8) {
-                const unsigned signs = kSigns[(word >> (7 * i)) & 127U];
-                put(kIq3XxsNumbers[indices[0]], scale, signs, into);
-                put(kIq3XxsNumbers[indices[1]], scale, signs >> 4U, into + 4);
+                const unsigned signs = grids::kSigns[(word >> (7 * i)) & 127U];
+                put(grids::kIq3Xxs[indices[0]], scale, signs, into);
+                put(grids::kIq3Xxs[indices[1]], scale, signs >> 4U, into + 4);
             }
         }
     }
@@ -109,7 +90,7 @@ void unpack_iq3_s(const std::uint8_t* __restrict blocks, std::int64_t count, flo
         for (int i = 0; i < 64; ++i, into += 4) {
             const unsigned index = low[i] | ((high[i / 8] >> (i % 8)) & 1U) << 8U;
             const float scale = d * static_cast<float>(1 + 2 * nibble(scales, i / 8));
-            put(kIq3SNumbers[index], scale, signs[i / 2] >> (4U * (i % 2)), into);
+            put(grids::kIq3S[index], scale, signs[i / 2] >> (4U * (i % 2)), into);
         }
     }
 }
@@ -123,7 +104,7 @@ void unpack_iq1_s(const std::uint8_t* __restrict blocks, std::int64_t count, flo
             const float delta = (word & 0x8000U) != 0 ? -kDelta : kDelta;
             for (unsigned i = 0; i < 4; ++i, into += 8) {
                 const unsigned index = blocks[2 + 4 * part + static_cast<int>(i)] | ((word >> (3 * i)) & 7U) << 8U;
-                put_shifted(kIq1Numbers[index], scale, delta, into);
+                put_shifted(grids::kIq1[index], scale, delta, into);
             }
         }
     }
@@ -140,7 +121,7 @@ void unpack_iq1_m(const std::uint8_t* __restrict blocks, std::int64_t count, flo
             const int part = i / 2;  // of 16 numbers
             const unsigned small = (word16(scales + 2 * (part / 4)) >> (3 * (part % 4))) & 7U;
             const float scale = d * static_cast<float>(2 * small + 1);
-            put_shifted(kIq1Numbers[blocks[i] | (high & 7U) << 8U], scale, (high & 8U) != 0 ? -kDelta : kDelta, into);
+            put_shifted(grids::kIq1[blocks[i] | (high & 7U) << 8U], scale, (high & 8U) != 0 ? -kDelta : kDelta, into);
         }
     }
 }
