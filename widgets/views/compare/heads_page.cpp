@@ -36,8 +36,8 @@ inline std::int64_t bytes_of(const HeadChanges& changes) {
 namespace headscope::widgets {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr int kNarrow = 900;  ///< pixels: below, the list stands under the map
+constexpr double kNoCell = std::numeric_limits<double>::quiet_NaN();
+constexpr int kNarrowHeads = 900;  ///< pixels: below, the list stands under the map
 
 std::atomic<std::uint64_t> last_revision{0};  ///< of all such pages: they share the studies' caches
 
@@ -60,7 +60,7 @@ HeatCells signed_cells(std::vector<double> values, bool has_sign) {
     cells.lowest = cells.scale.minimum;
     cells.highest = cells.scale.maximum;
     for (const double value : cells.values)
-        cells.fractions.push_back(std::isfinite(value) ? fraction(cells.scale, value) : kNone);
+        cells.fractions.push_back(std::isfinite(value) ? fraction(cells.scale, value) : kNoCell);
     return cells;
 }
 
@@ -173,7 +173,7 @@ void CompareHeads::make_widgets() {
 
 void CompareHeads::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    split_->setOrientation(width() < kNarrow && height() > width() ? Qt::Vertical : Qt::Horizontal);
+    split_->setOrientation(width() < kNarrowHeads && height() > width() ? Qt::Vertical : Qt::Horizontal);
 }
 
 bool CompareHeads::ask(const CompareSides& sides) {

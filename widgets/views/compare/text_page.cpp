@@ -23,8 +23,8 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-constexpr int kNarrow = 760;  ///< pixels: below, one text stands under the other
+constexpr float kNoMass = std::numeric_limits<float>::quiet_NaN();
+constexpr int kNarrowTexts = 760;  ///< pixels: below, one text stands under the other
 
 /// One head, or with `head` -1 the mean over the heads of a layer.
 std::shared_ptr<const TokenMass> read_mass(const store::AnalysisFile& file, std::int64_t sequence, std::int64_t site,
@@ -42,13 +42,13 @@ std::shared_ptr<const TokenMass> read_mass(const store::AnalysisFile& file, std:
     std::vector<const std::vector<float>*> places;
     for (const auto& row : rows) places.push_back(&row);
     mass->values = mean_of(places);
-    mass->values.resize(length, kNone);
+    mass->values.resize(length, kNoMass);
     return mass;
 }
 
 /// NaN for -1, no token.
 float value_at(const std::shared_ptr<const TokenMass>& mass, std::int64_t at) {
-    if (!mass || at < 0 || at >= std::ssize(mass->values)) return kNone;
+    if (!mass || at < 0 || at >= std::ssize(mass->values)) return kNoMass;
     return mass->values[static_cast<std::size_t>(at)];
 }
 
@@ -170,7 +170,7 @@ CompareText::CompareText(Desk* desk, QWidget* parent) : QWidget(parent), desk_(d
 
 void CompareText::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    const auto wanted = width() < kNarrow ? Qt::Vertical : Qt::Horizontal;
+    const auto wanted = width() < kNarrowTexts ? Qt::Vertical : Qt::Horizontal;
     if (split_->orientation() != wanted) split_->setOrientation(wanted);
     const int half = (wanted == Qt::Vertical ? split_->height() : split_->width()) / 2;
     split_->setSizes({half, half});
