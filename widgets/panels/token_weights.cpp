@@ -17,7 +17,7 @@
 namespace headscope::widgets {
 namespace {
 
-constexpr float kNoWeight = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNoTokenWeight = std::numeric_limits<float>::quiet_NaN();
 
 maps::Cells cells_of(const maps::PairMap& map, TextColouring colouring, std::int64_t token) {
     if (colouring == TextColouring::row) return {token, token + 1, 0, map.keys()};
@@ -95,7 +95,7 @@ std::vector<float> mean_of(const std::vector<const std::vector<float>*>& rows) {
             ++count[i];
         }
     }
-    std::vector<float> mean(length, kNoWeight);
+    std::vector<float> mean(length, kNoTokenWeight);
     for (std::size_t i = 0; i < length; ++i)
         if (count[i] > 0) mean[i] = static_cast<float>(sum[i] / count[i]);
     return mean;

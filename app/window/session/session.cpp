@@ -20,11 +20,11 @@ namespace headscope::app {
 namespace {
 
 constexpr int kSessionVersion = 1;
-constexpr qint64 kMostBytes = 64 << 20;
+constexpr qint64 kMostSessionBytes = 64 << 20;
 
 std::optional<QJsonObject> read_object(const std::filesystem::path& path) {
     QFile file(QString::fromStdString(path.string()));
-    if (!file.open(QIODevice::ReadOnly) || file.size() > kMostBytes) return std::nullopt;
+    if (!file.open(QIODevice::ReadOnly) || file.size() > kMostSessionBytes) return std::nullopt;
     const QJsonDocument document = QJsonDocument::fromJson(file.readAll());
     if (!document.isObject() || document.object()["version"].toInt() != kSessionVersion) return std::nullopt;
     return document.object();

@@ -36,7 +36,7 @@ inline std::int64_t bytes_of(const HeadChanges& changes) {
 namespace headscope::widgets {
 namespace {
 
-constexpr double kNoCell = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoHeadCell = std::numeric_limits<double>::quiet_NaN();
 constexpr int kNarrowHeads = 900;  ///< pixels: below, the list stands under the map
 
 std::atomic<std::uint64_t> last_revision{0};  ///< of all such pages: they share the studies' caches
@@ -60,7 +60,7 @@ HeatCells signed_cells(std::vector<double> values, bool has_sign) {
     cells.lowest = cells.scale.minimum;
     cells.highest = cells.scale.maximum;
     for (const double value : cells.values)
-        cells.fractions.push_back(std::isfinite(value) ? fraction(cells.scale, value) : kNoCell);
+        cells.fractions.push_back(std::isfinite(value) ? fraction(cells.scale, value) : kNoHeadCell);
     return cells;
 }
 
