@@ -102,6 +102,8 @@ public:
             record_.add_table("/ablate/importance", heads, "importance by gradients of the loss", "nat");
             record_.add_table("/ablate/importance_normalized", heads, "the same over its L2 norm in the layer");
         }
+        const std::vector<double>& before = record_.table("/ablate/importance").values;
+        if (std::any_of(before.begin(), before.end(), [](double one) { return !std::isnan(one); })) return;
         std::map<PointKey, at::Tensor> sums;
         for (const store::SequenceTokens& text : record_.sequences) {
             const RunGradients found =

@@ -77,23 +77,34 @@ public:
         for (const Point point : options_.points) {
             const bool integrates = std::find(approximate_.integrated.begin(), approximate_.integrated.end(), point) !=
                                     approximate_.integrated.end();
-            if (!approximate_.attribution && !integrates) continue;
             const auto places = model::places_of(point, model_.config(), model_.sites());
+            const bool attributes = approximate_.attribution && !has_some(path_of("attribution", point), s);
+            std::vector<PointKey> open;
+            for (const PointKey& key : places)
+                if (integrates && !has(record_, path_of("completeness", point), {s, row_of(key)})) open.push_back(key);
+            if (!attributes && open.empty()) continue;
             at::Tensor hidden;
             RunValues target = record_run(model_, ids_of(clean.ids), places, options_.editor, cancellation, &hidden);
             measure.set_reference(hidden);
             const RunGradients corrupted = gradients_of(model_, ids, places, measure, options_.editor, cancellation);
             for (auto& [key, value] : target) value = in_place(key, value, corrupted.values.at(key));
-            if (approximate_.attribution)
+            if (attributes)
                 for (const auto& [key, gradient] : corrupted.gradients)
                     put("attribution", s, key, (target.at(key) - corrupted.values.at(key)) * gradient);
-            if (integrates)
-                for (const PointKey& key : places) integrate(s, key, ids, target, corrupted, measure, cancellation);
+            for (const PointKey& key : open) integrate(s, key, ids, target, corrupted, measure, cancellation);
         }
         if (approximate_.correlation) correlate(s);
     }
 
 private:
+    /// True if a pair has numbers: those of a point are stored together.
+    bool has_some(const std::string& path, std::int64_t s) const {
+        const std::vector<double>& values = record_.table(path).values;
+        const std::size_t size = values.size() / record_.sequences.size();
+        const auto own = std::span(values).subspan(static_cast<std::size_t>(s) * size, size);
+        return std::any_of(own.begin(), own.end(), [](double one) { return !std::isnan(one); });
+    }
+
     static at::Tensor ids_of(const std::vector<std::int32_t>& ids) {
         return at::tensor(std::vector<std::int64_t>(ids.begin(), ids.end()), at::kLong);
     }

@@ -2,6 +2,7 @@
 #include "core/ask/attribution.h"
 
 #include <cmath>
+#include <set>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
@@ -22,7 +23,7 @@ namespace {
 using model::Point;
 using model::PointKey;
 
-constexpr std::int64_t kMostMatrixTokens = 2048;  // texts whose matrices are made, one layer at a time
+constexpr std::int64_t kMostMatrixTokens = 2048;  // longest text whose matrices are made, a layer at a time
 
 [[noreturn]] void refuse(const std::string& expected, const std::string& found) {
     throw Error(ErrorCode::unsupported, "ask attribution", "expected " + expected, "found " + found);
@@ -55,11 +56,13 @@ struct Form {
     }
 };
 
-/// Keeps the sums of the weights of one row, and edits nothing.
+/// Keeps the sums of the weights of one row in some layers, and edits nothing.
 class RowMasses final : public model::Editor {
 public:
-    explicit RowMasses(std::int64_t position) : position_(position) {}
-    bool edits(const PointKey& key) const override { return key.point == Point::pattern; }
+    RowMasses(std::int64_t position, const std::set<std::int64_t>& layers) : position_(position), layers_(&layers) {}
+    bool edits(const PointKey& key) const override {
+        return key.point == Point::pattern && layers_->contains(key.layer);
+    }
     at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
         masses[place.key.site] = value[0].select(1, position_).to(at::kDouble).sum(-1);
         return value;
@@ -68,6 +71,7 @@ public:
 
 private:
     std::int64_t position_;
+    const std::set<std::int64_t>* layers_;
 };
 
 /// Values of one position.
@@ -85,6 +89,12 @@ public:
     Attribution(model::Model& model, const AttributionOptions& options, store::AskRecord& record)
         : model_(model), options_(options), record_(record), stack_(stack_of(model)), config_(model.config()) {
         check();
+        const auto layers = stack_.tower().layers();
+        for (std::int64_t layer = 0; layer < std::ssize(layers); ++layer) {
+            const model::Layer& block = *layers[static_cast<std::size_t>(layer)];
+            const auto maps = block.mixer ? block.mixer->head_maps() : std::nullopt;
+            if (maps && (maps->value_bias.defined() || has_norm_bias(block))) biased_.insert(layer);
+        }
     }
 
     void sequence(std::int64_t s, const Cancellation& cancellation) {
@@ -101,10 +111,10 @@ public:
               Point::residual_middle, Point::feed_forward_input, Point::feed_forward_output})
             for (const PointKey& key : model::places_of(point, config_, model_.sites())) places.push_back(key);
         at::Tensor last;
-        RowMasses masses(position);
+        RowMasses masses(position, biased_);
         std::vector<model::Editor*> editors;
         if (options_.editor) editors.push_back(options_.editor);
-        if (length <= kMostMatrixTokens) editors.push_back(&masses);
+        if (length <= kMostMatrixTokens && !biased_.empty()) editors.push_back(&masses);
         model::EditorChain chain(editors);
         const RunValues values = record_run(model_, at::tensor(tokens, at::kLong), places, &chain, cancellation, &last);
         const c10::InferenceMode inference;
@@ -267,22 +277,29 @@ private:
     /// times both. Nothing where the mixer has no such maps, or changes the heads' outputs.
     void value_biases(std::int64_t s, const PointKey& key, const Form& form, const model::Layer& block,
                       const Row& row) {
-        const auto mass = row.masses.find(key.site);
         const PointKey own{Point::head_output, key.layer, key.site};
         const auto maps = block.mixer->head_maps();
-        if (mass == row.masses.end() || !maps || !maps->knows_bias || maps->output.defined() || !row.has(own)) return;
+        if (!maps || maps->output.defined() || !row.has(own)) return;
         const at::Tensor heads = row.values.at(own)[0].select(1, row.position);  // [H, dv]
         if (!heads.flatten().equal(row({Point::mixer_output, key.layer, key.site}))) return;
         const std::int64_t count = heads.size(0), group = count / maps->value.size(0);
+        if (!biased_.contains(key.layer)) {
+            for (std::int64_t h = 0; h < count; ++h) put("/attribution/head_value_bias", {s, key.site, h}, 0);
+            return;
+        }
+        const auto mass = row.masses.find(key.site);
+        if (mass == row.masses.end()) return;
         at::Tensor bias = at::zeros({maps->value.size(0), maps->value.size(2)}, at::kDouble);
         if (maps->value_bias.defined()) bias = bias + maps->value_bias.to(at::kDouble);
-        if (config_.pre_norm && block.input_norm.bias.defined())
+        if (has_norm_bias(block))
             bias = bias + at::matmul(block.input_norm.bias.to(at::kDouble), maps->value.to(at::kDouble));
         const at::Tensor back = block.output.weight.to(at::kDouble).t().mv(form.weight).view({count, -1});
         for (std::int64_t h = 0; h < count; ++h)
             put("/attribution/head_value_bias", {s, key.site, h},
                 mass->second[h].item<double>() * back[h].dot(bias[h / group]).item<double>());
     }
+
+    bool has_norm_bias(const model::Layer& block) const { return config_.pre_norm && block.input_norm.bias.defined(); }
 
     /// The site whose heads the mixer's output is: of a differential layer the difference.
     std::int64_t site_of(const PointKey& key) const {
@@ -310,6 +327,7 @@ private:
     store::AskRecord& record_;
     const model::Stack& stack_;
     const model::ModelConfig& config_;
+    std::set<std::int64_t> biased_;  ///< layers with a value bias, of their own or of their input norm's
 };
 
 }  // namespace

@@ -188,8 +188,7 @@ std::optional<HeadMaps> LatentMixer::head_maps() const {
                     up.narrow(2, 0, still_size_),
                     up.narrow(2, still_size_, value_size_),
                     {},
-                    {},
-                    true};
+                    {}};
 }
 
 std::unique_ptr<MixerCache> LatentMixer::new_cache() const {

@@ -105,7 +105,6 @@ struct HeadMaps {
     at::Tensor value;         ///< [G, d, dv]
     at::Tensor output;        ///< [d, H * dv]; undefined: the layer's output projection
     at::Tensor value_bias{};  ///< [G, dv]; undefined: none
-    bool knows_bias = false;  ///< false: value_bias was not looked up
 };
 
 class Mixer {

@@ -120,7 +120,7 @@ HeadMaps Projections::head_maps() const {
     const at::Tensor all = by_head(all_.weight.t().unsqueeze(0), nullptr);
     at::Tensor bias;
     if (all_.bias.defined()) bias = value_of(by_head(all_.bias.view({1, 1, -1}), nullptr))[0].select(1, 0);
-    return {gained(query_norm_, query_of(all)[0]), gained(key_norm_, key_of(all)[0]), value_of(all)[0], {}, bias, true};
+    return {gained(query_norm_, query_of(all)[0]), gained(key_norm_, key_of(all)[0]), value_of(all)[0], {}, bias};
 }
 
 at::Tensor Projections::gained(const model::Norm& norm, const at::Tensor& maps) const {

@@ -215,6 +215,16 @@ TEST_CASE("Attribution patching is the slope of the exact patch, and integrated 
         const double correlation = at_cell(record, "/patch/correlation/integrated/residual_before", {0});
         CHECK(correlation <= 1);
         CHECK(correlation >= -1);
+        // A resumed file keeps what it has.
+        constexpr double kept = 1e9;
+        for (store::AskTable& table : record.tables)
+            if (table.path == "/patch/attribution/head_output" || table.path == "/patch/completeness/head_output")
+                for (double& value : table.values)
+                    if (!std::isnan(value)) value = kept;
+        ask::run_approximations(*asked.model, {asked.sequences()[1]}, options, approximate, record, progress,
+                                Cancellation());
+        CHECK(at_cell(record, "/patch/attribution/head_output", {0, key.site, 1}) == kept);
+        CHECK(at_cell(record, "/patch/completeness/head_output", {0, key.site}) == kept);
     }
 }
 

@@ -68,6 +68,7 @@ public:
         return texts(corrupted_texts_, corrupted_tokens_, {});
     }
     void run(AskRun& run) override {
+        check_approximation();
         ask::PatchOptions options;
         options.points = points_of("--sites", sites_);
         options.metric = metric_of(run.options, run.tokenizer);
@@ -76,7 +77,7 @@ public:
         options.editor = run.editor;
         options.saved = run.saved;
         ask::run_patch(run.model, clean_, options, run.record, run.progress, run.cancellation);
-        approximate(run, options);
+        if (!approximation_.empty()) approximate(run, options);
     }
     std::string main_table(const store::AskRecord& record) const override { return record.tables.at(2).path; }
 
@@ -85,14 +86,16 @@ private:
         return std::find(approximation_.begin(), approximation_.end(), name) != approximation_.end();
     }
 
-    void approximate(AskRun& run, const ask::PatchOptions& options) const {
+    /// Before the sweep, which may take long.
+    void check_approximation() const {
         if (approximates_by("integrated") != !integrated_sites_.empty())
             throw Error(ErrorCode::usage, "--integrated-sites", "expected points with --approximation integrated alone",
                         integrated_sites_.empty() ? "found none" : "found some");
-        if (approximation_.empty()) {
-            if (!correlation_) return;
+        if (correlation_ && approximation_.empty())
             throw Error(ErrorCode::usage, "--correlation", "expected --approximation, too", "found none");
-        }
+    }
+
+    void approximate(AskRun& run, const ask::PatchOptions& options) const {
         ask::ApproximateOptions choice;
         choice.attribution = approximates_by("attribution");
         choice.integrated = points_of("--integrated-sites", integrated_sites_);
