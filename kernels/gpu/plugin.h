@@ -120,7 +120,7 @@ typedef struct {
     double* kept;                 /* [heads, queries] workspace for `offsets` */
     const double* offset_factors; /* [queries]: share of the offset that a row adds */
     double *sinks, *offsets;      /* [heads] or null */
-    double* diagonals; /* [heads, queries + keys - 1] sums of d loss / d s by j - i, from 1 - queries on; null: not wanted */
+    double* diagonals; /* [heads, queries + keys - 1] sums of d loss / d s by j - i from 1 - queries on, or null */
     double* of_keys;   /* [heads, keys] sums of A (dA - mean) over queries of other blocks; null: not wanted */
     int32_t hidden_blocks; /* of_keys: of hidden blocks, too, by the rows' constants as they are */
 } HsBackward;
