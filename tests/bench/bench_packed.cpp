@@ -70,6 +70,15 @@ struct Matrix {
     }
 };
 
+/// A random block with finite scales.
+void draw(PackedType type, std::uint8_t* block, std::int64_t size, std::mt19937_64& random) {
+    const bool is_plain = packed_layout(type)->values == 1;
+    do {
+        for (std::int64_t i = 0; i < size; ++i) block[i] = random() & (is_plain ? 0x3FU : 0xFFU);
+        if (type == PackedType::mxfp4) block[0] = 100 + block[0] % 50;
+    } while (gguf::first_bad_scale(*gguf::block_type(static_cast<std::uint32_t>(type)), block, 1) >= 0);
+}
+
 Matrix random_matrix(PackedType type, std::int64_t rows, std::int64_t columns) {
     const PackedLayout& layout = *packed_layout(type);
     Matrix matrix;
@@ -80,8 +89,9 @@ Matrix random_matrix(PackedType type, std::int64_t rows, std::int64_t columns) {
     matrix.blocks.resize(static_cast<std::size_t>(rows * matrix.row_bytes));
     matrix.copied.resize(matrix.blocks.size());
     std::mt19937_64 random(1);
-    // All rows have the same bytes, so small that no scale is infinite.
-    for (std::int64_t i = 0; i < matrix.row_bytes; ++i) matrix.blocks[static_cast<std::size_t>(i)] = random() & 0x3FU;
+    // All rows have the same bytes.
+    for (std::int64_t at = 0; at < matrix.row_bytes; at += layout.bytes)
+        draw(type, matrix.blocks.data() + at, layout.bytes, random);
     for (std::int64_t row = 1; row < rows; ++row)
         std::memcpy(matrix.blocks.data() + row * matrix.row_bytes, matrix.blocks.data(),
                     static_cast<std::size_t>(matrix.row_bytes));

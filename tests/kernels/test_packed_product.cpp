@@ -134,7 +134,7 @@ void check(PackedType type, std::int64_t rows, std::int64_t columns, std::int64_
     CHECK(share_of_bound(work, work.run(biased), biased) <= 1.0);
 }
 
-/// Weights that products with unit vectors, `tokens` at once, do not give as they expand.
+/// Number of weights by which products with unit vectors, `tokens` at once, differ from the expansion.
 std::int64_t wrong_weights(PackedType type, std::int64_t rows, std::int64_t columns, std::int64_t tokens) {
     Case work(type, rows, columns, tokens, static_cast<unsigned>(100 + tokens));
     std::vector<float> expanded(static_cast<std::size_t>(rows * columns));

@@ -68,16 +68,45 @@ HWY_INLINE hn::Vec<D> WithParity(D d, hn::Vec<D> codes) {
     return hn::Or(codes, hn::ShiftLeft<7>(hn::And(parity, lowest)));
 }
 
-/// Signs of 32 values from four codes of 7 bits in each of eight words.
-HWY_INLINE void PutSigns(const std::uint32_t* words, std::uint32_t* signs) {
+/// Words of parts `first`, `first` + 1, .., kStride bytes apart: four codes of signs and, on top, a number s.
+template <int kStride>
+HWY_INLINE hn::Vec<DoubleWords> LoadPartWords(const std::uint8_t* from, int first) {
+    const DoubleWords d;
+#if HWY_TARGET == HWY_SCALAR
+    return hn::Set(d, Load<std::uint32_t>(from + kStride * first));
+#else
+    const Bytes bytes;
+    if constexpr (kStride == 4) return hn::BitCast(d, hn::LoadU(bytes, from + 4 * first));
+    const std::uint8_t* begin = from - 4 + 8 * first;  // pairs that end in these words
+    const auto low = hn::BitCast(d, hn::LoadU(bytes, begin));
+    return hn::ConcatOdd(d, hn::BitCast(d, hn::LoadU(bytes, begin + Lanes(bytes))), low);
+#endif
+}
+
+/// Signs of 32 values of each part.
+template <int kStride>
+HWY_INLINE void PutSigns(const std::uint8_t* words, std::uint32_t* signs) {
     const DoubleWords d;
     for (int i = 0; i < 8; i += Lanes(d)) {
-        const auto codes = hn::Load(d, words + i);
+        const auto codes = LoadPartWords<kStride>(words, i);
         const auto low =
             hn::Or(hn::And(codes, hn::Set(d, 0x7FU)), hn::And(hn::ShiftLeft<1>(codes), hn::Set(d, 0x7F00U)));
         const auto high = hn::Or(hn::And(hn::ShiftLeft<2>(codes), hn::Set(d, 0x7F0000U)),
                                  hn::And(hn::ShiftLeft<3>(codes), hn::Set(d, 0x7F000000U)));
         hn::Store(WithParity(d, hn::Or(low, high)), d, signs + i);
+    }
+}
+
+/// Eight scales, scale (2 s + 1), from numbers(part of the first): s in a vector.
+template <class Numbers>
+HWY_INLINE void PutOddScalesOf(const Numbers& numbers, float scale, float* to) {
+    const ScaleFloats d;
+    const DoubleWords d32;
+    for (int i = 0; i < 8; i += Lanes(d)) {
+        const auto number = numbers(i);
+        const auto odd =
+            hn::BitCast(hn::RebindToSigned<DoubleWords>(), hn::Or(hn::Add(number, number), hn::Set(d32, 1U)));
+        hn::Store(hn::Mul(hn::ConvertTo(d, odd), hn::Set(d, scale)), d, to + i);
     }
 }
 
@@ -91,15 +120,15 @@ HWY_INLINE void PutOddScalesOfNibbles(const std::uint8_t* nibbles, float scale, 
     for (int i = 0; i < 2; ++i) PutOddScales(SpreadNibbles(Load<std::uint32_t>(nibbles + 4 * i)), scale, to + 8 * i);
 }
 
-/// Where indices have the bits above their low byte. Index i takes byte bytes[i] of a few, twice in a word of 16 bits,
-/// times factors[i]; kMask keeps the bits.
+/// Bits of 16 indices above their low bytes, packed in up to eight bytes. Index i takes two of these, bytes[2 i] and
+/// bytes[2 i + 1], as a word; times factors[i] its bits lie where `mask` keeps them.
 struct HighBits {
     HWY_ALIGN std::uint8_t bytes[32];
     HWY_ALIGN std::uint16_t factors[16];
     std::uint16_t mask;
 };
 
-/// Sixteen indices.
+/// Sixteen indices from their low bytes and the bits above.
 HWY_INLINE void PutIndices(const std::uint8_t* low, std::uint64_t high, const HighBits& bits, std::uint16_t* to) {
     const Words d;
 #if HWY_TARGET == HWY_SCALAR
@@ -127,14 +156,13 @@ struct Iq2Xxs {
     static constexpr int kValues = 256, kBytes = 66, kPart = 32;
     static constexpr bool kOffsets = false;
     static HWY_INLINE void Scales(const std::uint8_t* block, int /*count*/, Tile& tile) {
-        std::uint64_t scales = 0;
-        for (unsigned part = 0; part < 8; ++part) scales |= std::uint64_t{block[9 + 8 * part]} >> 4U << 8 * part;
-        PutOddScales(scales, HalfAt(block) * 0.125F, tile.scales);
+        const auto number = [block](int first)
+                                HWY_ATTR { return hn::ShiftRight<28>(LoadPartWords<8>(block + 6, first)); };
+        PutOddScalesOf(number, HalfAt(block) * 0.125F, tile.scales);
     }
     static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
-        HWY_ALIGN std::uint32_t words[8], signs[8];
-        for (int part = 0; part < 8; ++part) words[part] = Load<std::uint32_t>(block + 6 + 8 * part);
-        PutSigns(words, signs);
+        HWY_ALIGN std::uint32_t signs[8];
+        PutSigns<8>(block + 6, signs);
         for (int part = 0; part < 8; ++part)
             PutSignedEntries(grids::kIq2Xxs, block + 2 + 8 * part, signs[part], to + 32 * part);
     }
@@ -186,14 +214,13 @@ struct Iq3Xxs {
     static constexpr int kValues = 256, kBytes = 98, kPart = 32;
     static constexpr bool kOffsets = false;
     static HWY_INLINE void Scales(const std::uint8_t* block, int /*count*/, Tile& tile) {
-        std::uint64_t scales = 0;
-        for (unsigned part = 0; part < 8; ++part) scales |= std::uint64_t{block[69 + 4 * part]} >> 4U << 8 * part;
-        PutOddScales(scales, HalfAt(block) * 0.25F, tile.scales);
+        const auto number = [block](int first)
+                                HWY_ATTR { return hn::ShiftRight<28>(LoadPartWords<4>(block + 66, first)); };
+        PutOddScalesOf(number, HalfAt(block) * 0.25F, tile.scales);
     }
     static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
-        HWY_ALIGN std::uint32_t words[8], signs[8];
-        hwy::CopyBytes<32>(block + 66, words);
-        PutSigns(words, signs);
+        HWY_ALIGN std::uint32_t signs[8];
+        PutSigns<4>(block + 66, signs);
         for (int part = 0; part < 8; ++part)
             PutSignedEntries(grids::kIq3Xxs, block + 2 + 8 * part, signs[part], to + 32 * part);
     }
@@ -232,10 +259,12 @@ struct Iq1S {
     static constexpr int kValues = 256, kBytes = 50, kPart = 32;
     static constexpr bool kOffsets = false;
     static HWY_INLINE void Scales(const std::uint8_t* block, int /*count*/, Tile& tile) {
-        std::uint64_t scales = 0;
-        for (unsigned part = 0; part < 8; ++part)
-            scales |= (std::uint64_t{block[35 + 2 * part]} >> 4U & 7U) << 8 * part;
-        PutOddScales(scales, HalfAt(block) * 0.125F, tile.scales);
+        const auto number = [block](int first) HWY_ATTR {
+            const DoubleWords d;
+            const auto words = LoadWords(hn::Rebind<std::uint16_t, DoubleWords>(), block + 34 + 2 * first);
+            return hn::And(hn::ShiftRight<12>(hn::PromoteTo(d, words)), hn::Set(d, 7U));
+        };
+        PutOddScalesOf(number, HalfAt(block) * 0.125F, tile.scales);
     }
     static HWY_INLINE void Values(const std::uint8_t* block, std::int8_t* to) {
         static constexpr HighBits kHigh = {
@@ -277,12 +306,12 @@ struct Iq1M {
         HWY_ALIGN std::uint16_t indices[32];
         for (int i = 0; i < 2; ++i)
             PutIndices(block + 16 * i, Load<std::uint64_t>(block + 32 + 8 * i), kHigh, indices + 16 * i);
-        for (int part = 0; part < 8; ++part) {
-            // Bits 3 and 7 of two bytes to whole bytes.
-            const std::uint32_t pair = Load<std::uint16_t>(block + 32 + 2 * part);
-            const std::uint32_t bits =
-                (pair >> 3U & 1U) | (pair << 1U & 0x100U) | (pair << 5U & 0x10000U) | (pair << 9U & 0x1000000U);
-            PutShiftedEntries(indices + 4 * part, bits * 255U, to + 32 * part);
+        for (int part = 0; part < 8; part += 2) {
+            // The top bits of eight nibbles to whole bytes.
+            const std::uint64_t nibbles = SpreadNibbles(Load<std::uint32_t>(block + 32 + 2 * part));
+            const std::uint64_t minus = (nibbles >> 3U & 0x0101010101010101U) * 255U;
+            PutShiftedEntries(indices + 4 * part, static_cast<std::uint32_t>(minus), to + 32 * part);
+            PutShiftedEntries(indices + 4 * part + 4, static_cast<std::uint32_t>(minus >> 32U), to + 32 * part + 32);
         }
     }
 };

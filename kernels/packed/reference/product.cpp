@@ -113,7 +113,7 @@ PackedWeight nvfp4(Block b, std::int64_t i) {
     return {half_of_e4m3(b[i / 16]) * level, 0.0};
 }
 
-/// Number i of the entries of a grid, negative where bit i % 8 of `signs` is set.
+/// Integer i % kSize of an entry, negative where bit i % 8 of `signs` is set.
 template <std::size_t kSize, std::size_t kEntries>
 double grid_value(const grids::Grid<kSize, kEntries>& grid, unsigned index, unsigned signs, std::int64_t i) {
     const double value = grid.at(index)[static_cast<std::size_t>(i) % kSize];
@@ -161,7 +161,7 @@ PackedWeight iq3_s(Block b, std::int64_t i) {
     return {half(b) * (1 + 2 * scale) * grid_value(grids::kIq3S, index, b[74 + i / 8], i), 0.0};
 }
 
-/// An entry's number i plus or minus an eighth.
+/// Integer i % 8 of an entry of IQ1, plus or minus an eighth.
 double shifted_value(unsigned index, bool is_minus, std::int64_t i) {
     return grid_value(grids::kIq1, index, 0, i) + (is_minus ? -0.125 : 0.125);
 }
