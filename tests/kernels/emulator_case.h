@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// One problem on the reference and on the emulator, with warps of 32 and 64 threads in two random orders.
+// One problem on the reference and on the emulator, with warps of 32 and 64 threads in two random orders. With
+// HEADSCOPE_KERNELS=cuda or hip, on that device in place of the emulator.
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
@@ -18,6 +20,15 @@
 namespace headscope::kernels::testing {
 
 inline constexpr double kSingleEpsilon = 0x1p-24;
+
+/// Two backends of one GPU library whose results have the same bits: the emulator with warps of 32 and of 64 threads,
+/// or twice the device that HEADSCOPE_KERNELS names.
+inline std::array<std::string, 2> gpu_backends() {
+    const char* named = std::getenv("HEADSCOPE_KERNELS");
+    const std::string name = named == nullptr ? "" : named;
+    if (name == "cuda" || name == "hip") return {name, name};
+    return {"emulator", "emulator64"};
+}
 
 /// Forces a backend, and an order of the emulator's threads, until its end.
 struct ForcedBackend {
@@ -64,16 +75,17 @@ inline bool same_bits(const Fields& a, const Fields& b) {
 /// run() gives Fields on the forced backend, and notes that backend as the last one.
 template <class Run>
 void check_emulator(const Run& run, double tolerance) {
-    const auto on = [&](const char* backend, const char* seed) {
+    const auto on = [&](const std::string& backend, const char* seed) {
         const ForcedBackend forced(backend, seed);
         Fields fields = run();
         REQUIRE(last_backend() == backend);
         return fields;
     };
-    const Fields expected = on("reference", "1"), found = on("emulator", "1");
+    const auto [gpu, again] = gpu_backends();
+    const Fields expected = on("reference", "1"), found = on(gpu, "1");
     check_fields(found, expected, tolerance);
-    CHECK(same_bits(on("emulator", "2"), found));
-    CHECK(same_bits(on("emulator64", "3"), found));
+    CHECK(same_bits(on(gpu, "2"), found));
+    CHECK(same_bits(on(again, "3"), found));
 }
 
 }  // namespace headscope::kernels::testing

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPU kernels on the emulator against the float64 reference, with warps of 32 and 64 threads.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -10,11 +9,14 @@
 #include "kernels/backend.h"
 #include "kernels/reference/attention.h"
 #include "tests/kernels/attention_options.h"
+#include "tests/kernels/emulator_case.h"
 
 using namespace headscope::kernels;
 using headscope::kernels::testing::attention_options;
 using headscope::kernels::testing::AttentionCase;
 using headscope::kernels::testing::check_equal;
+using headscope::kernels::testing::ForcedBackend;
+using headscope::kernels::testing::gpu_backends;
 using headscope::kernels::testing::make_case;
 using headscope::kernels::testing::Result;
 using headscope::kernels::testing::run;
@@ -23,17 +25,8 @@ using headscope::kernels::testing::Shape;
 
 namespace {
 
-struct Forced {
-    explicit Forced(const std::string& name) { force_backend(name); }
-    ~Forced() {
-        unsetenv("HEADSCOPE_EMULATOR_SEED");
-        force_backend("auto");
-    }
-};
-
 Result run_on(const AttentionCase& c, const std::string& backend, const char* seed, bool statistics = true) {
-    const Forced forced(backend);
-    setenv("HEADSCOPE_EMULATOR_SEED", seed, 1);
+    const ForcedBackend forced(backend, seed);
     Result result = run(c, attention, statistics);
     REQUIRE(last_backend() == backend);
     return result;
@@ -42,10 +35,11 @@ Result run_on(const AttentionCase& c, const std::string& backend, const char* se
 /// All statistics on both warps, equal bits for another order of threads, and the plain output.
 void check(const AttentionCase& c) {
     INFO(c.name);
-    const Result expected = run(c, attention_reference), found = run_on(c, "emulator", "1");
+    const auto [gpu, again] = gpu_backends();
+    const Result expected = run(c, attention_reference), found = run_on(c, gpu, "1");
     check_equal(c, found, expected);
-    CHECK(same_bits(run_on(c, "emulator64", "2"), found));
-    Result plain = run_on(c, "emulator", "3", false);
+    CHECK(same_bits(run_on(c, again, "2"), found));
+    Result plain = run_on(c, gpu, "3", false);
     plain.statistics = expected.statistics;
     check_equal(c, plain, expected);
 }
@@ -68,7 +62,7 @@ TEST_CASE("odd lengths, heads and sizes agree with the reference on the emulator
 }
 
 TEST_CASE("the emulator's attention ends when it is cancelled", "[emulator]") {
-    const Forced forced("emulator");
+    const ForcedBackend forced(gpu_backends()[0]);
     AttentionCase c = make_case({1, 1, 1, 8, 8, 8, 8}, attention_options().front());
     const std::atomic<bool> cancel{true};
     AttentionInput input = c.input();

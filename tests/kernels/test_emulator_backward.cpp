@@ -2,7 +2,6 @@
 // Gradients of attention on the emulator against the float64 reference.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -11,21 +10,19 @@
 #include "kernels/backend.h"
 #include "kernels/normaliser.h"
 #include "tests/kernels/attention_options.h"
+#include "tests/kernels/emulator_case.h"
 
 using namespace headscope::kernels;
 using headscope::kernels::testing::attention_options;
 using headscope::kernels::testing::AttentionCase;
+using headscope::kernels::testing::ForcedBackend;
+using headscope::kernels::testing::gpu_backends;
 using headscope::kernels::testing::make_case;
 using headscope::kernels::testing::Shape;
 
 namespace {
 
 constexpr float kCanary = 4321.0F;
-
-struct Forced {
-    explicit Forced(const std::string& name) { force_backend(name); }
-    ~Forced() { force_backend("auto"); }
-};
 
 /// [batch, heads, length, size] with a canary behind each row.
 struct Values {
@@ -68,7 +65,7 @@ struct Found {
 };
 
 Found run_on(const AttentionCase& c, const std::string& backend, bool hidden_blocks) {
-    const Forced forced(backend);
+    const ForcedBackend forced(backend);
     const Shape& s = c.shape();
     Found found(s);
     Values gradient(s.batch, s.heads, s.queries, s.value_size);
@@ -118,8 +115,9 @@ bool same(const std::vector<float>& a, const std::vector<float>& b) {
 
 void check(const AttentionCase& c, bool hidden_blocks = false) {
     INFO(c.name);
-    const Found found = run_on(c, "emulator", hidden_blocks), expected = run_on(c, "reference", hidden_blocks),
-                wide = run_on(c, "emulator64", hidden_blocks);
+    const auto [gpu, again] = gpu_backends();
+    const Found found = run_on(c, gpu, hidden_blocks), expected = run_on(c, "reference", hidden_blocks),
+                wide = run_on(c, again, hidden_blocks);
     // Scores are at most a few dozen, so their rounding moves a weight by some 1e-6 of itself.
     constexpr double kTolerance = 1e-5;
     CHECK(relative(found.output.data, expected.output.data) < kTolerance);
@@ -159,12 +157,12 @@ TEST_CASE("gradients of odd shapes agree with the reference on the emulator", "[
 }
 
 TEST_CASE("attention dropout is refused by GPU libraries", "[emulator]") {
-    const Forced forced("emulator");
+    const ForcedBackend forced(gpu_backends()[0]);
     AttentionCase c = make_case({1, 1, 1, 8, 8, 8, 8}, attention_options().front());
     Found found(c.shape());
     const SoftmaxRows rows{found.shift.data(), found.factor.data()};
     c.rule.dropout.share = 0.3;
-    const char* refusal = "[attention dropout] expected a kernel of the emulator plugin";
+    const std::string refusal = "[attention dropout] expected a kernel of the " + gpu_backends()[0] + " plugin";
     CHECK_THROWS_WITH(attention_forward(c.input(), found.output.view(), rows), Catch::Contains(refusal));
     CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(), found.output.input(), rows, {}),
                       Catch::Contains(refusal));

@@ -11,6 +11,7 @@ using namespace headscope::kernels;
 using headscope::kernels::testing::check_emulator;
 using headscope::kernels::testing::Fields;
 using headscope::kernels::testing::ForcedBackend;
+using headscope::kernels::testing::gpu_backends;
 using headscope::kernels::testing::kSingleEpsilon;
 using headscope::kernels::testing::read_tokens;
 using headscope::kernels::testing::RecurrentCase;
@@ -226,7 +227,7 @@ TEST_CASE("implicit matrices agree with the reference on the emulator", "[emulat
 }
 
 TEST_CASE("keys that no recurrent kernel has are refused", "[emulator][recurrent]") {
-    const ForcedBackend forced("emulator");
+    const ForcedBackend forced(gpu_backends()[0]);
     const RecurrentCase c({1, 1, 1, 3, 257, 2}, rules(0)[0]);
     RecurrentFound found(c);
     CHECK_THROWS_WITH(read_tokens(c, 0, 3, found), Catch::Contains("[recurrent attention forward]") &&

@@ -13,6 +13,7 @@ using namespace headscope::kernels;
 using headscope::kernels::testing::check_fields;
 using headscope::kernels::testing::Fields;
 using headscope::kernels::testing::ForcedBackend;
+using headscope::kernels::testing::gpu_backends;
 using headscope::kernels::testing::kSingleEpsilon;
 using headscope::kernels::testing::same_bits;
 
@@ -65,16 +66,17 @@ double tolerance_of(ElementType type, double terms) {
     return result + (32.0 + 8.0 * std::sqrt(terms)) * kSingleEpsilon;
 }
 
-/// Runs on both warps, in several orders.
+/// Runs on both backends of gpu_backends(), in several orders.
 void check(const std::function<Fields()>& run, const Fields& expected, double tolerance) {
-    const auto on = [&](const char* backend, const char* seed) {
+    const auto on = [&](const std::string& backend, const char* seed) {
         const ForcedBackend forced(backend, seed);
         return run();
     };
-    const Fields found = on("emulator", "1");
+    const auto [gpu, again] = gpu_backends();
+    const Fields found = on(gpu, "1");
     check_fields(found, expected, tolerance);
-    CHECK(same_bits(on("emulator", "2"), found));
-    CHECK(same_bits(on("emulator64", "3"), found));
+    CHECK(same_bits(on(gpu, "2"), found));
+    CHECK(same_bits(on(again, "3"), found));
 }
 
 std::size_t at(std::int64_t n) {
@@ -398,7 +400,7 @@ TEST_CASE("norms of gradients are exact sums on the emulator", "[emulator][rows]
             double expected = 0.0;
             for (std::size_t n = 0; n < values.size(); ++n) expected += values[n] * values[n];
             std::vector<double> found;
-            for (const char* backend : {"emulator", "emulator64"}) {
+            for (const std::string& backend : gpu_backends()) {
                 const ForcedBackend forced(backend);
                 found.push_back(squared_norm_gpu(values.data(), type, size, Device::cpu));
             }
