@@ -253,16 +253,20 @@ private:
     }
 };
 
-/// Leaves of the schema below the columns' names.
+/// True if the path or a beginning of it, with dots between its names, is one of the columns.
+bool leads_into(const std::vector<std::string>& path, const std::vector<std::string>& columns) {
+    std::string joined;
+    for (const std::string& name : path) {
+        joined += joined.empty() ? name : "." + name;
+        if (std::find(columns.begin(), columns.end(), joined) != columns.end()) return true;
+    }
+    return false;
+}
+
 std::vector<int> leaves_of(const ::parquet::SchemaDescriptor& schema, const std::vector<std::string>& columns) {
     std::vector<int> leaves;
-    for (int i = 0; i < schema.num_columns(); ++i) {
-        const std::string path = schema.Column(i)->path()->ToDotString();
-        const bool wanted = std::any_of(columns.begin(), columns.end(), [&](const std::string& column) {
-            return path == column || path.starts_with(column + ".");
-        });
-        if (wanted || columns.empty()) leaves.push_back(i);
-    }
+    for (int i = 0; i < schema.num_columns(); ++i)
+        if (columns.empty() || leads_into(schema.Column(i)->path()->ToDotVector(), columns)) leaves.push_back(i);
     return leaves;
 }
 
