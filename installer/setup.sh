@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sets up what building needs: Debian packages (installer/packages.txt) and LibTorch (installer/wheels.txt, checked by
-# SHA-256) in .deps/, which git ignores. Safe to repeat: seconds when nothing is missing, starts over after an
-# interruption. Changes nothing outside the checkout but apt packages.
-#   --no-window   leave Qt, plots and fonts out (preset core-only)
+# Sets up what building needs: Debian packages (installer/packages.txt), LibTorch and, for Parquet files, Apache Arrow
+# (installer/wheels.txt, wheels-arrow.txt, checked by SHA-256) in .deps/, which git ignores. Safe to repeat: seconds when
+# nothing is missing, starts over after an interruption. Changes nothing outside the checkout but apt packages.
+#   --no-window    leave Qt, plots and fonts out (preset core-only)
+#   --no-parquet   leave Arrow out
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 window=yes
+parquet=yes
 for argument in "$@"; do
     case "$argument" in
         --no-window) window=no ;;
-        *) echo "setup.sh: expected --no-window or nothing; found $argument" >&2; exit 2 ;;
+        --no-parquet) parquet=no ;;
+        *) echo "setup.sh: expected --no-window, --no-parquet or nothing; found $argument" >&2; exit 2 ;;
     esac
 done
 
@@ -60,9 +63,11 @@ EOF
         fail "[apt] expected these packages to install: ${missing[*]}"
 }
 
-install_libtorch() {
-    local target=.deps/libtorch stamp
-    stamp=$(sha256sum installer/wheels.txt | cut -d' ' -f1)
+# fetch_wheels NAME LIST SAY [KEEP]: unpacks the wheels of a list into .deps/NAME; KEEP FOLDER arranges them there first.
+# False if they cannot be fetched (set -e does not hold in here).
+fetch_wheels() {
+    local list=$2 target=.deps/$1 stamp
+    stamp=$(sha256sum "$list" | cut -d' ' -f1)
     [ "$(cat "$target/stamp" 2>/dev/null)" = "$stamp" ] && return
     mkdir -p .deps
     exec 9>.deps/lock
@@ -71,24 +76,32 @@ install_libtorch() {
     local python=python3
     "$python" -m pip --version >/dev/null 2>&1 || python=/usr/bin/python3
     "$python" -m pip --version >/dev/null 2>&1 || fail "[pip] expected python3 with pip; found none"
-    say "Fetching LibTorch (570 MB, once)"
-    rm -rf .deps/wheels .deps/libtorch.partial
-    # pip checks each file against the hash in wheels.txt before it is kept.
+    say "$3"
+    rm -rf .deps/wheels "$target.partial"
+    # pip checks each file against its hash in the list before it is kept.
     "$python" -m pip download --quiet --no-cache-dir --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
         --python-version 3.11 --implementation cp --abi cp311 \
         --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux2014_x86_64 \
-        --dest .deps/wheels -r installer/wheels.txt ||
-        fail "[LibTorch] expected to fetch the wheels of installer/wheels.txt; see the message above. Run it again to start over"
+        --dest .deps/wheels -r "$list" || return 1
     local wheel
     for wheel in .deps/wheels/*.whl; do
-        grep -q "$(sha256sum "$wheel" | cut -d' ' -f1)" installer/wheels.txt ||
-            fail "[$wheel] expected a SHA-256 that installer/wheels.txt lists; found $(sha256sum "$wheel" | cut -d' ' -f1)"
-        "$python" -m zipfile -e "$wheel" .deps/libtorch.partial
+        grep -q "$(sha256sum "$wheel" | cut -d' ' -f1)" "$list" ||
+            fail "[$wheel] expected a SHA-256 that $list lists; found $(sha256sum "$wheel" | cut -d' ' -f1)"
+        "$python" -m zipfile -e "$wheel" "$target.partial" || return 1
     done
-    echo "$stamp" >.deps/libtorch.partial/stamp
-    rm -rf "$target" .deps/wheels
-    mv .deps/libtorch.partial "$target"
+    "${4:-true}" "$target.partial" && echo "$stamp" >"$target.partial/stamp" && rm -rf "$target" .deps/wheels &&
+        mv "$target.partial" "$target"
+}
+
+# Two libraries, the headers and the license: 70 MB of 170.
+keep_parquet() {
+    mkdir "$1/lib" && mv "$1"/pyarrow/libarrow.so.* "$1"/pyarrow/libparquet.so.* "$1/lib" &&
+        mv "$1/pyarrow/include" "$1"/pyarrow-*.dist-info/licenses "$1" &&
+        rm -r "$1"/pyarrow "$1"/pyarrow-*.dist-info
 }
 
 install_packages
-install_libtorch
+fetch_wheels libtorch installer/wheels.txt "Fetching LibTorch (570 MB, once)" ||
+    fail "[LibTorch] expected to fetch the wheels of installer/wheels.txt; see the message above. Run it again to start over"
+[ "$parquet" = no ] || fetch_wheels arrow installer/wheels-arrow.txt "Fetching Apache Arrow (55 MB, once)" keep_parquet ||
+    echo "setup.sh: [Arrow] could not be fetched; see the message above. Parquet files will be refused" >&2

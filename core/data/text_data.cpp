@@ -44,8 +44,7 @@ constexpr int token_file_version = 1;  // of how tokens are made of text: raise 
 void check_kinds(const std::vector<SourceFile>& files, const ObjectiveSettings& objective, const std::string& key) {
     if (!reads_items(objective)) return;
     for (const SourceFile& file : files)
-        if (file.kind != SourceKind::json_lines && file.kind != SourceKind::json_array)
-            refuse_text(key, objective, shown(file.path));
+        if (!has_columns(file.kind)) refuse_text(key, objective, shown(file.path));
 }
 
 struct FoundFiles {

@@ -140,10 +140,10 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
             const InputFile file(all.back().file, "file of items");
             const CancellationScope scope(cancellation);
             all.back().sha256 = checkpoint::cached_sha256(file, cancellation);
-            // Lines, whatever the file's name, unless it is a .json file with an array.
-            const bool array = data::source_kind(all.back().file) == data::SourceKind::json_array;
+            // A file of any other name holds lines.
+            const data::SourceKind kind = data::source_kind(all.back().file);
             data::read_items(
-                file, array ? data::SourceKind::json_array : data::SourceKind::json_lines, objective,
+                file, data::has_columns(kind) ? kind : data::SourceKind::json_lines, objective,
                 [&](const data::TextItem& item) { all.back().items.push_back(item); }, [](std::uint64_t) {});
             if (all.back().items.empty())
                 throw Error(ErrorCode::usage, shown(all.back().file), "expected at least one item", "found none");

@@ -218,12 +218,14 @@ bool reads_items(const ObjectiveSettings& objective) {
 
 void read_items(const InputFile& file, SourceKind kind, const ObjectiveSettings& objective,
                 const std::function<void(const TextItem&)>& take, const std::function<void(std::uint64_t)>& progress) {
+    std::vector<std::string> columns;  // of "classify": those that a record has decide
+    if (kind_of(objective).translates) columns = {objective.source, objective.target};
     read_records(
         file, kind,
         [&](std::string_view line, std::uint64_t number) {
             take(LineReader(shown(file.path()) + ":" + std::to_string(number), objective, line).item());
         },
-        progress);
+        progress, columns);
     file.check_unchanged();
     progress(file.size());
 }

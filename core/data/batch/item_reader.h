@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Items of "translation" and "classify" from JSON lines or a JSON array. Threads: any.
+// Items of "translation" and "classify" from JSON lines, a JSON array or Parquet. Threads: any.
 
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@ namespace headscope::data {
 /// True for the objectives whose data are items.
 bool reads_items(const ObjectiveSettings& objective);
 
-/// Calls take for each object's item, in order; `kind` is one of JSON. translation: the strings in objective.source and
+/// Calls take for each object's item, in order; `kind` has columns. translation: the strings in objective.source and
 /// objective.target ("translation.en" is a member of a member).
 /// classify: "label", a class in [0, classes) or, with classes = 1, a number; and the texts in the columns of the first
 /// of these that a line has: text (with pair, or with span1_text and span2_text), word with sentence1 and sentence2,

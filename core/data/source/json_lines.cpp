@@ -154,26 +154,20 @@ void read_lines(const InputFile& file, const std::function<void(std::string_view
 
 void read_json_texts(const InputFile& file, SourceKind kind, PartSink& sink,
                      const std::function<void(std::uint64_t)>& progress, const std::string& column) {
-    read_records(
-        file, kind,
-        [&](std::string_view text, std::uint64_t first) {
-            // Columns count characters, as editors do. An object of an array may have several lines.
-            take_line(
-                text,
-                [&](std::size_t byte) {
-                    std::string_view before = text.substr(0, byte);
-                    const auto line =
-                        first + static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
-                    before.remove_prefix(before.rfind('\n') + 1);  // npos + 1 is 0
-                    const auto characters = std::count_if(before.begin(), before.end(), [](char c) {
-                        return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-                    });
-                    return shown(file.path()) + ", line " + std::to_string(line) + ", column " +
-                           std::to_string(characters + 1);
-                },
-                sink, column);
-        },
-        progress);
+    const auto take = [&](std::string_view text, std::uint64_t first) {
+        // Columns count characters, as editors do. An object of an array may have several lines.
+        const auto place = [&](std::size_t byte) {
+            if (kind == SourceKind::parquet) return shown(file.path()) + ", row " + std::to_string(first);
+            std::string_view before = text.substr(0, byte);
+            const auto line = first + static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
+            before.remove_prefix(before.rfind('\n') + 1);  // npos + 1 is 0
+            const auto characters = std::count_if(
+                before.begin(), before.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+            return shown(file.path()) + ", line " + std::to_string(line) + ", column " + std::to_string(characters + 1);
+        };
+        take_line(text, place, sink, column);
+    };
+    read_records(file, kind, take, progress, {column});
 }
 
 }  // namespace headscope::data

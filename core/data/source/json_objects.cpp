@@ -9,6 +9,7 @@
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
+#include "core/data/source/parquet_rows.h"
 #include "core/data/source/text_parts.h"
 
 namespace headscope::data {
@@ -180,7 +181,9 @@ SourceKind json_kind(const InputFile& file) {
         line.empty() ? "found an empty file" : "found neither");
 }
 
-void read_records(const InputFile& file, SourceKind kind, const TakeRecord& take, const BytesRead& progress) {
+void read_records(const InputFile& file, SourceKind kind, const TakeRecord& take, const BytesRead& progress,
+                  const std::vector<std::string>& columns) {
+    if (kind == SourceKind::parquet) return read_parquet_rows(file, take, progress, columns);
     if (kind != SourceKind::json_array) return read_lines(file, take, progress);
     ArrayCutter cutter(file, take);
     read_source(

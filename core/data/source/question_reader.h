@@ -19,7 +19,7 @@ using TakeQuestion = std::function<void(Question question)>;
 /// document (data[].paragraphs[].qas[]), in order. answer_start counts code points; an answer must lie in its context.
 void take_questions(const JsonView& record, const TakeQuestion& take);
 
-/// Those of a file of one kind of JSON.
+/// Those of a file of a kind that has_columns().
 void read_questions(const InputFile& file, SourceKind kind, const TakeQuestion& take,
                     const std::function<void(std::uint64_t bytes_read)>& progress);
 

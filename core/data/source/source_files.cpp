@@ -11,6 +11,7 @@
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/process/os_error.h"
 #include "core/data/source/json_objects.h"
+#include "core/data/source/parquet_rows.h"
 #include "core/data/source/source_bytes.h"
 
 namespace headscope::data {
@@ -117,16 +118,23 @@ std::vector<fs::path> files_of(const std::string& wanted, const fs::path& base, 
                 "datasets.load_dataset(\"parquet\", data_files=\"" +
                     shown(path) + "\")[\"train\"].to_json(\"" + shown(fs::path(path).replace_extension(".jsonl")) +
                     "\")",
-                "found Parquet");
+                "found Parquet, which this program cannot read (" + parquet_problem() + ")");
 }
 
 }  // namespace
 
 SourceKind source_kind(const fs::path& path) {
     if (is_json_lines(path)) return SourceKind::json_lines;
-    if (path.extension() == ".parquet") refuse_parquet(path);
+    if (path.extension() == ".parquet") {
+        if (!parquet_problem().empty()) refuse_parquet(path);
+        return SourceKind::parquet;
+    }
     if (unpacked_name(path).extension() == ".json") return json_kind(InputFile(path, "text file"));
     return SourceKind::text;
+}
+
+bool has_columns(SourceKind kind) {
+    return kind == SourceKind::json_lines || kind == SourceKind::json_array || kind == SourceKind::parquet;
 }
 
 std::vector<SourceFile> find_sources(const std::vector<std::string>& wanted, const fs::path& base,

@@ -13,17 +13,21 @@ enum class SourceKind {
     json_lines,  ///< .jsonl, or .json with an object a line: its column (SourceFile) is a document
     bible,       ///< Debian's bible-kjv-text: a document a book
     json_array,  ///< .json with one array of such objects
+    parquet,     ///< .parquet: rows in place of such objects
 };
 
-/// How text lies in a file, by its name without .gz or .zst; a .json file is looked into. Error unsupported for
-/// Parquet; format for a .json file that holds neither an array nor an object on its first line, which is never read as
-/// text.
+/// How text lies in a file, by its name without .gz or .zst; a .json file is looked into. Errors: unsupported for
+/// Parquet where it cannot be read; format for a .json file that holds neither an array nor an object on its first
+/// line, which is never read as text.
 SourceKind source_kind(const std::filesystem::path& path);
+
+/// True for kinds whose documents are objects with columns.
+bool has_columns(SourceKind kind);
 
 struct SourceFile {
     std::filesystem::path path;
     SourceKind kind = SourceKind::text;
-    std::string column = "text";  ///< of JSON objects: what a document is; "document.text" is a member of a member
+    std::string column = "text";  ///< of objects: what a document is; "document.text" is a member of a member
 };
 
 /// The files that `wanted` names, relative to `base`: files; folders, of which all .txt and .jsonl files below are

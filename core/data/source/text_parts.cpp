@@ -91,6 +91,7 @@ void read_parts(const InputFile& file, SourceKind kind, PartSink& sink,
             break;
         case SourceKind::json_lines:
         case SourceKind::json_array:
+        case SourceKind::parquet:
             read_json_texts(file, kind, sink, progress, column);
             break;
         case SourceKind::bible:

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/data/batch/batch_source.h"
 #include "core/data/batch/item_reader.h"
+#include "core/data/source/parquet_rows.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/data/corpus.h"
 
@@ -109,7 +110,8 @@ TEST_CASE("Cut, damaged and foreign files are refused by name", "[data][publishe
     refused("a.jsonl.gz", plain, "text", ErrorCode::format, "expected a gzip file");
     refused("a.jsonl.zst", plain, "text", ErrorCode::format, "expected a zstd file");
     refused("a.jsonl.zst", zst + "more and more", "text", ErrorCode::format, "expected a zstd file");
-    refused("a.parquet", "PAR1", "text", ErrorCode::unsupported, "found Parquet");
+    refused("a.parquet", "PAR1", "text", data::parquet_problem().empty() ? ErrorCode::format : ErrorCode::unsupported,
+            "found Parquet");
     refused("a.jsonl", plain, "document.text", ErrorCode::format, "line 1, column");
     refused("a.jsonl", plain, "document.text", ErrorCode::format, "\"document.text\"");
     refused("a.jsonl.gz", gzip(R"({"document": {"text": 3}})"), "document.text", ErrorCode::format, "found a number");
