@@ -5,13 +5,16 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 
+#include "core/analysis/dense_rows.h"
 #include "core/ask/answers.h"
+#include "core/ask/corpus/head_measures.h"
+#include "core/ask/readers.h"
 #include "core/base/error.h"
 #include "core/data/random.h"
 #include "core/model/generate/generate.h"
@@ -25,15 +28,53 @@ using model::Point;
 using model::PointKey;
 
 constexpr const char* kRetrieval = "/kinds/retrieval";
+constexpr std::int64_t kMostEditedTokens = 4096;
 
 std::string kind_table(std::size_t kind, bool absolute) {
     return "/kinds/" + std::string(kHeadKinds.at(kind)) + (absolute ? "_absolute" : "");
 }
 
-/// Scores of one head, in the order of kHeadKinds.
-struct HeadScores {
-    std::int64_t site = 0, head = 0;
-    std::array<double, kHeadKinds.size()> share{}, absolute{};
+/// Sums over the weights of one head; kinds in the order of kHeadKinds.
+struct KindSums {
+    double all = 0, sizes = 0;                          ///< weights, and their absolute values
+    std::array<double, kHeadKinds.size()> hits{};       ///< weights where such a head attends
+    std::array<double, kHeadKinds.size()> distances{};  ///< |weight - 1| - |weight| there
+};
+
+/// Places where a head of each kind attends, row by row.
+class KindPlaces {
+public:
+    KindPlaces(const std::vector<std::int32_t>& ids, const KindsOptions& options)
+        : behind_(corpus::induction_keys(ids)), options_(&options) {}
+
+    /// Row i of a head's matrix.
+    void add(std::size_t i, std::span<const float> row, KindSums& sums) const {
+        for (std::size_t j = 0; j < row.size(); ++j) {
+            if (excluded(i, j)) continue;
+            sums.all += row[j];
+            sums.sizes += std::abs(row[j]);
+        }
+        const auto hit = [&](std::size_t kind, std::size_t j) {
+            if (excluded(i, j)) return;
+            const double weight = row[j];
+            sums.hits.at(kind) += weight;
+            sums.distances.at(kind) += std::abs(weight - 1) - std::abs(weight);
+        };
+        if (i > 0) hit(0, i - 1);
+        for (const std::int64_t key : behind_[i]) {
+            hit(1, static_cast<std::size_t>(key) - 1);
+            hit(2, static_cast<std::size_t>(key));
+        }
+        hit(3, i);
+    }
+
+private:
+    bool excluded(std::size_t i, std::size_t j) const {
+        return (options_->exclude_first && j == 0) || (options_->exclude_current && i == j);
+    }
+
+    std::vector<std::vector<std::int64_t>> behind_;  ///< keys behind earlier copies of each query's token
+    const KindsOptions* options_;
 };
 
 /// Passes the patterns of a run on to a function and changes nothing.
@@ -51,20 +92,6 @@ private:
     Read read_;
 };
 
-/// Places where a head of each kind attends, [L, L] float64 of 0 and 1, in the order of kHeadKinds.
-std::array<at::Tensor, 4> detection_matrices(const at::Tensor& ids) {
-    const std::int64_t length = ids.size(0);
-    const at::Tensor same = ids.unsqueeze(1).eq(ids.unsqueeze(0)).to(at::kDouble).tril(-1);
-    const at::Tensor none = at::zeros({length, length}, at::kDouble);
-    at::Tensor previous = none.clone(), induction = none.clone(), self = none.clone();
-    if (length > 1) {
-        previous.diagonal(-1).fill_(1);
-        induction.narrow(1, 1, length - 1).copy_(same.narrow(1, 0, length - 1));
-    }
-    self.diagonal().fill_(1);
-    return {previous, same, induction, self};
-}
-
 class Kinds {
 public:
     Kinds(model::Model& model, const KindsOptions& options, store::AskRecord& record)
@@ -75,6 +102,7 @@ public:
         if (model::places_of(Point::pattern, model.config(), model.sites()).empty())
             throw Error(ErrorCode::unsupported, "ask kinds", "expected a layer with an attention matrix",
                         "found none in " + model.config().family);
+        check_matrices();
         if (options.needle) check_needle();
     }
 
@@ -105,24 +133,33 @@ public:
 
     /// Scores are stored when the pass has ended: a text has all of them, or none.
     void sequence(std::int64_t s, const Cancellation& cancellation) {
-        const at::Tensor ids = ids_of(s);
-        const std::array<at::Tensor, 4> places = detection_matrices(ids);
-        std::vector<HeadScores> found;
-        run(ids, nullptr, cancellation, [&](std::int64_t site, const at::Tensor& pattern) {
-            for (std::int64_t head = 0; head < pattern.size(1); ++head) {
-                found.push_back(score(pattern[0][head].to(at::kDouble), places));
-                found.back().site = site;
-                found.back().head = head;
-            }
-        });
+        const std::vector<std::int32_t>& ids = record_.sequences[static_cast<std::size_t>(s)].ids;
+        const KindPlaces places(ids, options_);
+        std::map<std::int64_t, std::vector<KindSums>> found;  // by site and head
+        if (edits_matrices_) {
+            run(ids_of(s), nullptr, cancellation, [&](std::int64_t site, const at::Tensor& pattern) {
+                found[site] = sums_of(pattern[0].to(at::kFloat).contiguous(), places);
+            });
+        } else {
+            SiteReader sites(model_.sites(), weights_request(ids), [&](const model::AttentionRecord& record) {
+                std::vector<KindSums>& own = found[record.site.value];
+                own.resize(static_cast<std::size_t>(record.query.size(1)));
+                analysis::for_dense_rows(record, 0, cancellation,
+                                         [&](std::int64_t head, std::int64_t first, std::span<const float> block) {
+                                             for (std::size_t row = 0; row * ids.size() < block.size(); ++row)
+                                                 places.add(static_cast<std::size_t>(first) + row,
+                                                            block.subspan(row * ids.size(), ids.size()),
+                                                            own[static_cast<std::size_t>(head)]);
+                                         });
+            });
+            read_run(model_, ids, sites, nullptr, options_.editor, cancellation);
+        }
         if (found.empty())
             throw Error(ErrorCode::unsupported, "ask kinds", "expected a layer with an attention matrix",
                         "found none in " + model_.config().family);
-        for (const HeadScores& one : found)
-            for (std::size_t kind = 0; kind < kHeadKinds.size(); ++kind) {
-                put(record_, kind_table(kind, false), {s, one.site, one.head}, one.share.at(kind));
-                put(record_, kind_table(kind, true), {s, one.site, one.head}, one.absolute.at(kind));
-            }
+        for (const auto& [site, heads] : found)
+            for (std::size_t head = 0; head < heads.size(); ++head)
+                score({s, site, static_cast<std::int64_t>(head)}, heads[head], static_cast<double>(ids.size()));
     }
 
     /// Whole numbers of a file have -1 where there is none.
@@ -194,20 +231,37 @@ private:
         if (hidden) *hidden = last;
     }
 
-    HeadScores score(const at::Tensor& weights, const std::array<at::Tensor, 4>& places) const {
-        const auto exclude = [this](const at::Tensor& matrix) {
-            if (options_.exclude_first) matrix.select(1, 0).zero_();
-            if (options_.exclude_current) matrix.diagonal().zero_();
-            return matrix;
-        };
-        const at::Tensor all = exclude(weights.clone());
-        const double sum = all.sum().item<double>(), length = static_cast<double>(weights.size(0));
-        HeadScores found;
-        for (std::size_t kind = 0; kind < places.size(); ++kind) {
-            found.share.at(kind) = (all * places[kind]).sum().item<double>() / sum;
-            found.absolute.at(kind) = 1 - exclude((weights - places[kind]).abs()).sum().item<double>() / length;
+    /// Of matrices [H, L, L] float32.
+    static std::vector<KindSums> sums_of(const at::Tensor& matrices, const KindPlaces& places) {
+        const std::int64_t heads = matrices.size(0), length = matrices.size(2);
+        std::vector<KindSums> sums(static_cast<std::size_t>(heads));
+        for (std::int64_t row = 0; row < heads * length; ++row) {
+            const float* const begin = matrices.const_data_ptr<float>() + row * length;
+            places.add(static_cast<std::size_t>(row % length), {begin, static_cast<std::size_t>(length)},
+                       sums[static_cast<std::size_t>(row / length)]);
         }
-        return found;
+        return sums;
+    }
+
+    void score(const std::vector<std::int64_t>& index, const KindSums& sums, double length) {
+        for (std::size_t kind = 0; kind < kHeadKinds.size(); ++kind) {
+            put(record_, kind_table(kind, false), index, sums.hits.at(kind) / sums.all);
+            put(record_, kind_table(kind, true), index, 1 - (sums.sizes + sums.distances.at(kind)) / length);
+        }
+    }
+
+    /// With edits of scores or weights the matrices of a layer are in memory.
+    void check_matrices() {
+        for (const Point point : {Point::scores, Point::pattern})
+            for (const PointKey& key : model::places_of(point, model_.config(), model_.sites()))
+                edits_matrices_ = edits_matrices_ || (options_.editor && options_.editor->edits(key));
+        for (std::size_t s = 0; edits_matrices_ && s < record_.sequences.size(); ++s)
+            if (std::ssize(record_.sequences[s].ids) > kMostEditedTokens)
+                throw Error(
+                    ErrorCode::limit, "ask kinds",
+                    "expected texts of at most " + std::to_string(kMostEditedTokens) +
+                        " tokens with edits of scores or pattern",
+                    "found " + std::to_string(record_.sequences[s].ids.size()) + " in text " + std::to_string(s));
     }
 
     void check_needle() {
@@ -233,6 +287,7 @@ private:
     const KindsOptions& options_;
     store::AskRecord& record_;
     std::int64_t first_ = 0, last_ = 0;  ///< the needle
+    bool edits_matrices_ = false;        ///< an edit of scores or pattern: what a probe measures is without it
 };
 
 }  // namespace

@@ -191,6 +191,35 @@ TEST_CASE("A resumed run of ask kinds computes what is missing", "[ask][kinds]")
     }
 }
 
+TEST_CASE("Scores of edited patterns are those of the matrices in memory", "[ask][kinds]") {
+    struct Same final : model::Editor {
+        bool edits(const model::PointKey& key) const override { return key.point == model::Point::pattern; }
+        at::Tensor edit(const model::EditPlace&, const at::Tensor& value) override { return value; }
+    } same;
+    ask::KindsOptions options;
+    options.exclude_first = true;
+    ask::KindsOptions edited = options;
+    edited.editor = &same;
+    const test::AskedModel gpt2("gpt2");
+    const std::vector<std::vector<std::int32_t>> texts{{3, 5, 3, 7, 5, 3, 3}};
+    const store::AskRecord plain = kinds_of(gpt2, options, texts), other = kinds_of(gpt2, edited, texts);
+    for (std::size_t t = 0; t < plain.tables.size(); ++t)
+        for (std::size_t i = 0; i < plain.tables[t].values.size(); ++i) {
+            INFO(plain.tables[t].path);
+            CHECK(plain.tables[t].values[i] == Approx(other.tables[t].values[i]).margin(1e-6));
+        }
+    // Every row alike: the weight of a key is 1 / (i + 1).
+    model::Intervention flat;
+    flat.point = model::Point::pattern;
+    flat.action = model::Action::uniform;
+    model::Interventions uniform({flat}, gpt2.model->config(), gpt2.model->sites());
+    edited.editor = &uniform;
+    edited.exclude_first = false;
+    CHECK(at_cell(kinds_of(gpt2, edited, {{3, 5}}), "/kinds/self", {0, 0, 0}) == Approx(0.75));
+    CHECK_THROWS_MATCHES(kinds_of(gpt2, edited, {{1, 2}, std::vector<std::int32_t>(4097, 1)}), Error,
+                         test::IsError(ErrorCode::limit, "at most 4096 tokens with edits of scores or pattern"));
+}
+
 TEST_CASE("Drawn texts repeat their second half", "[ask][kinds]") {
     const auto texts = ask::repeated_texts(3, 5, 40, 1, 7);
     REQUIRE(texts.size() == 3);
