@@ -231,7 +231,7 @@ private:
         if (hidden) *hidden = last;
     }
 
-    /// Of matrices [H, L, L] float32.
+    /// Sums by head of matrices [H, L, L] float32.
     static std::vector<KindSums> sums_of(const at::Tensor& matrices, const KindPlaces& places) {
         const std::int64_t heads = matrices.size(0), length = matrices.size(2);
         std::vector<KindSums> sums(static_cast<std::size_t>(heads));

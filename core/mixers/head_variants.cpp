@@ -200,7 +200,7 @@ std::optional<HeadMaps> HeadVariantMixer::head_maps() const {
     const at::Tensor key = key_maps_ > 0 ? all.narrow(1, query_maps_, key_maps_)
                                          : at::eye(heads_ * head_size_, all.options()).unflatten(1, {heads_, -1});
     const at::Tensor value = value_maps_ > 0 ? all.narrow(1, query_maps_ + key_maps_, value_maps_) : key;
-    at::Tensor bias;  // of values: [G, size]
+    at::Tensor bias;  // added to the values, [G, size]
     if (maps_.bias.defined() && key_maps_ > 0) {
         const std::int64_t first = value_maps_ > 0 ? query_maps_ + key_maps_ : query_maps_;
         bias = maps_.bias.unflatten(0, {-1, head_size_}).narrow(0, first, value_maps_ > 0 ? value_maps_ : key_maps_);
