@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Everything but LibTorch comes from Debian's packages (installer/packages.txt lists them).
+# Everything but LibTorch and Arrow comes from Debian's packages (installer/packages.txt lists them).
 include(FeatureSummary)
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)

@@ -18,6 +18,7 @@
 #include "core/data/batch/span_windows.h"
 #include "core/data/source/question_reader.h"
 #include "core/data/special_tokens.h"
+#include "core/evaluation/data_records.h"
 #include "core/evaluation/generated_answers.h"
 #include "core/evaluation/metrics/answer_spans.h"
 #include "core/evaluation/sources.h"
@@ -186,7 +187,7 @@ QuestionItems read_question_items(const std::string& data, const std::string& ta
     }
     items.text = items.file.stem().string();
     const CancellationScope scope(cancellation);
-    items.sha256 = read_json_records(items.file, "questions", [&](const JsonView& record) {
+    items.sha256 = read_data_records(items.file, "questions", [&](const JsonView& record) {
         data::take_questions(record, [&](data::Question question) {
             if (task == kSquad && question.answers.empty())
                 record.refuse(ErrorCode::usage, "expected an answer to each question of squad, unlike squad_v2");

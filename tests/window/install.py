@@ -42,9 +42,11 @@ def check(cmake, build, version, folder):
         raise Failed(f"expected these files to be installed: {', '.join(missing)}")
     program = os.path.join(prefix, "bin/headscope")
     bundled = os.path.exists(os.path.join(prefix, "lib/headscope/libtorch_cpu.so"))
-    for file in (program, os.path.join(prefix, "lib/headscope/libheadscope_kernels.so")):
+    parquet = os.path.join(prefix, "lib/headscope/libheadscope_parquet.so")  # where Arrow was found
+    for file in (program, os.path.join(prefix, "lib/headscope/libheadscope_kernels.so"),
+                 *([parquet] if os.path.exists(parquet) else [])):
         for place in search_path(file):
-            # Either beside the program, or the LibTorch it was built with; never the build.
+            # Either beside the program, or the LibTorch or Arrow it was built with; never the build.
             if not place.startswith("$ORIGIN") and (bundled or os.path.realpath(build) in os.path.realpath(place)):
                 raise Failed(f"expected only paths from $ORIGIN{'' if bundled else ' and LibTorch'}; found {place} in {file}")
     environment = {"PATH": os.environ["PATH"], "HOME": folder, "LC_ALL": "C.UTF-8"}
@@ -55,6 +57,8 @@ def check(cmake, build, version, folder):
         place = re.search(rf"{re.escape(name)} => (.*) \(", libraries)
         if not place or not os.path.realpath(place[1]).startswith(os.path.realpath(prefix)):
             raise Failed(f"expected {name} from {prefix}; found {place[1] if place else 'none'}")
+    if os.path.exists(parquet) and "not found" in run("ldd", parquet, env=environment):
+        raise Failed(f"expected the libraries of {parquet}; found some missing")
     # Its own resources: a change to them shows.
     with open(os.path.join(prefix, "share/headscope/texts/install.txt"), "w", encoding="utf-8") as file:
         file.write("A text that only this installation has.")

@@ -316,6 +316,7 @@ arrow::Status read_rows(Host& host, const std::vector<std::string>& columns, boo
         for (;;) {
             ARROW_ASSIGN_OR_RAISE(const auto batch, batches->Next());
             if (!batch) break;
+            ARROW_RETURN_NOT_OK(batch->ValidateFull());  // a damaged file's offsets and indices may lead anywhere
             for (std::int64_t i = 0; i < batch->num_rows(); ++i) {
                 json.row(*batch, i);
                 ARROW_RETURN_NOT_OK(hand_on());

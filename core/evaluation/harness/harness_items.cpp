@@ -8,9 +8,10 @@
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
 #include "core/base/io/sha256.h"
-#include "core/base/json/json_records.h"
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/process/os_error.h"
+#include "core/data/source/parquet_rows.h"
+#include "core/evaluation/data_records.h"
 #include "core/evaluation/harness/harness_records.h"
 #include "core/evaluation/harness/longbench.h"
 #include "core/evaluation/harness/python_random.h"
@@ -26,7 +27,8 @@ std::vector<std::filesystem::path> folders_of(const std::filesystem::path& folde
     return all;
 }
 
-/// Throws where there is a split as Parquet: with what turns it into lines.
+/// Throws where there is a split as Parquet that cannot be read, or in several parts: with the line that turns it into
+/// JSON lines.
 void refuse_parquet(const std::filesystem::path& folder, const HarnessTask& task, const std::string& split) {
     for (const auto& target : folders_of(folder, task)) {
         for (const auto& place : {target, target / "data"}) {
@@ -40,7 +42,7 @@ void refuse_parquet(const std::filesystem::path& folder, const HarnessTask& task
                             "expected JSON lines, as Python makes them: import datasets; "
                             "datasets.load_dataset(\"parquet\", data_files=\"" +
                                 shown(parts) + "\")[\"train\"].to_json(\"" + shown(target / (split + ".jsonl")) + "\")",
-                            "found Parquet");
+                            data::parquet_problem().empty() ? "found Parquet in several parts" : "found Parquet");
             }
         }
     }
@@ -66,7 +68,7 @@ public:
           random_(options.seed),
           apart_(task.split == "validation"),
           path_(find_data_file(folder, task, "train")) {
-        const std::string sha256 = read_json_records(path_, "examples of " + task.name, [&](const JsonView& record) {
+        const std::string sha256 = read_data_records(path_, "examples of " + task.name, [&](const JsonView& record) {
             pool_.push_back({example_text(task, read_record(task, record)), apart_ ? identity_of(record) : ""});
             return true;
         });
@@ -147,6 +149,12 @@ std::filesystem::path find_data_file(const std::filesystem::path& folder, const 
             others += ", " + shown(path);
         }
     }
+    if (data::parquet_problem().empty()) {  // by the hub's names
+        for (const auto& target : folders_of(folder, task))
+            for (const auto& place : {target, target / "data"})
+                for (const char* ending : {".parquet", "-00000-of-00001.parquet"})
+                    if (const auto path = place / (split + ending); ends_at_regular_file(path)) return path;
+    }
     refuse_parquet(folder, task, split);
     throw Error(
         ErrorCode::io, shown(folder / task.name / (split + ".jsonl")),
@@ -167,7 +175,7 @@ HarnessItems read_items(const std::filesystem::path& folder, const HarnessTask& 
     std::optional<Examples> examples;
     std::vector<DataFile> files;
     if (options.shots > 0) examples.emplace(folder, task, options, files);
-    const std::string sha256 = read_json_records(path, "items of " + task.name, [&](const JsonView& record) {
+    const std::string sha256 = read_data_records(path, "items of " + task.name, [&](const JsonView& record) {
         HarnessItem item = read_record(task, record);
         if (examples) {
             const std::string before = examples->before(record);

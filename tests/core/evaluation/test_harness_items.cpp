@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/io/sha256.h"
+#include "core/data/source/parquet_rows.h"
 #include "core/evaluation/harness/longbench.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
@@ -182,24 +183,54 @@ TEST_CASE("A split is looked for under the task's name, then under its data set'
     }
 }
 
-TEST_CASE("Parquet is refused with the line that turns it into JSON lines", "[evaluation][harness]") {
+TEST_CASE("Parquet in parts is refused with the line that turns it into JSON lines", "[evaluation][harness]") {
     const test::TemporaryFolder folder;
     const auto refused = [&](const std::string& name, const std::string& part) {
         CHECK_THROWS_MATCHES(evaluation::read_items(folder.path(), task(name), {}), Error,
                              test::IsError(ErrorCode::unsupported, part));
     };
     std::filesystem::create_directories(folder / "ai2_arc/ARC-Easy");
-    test::write_file(folder / "ai2_arc/ARC-Easy/train-00000-of-00001.parquet", "PAR1");
+    test::write_file(folder / "ai2_arc/ARC-Easy/train-00000-of-00002.parquet", "PAR1");
     CHECK_THROWS_MATCHES(evaluation::read_items(folder.path(), task("arc_easy"), {}), Error,
                          test::IsError(ErrorCode::io, "expected the split \"test\""));
-    test::write_file(folder / "ai2_arc/ARC-Easy/test-00000-of-00001.parquet", "PAR1");
+    test::write_file(folder / "ai2_arc/ARC-Easy/test-00000-of-00002.parquet", "PAR1");
     refused("arc_easy", "data_files=\"" + (folder / "ai2_arc/ARC-Easy/test-*.parquet").string() +
                             "\")[\"train\"].to_json(\"" + (folder / "ai2_arc/ARC-Easy/test.jsonl").string() + "\")");
     std::filesystem::create_directories(folder / "piqa/data");
-    test::write_file(folder / "piqa/data/validation.parquet", "PAR1");
+    test::write_file(folder / "piqa/data/validation-00001-of-00002.parquet", "PAR1");
     refused("piqa", "to_json(\"" + (folder / "piqa/validation.jsonl").string() + "\")");
     test::write_file(folder / "piqa/validation.jsonl", R"({"goal":"g","sol1":"a","sol2":"b","label":0})");
     CHECK(evaluation::read_items(folder.path(), task("piqa"), {}).items.size() == 1);
+}
+
+TEST_CASE("A split may be one Parquet file by the hub's names", "[evaluation][harness]") {
+    const auto parquet = test::golden_file("parquet/piqa.parquet");
+    const test::TemporaryFolder lines;
+    std::filesystem::create_directories(lines / "piqa");
+    std::filesystem::copy_file(test::golden_file("parquet/piqa.jsonl"), lines / "piqa/validation.jsonl");
+    const auto wanted = evaluation::read_items(lines.path(), task("piqa"), {});
+    REQUIRE(wanted.items.size() == 3);
+    for (const std::string name : {"piqa/validation.parquet", "piqa/data/validation-00000-of-00001.parquet"}) {
+        const test::TemporaryFolder folder;
+        std::filesystem::create_directories((folder / name).parent_path());
+        std::filesystem::copy_file(parquet, folder / name);
+        if (!data::parquet_problem().empty()) {
+            CHECK_THROWS_MATCHES(evaluation::read_items(folder.path(), task("piqa"), {}), Error,
+                                 test::IsError(ErrorCode::unsupported, "found Parquet"));
+            continue;
+        }
+        const auto read = evaluation::read_items(folder.path(), task("piqa"), {});
+        REQUIRE(read.items.size() == wanted.items.size());
+        for (std::size_t i = 0; i < read.items.size(); ++i) {
+            CHECK((read.items[i].requests == wanted.items[i].requests));
+            CHECK(read.items[i].gold == wanted.items[i].gold);
+        }
+        CHECK(read.items[1].place == (folder / name).string() + ":2");
+        CHECK(read.files.at(0).sha256 == sha256_hex(test::read_file(parquet)));
+        ItemsOptions two;
+        two.limit = 2;
+        CHECK(evaluation::read_items(folder.path(), task("piqa"), two).items.size() == 2);
+    }
 }
 
 TEST_CASE("Files are listed with their hashes, items with their places, and a limit is kept", "[evaluation][harness]") {

@@ -67,6 +67,12 @@ def questions():
         [("id", pa.string()), ("context", pa.string()), ("question", pa.string()), ("answers", struct)])))
 
 
+def choices():
+    rows = [{"goal": f"Goal {i}", "sol1": f"first {i}", "sol2": f"second {i}", "label": i % 2} for i in range(3)]
+    write_lines("piqa", rows)
+    write("piqa", pa.Table.from_pylist(rows), compression="snappy")
+
+
 def types():
     """Values of every type that is read; then values and types that JSON lacks: null, or not in the lines."""
     integers = {f"{sign}int{bits}": [int(np.iinfo(f"{sign}int{bits}").min), int(np.iinfo(f"{sign}int{bits}").max), None]
@@ -97,4 +103,5 @@ if __name__ == "__main__":
     flat()
     nested()
     questions()
+    choices()
     types()
