@@ -109,8 +109,8 @@ class Scripts(unittest.TestCase):
                                                "the same twice": "no analysis", "the same on": "no analysis"})
 
     def test_time_limits(self):
-        self.check_faults("slow list", {"kernels of the machine": "took more than 4 s", "`test_running`": "no time left"},
-                          seconds=24)
+        self.check_faults("slow list", {"kernels of the machine": "took more than 4 s",
+                                        "`test_running`": "no time left"}, seconds=24)
 
     def test_wrong_arguments(self):
         for words in (["--gpu"], ["--seconds", "x"], [str(HERE)]):
