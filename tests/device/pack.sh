@@ -43,7 +43,7 @@ rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/lib"
 
 for program in "${programs[@]}"; do
-    [ -x "$build/bin/$program" ] || fail "[$build/bin] expected $program; found none: build all targets, with tests"
+    [ -x "$build/bin/$program" ] || fail "[$build/bin] expected $program; found none: build the target device_programs"
     strip -o "$folder/bin/$program" "$build/bin/$program"
 done
 for library in "$build/lib/libheadscope_kernels.so" "${gpu[@]}"; do
