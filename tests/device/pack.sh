@@ -55,7 +55,8 @@ found=$(ldd "${programs[@]/#/$build/bin/}" "${gpu[@]}")
 if missing=$(grep -F 'not found' <<<"$found"); then fail "expected all libraries; found: $missing"; fi
 while read -r name path; do
     case $name in
-        ld-linux* | libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | libresolv.so.* | libutil.so.*) ;;
+        ld-linux* | libc.so.* | libm.so.* | libdl.so.* | librt.so.*) ;;
+        libutil.so.* | libpthread.so.* | libresolv.so.*) ;;
         libheadscope_*) ;;
         *)
             [[ $libtorch = no && $path =~ /(torch|nvidia)/ ]] || cp -L "$path" "$folder/lib/$name"
