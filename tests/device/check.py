@@ -33,7 +33,8 @@ KERNEL_TESTS = [
 ]
 LENGTHS = {"emulator": [1, 21]}
 DEVICE_LENGTHS = [1, 21, 65, 200, 1000]
-FIGURES = ["indicators", "column-mass", "loss"]
+# CSV files that are compared: figure, and its texts; -1 is the last, the longest.
+FIGURES = [("indicators", "all"), ("indicators", -1), ("column-mass", -1), ("loss", -1)]
 TIMES = {"output", "seconds"}  # of an analysis's JSON, differ between runs
 
 
@@ -68,6 +69,7 @@ class Analysis:
     """An analysis of the sample: its summary and the CSV files of FIGURES, numbers with all digits."""
 
     def __init__(self, bundle, sample, tokens, output, on_gpu):
+        """`tokens`: a file of write_tokens()."""
         arguments = ["analyze", sample, "--tokens", tokens, "--json", "-o", output]
         if bundle.backend != "emulator":
             arguments += ["--device", bundle.backend if on_gpu else "cpu"]
@@ -78,11 +80,13 @@ class Analysis:
             raise Failed(f"expected an analysis by {bundle.backend}; found one by {self.kernels}")
         self.texts = {"summary": json.dumps({k: v for k, v in summary.items() if k not in TIMES}, sort_keys=True)}
         self.tables = {}
-        for figure in FIGURES:
-            path = output.with_suffix(f".{figure}.csv")
-            bundle.run("headscope", ["export", output, "--figure", figure, "-o", path], longest=60)
-            self.texts[figure] = path.read_text(encoding="utf-8")
-            self.tables[figure] = list(csv.reader(io.StringIO(self.texts[figure])))
+        for figure, text in FIGURES:
+            sequence = summary["sequences"] - 1 if text == -1 else text
+            name, path = f"{figure} of text {sequence}", output.with_suffix(f".{figure}.{sequence}.csv")
+            bundle.run("headscope", ["export", output, "--figure", figure, "--sequence", sequence, "-o", path],
+                       longest=60)
+            self.texts[name] = path.read_text(encoding="utf-8")
+            self.tables[name] = list(csv.reader(io.StringIO(self.texts[name])))
 
 
 def number(text):
@@ -147,11 +151,11 @@ def analyses(bundle, sample, folder):
         found = made().tables
         processor = Analysis(bundle, sample, tokens, folder / "cpu.headscope.h5", False)
         allowed, count, largest = tolerance(sample, lengths), 0, 0.0
-        for figure in FIGURES:
+        for name, table in processor.tables.items():
             try:
-                compared, difference = largest_difference(found[figure], processor.tables[figure])
+                compared, difference = largest_difference(found[name], table)
             except Failed as error:
-                raise Failed(f"{figure}: {error}") from None
+                raise Failed(f"{name}: {error}") from None
             count, largest = count + compared, max(largest, difference)
         if count == 0 or largest > allowed:
             raise Failed(f"{count} numbers, difference {largest:.2g}, at most {allowed:.2g} is allowed")

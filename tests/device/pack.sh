@@ -43,7 +43,7 @@ rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/lib"
 
 for program in "${programs[@]}"; do
-    [ -x "$build/bin/$program" ] || fail "[$build/bin] expected $program; found none: build all targets, with tests"
+    [ -x "$build/bin/$program" ] || fail "[$build/bin] expected $program; found none: build the target device_programs"
     strip -o "$folder/bin/$program" "$build/bin/$program"
 done
 for library in "$build/lib/libheadscope_kernels.so" "${gpu[@]}"; do
@@ -55,7 +55,8 @@ found=$(ldd "${programs[@]/#/$build/bin/}" "${gpu[@]}")
 if missing=$(grep -F 'not found' <<<"$found"); then fail "expected all libraries; found: $missing"; fi
 while read -r name path; do
     case $name in
-        ld-linux* | libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | libresolv.so.* | libutil.so.*) ;;
+        ld-linux* | libc.so.* | libm.so.* | libdl.so.* | librt.so.*) ;;
+        libutil.so.* | libpthread.so.* | libresolv.so.*) ;;
         libheadscope_*) ;;
         *)
             [[ $libtorch = no && $path =~ /(torch|nvidia)/ ]] || cp -L "$path" "$folder/lib/$name"

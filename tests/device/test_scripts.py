@@ -35,7 +35,7 @@ elif words[0] == "analyze":
     output = Path(words[words.index("-o") + 1])
     output.write_text(kernels)
     used = "AVX3" if "on the processor" in faults else kernels
-    print(json.dumps(dict(device="cpu", kernels=used, seconds=time.time(), output=str(output))))
+    print(json.dumps(dict(device="cpu", kernels=used, sequences=2, seconds=time.time(), output=str(output))))
 elif words[0] == "export":
     source, emulated = Path(words[1]), Path(words[1]).read_text() != "AVX3"
     value = 2.0 + 1e-7 * emulated
@@ -88,7 +88,7 @@ class Scripts(unittest.TestCase):
         self.assertNotIn("failed", output)
         self.assertEqual(rows["`test_running` [targets]"][0], "5 assertions in 2 test cases")
         compared = next(cells for name, cells in rows.items() if name.startswith("the same on the processor"))
-        self.assertTrue(compared[0].startswith("9 numbers, difference 5e-08 of "), compared)
+        self.assertTrue(compared[0].startswith("12 numbers, difference 5e-08 of "), compared)
         # Kernel, floor, their ratio, target, with copies, processor, its ratio.
         self.assertEqual(rows["forward, float32"], ["1", "-", "-", "-", "2", "2", "1"])
 
@@ -96,7 +96,7 @@ class Scripts(unittest.TestCase):
         output, rows = self.check_faults(
             "failed test_running,empty test_emulator,no backend,different bits,wrong numbers,failed statistics",
             {"kernels of the machine": "among the kernels; found AVX3",
-             "the same twice": "different bits of indicators, column-mass, loss",
+             "the same twice": "different bits of indicators of text all, indicators of text 1, ",
              "the same on the processor": "difference 0.0005, at most",
              "`test_emulator`": "no test ran",
              "`test_running`": "status 1: 1 assertion failed"})
@@ -109,8 +109,8 @@ class Scripts(unittest.TestCase):
                                                "the same twice": "no analysis", "the same on": "no analysis"})
 
     def test_time_limits(self):
-        self.check_faults("slow list", {"kernels of the machine": "took more than 4 s", "`test_running`": "no time left"},
-                          seconds=24)
+        self.check_faults("slow list", {"kernels of the machine": "took more than 4 s",
+                                        "`test_running`": "no time left"}, seconds=24)
 
     def test_wrong_arguments(self):
         for words in (["--gpu"], ["--seconds", "x"], [str(HERE)]):

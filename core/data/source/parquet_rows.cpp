@@ -27,11 +27,18 @@ Adapter open_adapter() {
     void* const library = dlopen(parquet::adapter_file, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         const char* const why = dlerror();
-        return {nullptr, why == nullptr ? "no " + std::string(parquet::adapter_file) : why};
+        std::string problem = "no library ";
+        problem.append(parquet::adapter_file);
+        if (why != nullptr) problem = why;
+        return {nullptr, std::move(problem)};
     }
     const auto entry = reinterpret_cast<parquet::Entry>(dlsym(library, parquet::adapter_entry));
     const parquet::ReadRows read = entry == nullptr ? nullptr : entry(parquet::adapter_version);
-    if (read == nullptr) return {nullptr, std::string(parquet::adapter_file) + " of another version"};
+    if (read == nullptr) {
+        std::string problem(parquet::adapter_file);  // appended: GCC 12 warns of the sum
+        problem.append(" of another version");
+        return {nullptr, std::move(problem)};
+    }
     return {read, {}};
 }
 
