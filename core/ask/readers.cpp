@@ -37,4 +37,13 @@ void check_decoder(const model::Model& model, const char* tool) {
                 model.config().encoder ? "found an encoder-decoder" : "found an encoder");
 }
 
+void check_scores(const model::Model& model, const model::Editor* around, const char* tool) {
+    if (around == nullptr) return;
+    for (const model::PointKey& key : model::places_of(model::Point::scores, model.config(), model.sites()))
+        if (around->edits(key))
+            throw Error(ErrorCode::unsupported, std::string("ask ") + tool,
+                        "expected no interventions at scores, without which weights are measured",
+                        "found one in layer " + std::to_string(key.layer));
+}
+
 }  // namespace headscope::ask

@@ -70,4 +70,7 @@ void read_run(model::Model& model, const std::vector<std::int32_t>& ids, SiteRea
 /// Throws usage for models other than decoders.
 void check_decoder(const model::Model& model, const char* tool);
 
+/// Throws unsupported for edits of scores: a SiteReader measures weights without them.
+void check_scores(const model::Model& model, const model::Editor* around, const char* tool);
+
 }  // namespace headscope::ask

@@ -245,6 +245,7 @@ void run_sinks(model::Model& model, const SinksOptions& options, store::AskRecor
                const Cancellation& cancellation) {
     const c10::InferenceMode inference;
     check_decoder(model, "sinks");
+    check_scores(model, options.editor, "sinks");
     std::int64_t groups = 1;
     for (const PointKey& key : model::places_of(Point::value, model.config(), model.sites()))
         groups = std::max(groups, model::heads_at(key, model.sites()));

@@ -226,6 +226,7 @@ void run_cache(model::Model& model, const CacheOptions& options, store::AskRecor
                const Cancellation& cancellation) {
     const c10::InferenceMode inference;
     check_decoder(model, "cache");
+    check_scores(model, options.editor, "cache");
     check_cache(options, record);
     std::int64_t groups = 0, kept = 0;
     for (const Site& site : record.sites) groups = std::max<std::int64_t>(groups, site.key_value_heads);

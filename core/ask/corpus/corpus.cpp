@@ -352,6 +352,7 @@ void run_corpus(model::Model& model, const CorpusSource& source, const CorpusOpt
                 Progress& progress, const Cancellation& cancellation) {
     const c10::InferenceMode inference;
     check_decoder(model, "corpus");
+    check_scores(model, options.editor, "corpus");
     record.add_dimension("/counter", kCounters, "counter");
     record.add_dimension("/histogram_cell", kHistogramCells, "cell of a weight from 0 to 1");
     record.add_dimension("/setting_text", setting_texts(options), "text that sets the intervals");

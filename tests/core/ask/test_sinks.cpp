@@ -221,6 +221,22 @@ TEST_CASE("A resumed run of ask sinks computes the texts that are missing", "[as
     }
 }
 
+TEST_CASE("ask sinks refuses edits of scores, which its weights would not show", "[ask][sinks]") {
+    const test::AskedModel asked("llama");
+    store::AskRecord record = asked.record("sinks");
+    model::Intervention forbidden;
+    forbidden.point = Point::scores;
+    forbidden.action = model::Action::forbid;
+    forbidden.layers = {1};
+    forbidden.keys = {{0, 0}};
+    model::Interventions edits({forbidden}, asked.model->config(), asked.model->sites());
+    ask::SinksOptions options;
+    options.editor = &edits;
+    NoProgress progress;
+    CHECK_THROWS_MATCHES(ask::run_sinks(*asked.model, options, record, progress, Cancellation()), Error,
+                         test::IsError(ErrorCode::unsupported, "found one in layer 1"));
+}
+
 TEST_CASE("ask sinks refuses encoders by name", "[ask][sinks]") {
     const test::AskedModel asked("bert");
     CHECK_THROWS_MATCHES(sinks_of(asked), Error,
