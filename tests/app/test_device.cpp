@@ -18,7 +18,7 @@ namespace {
 /// No AMD GPU, and NVIDIA's as the fake driver has them: a number, or "fails".
 Settings with_gpus(const std::string& devices, const std::string& driver = HEADSCOPE_FAKE_DRIVER) {
     return {.environment = {"HEADSCOPE_CUDA_DRIVER=" + driver, "HEADSCOPE_FAKE_GPUS=" + devices,
-                            "HEADSCOPE_HIP_DRIVER=/nowhere/libamdhip64.so"}};
+                            "HEADSCOPE_HIP_DRIVER=/absent/libamdhip64.so"}};
 }
 
 std::vector<std::string> analyze(const TemporaryFolder& folder, const std::vector<std::string>& more) {
@@ -41,8 +41,8 @@ TEST_CASE("--device cuda without a GPU is one line that says what was found, and
     const auto arguments = analyze(folder, {"--device", "cuda"});
     const std::string expected = "headscope: [--device cuda] expected an NVIDIA GPU; found ",
                       driver = std::string("driver library ") + HEADSCOPE_FAKE_DRIVER;
-    check_refusal(run_headscope(arguments, with_gpus("2", "/nowhere/libcuda.so.1")),
-                  expected + "no driver library /nowhere/libcuda.so.1: cannot open shared object file");
+    check_refusal(run_headscope(arguments, with_gpus("2", "/absent/libcuda.so.1")),
+                  expected + "no driver library /absent/libcuda.so.1: cannot open shared object file");
     check_refusal(run_headscope(arguments, with_gpus("2", (sample() / "config.json").string())),
                   expected + "no driver library ");
     check_refusal(run_headscope(arguments, with_gpus("0")),
@@ -53,7 +53,7 @@ TEST_CASE("--device cuda without a GPU is one line that says what was found, and
         run_headscope(arguments, with_gpus("2", HEADSCOPE_INCOMPLETE_DRIVER)),
         expected + "driver library " + HEADSCOPE_INCOMPLETE_DRIVER + " without the function cuDeviceGetCount");
     check_refusal(run_headscope(analyze(folder, {"--device", "hip"}), with_gpus("2")),
-                  "headscope: [--device hip] expected an AMD GPU; found no driver library /nowhere/libamdhip64.so");
+                  "headscope: [--device hip] expected an AMD GPU; found no driver library /absent/libamdhip64.so");
     CHECK_FALSE(std::filesystem::exists(folder / "x.headscope.h5"));
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("--device auto without a GPU takes the processor and prints one line",
         CHECK(outcome.messages().front().starts_with(
             std::string("headscope: --device auto: cpu (") +
             (std::string(devices) == "2" ? "cuda:0 Fake?GPU 0: " : "no NVIDIA GPU: driver library ")));
-        CHECK(outcome.messages().front().find("; no AMD GPU: no driver library /nowhere/") != std::string::npos);
+        CHECK(outcome.messages().front().find("; no AMD GPU: no driver library /absent/") != std::string::npos);
     }
     const json analysis = description(folder / "x.headscope.h5");
     CHECK(analysis.at("device") == "cpu");
