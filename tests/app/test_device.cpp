@@ -181,10 +181,9 @@ TEST_CASE("An analysis by the emulated GPU kernels has the results of the proces
 
 TEST_CASE("An operator without a GPU kernel is refused by name", "[.slow][emulator]") {
     const TemporaryFolder folder;
-    const std::string model = golden_sample(folder / "model", "fla-delta-net").string();
-    const std::string tokens = write_file(folder / "tokens.json", "[[3, 4, 5, 6, 7]]").string();
-    const std::vector<std::string> arguments{"analyze",   model,      "--tokens", tokens,
-                                             "--kernels", "emulator", "-o",       (folder / "x.headscope.h5").string()};
-    check_refusal(run_headscope(arguments, {.environment = {"HEADSCOPE_EMULATOR=1"}}),
-                  "expected a kernel of the emulator plugin; found none: --device cpu has one");
+    const std::string job = write_tiny_job(folder.path(), 2).string();
+    check_refusal(
+        run_headscope({"train", job, "-o", (folder / "run").string(), "--set", "training.attention_dropout=0.1"},
+                      {.environment = {"HEADSCOPE_EMULATOR=1", "HEADSCOPE_KERNELS=emulator"}}),
+        "[attention dropout] expected a kernel of the emulator plugin");
 }
