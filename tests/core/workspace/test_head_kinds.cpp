@@ -38,7 +38,7 @@ store::AskRecord record_of_kinds() {
 HeadTable table_of_sinks() {
     HeadTable table;
     table.columns = {"sink"};
-    table.rows = {{.site = 1, .layer = 1, .head = 1}, {.site = 0, .layer = 0, .head = 0}};
+    table.rows = {{1, 1, 1, 0, "1", "Layer 1"}, {0, 0, 0, 0, "0", "Layer 0"}};
     table.values = {0.5, 0.25};
     table.deviation = {0.1, 0.2};
     return table;
