@@ -22,28 +22,25 @@ struct Adapter {
     std::string problem;
 };
 
-Adapter open_adapter() {
+void open_adapter(Adapter& adapter) {
     // The program's DT_RPATH has the folder. It stays open: Arrow has static state.
     void* const library = dlopen(parquet::adapter_file, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         const char* const why = dlerror();
-        std::string problem = "no library ";
-        problem.append(parquet::adapter_file);
-        if (why != nullptr) problem = why;
-        return {nullptr, std::move(problem)};
+        adapter.problem = why == nullptr ? "no library" : why;
+        return;
     }
     const auto entry = reinterpret_cast<parquet::Entry>(dlsym(library, parquet::adapter_entry));
-    const parquet::ReadRows read = entry == nullptr ? nullptr : entry(parquet::adapter_version);
-    if (read == nullptr) {
-        std::string problem(parquet::adapter_file);  // appended: GCC 12 warns of the sum
-        problem.append(" of another version");
-        return {nullptr, std::move(problem)};
-    }
-    return {read, {}};
+    adapter.read = entry == nullptr ? nullptr : entry(parquet::adapter_version);
+    if (adapter.read == nullptr) adapter.problem = "another version of its library";
 }
 
 const Adapter& adapter() {
-    static const Adapter opened = open_adapter();
+    static const Adapter opened = [] {
+        Adapter made;
+        open_adapter(made);
+        return made;
+    }();
     return opened;
 }
 
