@@ -63,6 +63,7 @@ template CLI::Option* add_option(CLI::App&, const std::string&, int&, const std:
 template CLI::Option* add_option(CLI::App&, const std::string&, std::int64_t&, const std::string&);
 template CLI::Option* add_option(CLI::App&, const std::string&, std::uint64_t&, const std::string&);
 template CLI::Option* add_option(CLI::App&, const std::string&, double&, const std::string&);
+template CLI::Option* add_option(CLI::App&, const std::string&, std::vector<double>&, const std::string&);
 template CLI::Option* add_option(CLI::App&, const std::string&, std::vector<std::string>&, const std::string&);
 template CLI::Option* add_option(CLI::App&, const std::string&, std::vector<std::int64_t>&, const std::string&);
 template CLI::Option* add_option(CLI::App&, const std::string&, std::vector<int>&, const std::string&);
