@@ -84,7 +84,7 @@ void restore_distances(store::AskRecord& record) {
 
 /// Adds the table of an indicator, by the axes that analysis files give it.
 void add_indicator(store::AskRecord& record, const std::string& name, const store::Values& values) {
-    std::vector<std::string> axes{"/model", "/sequence", "/site"};
+    std::vector<std::string> axes{"/checkpoint", "/sequence", "/site"};
     if (values.shape.size() > 2) axes.emplace_back("/head");
     if (values.shape.size() > 3) axes.emplace_back(kDistanceAxis);
     record.add_table("/series/" + name, axes, name);
@@ -101,7 +101,7 @@ double mean_loss(const store::Values& loss) {
 }
 
 void keep_numbers(store::AskRecord& record, std::int64_t number, const store::AnalysisFile& file) {
-    const auto count = static_cast<std::size_t>(record.size_of("/model"));
+    const auto count = static_cast<std::size_t>(record.size_of("/checkpoint"));
     for (const std::string& name : file.indicators()) {
         const store::Values values = file.indicator(name);
         if (values.shape.size() > 3) add_distances(record, values.shape[3]);
@@ -135,13 +135,14 @@ std::int64_t step_in_name(const std::string& path) {
 void run_series(model::Model& first, const SeriesOptions& options, store::AskRecord& record, Progress& progress,
                 const Cancellation& cancellation) {
     const std::int64_t vocabulary = first.config().vocabulary;
-    record.add_dimension("/model", std::ssize(options.models), "model, in the order of the command");
-    if (record.names.empty()) record.names.push_back({"/series/name", "/model", "path of each model", options.models});
+    record.add_dimension("/checkpoint", std::ssize(options.models), "checkpoint, in the order of the command");
+    if (record.names.empty())
+        record.names.push_back({"/series/name", "/checkpoint", "path of each model", options.models});
     restore_distances(record);
     if (record.tables.empty()) {
-        record.add_table("/series/step", {"/model"}, "last number in the model's name", "", true);
-        record.add_table("/series/done", {"/model"}, "1: the model was analyzed", "", true);
-        record.add_table("/series/loss", {"/model", "/sequence"}, "mean loss of the next token", "nat");
+        record.add_table("/series/step", {"/checkpoint"}, "last number in the model's name", "", true);
+        record.add_table("/series/done", {"/checkpoint"}, "1: the model was analyzed", "", true);
+        record.add_table("/series/loss", {"/checkpoint", "/sequence"}, "mean loss of the next token", "nat");
     }
     for (std::size_t m = 0; m < options.models.size(); ++m) {
         const auto number = static_cast<std::int64_t>(m);

@@ -70,7 +70,6 @@ TEST_CASE("A head's term is what its output adds when everything else is frozen"
     CHECK(near(heads + at_cell(record, "/attribution/attention_bias", {0, 1}),
                at_cell(record, "/attribution/attention", {0, 1})));
     CHECK(at_cell(record, "/attribution/position_embedding", {0}) == 0);
-    CHECK(at_cell(record, "/attribution/head_value_bias", {0, 1, 0}) == 0);  // no biases
     const test::AskedModel learned("gpt2");
     CHECK(at_cell(attributed(learned, {{3}, {}, -1, nullptr, {}}), "/attribution/position_embedding", {0}) != 0);
 }

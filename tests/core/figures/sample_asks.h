@@ -123,11 +123,11 @@ inline store::AskRecord sample_ask(const std::string& tool) {
             for (double& error : record.tables.back().values) error = std::abs(error);
         }
     } else if (tool == "series") {
-        record.add_dimension("/model", 3, "model, in the order of the command");
-        record.add_table("/series/step", {"/model"}, "last number in the name", "", true).values = {10, 20, 40};
-        fill_ask_table(record, "/series/loss", {"/model", text});
+        record.add_dimension("/checkpoint", 3, "model, in the order of the command");
+        record.add_table("/series/step", {"/checkpoint"}, "last number in the name", "", true).values = {10, 20, 40};
+        fill_ask_table(record, "/series/loss", {"/checkpoint", text});
         for (const char* path : {"/series/sink", "/series/entropy_row_mean"})
-            fill_ask_table(record, path, {"/model", text, site, head});
+            fill_ask_table(record, path, {"/checkpoint", text, site, head});
     } else if (tool == "knockout") {
         record.settings_json = R"({"metric": "loss", "queries": "3-4", "keys": "1"})";
         fill_ask_table(record, "/knockout/baseline", {text});

@@ -276,6 +276,8 @@ TEST_CASE("Gradients of every mixer and option agree with finite differences", "
 }
 
 TEST_CASE("Gradients in float32 are those of float64", "[native][gradients]") {
+    // Three layers there and back, whose products each processor sums in an order of its own.
+    constexpr double kGradientError = 16 * test::kFloatError;
     for (const std::string& mixer : all_mixers()) {
         INFO(mixer);
         const std::string config = stack_config({mixer, "standard", mixer}, {{"num_key_value_heads", 1}}).dump();
@@ -288,7 +290,7 @@ TEST_CASE("Gradients in float32 are those of float64", "[native][gradients]") {
         test::next_token_loss(*single, batch).backward();
         test::next_token_loss(*exact, batch).backward();
         CHECK(largest_difference(single->gradients().unsqueeze(0), exact->gradients().unsqueeze(0)) <
-              8 * test::kFloatError * largest_value(exact->gradients()));
+              kGradientError * largest_value(exact->gradients()));
     }
 }
 

@@ -111,7 +111,7 @@ TEST_CASE("Attention dropout is refused for models without attention weights", "
         const JobFile job =
             test::small_job(folder, {"model.mixer=" + mixer, "model.layout=uniform", "training.attention_dropout=0.1"});
         CHECK_THROWS_WITH(model_config(job, kVocabulary),
-                          Catch::Contains("training.attention_dropout") && Catch::Contains("found " + mixer));
+                          Catch::Contains("training.attention_dropout") && Catch::Contains("found \"" + mixer));
     }
     const JobFile mixed =
         test::small_job(folder, {"model.layers=[\"standard\", \"gated_deltanet\"]", "training.attention_dropout=0.1"});

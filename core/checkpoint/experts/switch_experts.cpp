@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/checkpoint/switch_experts.h"
+#include "core/checkpoint/experts/switch_experts.h"
 
 #include <optional>
 #include <string_view>
