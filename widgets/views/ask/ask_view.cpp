@@ -33,6 +33,7 @@ QString ask_entry(const QString& text) {
 QString spaced_name(const std::string& name) {
     QString words = QString::fromStdString(name).replace(QLatin1Char('-'), QLatin1Char(' '));
     words.replace(QLatin1Char('_'), QLatin1Char(' '));
+    if (words == QLatin1String("ov") || words == QLatin1String("qk")) return words.toUpper();  // products of a head
     return words.left(1).toUpper() + words.mid(1);
 }
 

@@ -50,12 +50,12 @@ std::vector<double> series_means(const store::AskRecord& record, const store::As
 Curve series_curve(const std::vector<double>& x, const std::vector<double>& y, std::string name) {
     Curve curve;
     curve.name = std::move(name);
-    curve.points = true;
     for (std::size_t i = 0; i < x.size(); ++i) {
         if (std::isnan(y[i])) continue;
         curve.x.push_back(x[i]);
         curve.y.push_back(y[i]);
     }
+    curve.points = curve.x.size() == 1;
     return curve;
 }
 
