@@ -40,12 +40,12 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
         ask("attribution", folder / "attribution.ask.h5", joined(text, {"--answer", "5", "--against", "6,7"})));
     check_success(ask("knockout", folder / "knockout.ask.h5",
                       joined(text, {"--queries", "-1", "--keys", "0-1", "--window", "1"})));
-    const Outcome steered = ask("steer", folder / "steer.ask.h5",
-                                joined(text, {"--positive", "In the beginning", "--negative", "God created",
-                                              "--factors=-1,2", "--save-vector", (folder / "v.gguf").string()}));
-    CHECK(steered.status == 0);
-    REQUIRE(steered.messages().size() == 1);
-    CHECK(steered.messages().front().find("has no direction for block 0") != std::string::npos);
+    const Outcome steering = ask("steer", folder / "steer.ask.h5",
+                                 joined(text, {"--positive", "In the beginning", "--negative", "God created",
+                                               "--factors=-1,2", "--save-vector", (folder / "v.gguf").string()}));
+    CHECK(steering.status == 0);
+    REQUIRE(steering.messages().size() == 1);
+    CHECK(steering.messages().front().find("has no direction for block 0") != std::string::npos);
     check_success(
         ask("kinds", folder / "kinds.ask.h5",
             joined(text, {"--drawn", "2", "--half", "6", "--seed", "3", "--needle", "0-2", "--generate", "2"})));
