@@ -55,7 +55,8 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     CHECK(kinds.sequences[1].ids.back() == kinds.sequences[1].ids.at(kinds.sequences[1].ids.size() - 7));
     CHECK(store::read_ask(folder / "drawn.ask.h5").sequences.size() == 4);
     check_success(ask("circuits", folder / "circuits.ask.h5", {"--pairs", "2", "--heads", "1.0"}));
-    for (const double score : store::read_ask(folder / "circuits.ask.h5").table("/circuits/copying_score").values)
+    const store::AskRecord circuits = store::read_ask(folder / "circuits.ask.h5");
+    for (const double score : circuits.table("/circuits/copying_score").values)
         CHECK((score >= -1.0001 && score <= 1.0001));
     const auto plan = folder / "steer.toml";
     write(plan, "[[intervention]]\npoint = \"hidden\"\nwhat = \"add\"\nfactor = 0\nvector = \"v.gguf\"\n");
