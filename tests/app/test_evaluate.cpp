@@ -709,6 +709,15 @@ void check_minutes(const Outcome& outcome, int minutes) {
 }
 
 /// Replays a paper in six minutes: its report has these parts, and each figure was drawn.
+/// Success; so few minutes may bring the warning that most claims stay undecided.
+void check_replayed(const Outcome& outcome) {
+    INFO(outcome.err);
+    CHECK_FALSE(outcome.timed_out);
+    CHECK(outcome.status == 0);
+    for (const std::string& message : outcome.messages())
+        CHECK(message.find("minutes give each run") != std::string::npos);
+}
+
 void check_replay(const std::string& paper, const std::vector<std::string>& parts,
                   const std::vector<std::string>& figures) {
     const TemporaryFolder folder;
@@ -718,7 +727,7 @@ void check_replay(const std::string& paper, const std::vector<std::string>& part
     const Outcome outcome = run_headscope({"reproduce", paper, "-o", (folder / "replay").string(), "--minutes", "6",
                                            "--data", (folder / "text.txt").string()},
                                           settings);
-    check_success(outcome);
+    check_replayed(outcome);
     check_minutes(outcome, 6);
     const std::string report = read_file(folder / "replay" / "report.md");
     CHECK(report.find("Which of its claims held here") != std::string::npos);
