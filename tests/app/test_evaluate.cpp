@@ -758,7 +758,7 @@ TEST_CASE("A reproduction ends within its minutes with a report, and goes on aft
     std::vector<std::string> again = words;
     again.emplace_back("--resume");
     const Outcome outcome = run_headscope(again, settings);
-    check_success(outcome);
+    check_replayed(outcome);
     check_minutes(outcome, 4);
     const std::string report = read_file(folder / "replay" / "report.md");
     CHECK(report.find("Which of its claims held here") != std::string::npos);
