@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
 #include "core/ask/answers.h"
 #include "core/ask/cells.h"
 #include "core/ask/gradients.h"
+#include "core/ask/sweep.h"
 #include "core/base/error.h"
 #include "core/base/text/text.h"
 #include "core/model/edits/intervention.h"
@@ -22,10 +22,6 @@ namespace {
 using model::Point;
 using model::PointKey;
 
-at::Tensor text_ids(const store::SequenceTokens& text) {
-    return at::tensor(std::vector<std::int64_t>(text.ids.begin(), text.ids.end()), at::kLong);
-}
-
 struct Ablated {
     Point point;
     const char* table;
@@ -36,6 +32,8 @@ constexpr Ablated kAblated[] = {{Point::head_output, "/ablate/head"},
 
 class Ablation {
 public:
+    static constexpr const char* kBaseline = "/ablate/baseline";
+
     Ablation(model::Model& model, const AblateOptions& options, store::AskRecord& record)
         : model_(model), options_(options), record_(record) {
         options.metric.check(model);
@@ -48,7 +46,7 @@ public:
             for (const PointKey& key : model::places_of(one.point, model.config(), model.sites()))
                 places_.push_back(key);
         if (!record.tables.empty()) return;
-        record.add_table("/ablate/baseline", {"/sequence"}, "metric of the unedited run");
+        record.add_table(kBaseline, {"/sequence"}, "metric of the unedited run");
         record.add_table("/ablate/head", {"/sequence", "/site", "/head"}, "metric with the head's output replaced");
         record.add_table("/ablate/attention", {"/sequence", "/layer"}, "metric with the attention's output replaced");
         record.add_table("/ablate/feed_forward", {"/sequence", "/layer"},
@@ -56,8 +54,8 @@ public:
     }
 
     /// Cells of a text that have no number yet.
-    std::vector<Cell> cells(std::int64_t s) const {
-        std::vector<Cell> open;
+    std::vector<Cell> open(std::int64_t s) const {
+        std::vector<Cell> cells;
         for (const PointKey& key : places_) {
             const bool heads = model::has_heads(key.point);
             const std::int64_t count = heads ? model::heads_at(key, model_.sites()) : 1;
@@ -68,23 +66,20 @@ public:
                                                             : Cell::How::values;
                 cell.result = heads ? cell_of(record_, table(key.point), {s, key.site, head})
                                     : cell_of(record_, table(key.point), {s, key.layer});
-                if (std::isnan(table(key.point).values[cell.result])) open.push_back(cell);
+                if (std::isnan(table(key.point).values[cell.result])) cells.push_back(cell);
             }
         }
-        return open;
+        return cells;
     }
 
     void sequence(std::int64_t s, const Cancellation& cancellation, const std::function<void()>& step) {
         const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
-        const at::Tensor ids = text_ids(text);
-        Measure measure(model_, options_.metric);
-        at::Tensor hidden;
-        record_run(model_, ids, {}, options_.editor, cancellation, &hidden);
-        measure.set_reference(hidden);
-        put(record_, "/ablate/baseline", {s}, measure.values(ids.unsqueeze(0), hidden)[0]);
+        const at::Tensor ids = text_ids(text.ids);
+        double baseline = 0;
+        const Measure measure = measure_from_run(model_, options_.metric, ids, options_.editor, cancellation, baseline);
+        put(record_, kBaseline, {s}, baseline);
         const RunValues values = other_values(s, std::ssize(text.ids), cancellation);
-        const std::vector<Cell> open = cells(s);
-        run_cells(model_, ids, open, &values, measure, options_.editor, cancellation,
+        run_cells(model_, ids, open(s), &values, measure, options_.editor, cancellation,
                   [&](const Cell& cell, double found) {
                       answer_table(record_, table(cell.key.point).path).values[cell.result] = found;
                       step();
@@ -102,12 +97,11 @@ public:
             record_.add_table("/ablate/importance", heads, "importance by gradients of the loss", "nat");
             record_.add_table("/ablate/importance_normalized", heads, "the same over its L2 norm in the layer");
         }
-        const std::vector<double>& before = record_.table("/ablate/importance").values;
-        if (std::any_of(before.begin(), before.end(), [](double one) { return !std::isnan(one); })) return;
+        if (has_numbers(record_.table("/ablate/importance").values)) return;
         std::map<PointKey, at::Tensor> sums;
         for (const store::SequenceTokens& text : record_.sequences) {
             const RunGradients found =
-                gradients_of(model_, text_ids(text), places, measure, options_.editor, cancellation);
+                gradients_of(model_, text_ids(text.ids), places, measure, options_.editor, cancellation);
             for (const auto& [key, gradient] : found.gradients) {
                 const at::Tensor own =
                     (found.values.at(key).to(at::kDouble) * gradient.to(at::kDouble))[0].sum(-1).sum(-1).abs();
@@ -143,7 +137,7 @@ private:
             throw Error(ErrorCode::usage, "--reference-tokens",
                         "expected text " + std::to_string(number) + " to have " + std::to_string(length) + " tokens",
                         "found " + std::to_string(other.ids.size()));
-        return record_run(model_, text_ids(other), places_, options_.editor, cancellation, nullptr);
+        return record_run(model_, text_ids(other.ids), places_, options_.editor, cancellation, nullptr);
     }
 
     /// Over all positions of all reference texts, every token weighted alike: [1, H, 1, dv] or [1, 1, d].
@@ -151,7 +145,8 @@ private:
         RunValues sums;
         std::int64_t rows = 0;
         for (const store::SequenceTokens& text : options_.reference) {
-            const RunValues own = record_run(model_, text_ids(text), places_, options_.editor, cancellation, nullptr);
+            const RunValues own =
+                record_run(model_, text_ids(text.ids), places_, options_.editor, cancellation, nullptr);
             const c10::InferenceMode inference;
             for (const auto& [key, value] : own) {
                 const at::Tensor sum = value.to(at::kDouble).sum(-2, true);
@@ -215,16 +210,7 @@ std::string ranked_heads_csv(const store::AskRecord& record) {
 void run_ablate(model::Model& model, const AblateOptions& options, store::AskRecord& record, Progress& progress,
                 const Cancellation& cancellation) {
     Ablation ablation(model, options, record);
-    double all = 0, done = 0;
-    const std::int64_t texts = std::ssize(record.sequences);
-    for (std::int64_t s = 0; s < texts; ++s) all += static_cast<double>(ablation.cells(s).size());
-    for (std::int64_t s = 0; s < texts; ++s) {
-        if (has(record, "/ablate/baseline", {s}) && ablation.cells(s).empty()) continue;
-        ablation.sequence(s, cancellation, [&] {
-            progress.advance(++done, all, "text " + std::to_string(s + 1) + " of " + std::to_string(texts));
-            if (options.saved) options.saved();
-        });
-    }
+    sweep_texts(ablation, record, Ablation::kBaseline, 0, progress, options.saved, cancellation);
     if (options.importance) ablation.importance(cancellation);
     record.complete = true;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ask/answers.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 
 namespace headscope::ask {
@@ -21,6 +23,15 @@ std::size_t cell_of(const store::AskRecord& record, const store::AskTable& table
 void put(store::AskRecord& record, const std::string& path, const std::vector<std::int64_t>& index, double value) {
     store::AskTable& table = answer_table(record, path);
     table.values[cell_of(record, table, index)] = value;
+}
+
+bool has_numbers(std::span<const double> values) {
+    return std::any_of(values.begin(), values.end(), [](double one) { return !std::isnan(one); });
+}
+
+std::span<const double> values_of_text(const store::AskRecord& record, const store::AskTable& table, std::int64_t s) {
+    const std::size_t size = table.values.size() / record.sequences.size();
+    return std::span(table.values).subspan(static_cast<std::size_t>(s) * size, size);
 }
 
 double get(const store::AskRecord& record, const std::string& path, const std::vector<std::int64_t>& index) {

@@ -4,6 +4,7 @@
 // Cells of the tables of an ask file, by table and index. Errors: Error(internal) for a table that was not added.
 
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,11 @@ std::size_t cell_of(const store::AskRecord& record, const store::AskTable& table
 
 void put(store::AskRecord& record, const std::string& path, const std::vector<std::int64_t>& index, double value);
 double get(const store::AskRecord& record, const std::string& path, const std::vector<std::int64_t>& index);
+
+/// True if a table, or a part of its values, has a number.
+bool has_numbers(std::span<const double> values);
+/// Values of a text in a table whose first dimension is /sequence.
+std::span<const double> values_of_text(const store::AskRecord& record, const store::AskTable& table, std::int64_t s);
 
 /// False: the cell has no number yet.
 inline bool has(const store::AskRecord& record, const std::string& path, const std::vector<std::int64_t>& index) {

@@ -72,19 +72,21 @@ public:
     void pair(std::int64_t s, const store::SequenceTokens& clean, const Cancellation& cancellation) {
         const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
         from_ = aligned(clean.ids, own, options_.alignment, s);
-        const at::Tensor ids = ids_of(own);
+        const at::Tensor ids = text_ids(own);
         Measure measure(model_, options_.metric);
         for (const Point point : options_.points) {
             const bool integrates = std::find(approximate_.integrated.begin(), approximate_.integrated.end(), point) !=
                                     approximate_.integrated.end();
             const auto places = model::places_of(point, model_.config(), model_.sites());
-            const bool attributes = approximate_.attribution && !has_some(path_of("attribution", point), s);
+            const bool attributes =
+                approximate_.attribution &&
+                !has_numbers(values_of_text(record_, record_.table(path_of("attribution", point)), s));
             std::vector<PointKey> open;
             for (const PointKey& key : places)
                 if (integrates && !has(record_, path_of("completeness", point), {s, row_of(key)})) open.push_back(key);
             if (!attributes && open.empty()) continue;
             at::Tensor hidden;
-            RunValues target = record_run(model_, ids_of(clean.ids), places, options_.editor, cancellation, &hidden);
+            RunValues target = record_run(model_, text_ids(clean.ids), places, options_.editor, cancellation, &hidden);
             measure.set_reference(hidden);
             const RunGradients corrupted = gradients_of(model_, ids, places, measure, options_.editor, cancellation);
             for (auto& [key, value] : target) value = in_place(key, value, corrupted.values.at(key));
@@ -97,17 +99,6 @@ public:
     }
 
 private:
-    /// True if a pair has numbers: those of a point are stored together.
-    bool has_some(const std::string& path, std::int64_t s) const {
-        const std::vector<double>& values = record_.table(path).values;
-        const std::size_t size = values.size() / record_.sequences.size();
-        const auto own = std::span(values).subspan(static_cast<std::size_t>(s) * size, size);
-        return std::any_of(own.begin(), own.end(), [](double one) { return !std::isnan(one); });
-    }
-
-    static at::Tensor ids_of(const std::vector<std::int32_t>& ids) {
-        return at::tensor(std::vector<std::int64_t>(ids.begin(), ids.end()), at::kLong);
-    }
     static std::string correlation_path(const char* group, Point point) {
         return std::string("/patch/correlation/") + group + "/" + std::string(model::name(point));
     }
@@ -180,11 +171,8 @@ private:
                 const store::AskTable* const made = record_.find(path_of(group, point));
                 if (made == nullptr) continue;
                 const store::AskTable& exact = record_.table(path_of("value", point));
-                const std::size_t size = exact.values.size() / record_.sequences.size();
-                const auto part = [&](const store::AskTable& table) {
-                    return std::span(table.values).subspan(static_cast<std::size_t>(s) * size, size);
-                };
-                const double found = rank_correlation(part(exact), part(*made));
+                const double found =
+                    rank_correlation(values_of_text(record_, exact, s), values_of_text(record_, *made, s));
                 ask::put(record_, correlation_path(group, point), {s}, found);
             }
         }

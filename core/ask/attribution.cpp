@@ -2,7 +2,7 @@
 #include "core/ask/attribution.h"
 
 #include <cmath>
-#include <set>
+#include <map>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
@@ -13,6 +13,8 @@
 #include "core/ask/answers.h"
 #include "core/ask/cells.h"
 #include "core/ask/parts.h"
+#include "core/ask/readers.h"
+#include "core/ask/sweep.h"
 #include "core/base/error.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/model.h"
@@ -56,24 +58,6 @@ struct Form {
     }
 };
 
-/// Keeps the sums of the weights of one row in some layers, and edits nothing.
-class RowMasses final : public model::Editor {
-public:
-    RowMasses(std::int64_t position, const std::set<std::int64_t>& layers) : position_(position), layers_(&layers) {}
-    bool edits(const PointKey& key) const override {
-        return key.point == Point::pattern && layers_->contains(key.layer);
-    }
-    at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
-        masses[place.key.site] = value[0].select(1, position_).to(at::kDouble).sum(-1);
-        return value;
-    }
-    std::map<std::int64_t, at::Tensor> masses;  ///< by site, [H] float64
-
-private:
-    std::int64_t position_;
-    const std::set<std::int64_t>* layers_;
-};
-
 /// Values of one position.
 struct Row {
     const RunValues& values;
@@ -90,11 +74,8 @@ public:
         : model_(model), options_(options), record_(record), stack_(stack_of(model)), config_(model.config()) {
         check();
         const auto layers = stack_.tower().layers();
-        for (std::int64_t layer = 0; layer < std::ssize(layers); ++layer) {
-            const model::Layer& block = *layers[static_cast<std::size_t>(layer)];
-            const auto maps = block.mixer ? block.mixer->head_maps() : std::nullopt;
-            if (maps && (maps->value_bias.defined() || has_norm_bias(block))) biased_.insert(layer);
-        }
+        for (const PointKey& key : model::places_of(Point::pattern, config_, model.sites()))
+            if (has_value_bias(*layers[static_cast<std::size_t>(key.layer)])) biased_.push_back(key);
     }
 
     void sequence(std::int64_t s, const Cancellation& cancellation) {
@@ -111,14 +92,15 @@ public:
               Point::residual_middle, Point::feed_forward_input, Point::feed_forward_output})
             for (const PointKey& key : model::places_of(point, config_, model_.sites())) places.push_back(key);
         at::Tensor last;
-        RowMasses masses(position, biased_);
-        std::vector<model::Editor*> editors;
-        if (options_.editor) editors.push_back(options_.editor);
-        if (length <= kMostMatrixTokens && !biased_.empty()) editors.push_back(&masses);
-        model::EditorChain chain(editors);
+        std::map<std::int64_t, at::Tensor> masses;
+        ValueReader patterns(length <= kMostMatrixTokens ? biased_ : std::vector<PointKey>(),
+                             [&](const PointKey& key, const at::Tensor& pattern) {
+                                 masses[key.site] = pattern[0].select(1, position).to(at::kDouble).sum(-1);
+                             });
+        model::EditorChain chain({options_.editor, &patterns});
         const RunValues values = record_run(model_, at::tensor(tokens, at::kLong), places, &chain, cancellation, &last);
         const c10::InferenceMode inference;
-        const Row row{values, position, masses.masses};
+        const Row row{values, position, masses};
         Form form = unembedding();
         put("/attribution/unembedding_bias", {s}, form.constant);
         const double logit = form.of(last[0][position]) + form.constant;
@@ -283,7 +265,7 @@ private:
         const at::Tensor heads = row.values.at(own)[0].select(1, row.position);  // [H, dv]
         if (!heads.flatten().equal(row({Point::mixer_output, key.layer, key.site}))) return;
         const std::int64_t count = heads.size(0), group = count / maps->value.size(0);
-        if (!biased_.contains(key.layer)) {
+        if (!maps->value_bias.defined() && !has_norm_bias(block)) {
             for (std::int64_t h = 0; h < count; ++h) put("/attribution/head_value_bias", {s, key.site, h}, 0);
             return;
         }
@@ -300,6 +282,11 @@ private:
     }
 
     bool has_norm_bias(const model::Layer& block) const { return config_.pre_norm && block.input_norm.bias.defined(); }
+    /// True for a value bias of the layer's own or of its input norm.
+    bool has_value_bias(const model::Layer& block) const {
+        const auto maps = block.mixer ? block.mixer->head_maps() : std::nullopt;
+        return maps && (maps->value_bias.defined() || has_norm_bias(block));
+    }
 
     /// The site whose heads the mixer's output is: of a differential layer the difference.
     std::int64_t site_of(const PointKey& key) const {
@@ -327,7 +314,7 @@ private:
     store::AskRecord& record_;
     const model::Stack& stack_;
     const model::ModelConfig& config_;
-    std::set<std::int64_t> biased_;  ///< layers with a value bias, of their own or of their input norm's
+    std::vector<PointKey> biased_;  ///< patterns of layers with a value bias
 };
 
 }  // namespace
@@ -361,13 +348,10 @@ void run_attribution(model::Model& model, const AttributionOptions& options, sto
         if (model.config().final_soft_cap > 0) texts("capped_logit", "the same after the soft cap");
     }
     Attribution attribution(model, options, record);
-    for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) {
-        progress.advance(static_cast<double>(s), static_cast<double>(record.sequences.size()),
-                         "text " + std::to_string(s + 1) + " of " + std::to_string(record.sequences.size()));
-        if (has(record, "/attribution/logit", {s})) continue;
-        attribution.sequence(s, cancellation);
-        if (options.saved) options.saved();
-    }
+    for_open_texts(
+        record, static_cast<double>(record.sequences.size()), progress, options.saved,
+        [&](std::int64_t s) { return has(record, "/attribution/logit", {s}); },
+        [&](std::int64_t s) { attribution.sequence(s, cancellation); });
     record.complete = true;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
 #include "core/ask/parts.h"
@@ -22,13 +23,12 @@ at::Tensor part_of(at::Tensor value, bool heads, const Cell& cell, std::int64_t 
     return cell.column < 0 ? value : value.narrow(2, cell.column, 1);
 }
 
-/// Streams [1, L, d] at the input of every layer of an unedited run, from which an edited one may start.
-class Prefixes {
+/// Starts passes in the middle: the stream [1, L, d] at the input of a layer in an unedited run takes the place of the
+/// embeddings, and the layers before are skipped. Memory holds one stream.
+class Prefix final : public model::Editor {
 public:
-    Prefixes(model::Model& model, const at::Tensor& ids, const Cancellation& cancellation) {
-        const auto layers = model::places_of(model::Point::residual_before, model.config(), model.sites());
-        streams_ = record_run(model, ids, layers, nullptr, cancellation, nullptr);
-    }
+    Prefix(model::Model& model, const at::Tensor& ids, const Cancellation& cancellation)
+        : model_(&model), ids_(ids), cancellation_(&cancellation) {}
 
     /// False for models whose layers read more than the stream before them.
     static bool possible(const model::Model& model) {
@@ -38,25 +38,41 @@ public:
         return true;
     }
 
-    const at::Tensor& before(std::int64_t layer) const {
-        return streams_.at({model::Point::residual_before, layer, -1});
+    /// Passes start at `layer` from now on, which is none before the last.
+    void advance(std::int64_t layer) {
+        if (layer <= layer_) return;
+        const model::PointKey last{model::Point::hidden, layer - 1, -1};
+        model::PointRecorder recorder({last});
+        model::EditorChain both({this, &recorder});
+        model::Batch batch;
+        batch.ids = ids_.unsqueeze(0);
+        model::ForwardOptions options;
+        options.editor = &both;
+        options.cancellation = cancellation_;
+        options.skip_layers = skipped();
+        for (std::int64_t later = layer; later < model_->config().layers; ++later)
+            options.skip_layers.insert(static_cast<int>(later));
+        model_->forward(batch, options);
+        stream_ = recorder.values.at(last);
+        layer_ = layer;
     }
 
-private:
-    RunValues streams_;
-};
+    std::set<int> skipped() const {
+        std::set<int> layers;
+        for (std::int64_t layer = 0; layer < layer_; ++layer) layers.insert(static_cast<int>(layer));
+        return layers;
+    }
 
-/// Replaces the embeddings by a stream; with the layers before it skipped, a pass starts in the middle.
-class PrefixEditor final : public model::Editor {
-public:
-    explicit PrefixEditor(const at::Tensor& stream) : stream_(&stream) {}
-    bool edits(const model::PointKey& key) const override { return key.point == model::Point::embedding; }
+    bool edits(const model::PointKey& key) const override { return layer_ > 0 && key.point == model::Point::embedding; }
     at::Tensor edit(const model::EditPlace&, const at::Tensor& value) override {
-        return stream_->expand(value.sizes()).contiguous();
+        return stream_.expand(value.sizes()).contiguous();
     }
 
 private:
-    const at::Tensor* stream_;
+    model::Model* model_;
+    at::Tensor ids_, stream_;
+    const Cancellation* cancellation_;
+    std::int64_t layer_ = 0;
 };
 
 }  // namespace
@@ -86,49 +102,55 @@ at::Tensor CellEditor::edit(const model::EditPlace& place, const at::Tensor& val
     return changed;
 }
 
+at::Tensor text_ids(const std::vector<std::int32_t>& ids) {
+    return at::tensor(std::vector<std::int64_t>(ids.begin(), ids.end()), at::kLong);
+}
+
+std::vector<double> measure_rows(model::Model& model, const at::Tensor& ids, std::int64_t rows,
+                                 std::vector<model::Editor*> editors, const Measure& measure,
+                                 const Cancellation& cancellation, std::set<int> skipped_layers) {
+    model::EditorChain chain(std::move(editors));
+    model::Batch batch;
+    batch.ids = ids.unsqueeze(0).expand({rows, ids.size(0)}).contiguous();
+    model::ForwardOptions options;
+    options.editor = &chain;
+    options.cancellation = &cancellation;
+    options.skip_layers = std::move(skipped_layers);
+    return measure.values(batch.ids, model.forward(batch, options));
+}
+
+Measure measure_from_run(model::Model& model, const Metric& metric, const at::Tensor& ids, model::Editor* around,
+                         const Cancellation& cancellation, double& value) {
+    Measure measure(model, metric);
+    at::Tensor hidden;
+    record_run(model, ids, {}, around, cancellation, &hidden);
+    measure.set_reference(hidden);
+    value = measure.values(ids.unsqueeze(0), hidden)[0];
+    return measure;
+}
+
 void run_cells(model::Model& model, const at::Tensor& ids, const std::vector<Cell>& cells, const RunValues* values,
                const Measure& measure, model::Editor* around, const Cancellation& cancellation,
                const std::function<void(const Cell& cell, double value)>& done) {
-    const std::int64_t length = ids.size(0);
-    const auto step = static_cast<std::size_t>(std::max<std::int64_t>(1, kCellTokens / length));
     std::vector<Cell> ordered = cells;
     std::stable_sort(ordered.begin(), ordered.end(),
                      [](const Cell& a, const Cell& b) { return a.key.layer < b.key.layer; });
-    std::optional<Prefixes> prefixes;
-    const bool deep = !ordered.empty() && ordered.back().key.layer > 0 && ordered.size() > 1;
-    if (deep && around == nullptr && Prefixes::possible(model)) prefixes.emplace(model, ids, cancellation);
-    for (std::size_t first = 0; first < ordered.size(); first += step) {
-        cancellation.check();
-        const std::vector<Cell> some(
-            ordered.begin() + static_cast<std::ptrdiff_t>(first),
-            ordered.begin() + static_cast<std::ptrdiff_t>(std::min(first + step, ordered.size())));
+    std::optional<Prefix> prefix;
+    if (ordered.size() > 1 && around == nullptr && Prefix::possible(model)) prefix.emplace(model, ids, cancellation);
+    each_batch(ordered, ids.size(0), cancellation, [&](const std::vector<Cell>& some) {
         CellEditor editor(some, values);
-        std::vector<model::Editor*> editors;
-        const std::int64_t layer = some.front().key.layer;
-        std::optional<PrefixEditor> prefix;
-        if (prefixes && layer > 0) editors.push_back(&prefix.emplace(prefixes->before(layer)));
-        if (around) editors.push_back(around);
-        editors.push_back(&editor);
-        model::EditorChain both(editors);
-        model::Batch batch;
-        batch.ids = ids.unsqueeze(0).expand({std::ssize(some), length}).contiguous();
-        model::ForwardOptions options;
-        options.editor = &both;
-        options.cancellation = &cancellation;
-        if (prefix)
-            for (std::int64_t skipped = 0; skipped < layer; ++skipped)
-                options.skip_layers.insert(static_cast<int>(skipped));
-        const at::Tensor hidden = model.forward(batch, options);
-        const std::vector<double> found = measure.values(batch.ids, hidden);
+        if (prefix) prefix->advance(some.front().key.layer);
+        const std::vector<double> found =
+            measure_rows(model, ids, std::ssize(some), {prefix ? &*prefix : nullptr, around, &editor}, measure,
+                         cancellation, prefix ? prefix->skipped() : std::set<int>());
         for (std::size_t i = 0; i < some.size(); ++i) done(some[i], found[i]);
-    }
+    });
 }
 
 RunValues record_run(model::Model& model, const at::Tensor& ids, const std::vector<model::PointKey>& places,
                      model::Editor* around, const Cancellation& cancellation, at::Tensor* hidden) {
     model::PointRecorder recorder(std::set<model::PointKey>(places.begin(), places.end()));
-    model::EditorChain both(around ? std::vector<model::Editor*>{around, &recorder}
-                                   : std::vector<model::Editor*>{&recorder});
+    model::EditorChain both({around, &recorder});
     model::Batch batch;
     batch.ids = ids.unsqueeze(0);
     model::ForwardOptions options;

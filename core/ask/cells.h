@@ -4,9 +4,11 @@
 // Many edited runs of one text side by side: each row of a batch is the text with one edit of its own.
 // Threads: the compute thread.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -43,10 +45,37 @@ private:
     const RunValues* values_;
 };
 
+/// Ids [L] of a text.
+at::Tensor text_ids(const std::vector<std::int32_t>& ids);
+
+/// Tokens of a batch of edited runs.
+inline constexpr std::int64_t kCellTokens = 2048;
+
+/// Calls work(part) for parts of `rows` that make batches of at most kCellTokens tokens with a text of `length` tokens
+/// a row.
+template <class Row, class Work>
+void each_batch(const std::vector<Row>& rows, std::int64_t length, const Cancellation& cancellation, const Work& work) {
+    const std::ptrdiff_t most = std::max<std::int64_t>(1, kCellTokens / length);
+    for (auto first = rows.begin(); first != rows.end();) {
+        cancellation.check();
+        const auto end = first + std::min(most, rows.end() - first);
+        work(std::vector<Row>(first, end));
+        first = end;
+    }
+}
+
+/// The metric of each of `rows` runs of `ids` [L] in one batch, below `editors` (null ones are left out).
+std::vector<double> measure_rows(model::Model& model, const at::Tensor& ids, std::int64_t rows,
+                                 std::vector<model::Editor*> editors, const Measure& measure,
+                                 const Cancellation& cancellation, std::set<int> skipped_layers = {});
+
+/// A metric whose reference is the run of `ids` below `around` (null: no edits); `value` becomes that run's.
+Measure measure_from_run(model::Model& model, const Metric& metric, const at::Tensor& ids, model::Editor* around,
+                         const Cancellation& cancellation, double& value);
+
 /// Runs `ids` [L] once per cell, in batches of at most kCellTokens tokens, below `around` (edits of every run; null:
 /// none). Layers before a batch's first edit are computed once for all cells, without `around`. `done` gets each
 /// result, in the order of the layers.
-inline constexpr std::int64_t kCellTokens = 2048;
 void run_cells(model::Model& model, const at::Tensor& ids, const std::vector<Cell>& cells, const RunValues* values,
                const Measure& measure, model::Editor* around, const Cancellation& cancellation,
                const std::function<void(const Cell& cell, double value)>& done);

@@ -12,6 +12,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "core/ask/answers.h"
+#include "core/ask/sweep.h"
 #include "core/base/error.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/generate/generate.h"
@@ -53,8 +54,7 @@ public:
         std::int64_t token = prompt.back();
         for (std::int64_t t = 0; t < options_.tokens; ++t) {
             model::PointRecorder recorder(places_);
-            model::EditorChain both(options_.editor ? std::vector<model::Editor*>{options_.editor, &recorder}
-                                                    : std::vector<model::Editor*>{&recorder});
+            model::EditorChain both({options_.editor, &recorder});
             const at::Tensor hidden = pass({&token, 1}, places_.empty() ? options_.editor : &both);
             for (const auto& [key, pattern] : recorder.values) row(s, t, key, pattern, std::ssize(prompt) + t);
             token = choose(s, t, model_.logits(hidden[0]).contiguous(), random);
@@ -184,8 +184,7 @@ void run_generation(model::Model& model, const GenerationOptions& options, store
     for (std::int64_t s = 0; s < texts; ++s) {
         if (get(record, "/generate/done", {s}) == 1) continue;
         generation.sequence(s, cancellation, [&] {
-            progress.advance(++done, static_cast<double>(texts * options.tokens),
-                             "text " + std::to_string(s + 1) + " of " + std::to_string(texts));
+            progress.advance(++done, static_cast<double>(texts * options.tokens), text_label(record, s));
         });
         if (options.saved) options.saved();
     }

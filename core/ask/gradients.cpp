@@ -46,10 +46,7 @@ RunGradients gradients_of(model::Model& model, const at::Tensor& ids, const std:
         throw Error(ErrorCode::unsupported, "--weights", "expected float32 for gradients",
                     "found " + std::string(model::name(model.residence())));
     GradientTap tap(places, moved);
-    std::vector<model::Editor*> editors;
-    if (around) editors.push_back(around);
-    editors.push_back(&tap);
-    model::EditorChain both(std::move(editors));
+    model::EditorChain both({around, &tap});
     const model::TrainingForward training;
     model::Batch batch;
     batch.ids = ids.unsqueeze(0);

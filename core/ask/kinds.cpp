@@ -13,8 +13,10 @@
 
 #include "core/analysis/dense_rows.h"
 #include "core/ask/answers.h"
+#include "core/ask/cells.h"
 #include "core/ask/corpus/head_measures.h"
 #include "core/ask/readers.h"
+#include "core/ask/sweep.h"
 #include "core/base/error.h"
 #include "core/data/random.h"
 #include "core/model/generate/generate.h"
@@ -77,21 +79,6 @@ private:
     const KindsOptions* options_;
 };
 
-/// Passes the patterns of a run on to a function and changes nothing.
-class KindsReader final : public model::Editor {
-public:
-    using Read = std::function<void(std::int64_t site, const at::Tensor& pattern)>;
-    explicit KindsReader(Read read) : read_(std::move(read)) {}
-    bool edits(const PointKey& key) const override { return key.point == Point::pattern; }
-    at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
-        read_(place.key.site, value);
-        return value;
-    }
-
-private:
-    Read read_;
-};
-
 class Kinds {
 public:
     Kinds(model::Model& model, const KindsOptions& options, store::AskRecord& record)
@@ -124,11 +111,7 @@ public:
     }
 
     bool done(std::int64_t s) const {
-        const store::AskTable& table = record_.table(kind_table(kHeadKinds.size() - 1, true));
-        const std::size_t size = table.values.size() / record_.sequences.size();
-        const auto begin = table.values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(s) * size);
-        return std::any_of(begin, begin + static_cast<std::ptrdiff_t>(size),
-                           [](double one) { return !std::isnan(one); });
+        return has_numbers(values_of_text(record_, record_.table(kind_table(kHeadKinds.size() - 1, true)), s));
     }
 
     /// Scores are stored when the pass has ended: a text has all of them, or none.
@@ -137,8 +120,8 @@ public:
         const KindPlaces places(ids, options_);
         std::map<std::int64_t, std::vector<KindSums>> found;  // by site and head
         if (edits_matrices_) {
-            run(ids_of(s), nullptr, cancellation, [&](std::int64_t site, const at::Tensor& pattern) {
-                found[site] = sums_of(pattern[0].to(at::kFloat).contiguous(), places);
+            run(text_ids(ids), nullptr, cancellation, [&](const PointKey& key, const at::Tensor& pattern) {
+                found[key.site] = sums_of(pattern[0].to(at::kFloat).contiguous(), places);
             });
         } else {
             SiteReader sites(model_.sites(), weights_request(ids), [&](const model::AttentionRecord& record) {
@@ -167,7 +150,7 @@ public:
 
     /// Stores all steps at the end.
     void retrieval(const Cancellation& cancellation, const std::function<void(std::int64_t step)>& step) {
-        const at::Tensor text = ids_of(0);
+        const at::Tensor text = text_ids(record_.sequences.front().ids);
         const std::int64_t length = text.size(0), needle = last_ - first_ + 1;
         const std::unique_ptr<model::Cache> cache = model_.new_cache();
         if (length > 1) forward(text.narrow(0, 0, length - 1), cache.get(), options_.editor, cancellation);
@@ -180,8 +163,8 @@ public:
             at::Tensor hidden;
             run(
                 token, cache.get(), cancellation,
-                [&](std::int64_t site, const at::Tensor& pattern) {
-                    largest[site] = pattern[0].select(1, pattern.size(2) - 1).argmax(1);
+                [&](const PointKey& key, const at::Tensor& pattern) {
+                    largest[key.site] = pattern[0].select(1, pattern.size(2) - 1).argmax(1);
                 },
                 &hidden);
             const std::int64_t made = model_.logits(hidden.select(1, hidden.size(1) - 1)).argmax().item<std::int64_t>();
@@ -206,11 +189,6 @@ public:
     }
 
 private:
-    at::Tensor ids_of(std::int64_t s) const {
-        const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
-        return at::tensor(std::vector<std::int64_t>(own.begin(), own.end()), at::kLong);
-    }
-
     at::Tensor forward(const at::Tensor& ids, model::Cache* cache, model::Editor* editor,
                        const Cancellation& cancellation) {
         model::Batch batch;
@@ -223,10 +201,9 @@ private:
     }
 
     void run(const at::Tensor& ids, model::Cache* cache, const Cancellation& cancellation,
-             const KindsReader::Read& read, at::Tensor* hidden = nullptr) {
-        KindsReader reader(read);
-        model::EditorChain both(options_.editor ? std::vector<model::Editor*>{options_.editor, &reader}
-                                                : std::vector<model::Editor*>{&reader});
+             const ValueReader::Take& read, at::Tensor* hidden = nullptr) {
+        ValueReader reader(model::places_of(Point::pattern, model_.config(), model_.sites()), read);
+        model::EditorChain both({options_.editor, &reader});
         const at::Tensor last = forward(ids, cache, &both, cancellation);
         if (hidden) *hidden = last;
     }
@@ -315,13 +292,12 @@ void run_kinds(model::Model& model, const KindsOptions& options, store::AskRecor
     kinds.tables();
     const std::int64_t texts = std::ssize(record.sequences), steps = options.needle ? options.generate : 0;
     const auto all = static_cast<double>(texts + steps);
-    for (std::int64_t s = 0; s < texts; ++s) {
-        cancellation.check();
-        progress.advance(static_cast<double>(s), all, "text " + std::to_string(s + 1) + " of " + std::to_string(texts));
-        if (kinds.done(s)) continue;
-        kinds.sequence(s, cancellation);
-        if (options.saved) options.saved();
-    }
+    for_open_texts(
+        record, all, progress, options.saved, [&](std::int64_t s) { return kinds.done(s); },
+        [&](std::int64_t s) {
+            cancellation.check();
+            kinds.sequence(s, cancellation);
+        });
     if (steps > 0 && !kinds.has_retrieval())
         kinds.retrieval(cancellation, [&](std::int64_t step) {
             progress.advance(static_cast<double>(texts + step + 1), all, "retrieval");

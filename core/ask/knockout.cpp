@@ -8,11 +8,11 @@
 #include <set>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include "core/ask/answers.h"
 #include "core/ask/cells.h"
+#include "core/ask/sweep.h"
 #include "core/base/error.h"
 #include "core/model/model.h"
 
@@ -79,13 +79,15 @@ at::Tensor knockout_positions(const std::vector<model::PositionRange>& ranges, s
 
 class Knockout {
 public:
+    static constexpr const char* kBaseline = "/knockout/baseline";
+
     Knockout(model::Model& model, const KnockoutOptions& options, store::AskRecord& record)
         : model_(model), options_(options), record_(record), layers_(std::ssize(record.mixers)) {
         options.metric.check(model);
         choose_heads();
         for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) edges_of(s);
         if (!record.tables.empty()) return;
-        record.add_table("/knockout/baseline", {"/sequence"}, "metric of the run with all edges");
+        record.add_table(kBaseline, {"/sequence"}, "metric of the run with all edges");
         record.add_table("/knockout/value", {"/sequence"}, "metric with the edges forbidden in all layers");
         if (options.window > 0)
             record.add_table("/knockout/by_layer", {"/sequence", "/layer"},
@@ -112,43 +114,24 @@ public:
     }
 
     void sequence(std::int64_t s, const Cancellation& cancellation, const std::function<void()>& step) {
-        const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
-        const at::Tensor ids = at::tensor(std::vector<std::int64_t>(own.begin(), own.end()), at::kLong);
+        const at::Tensor ids = text_ids(record_.sequences[static_cast<std::size_t>(s)].ids);
         const at::Tensor edges = edges_of(s);
-        Measure measure(model_, options_.metric);
-        at::Tensor hidden;
-        record_run(model_, ids, {}, options_.editor, cancellation, &hidden);
-        measure.set_reference(hidden);
-        put(record_, "/knockout/baseline", {s}, measure.values(ids.unsqueeze(0), hidden)[0]);
-        const std::vector<KnockoutWindow> rows = open(s);
-        const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kCellTokens / ids.size(0)));
-        for (std::size_t first = 0; first < rows.size(); first += most) {
-            cancellation.check();
-            const std::vector<KnockoutWindow> some(
-                rows.begin() + static_cast<std::ptrdiff_t>(first),
-                rows.begin() + static_cast<std::ptrdiff_t>(std::min(first + most, rows.size())));
-            run(ids, some, edges, measure, cancellation);
-            for (std::size_t i = 0; i < some.size(); ++i) step();
-        }
+        double baseline = 0;
+        const Measure measure = measure_from_run(model_, options_.metric, ids, options_.editor, cancellation, baseline);
+        put(record_, kBaseline, {s}, baseline);
+        each_batch(open(s), ids.size(0), cancellation, [&](const std::vector<KnockoutWindow>& rows) {
+            EdgeEditor editor(rows, edges, heads_);
+            const std::vector<double> found =
+                measure_rows(model_, ids, std::ssize(rows), {options_.editor, &editor}, measure, cancellation);
+            check_reached(rows, editor.reached);
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                answer_table(record_, rows[i].table).values[rows[i].cell] = found[i];
+                step();
+            }
+        });
     }
 
 private:
-    void run(const at::Tensor& ids, const std::vector<KnockoutWindow>& rows, const at::Tensor& edges,
-             const Measure& measure, const Cancellation& cancellation) {
-        EdgeEditor editor(rows, edges, heads_);
-        model::EditorChain both(options_.editor ? std::vector<model::Editor*>{options_.editor, &editor}
-                                                : std::vector<model::Editor*>{&editor});
-        model::Batch batch;
-        batch.ids = ids.unsqueeze(0).expand({std::ssize(rows), ids.size(0)}).contiguous();
-        model::ForwardOptions options;
-        options.editor = &both;
-        options.cancellation = &cancellation;
-        const std::vector<double> found = measure.values(batch.ids, model_.forward(batch, options));
-        check_reached(rows, editor.reached);
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            answer_table(record_, rows[i].table).values[rows[i].cell] = found[i];
-    }
-
     std::int64_t layer_of(std::int64_t site) const { return model_.sites()[static_cast<std::size_t>(site)].layer; }
 
     [[noreturn]] void refuse(std::int64_t site) const {
@@ -203,16 +186,7 @@ private:
 void run_knockout(model::Model& model, const KnockoutOptions& options, store::AskRecord& record, Progress& progress,
                   const Cancellation& cancellation) {
     Knockout knockout(model, options, record);
-    double all = 0, done = 0;
-    const std::int64_t texts = std::ssize(record.sequences);
-    for (std::int64_t s = 0; s < texts; ++s) all += static_cast<double>(knockout.open(s).size());
-    for (std::int64_t s = 0; s < texts; ++s) {
-        if (has(record, "/knockout/baseline", {s}) && knockout.open(s).empty()) continue;
-        knockout.sequence(s, cancellation, [&] {
-            progress.advance(++done, all, "text " + std::to_string(s + 1) + " of " + std::to_string(texts));
-            if (options.saved) options.saved();
-        });
-    }
+    sweep_texts(knockout, record, Knockout::kBaseline, 0, progress, options.saved, cancellation);
     record.complete = true;
 }
 

@@ -14,6 +14,7 @@
 #include "core/ask/answers.h"
 #include "core/ask/cells.h"
 #include "core/ask/parts.h"
+#include "core/ask/sweep.h"
 #include "core/base/error.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/model.h"
@@ -137,14 +138,13 @@ void run_lens(model::Model& model, const LensOptions& options, store::AskRecord&
         record.add_table("/lens/entropy", cells, "entropy of the distribution", "nat");
     }
     Lens lens(model, options, record);
-    for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) {
-        progress.advance(static_cast<double>(s), static_cast<double>(record.sequences.size()),
-                         "text " + std::to_string(s + 1) + " of " + std::to_string(record.sequences.size()));
-        const std::int64_t last = std::ssize(record.sequences[static_cast<std::size_t>(s)].ids) - 1;
-        if (has(record, "/lens/entropy", {s, model.config().layers, last})) continue;
-        lens.sequence(s, cancellation);
-        if (options.saved) options.saved();
-    }
+    for_open_texts(
+        record, static_cast<double>(record.sequences.size()), progress, options.saved,
+        [&](std::int64_t s) {
+            const std::int64_t last = std::ssize(record.sequences[static_cast<std::size_t>(s)].ids) - 1;
+            return has(record, "/lens/entropy", {s, model.config().layers, last});
+        },
+        [&](std::int64_t s) { lens.sequence(s, cancellation); });
     record.complete = true;
 }
 

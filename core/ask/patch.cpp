@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <ATen/ops/tensor.h>
-
 #include "core/ask/answers.h"
 #include "core/ask/cells.h"
 #include "core/base/error.h"
@@ -17,10 +15,6 @@ namespace {
 
 using model::Point;
 using model::PointKey;
-
-at::Tensor ids_of(const std::vector<std::int32_t>& ids) {
-    return at::tensor(std::vector<std::int64_t>(ids.begin(), ids.end()), at::kLong);
-}
 
 std::string table_path(Point point) {
     return "/patch/value/" + std::string(model::name(point));
@@ -74,17 +68,17 @@ public:
             if (open.empty() && has(record_, "/patch/corrupted", {s})) continue;
             at::Tensor hidden;
             const RunValues values =
-                record_run(model_, ids_of(clean.ids), model::places_of(point, model_.config(), model_.sites()),
+                record_run(model_, text_ids(clean.ids), model::places_of(point, model_.config(), model_.sites()),
                            options_.editor, cancellation, &hidden);
             if (!measured) {
                 measure.set_reference(hidden);
-                put(record_, "/patch/clean", {s}, measure.values(ids_of(clean.ids).unsqueeze(0), hidden)[0]);
-                record_run(model_, ids_of(own), {}, options_.editor, cancellation, &hidden);
-                put(record_, "/patch/corrupted", {s}, measure.values(ids_of(own).unsqueeze(0), hidden)[0]);
+                put(record_, "/patch/clean", {s}, measure.values(text_ids(clean.ids).unsqueeze(0), hidden)[0]);
+                record_run(model_, text_ids(own), {}, options_.editor, cancellation, &hidden);
+                put(record_, "/patch/corrupted", {s}, measure.values(text_ids(own).unsqueeze(0), hidden)[0]);
                 measured = true;
             }
             store::AskTable& table = answer_table(record_, table_path(point));
-            run_cells(model_, ids_of(own), open, &values, measure, options_.editor, cancellation,
+            run_cells(model_, text_ids(own), open, &values, measure, options_.editor, cancellation,
                       [&](const Cell& cell, double found) {
                           table.values[cell.result] = found;
                           step();

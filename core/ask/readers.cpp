@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ask/readers.h"
 
-#include <ATen/ops/tensor.h>
-
+#include "core/ask/cells.h"
 #include "core/base/error.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/model.h"
@@ -18,12 +17,9 @@ kernels::StatisticsRequest weights_request(const std::vector<std::int32_t>& ids)
 
 void read_run(model::Model& model, const std::vector<std::int32_t>& ids, SiteReader& sites, ValueReader* values,
               model::Editor* around, const Cancellation& cancellation) {
-    std::vector<model::Editor*> editors;
-    if (around != nullptr) editors.push_back(around);
-    if (values != nullptr) editors.push_back(values);
-    model::EditorChain chain(std::move(editors));
+    model::EditorChain chain({around, values});
     model::Batch batch;
-    batch.ids = at::tensor(std::vector<std::int64_t>(ids.begin(), ids.end()), at::kLong).unsqueeze(0);
+    batch.ids = text_ids(ids).unsqueeze(0);
     model::ForwardOptions options;
     options.probe = &sites;
     if (around != nullptr || values != nullptr) options.editor = &chain;

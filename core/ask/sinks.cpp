@@ -12,6 +12,7 @@
 #include "core/analysis/tensor_values.h"
 #include "core/ask/answers.h"
 #include "core/ask/readers.h"
+#include "core/ask/sweep.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/model.h"
 #include "kernels/indicators.h"
@@ -255,14 +256,12 @@ void run_sinks(model::Model& model, const SinksOptions& options, store::AskRecor
     record.add_dimension("/threshold", kThresholds, "threshold, counted from 0");
     if (record.tables.empty()) add_sink_tables(record);
     Sinks sinks(model, options, record);
-    const std::int64_t texts = std::ssize(record.sequences);
-    for (std::int64_t s = 0; s < texts; ++s) {
-        progress.advance(static_cast<double>(s), static_cast<double>(texts),
-                         "text " + std::to_string(s + 1) + " of " + std::to_string(texts));
-        if (has(record, "/sinks/hidden_norm", {s, model.config().layers, 0})) continue;
-        sinks.sequence(s, cancellation);
-        if (options.saved) options.saved();
-    }
+    for_open_texts(
+        record, static_cast<double>(record.sequences.size()), progress, options.saved,
+        [&](std::int64_t s) {
+            return has(record, "/sinks/hidden_norm", {s, model.config().layers, 0});
+        },
+        [&](std::int64_t s) { sinks.sequence(s, cancellation); });
     sinks.rates();
     record.complete = true;
 }

@@ -10,6 +10,7 @@
 
 #include "core/ask/answers.h"
 #include "core/ask/cells.h"
+#include "core/ask/sweep.h"
 #include "core/base/error.h"
 #include "core/model/model.h"
 
@@ -22,10 +23,6 @@ using SteeringVectors = std::map<std::int64_t, at::Tensor>;
 
 constexpr const char* kSteeringVector = "/steer/vector";
 constexpr const char* kSteeredValue = "/steer/value";
-
-at::Tensor steered_ids(const store::SequenceTokens& text) {
-    return at::tensor(std::vector<std::int64_t>(text.ids.begin(), text.ids.end()), at::kLong);
-}
 
 struct SteeredRun {
     std::int64_t layer = 0;
@@ -62,6 +59,8 @@ private:
 
 class Steering {
 public:
+    static constexpr const char* kBaseline = "/steer/baseline";
+
     Steering(model::Model& model, const SteerOptions& options, store::AskRecord& record)
         : model_(model), options_(options), record_(record), layers_(model.config().layers) {
         check();
@@ -71,7 +70,7 @@ public:
         record.add_table("/steer/factor", {"/factor"}, "factor of the vector").values = options.factors;
         record.add_table(kSteeringVector, {"/layer", "/channel"},
                          "mean of the positive texts less that of the negative ones");
-        record.add_table("/steer/baseline", {"/sequence"}, "metric of the run that is not steered");
+        record.add_table(kBaseline, {"/sequence"}, "metric of the run that is not steered");
         record.add_table(kSteeredValue, {"/sequence", "/layer", "/factor"},
                          "metric with factor times the vector added to the layer's output");
     }
@@ -79,7 +78,7 @@ public:
     void find_vectors(const Cancellation& cancellation) {
         store::AskTable& table = answer_table(record_, kSteeringVector);
         const std::int64_t size = model_.config().hidden;
-        if (std::all_of(table.values.begin(), table.values.end(), [](double one) { return std::isnan(one); })) {
+        if (!has_numbers(table.values)) {
             const SteeringVectors found = options_.positive.empty() ? options_.vectors : differences(cancellation);
             for (const auto& [layer, vector] : found) {
                 const at::Tensor row = vector.to(at::kDouble).contiguous();
@@ -112,33 +111,19 @@ public:
     }
 
     void sequence(std::int64_t s, const Cancellation& cancellation, const std::function<void()>& step) {
-        const at::Tensor ids = steered_ids(record_.sequences[static_cast<std::size_t>(s)]);
-        Measure measure(model_, options_.metric);
-        at::Tensor hidden;
-        record_run(model_, ids, {}, options_.editor, cancellation, &hidden);
-        measure.set_reference(hidden);
-        put(record_, "/steer/baseline", {s}, measure.values(ids.unsqueeze(0), hidden)[0]);
-        const std::vector<SteeredRun> runs = open(s);
-        const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kCellTokens / ids.size(0)));
-        for (std::size_t first = 0; first < runs.size(); first += most) {
-            cancellation.check();
-            const std::vector<SteeredRun> some(
-                runs.begin() + static_cast<std::ptrdiff_t>(first),
-                runs.begin() + static_cast<std::ptrdiff_t>(std::min(first + most, runs.size())));
+        const at::Tensor ids = text_ids(record_.sequences[static_cast<std::size_t>(s)].ids);
+        double baseline = 0;
+        const Measure measure = measure_from_run(model_, options_.metric, ids, options_.editor, cancellation, baseline);
+        put(record_, kBaseline, {s}, baseline);
+        each_batch(open(s), ids.size(0), cancellation, [&](const std::vector<SteeredRun>& some) {
             SteerEditor editor(some, vectors_);
-            model::EditorChain both(options_.editor ? std::vector<model::Editor*>{options_.editor, &editor}
-                                                    : std::vector<model::Editor*>{&editor});
-            model::Batch batch;
-            batch.ids = ids.unsqueeze(0).expand({std::ssize(some), ids.size(0)}).contiguous();
-            model::ForwardOptions options;
-            options.editor = &both;
-            options.cancellation = &cancellation;
-            const std::vector<double> found = measure.values(batch.ids, model_.forward(batch, options));
+            const std::vector<double> found =
+                measure_rows(model_, ids, std::ssize(some), {options_.editor, &editor}, measure, cancellation);
             for (std::size_t i = 0; i < some.size(); ++i) {
                 answer_table(record_, kSteeredValue).values[some[i].cell] = found[i];
                 step();
             }
-        }
+        });
     }
 
 private:
@@ -171,7 +156,7 @@ private:
         for (const store::SequenceTokens& text : texts) {
             cancellation.check();
             const RunValues values =
-                record_run(model_, steered_ids(text), places, options_.editor, cancellation, nullptr);
+                record_run(model_, text_ids(text.ids), places, options_.editor, cancellation, nullptr);
             const c10::InferenceMode inference;
             for (const auto& [key, value] : values) {
                 const at::Tensor rows = value[0].to(at::kDouble);
@@ -208,16 +193,7 @@ void run_steer(model::Model& model, const SteerOptions& options, store::AskRecor
     const auto ahead = static_cast<double>(steering.runs_of_vectors());
     progress.advance(0, ahead + 1, "vectors");
     steering.find_vectors(cancellation);
-    double all = ahead, done = ahead;
-    const std::int64_t texts = std::ssize(record.sequences);
-    for (std::int64_t s = 0; s < texts; ++s) all += static_cast<double>(steering.open(s).size());
-    for (std::int64_t s = 0; s < texts; ++s) {
-        if (has(record, "/steer/baseline", {s}) && steering.open(s).empty()) continue;
-        steering.sequence(s, cancellation, [&] {
-            progress.advance(++done, all, "text " + std::to_string(s + 1) + " of " + std::to_string(texts));
-            if (options.saved) options.saved();
-        });
-    }
+    sweep_texts(steering, record, Steering::kBaseline, ahead, progress, options.saved, cancellation);
     record.complete = true;
 }
 

@@ -18,6 +18,7 @@
 #include "core/ask/answers.h"
 #include "core/ask/parts.h"
 #include "core/ask/readers.h"
+#include "core/ask/sweep.h"
 #include "core/base/error.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/model.h"
@@ -236,14 +237,10 @@ void run_cache(model::Model& model, const CacheOptions& options, store::AskRecor
     record.add_dimension("/kept", kept, "key that stays, counted from 0");
     if (record.tables.empty()) add_cache_tables(options, record);
     CacheRun run(model, options, record);
-    const std::int64_t texts = std::ssize(record.sequences);
-    for (std::int64_t s = 0; s < texts; ++s) {
-        progress.advance(static_cast<double>(s), static_cast<double>(texts),
-                         "text " + std::to_string(s + 1) + " of " + std::to_string(texts));
-        if (has(record, "/cache/done", {s})) continue;
-        run.sequence(s, cancellation);
-        if (options.saved) options.saved();
-    }
+    for_open_texts(
+        record, static_cast<double>(record.sequences.size()), progress, options.saved,
+        [&](std::int64_t s) { return has(record, "/cache/done", {s}); },
+        [&](std::int64_t s) { run.sequence(s, cancellation); });
     record.complete = true;
 }
 

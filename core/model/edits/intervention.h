@@ -103,10 +103,10 @@ private:
     std::set<PointKey> wanted_;
 };
 
-/// Each in turn, on the result of the one before.
+/// Each in turn, on the result of the one before; null ones are left out.
 class EditorChain final : public Editor {
 public:
-    explicit EditorChain(std::vector<Editor*> editors) : editors_(std::move(editors)) {}
+    explicit EditorChain(std::vector<Editor*> editors) : editors_(std::move(editors)) { std::erase(editors_, nullptr); }
     void begin(const Start& start) override;
     bool edits(const PointKey& key) const override;
     at::Tensor edit(const EditPlace& place, const at::Tensor& value) override;
