@@ -61,32 +61,7 @@ MadeEvaluation make(const EvaluationRequest& wish) {
 
 }  // namespace
 
-EvaluationMaker::EvaluationMaker(Worker* worker, QObject* parent) : QObject(parent), worker_(worker) {}
-
-EvaluationMaker::~EvaluationMaker() {
-    mailbox_.close();
-    worker_->cancel(this);
-}
-
-void EvaluationMaker::ask(const EvaluationRequest& wish) {
-    if (wish == wanted_) return;
-    wanted_ = wish;
-    again_ = busy_;
-    if (!busy_) begin();
-}
-
-void EvaluationMaker::begin() {
-    again_ = false;
-    busy_ = true;
-    worker_->post(this, [this, wish = wanted_, send = mailbox_.sender()](const Cancellation&) {
-        auto done = std::make_shared<MadeEvaluation>(make(wish));
-        send([this, done] {
-            made_ = std::move(*done);
-            busy_ = false;
-            if (again_) begin();
-            Q_EMIT made();
-        });
-    });
-}
+EvaluationMaker::EvaluationMaker(Worker* worker, QObject* parent)
+    : QObject(parent), work_(this, worker, make, [this] { Q_EMIT made(); }) {}
 
 }  // namespace headscope::widgets

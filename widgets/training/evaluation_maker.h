@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/process/worker.h"
 #include "core/figures/figure_options.h"
-#include "widgets/mailbox.h"
+#include "widgets/latest_work.h"
 
 namespace headscope::store {
 struct Evaluation;
@@ -47,24 +46,17 @@ class EvaluationMaker : public QObject {
     Q_OBJECT
 public:
     explicit EvaluationMaker(Worker* worker, QObject* parent = nullptr);
-    ~EvaluationMaker() override;
 
-    /// Nothing happens where this was asked for last.
-    void ask(const EvaluationRequest& wish);
-    const MadeEvaluation& made_figure() const { return made_; }
-    bool idle() const { return !busy_; }
+    /// Does nothing where this was requested last.
+    void request(const EvaluationRequest& wanted) { work_.request(wanted); }
+    const MadeEvaluation& made_figure() const { return work_.made(); }
+    bool idle() const { return work_.idle(); }
 
 Q_SIGNALS:
     void made();
 
 private:
-    void begin();
-
-    Worker* worker_;
-    EvaluationRequest wanted_;
-    MadeEvaluation made_;
-    bool busy_ = false, again_ = false;
-    Mailbox mailbox_{this};
+    LatestWork<EvaluationRequest, MadeEvaluation> work_;
 };
 
 }  // namespace headscope::widgets

@@ -249,7 +249,7 @@ void EvaluationView::refresh() {
         show_made(nullptr);
         return show_content();
     }
-    maker_->ask(wish);
+    maker_->request(wish);
     if (maker_->made_figure().wish.records.empty()) return show_reading();
     draw();
 }

@@ -22,32 +22,7 @@ MadeAskFigure make_ask_figure(const AskFigureRequest& request) {
 
 }  // namespace
 
-AskMaker::AskMaker(Worker* worker, QObject* parent) : QObject(parent), worker_(worker) {}
-
-AskMaker::~AskMaker() {
-    mailbox_.close();
-    worker_->cancel(this);
-}
-
-void AskMaker::request(const AskFigureRequest& wanted) {
-    if (wanted == wanted_) return;
-    wanted_ = wanted;
-    again_ = busy_;
-    if (!busy_) begin();
-}
-
-void AskMaker::begin() {
-    again_ = false;
-    busy_ = true;
-    worker_->post(this, [this, wanted = wanted_, send = mailbox_.sender()](const Cancellation&) {
-        auto done = std::make_shared<MadeAskFigure>(make_ask_figure(wanted));
-        send([this, done] {
-            made_ = std::move(*done);
-            busy_ = false;
-            if (again_) begin();
-            Q_EMIT made();
-        });
-    });
-}
+AskMaker::AskMaker(Worker* worker, QObject* parent)
+    : QObject(parent), work_(this, worker, make_ask_figure, [this] { Q_EMIT made(); }) {}
 
 }  // namespace headscope::widgets

@@ -6,9 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "core/base/process/worker.h"
 #include "core/figures/figure_options.h"
-#include "widgets/mailbox.h"
+#include "widgets/latest_work.h"
 
 namespace headscope::store {
 struct AskRecord;
@@ -35,23 +34,16 @@ class AskMaker : public QObject {
     Q_OBJECT
 public:
     explicit AskMaker(Worker* worker, QObject* parent = nullptr);
-    ~AskMaker() override;
 
     /// Does nothing where this was requested last.
-    void request(const AskFigureRequest& wanted);
-    const MadeAskFigure& made_figure() const { return made_; }
+    void request(const AskFigureRequest& wanted) { work_.request(wanted); }
+    const MadeAskFigure& made_figure() const { return work_.made(); }
 
 Q_SIGNALS:
     void made();
 
 private:
-    void begin();
-
-    Worker* worker_;
-    AskFigureRequest wanted_;
-    MadeAskFigure made_;
-    bool busy_ = false, again_ = false;
-    Mailbox mailbox_{this};
+    LatestWork<AskFigureRequest, MadeAskFigure> work_;
 };
 
 }  // namespace headscope::widgets
