@@ -70,9 +70,7 @@ model::GenerateOptions choice_of(const Options& options, const checkpoint::Check
         if (!given("--top-p")) choice.top_p = choice.settings.top_p.value_or(choice.top_p);
         choice.min_p = choice.settings.min_p.value_or(0);
     }
-    choice.end_tokens = model::end_tokens(checkpoint);
-    if (choice.end_tokens.empty())
-        if (const auto last = analysis::ending_token(checkpoint, tokenizer)) choice.end_tokens = {*last};
+    choice.end_tokens = analysis::ending_tokens(checkpoint, &tokenizer);
     return choice;
 }
 

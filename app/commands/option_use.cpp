@@ -17,31 +17,26 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Names joined(Names all, const Names& more) {
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-}
-
 OptionUse of_evaluate() {
     const Names text{"--data", "--tokens", "--batch-tokens"}, items{"--items", "--prompts"},
-        files = joined(items, {"--data", "--batch-tokens"}),
-        made = joined(items, {"--sequences", "--seed", "--batch-tokens"}), beams{"--beams", "--length-penalty"};
+        files = joined_options(items, {"--data", "--batch-tokens"}),
+        made = joined_options(items, {"--sequences", "--seed", "--batch-tokens"}), beams{"--beams", "--length-penalty"};
     return {"evaluate",
             {"model", "--adapter", "--average", "--task", "--length", "--skip", "--variant", "--output", "--dtype",
              "--weights", "--device", "--threads", "--kernels", "--beyond-positions", "--json"},
-            {{"windows of text", joined(text, {"--stride", "--prefix"})},
-             {"perplexity by position", joined(text, {"--task-option"})},
+            {{"windows of text", joined_options(text, {"--stride", "--prefix"})},
+             {"perplexity by position", joined_options(text, {"--task-option"})},
              {"generated tasks", {"--sequences", "--seed", "--task-option", "--batch-tokens"}},
-             {"RULER's tasks, made", joined(items, {"--sequences", "--seed", "--haystack", "--dump"})},
-             {"RULER's tasks of --data", joined(items, {"--data"})},
-             {"lm-eval's tasks", joined(items, {"--data", "--shots", "--shots-rule", "--limit", "--bootstrap",
-                                                "--baselines", "--seed", "--task-option", "--batch-tokens"})},
-             {"masked, shuffle_random", joined(text, {"--seed"})},
+             {"RULER's tasks, made", joined_options(items, {"--sequences", "--seed", "--haystack", "--dump"})},
+             {"RULER's tasks of --data", joined_options(items, {"--data"})},
+             {"lm-eval's tasks", joined_options(items, {"--data", "--shots", "--shots-rule", "--limit", "--bootstrap",
+                                                        "--baselines", "--seed", "--task-option", "--batch-tokens"})},
+             {"masked, shuffle_random", joined_options(text, {"--seed"})},
              {"classify of --data", files},
              {"classify of generated items", made},
-             {"translation of --data", joined(files, beams)},
-             {"translation of generated items", joined(made, beams)},
-             {"squad, squad_v2", joined(files, {"--task-option"})},
+             {"translation of --data", joined_options(files, beams)},
+             {"translation of generated items", joined_options(made, beams)},
+             {"squad, squad_v2", joined_options(files, {"--task-option"})},
              {"--predictions", {"--predictions", "--data", "--limit", "--items", "--prompts", "--task-option"}},
              {"speed", {"--batch", "--seed"}}}};
 }
@@ -58,14 +53,14 @@ OptionUse of_reproduce() {
 
 OptionUse of_cost() {
     const Names sizes{"model", "--preset", "--config"};
-    const Names formulas = joined(sizes, {"--lengths", "--batch", "--tensor-parallel", "--bytes", "--softmax-share",
-                                          "--prefetch", "--mixers", "--output"});
+    const Names formulas = joined_options(sizes, {"--lengths", "--batch", "--tensor-parallel", "--bytes",
+                                                  "--softmax-share", "--prefetch", "--mixers", "--output"});
     return {"cost",
             {"--json", "--measure", "--latency", "--variants", "--embeddings"},
             {{"formulas", formulas},
-             {"--measure", joined(formulas, {"--device", "--threads"})},
+             {"--measure", joined_options(formulas, {"--device", "--threads"})},
              {"--latency", {"model", "--lengths", "--batch", "--seed", "--output", "--device", "--threads"}},
-             {"--variants", joined(sizes, {"--batch", "--length"})},
+             {"--variants", joined_options(sizes, {"--batch", "--length"})},
              {"--embeddings", {"--hidden", "--rows", "--bits", "--group-bits"}}}};
 }
 
@@ -92,17 +87,18 @@ std::vector<OptionUse> all_uses() {
              {"model", "--json"},
              {{"a text", {"text", "--file", "--plain", "--chat"}}, {"--decode", {"--decode", "--skip-special"}}}},
             {"analyze",
-             joined(compute, {"models", "--output", "--adapter", "--tokens", "--target", "--target-tokens", "--length",
-                              "--windows", "--segment", "--memory", "--repeat-token", "--record", "--layers", "--skip",
-                              "--switch-off", "--switch-off-how", "--interventions", "--weights", "--all-rows"}),
+             joined_options(compute,
+                            {"models", "--output", "--adapter", "--tokens", "--target", "--target-tokens", "--length",
+                             "--windows", "--segment", "--memory", "--repeat-token", "--record", "--layers", "--skip",
+                             "--switch-off", "--switch-off-how", "--interventions", "--weights", "--all-rows"}),
              {{"texts", {"--text", "--file", "--example", "--pair", "--bos", "--chat"}},
               {"--tokens", {"--labels"}},
               {"--record maps", {"--maps-int16"}}}},
             of_ask(),
             of_export(),
             {"generate",
-             joined(compute, {"model", "--adapter", "--prompt", "--tokens", "--first-token", "--temperature",
-                              "--weights", "--interventions"}),
+             joined_options(compute, {"model", "--adapter", "--prompt", "--tokens", "--first-token", "--temperature",
+                                      "--weights", "--interventions"}),
              {{"a --temperature above 0", {"--top-k", "--top-p", "--seed"}}, {"greedy decoding", {"--beams"}}}},
             of_evaluate(),
             of_cost(),
@@ -113,7 +109,7 @@ std::vector<OptionUse> all_uses() {
               {"--average", {"--average", "--last"}},
               {"a change of type", {"--adapter"}}}},
             {"list", {"what", "--json"}, {}},
-            {"bench", joined(compute, {"model", "--length", "--repeat", "--what"}), {}},
+            {"bench", joined_options(compute, {"model", "--length", "--repeat", "--what"}), {}},
             {"train",
              {"job", "--output", "--resume", "--from", "--set", "--device", "--nice", "--json"},
              {{"--from", {"--fresh-optimizer"}}, {"a new run", {}}, {"--resume", {}}}},
@@ -125,6 +121,11 @@ bool has(const Names& names, const std::string& name) {
 }
 
 }  // namespace
+
+std::vector<std::string> joined_options(std::vector<std::string> first, const std::vector<std::string>& more) {
+    first.insert(first.end(), more.begin(), more.end());
+    return first;
+}
 
 const std::vector<OptionUse>& option_uses() {
     static const std::vector<OptionUse> uses = all_uses();

@@ -25,6 +25,9 @@ struct OptionUse {
     std::vector<CommandKind> kinds;   ///< what they read too; empty for commands without kinds
 };
 
+/// Names of both.
+std::vector<std::string> joined_options(std::vector<std::string> first, const std::vector<std::string>& more);
+
 /// One a command.
 const std::vector<OptionUse>& option_uses();
 const OptionUse& option_use(const std::string& command);

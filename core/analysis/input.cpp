@@ -10,6 +10,7 @@
 #include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/model/load/generation_settings.h"
 #include "core/tokenizer/hashed/word_hash.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -17,7 +18,6 @@ namespace headscope::analysis {
 namespace {
 
 using store::SequenceTokens;
-
 
 /// Tokens of all texts together that are kept: each takes some sixty bytes until it is analysed.
 constexpr std::size_t most_tokens = std::size_t{1} << 22U;
@@ -387,6 +387,14 @@ std::optional<std::int32_t> beginning_token(const checkpoint::Checkpoint& checkp
 std::optional<std::int32_t> ending_token(const checkpoint::Checkpoint& checkpoint,
                                          const tokenizer::Tokenizer& tokenizer) {
     return named_token(checkpoint, tokenizer, "eos_token");
+}
+
+std::vector<std::int64_t> ending_tokens(const checkpoint::Checkpoint& checkpoint,
+                                        const tokenizer::Tokenizer* tokenizer) {
+    std::vector<std::int64_t> ends = model::end_tokens(checkpoint);
+    if (ends.empty() && tokenizer != nullptr)
+        if (const auto last = ending_token(checkpoint, *tokenizer)) ends.push_back(*last);
+    return ends;
 }
 
 }  // namespace headscope::analysis

@@ -82,5 +82,9 @@ std::optional<std::int32_t> beginning_token(const checkpoint::Checkpoint& checkp
 /// The id of the token that ends a text, by the tokenizer: tokenizer_config.json's eos_token.
 std::optional<std::int32_t> ending_token(const checkpoint::Checkpoint& checkpoint,
                                          const tokenizer::Tokenizer& tokenizer);
+/// Tokens after which a continuation ends: those of the checkpoint's files (model::end_tokens), else ending_token(), if
+/// there is a tokenizer.
+std::vector<std::int64_t> ending_tokens(const checkpoint::Checkpoint& checkpoint,
+                                        const tokenizer::Tokenizer* tokenizer);
 
 }  // namespace headscope::analysis

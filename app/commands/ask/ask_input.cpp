@@ -42,11 +42,6 @@ const std::vector<std::string>& ask_metric_options() {
     return names;
 }
 
-std::vector<std::string> joined_options(std::vector<std::string> first, const std::vector<std::string>& more) {
-    first.insert(first.end(), more.begin(), more.end());
-    return first;
-}
-
 std::vector<std::int64_t> parse_tokens(const std::string& option, const std::string& list,
                                        const tokenizer::Tokenizer* tokenizer) {
     std::vector<std::int64_t> tokens;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/commands/ask/ask_tool.h"
+#include "app/commands/option_use.h"
 #include "core/ask/metric.h"
 #include "core/model/edits/editor.h"
 #include "core/tokenizer/tokenizer.h"
@@ -16,7 +17,6 @@ namespace headscope::app {
 /// Names of the options that give a tool its texts, and its metric.
 const std::vector<std::string>& ask_text_options();
 const std::vector<std::string>& ask_metric_options();
-std::vector<std::string> joined_options(std::vector<std::string> first, const std::vector<std::string>& more);
 
 /// "464,\"the\"": ids, or quoted strings that must be one token each. Throws usage.
 std::vector<std::int64_t> parse_tokens(const std::string& option, const std::string& list,

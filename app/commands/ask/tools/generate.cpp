@@ -7,7 +7,6 @@
 #include "core/analysis/input.h"
 #include "core/ask/generation.h"
 #include "core/base/error.h"
-#include "core/model/load/generation_settings.h"
 #include "core/model/model.h"
 
 namespace headscope::app {
@@ -44,10 +43,7 @@ public:
         options.temperature = temperature_;
         options.seed = static_cast<std::uint64_t>(run.options.seed);
         options.maps = !recorded_.empty();
-        options.end_tokens = model::end_tokens(run.checkpoint);
-        if (options.end_tokens.empty() && run.tokenizer != nullptr)
-            if (const auto last = analysis::ending_token(run.checkpoint, *run.tokenizer))
-                options.end_tokens.assign(1, *last);
+        options.end_tokens = analysis::ending_tokens(run.checkpoint, run.tokenizer);
         options.editor = run.editor;
         options.saved = run.saved;
         for (const std::string& one : replaced_) {
