@@ -9,7 +9,7 @@
 namespace headscope::mixers {
 
 /// No token mixing (Deconstructing Attention, arXiv 2510.11602): down(SiLU(gate x) * up x) of each token for itself,
-/// three maps in the place of those of query, key and value. Its site has no matrix.
+/// three maps instead of those of query, key and value. Its site has no matrix.
 class MlpMixer final : public Mixer {
 public:
     MlpMixer(const model::ModelConfig& config, std::int64_t layer);

@@ -148,10 +148,10 @@ TEST_CASE("Heads that are switched off become rows of interventions", "[app][con
     Controllers window;
     window.files.open(name(folder / "a.headscope.h5"));
     REQUIRE(window.has_study());
-    widgets::RunRequest wish;
-    wish.study = window.context.desk.studies().front()->id();
-    wish.switched_off = {{1, 0, false}, {1, 2, false}, {2, 3, true}};
-    Q_EMIT window.context.desk.interventions_wanted(wish);
+    widgets::RunRequest request;
+    request.study = window.context.desk.studies().front()->id();
+    request.switched_off = {{1, 0, false}, {1, 2, false}, {2, 3, true}};
+    Q_EMIT window.context.desk.interventions_wanted(request);
     auto* dialog = window.parent.findChild<widgets::InterventionDialog*>();
     REQUIRE(dialog);
     const std::vector<workspace::InterventionRow> expected{{"head_output", "1", "0,2", "", "zero", ""},

@@ -9,25 +9,20 @@ import shutil
 import subprocess
 import sys
 
+from evaluations import start
 from offscreen import same_figure
-from program import Failed, Program, Sent, exit_status_of
+from program import Failed, exit_status_of
 
 SAMPLE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
                       "resources", "samples", "llama-kjv-shakespeare")
 TEXT = "In the beginning the king came down from the mountain"
 
 
-def start(program, home, arguments=()):
-    window = Program(program, home, {"QT_QPA_PLATFORM": "offscreen"}, [*arguments, "--threads", "2"])
-    window.until_visible("main_window")
-    return window, Sent(window)
-
-
 def paths(state):
     return sorted(one["path"] for one in state["asks"])
 
 
-def tell(program, home):
+def story(program, home):
     text = os.path.join(home, "text.txt")
     with open(text, "w", encoding="utf-8") as file:
         file.write(TEXT)
@@ -96,4 +91,4 @@ def tell(program, home):
 
 
 if __name__ == "__main__":
-    sys.exit(exit_status_of("asks", tell))
+    sys.exit(exit_status_of("asks", story))

@@ -65,11 +65,11 @@ void InterventionsController::show() {
     dialog_->activateWindow();
 }
 
-void InterventionsController::add_heads(const widgets::RunRequest& wish) {
-    const widgets::Study* study = context_.desk.study(wish.study);
-    if (!study || wish.switched_off.empty()) return;
+void InterventionsController::add_heads(const widgets::RunRequest& request) {
+    const widgets::Study* study = context_.desk.study(request.study);
+    if (!study || request.switched_off.empty()) return;
     show();
-    dialog_->add_rows(rows_of(wish.switched_off, study->sites()));
+    dialog_->add_rows(rows_of(request.switched_off, study->sites()));
 }
 
 void InterventionsController::read(const QString& path) {

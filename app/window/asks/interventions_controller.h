@@ -19,7 +19,7 @@ public:
 
 private:
     void show();
-    void add_heads(const widgets::RunRequest& wish);
+    void add_heads(const widgets::RunRequest& request);
     void make_dialog();
     void read(const QString& path);
     void save(const QString& path, const QString& toml);

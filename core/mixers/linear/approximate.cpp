@@ -14,7 +14,7 @@
 
 namespace headscope::mixers {
 
-/// Deconstructing Attention's Approximate: t(s) = 1 + s + s^2 / 2 in the place of the exponential
+/// Deconstructing Attention's Approximate: t(s) = 1 + s + s^2 / 2 in place of the exponential
 /// (kApproximate). Short texts, training and whatever is measured go pair by pair through
 /// attend(); long ones and everything with a cache in linear time, from a state of constant size.
 class ApproximateMixer final : public Mixer {

@@ -277,9 +277,8 @@ def self_check(name, hooked, texts):
     print(f"{name}: patches and terms agree with themselves")
 
 
-def main():
-    generator = torch.Generator().manual_seed(5)
-    texts = [torch.randint(3, 61, (TOKENS,), generator=generator).tolist() for _ in range(2)]
+def run_cases(check, self_check, *texts):
+    """Every case with `texts`: self_check without a program, else check, whose folder has the case's model."""
     for name, (kind, config, *names) in cases().items():
         model = make(kind, config)
         with tempfile.TemporaryDirectory() as place:
@@ -287,9 +286,15 @@ def main():
             model.save_pretrained(folder / "model")
             hooked = Hooked(model, *names)
             if sys.argv[1] == "--self-check":
-                self_check(name, hooked, texts)
+                self_check(name, hooked, *texts)
             else:
-                check(sys.argv[1], name, hooked, texts, folder)
+                check(sys.argv[1], name, hooked, *texts, folder)
+
+
+def main():
+    generator = torch.Generator().manual_seed(5)
+    texts = [torch.randint(3, 61, (TOKENS,), generator=generator).tolist() for _ in range(2)]
+    run_cases(check, self_check, texts)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,11 @@
 """
 
 import json
-import pathlib
-import sys
-import tempfile
 
 import numpy as np
 import torch
 
-from ask_acceptance import Hooked, ask, cases, make, read
+from ask_acceptance import ask, read, run_cases
 
 EPSILON = 0.2
 CACHE_TOLERANCE = 1e-4
@@ -255,16 +252,7 @@ def main():
     texts = [torch.randint(3, 61, (length,), generator=generator).tolist() for length in (11, 17, 23, 14)]
     # A seed whose scores are far enough apart for float32: see margins().
     cached = torch.randint(3, 61, (23,), generator=torch.Generator().manual_seed(7)).tolist()
-    for name, (kind, config, *names) in cases().items():
-        model = make(kind, config)
-        with tempfile.TemporaryDirectory() as place:
-            folder = pathlib.Path(place)
-            model.save_pretrained(folder / "model")
-            hooked = Hooked(model, *names)
-            if sys.argv[1] == "--self-check":
-                self_check(name, hooked, texts, cached)
-            else:
-                check(sys.argv[1], name, hooked, texts, cached, folder)
+    run_cases(check, self_check, texts, cached)
 
 
 if __name__ == "__main__":

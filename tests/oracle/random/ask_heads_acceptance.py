@@ -8,13 +8,10 @@ products of the weights, in float64; control vectors against the package gguf.
 """
 
 import json
-import pathlib
-import sys
-import tempfile
 
 import torch
 
-from ask_acceptance import AGAINST, ANSWER, Hooked, ask, cases, compare, loss, make, metric, read
+from ask_acceptance import AGAINST, ANSWER, ask, compare, loss, metric, read, run_cases
 
 TOKENS = 12
 QUERIES, KEYS = (8, 11), (2, 4)
@@ -250,16 +247,7 @@ def main():
     generator = torch.Generator().manual_seed(8)
     half = torch.randint(3, 61, (TOKENS // 2,), generator=generator).tolist()
     texts = [half * 2] + [torch.randint(3, 61, (n,), generator=generator).tolist() for n in (5, 9, 7, 4)]
-    for name, (kind, config, *names) in cases().items():
-        model = make(kind, config)
-        with tempfile.TemporaryDirectory() as place:
-            folder = pathlib.Path(place)
-            model.save_pretrained(folder / "model")
-            hooked = Hooked(model, *names)
-            if sys.argv[1] == "--self-check":
-                self_check(name, hooked, texts)
-            else:
-                check(sys.argv[1], name, hooked, texts, folder)
+    run_cases(check, self_check, texts)
 
 
 if __name__ == "__main__":

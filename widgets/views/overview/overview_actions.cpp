@@ -61,21 +61,21 @@ void Overview::show_switched() {
 
 void Overview::run_again() {
     if (!shown() || switched_.empty()) return;
-    RunRequest wish;
-    wish.study = study_;
-    wish.switched_off = switched_;
-    Q_EMIT desk().run_wanted(wish);
+    RunRequest request;
+    request.study = study_;
+    request.switched_off = switched_;
+    Q_EMIT desk().run_wanted(request);
 }
 
 void Overview::edit_interventions() {
     if (!shown()) return;
-    RunRequest wish;
-    wish.study = study_;
-    wish.switched_off = switched_;
+    RunRequest request;
+    request.study = study_;
+    request.switched_off = switched_;
     if (switched_.empty())
         for (const std::size_t row : rows_meant())
-            wish.switched_off.push_back({table_->rows[row].site, table_->rows[row].head, false});
-    Q_EMIT desk().interventions_wanted(wish);
+            request.switched_off.push_back({table_->rows[row].site, table_->rows[row].head, false});
+    Q_EMIT desk().interventions_wanted(request);
 }
 
 void Overview::fill_switch_menu(QMenu* menu) {
