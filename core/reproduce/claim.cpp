@@ -12,23 +12,56 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+std::string seeds_of(const Estimate& estimate) {
+    return number_text(estimate.value) + (estimate.count > 1 ? " (" + std::to_string(estimate.count) + " seeds)" : "");
+}
+
+/// Its number, the limit, and their difference with its noise.
+std::string parts_markdown(const std::vector<ClaimPart>& parts) {
+    if (parts.empty() || parts.front().what.empty()) return "";
+    std::string text = "\n" + table_head_markdown({"compared", "here", "expected", "limit", "difference", "verdict"});
+    for (const ClaimPart& part : parts) {
+        const std::string noise = part.noise > 0 ? " ± " + number_text(part.noise) : "";
+        text += row_markdown({part.what, seeds_of(part.own), part.relation, seeds_of(part.limit),
+                              number_text(part.own.value - part.limit.value) + noise,
+                              std::isnan(part.noise) && part.verdict == Verdict::too_near
+                                  ? "undecided: the noise is not known"
+                                  : verdict_text(part.verdict)});
+    }
+    return text + "\n";
+}
+
 }  // namespace
 
-void ClaimParts::add_above(const Estimate& larger, const Estimate& smaller) {
-    const double difference = larger.value - smaller.value;
+void ClaimParts::add(bool held, ClaimPart part) {
+    part.verdict = held ? Verdict::held : Verdict::failed;
+    parts_.push_back(std::move(part));
+}
+
+void ClaimParts::add(const Relation& relation, ClaimPart part, bool noise) {
+    const double more = part.own.value - part.limit.value, difference = relation.above ? more : -more;
     if (!std::isfinite(difference)) return;
-    const double noise = 2 * std::hypot(larger.error, smaller.error);
-    int& counter = difference > noise ? held_ : difference < -noise ? failed_ : open_;
-    ++counter;
-    if (&counter != &open_) return;
-    const double share = difference == 0 && std::isfinite(noise) ? kNever : noise / std::abs(difference);
-    times_ = std::isnan(share) || std::isnan(times_) ? std::nan("") : std::max(times_, share * share);
+    part.noise = 2 * std::hypot(part.own.error, part.limit.error);
+    const double wide = noise || std::isfinite(part.noise) ? part.noise : 0;
+    if (wide == 0) return add(difference > 0 || (relation.equal && difference == 0), std::move(part));
+    part.verdict = difference > wide ? Verdict::held : difference < -wide ? Verdict::failed : Verdict::too_near;
+    if (part.verdict == Verdict::too_near) {
+        const double share = difference == 0 && std::isfinite(wide) ? kNever : wide / std::abs(difference);
+        times_ = std::isnan(share) || std::isnan(times_) ? std::nan("") : std::max(times_, share * share);
+    }
+    parts_.push_back(std::move(part));
+}
+
+int ClaimParts::count(Verdict verdict) const {
+    return static_cast<int>(
+        std::count_if(parts_.begin(), parts_.end(), [&](const ClaimPart& part) { return part.verdict == verdict; }));
 }
 
 Verdict ClaimParts::verdict() const {
-    if (held_ + failed_ + open_ == 0) return Verdict::not_measured;
-    if (failed_ + open_ == 0) return Verdict::held;
-    if (held_ == 0) return failed_ == 0 ? Verdict::too_near : Verdict::failed;
+    const int held = count(Verdict::held), failed = count(Verdict::failed), open = count(Verdict::too_near);
+    if (parts_.empty()) return Verdict::not_measured;
+    if (failed + open == 0) return Verdict::held;
+    if (held == 0) return failed == 0 ? Verdict::too_near : Verdict::failed;
     return Verdict::partly;
 }
 
@@ -119,6 +152,10 @@ std::string claims_markdown(const std::vector<Claim>& claims, const std::string&
             std::to_string(count(Verdict::partly)) + " in part, " + std::to_string(count(Verdict::failed)) +
             " did not" + (open > 0 ? ", " + std::to_string(open) + " are open" : "") +
             ". The criteria were fixed in the program before anything was trained.\n\n";
+    text +=
+        "In the tables, x@n is x at n times the training length, and ± is twice the standard error of the difference "
+        "over "
+        "seeds, where more than one was trained.\n\n";
     if (!remark.empty()) text += remark + "\n\n";
     text += table_head_markdown({"claim", "verdict"});
     for (const Claim& claim : claims) text += row_markdown({claim.title, "**" + verdict_text(claim.verdict) + "**"});
@@ -127,6 +164,7 @@ std::string claims_markdown(const std::vector<Claim>& claims, const std::string&
         text += "**" + claim.title + ": " + verdict_text(claim.verdict) + ".**\n- Paper: " + claim.paper +
                 ".\n- Criterion: " + claim.criterion +
                 ".\n- Here: " + (claim.found.empty() ? "nothing was measured" : claim.found) + ".\n";
+        text += parts_markdown(claim.parts);
         if (!claim.longer.empty()) text += "- A longer run: " + claim.longer + ".\n";
         text += "\n";
     }

@@ -20,6 +20,22 @@ enum class Verdict {
 };
 std::string verdict_text(Verdict verdict);
 
+/// A number with what chance makes of it: over seeds, or over what one model was asked.
+struct Estimate {
+    double value = std::numeric_limits<double>::quiet_NaN();
+    double error = 0;        ///< standard error; NaN: not known
+    std::int64_t count = 1;  ///< seeds
+};
+
+/// One number against another.
+struct ClaimPart {
+    std::string what;      ///< "perplexity of MLP hybrid"
+    std::string relation;  ///< "at most 1.05 times that of Standard"
+    Estimate own, limit;
+    double noise = std::numeric_limits<double>::quiet_NaN();  ///< twice the standard error of their difference
+    Verdict verdict = Verdict::not_measured;                  ///< held, failed or too_near
+};
+
 struct Claim {
     std::string title;      ///< the claim
     std::string paper;      ///< the paper's numbers
@@ -27,28 +43,32 @@ struct Claim {
     std::string found;      ///< our numbers
     Verdict verdict = Verdict::not_measured;
     std::string longer{};  ///< of an open claim: what a longer run would add; empty: not known
+    std::vector<ClaimPart> parts{};
 };
 
-/// A number with what chance makes of it: over seeds, or over what one model was asked.
-struct Estimate {
-    double value = std::numeric_limits<double>::quiet_NaN();
-    double error = 0;  ///< standard error; NaN: not known
+/// How a number has to lie to its limit.
+struct Relation {
+    bool above = true, equal = false;  ///< else below; whether equal numbers hold
 };
+
 /// Parts of a claim: it held when all did, in part when some did; none: not measured.
 class ClaimParts {
 public:
-    void add(bool held) { ++(held ? held_ : failed_); }
-    /// Open where the estimates differ by no more than twice the standard error of their difference, or where that is
-    /// not known; no part where either is no number.
-    void add_above(const Estimate& larger, const Estimate& smaller);
+    void add(bool held, ClaimPart part = {});
+    /// Open where the numbers differ by no more than twice the standard error of their difference; no part where either
+    /// is no number. An error that is not known leaves the part open if `noise`, and counts as none else.
+    void add(const Relation& relation, ClaimPart part, bool noise);
     Verdict verdict() const;  ///< too_near: all are open
+    const std::vector<ClaimPart>& parts() const { return parts_; }
     /// How many times as many seeds decide every open part if the differences stay as they are: standard errors fall
     /// with the square root of the seeds. Infinite for equal numbers, NaN where an error is not known; 1 without open
     /// parts.
     double times_seeds() const { return times_; }
 
 private:
-    int held_ = 0, failed_ = 0, open_ = 0;
+    int count(Verdict verdict) const;
+
+    std::vector<ClaimPart> parts_;
     double times_ = 1;
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "core/base/error.h"
 #include "core/base/text/text.h"
@@ -12,11 +11,21 @@
 namespace headscope::reproduce {
 namespace {
 
-/// Relations of a number to its limit.
-const std::pair<const char*, std::function<bool(double, double)>> kRelations[] = {{"below", std::less<>()},
-                                                                                  {"above", std::greater<>()},
-                                                                                  {"at_most", std::less_equal<>()},
-                                                                                  {"at_least", std::greater_equal<>()}};
+struct Bound {
+    const char* key;
+    const char* words;
+    Relation relation;
+};
+constexpr Bound kBounds[] = {{"below", "below", {false, false}},
+                             {"above", "above", {true, false}},
+                             {"at_most", "at most", {false, true}},
+                             {"at_least", "at least", {true, true}}};
+
+/// "Approximate hybrid".
+std::string subject_text(const Plan& plan, const std::string& subject) {
+    const std::size_t space = subject.find(' ');
+    return plan.paper->label(subject) + (space == std::string::npos ? "" : subject.substr(space));
+}
 
 /// The parts of one row of `holds`: metric of each subject against a number or an expression.
 class Comparison {
@@ -34,26 +43,45 @@ public:
 private:
     void add(ClaimParts& parts, const Scope& own, const Scope& other) const {
         const std::string metric = view_.at("metric").string();
-        const double value = own.value(metric);
+        ClaimPart part{metric + " of " + subject_text(plan_, own.subject), "", own.estimate(metric), {0, 0}};
         if (const auto range = view_.find("between")) {
             const std::vector<double> ends = range->numbers();
-            if (std::isfinite(value)) parts.add(value >= ends.at(0) && value <= ends.at(1));
+            part.relation = "between " + number_text(ends.at(0)) + " and " + number_text(ends.at(1));
+            part.limit.value = ends.at(part.own.value > ends.at(1) ? 1 : 0);
+            if (std::isfinite(part.own.value))
+                parts.add(part.own.value >= ends.at(0) && part.own.value <= ends.at(1), std::move(part));
             return;
         }
-        for (const auto& [relation, holds] : kRelations) {
-            const auto bound = view_.find(relation);
+        for (const Bound& one : kBounds) {
+            const auto bound = view_.find(one.key);
             if (!bound) continue;
-            if (noise_) {
-                const Estimate one = own.estimate(metric), two = other.estimate(bound->string());
-                return view_.has("above") ? parts.add_above(one, two) : parts.add_above(two, one);
+            part.relation = one.words;
+            if (bound->is_string()) {
+                const std::string limit = bound->string();
+                if (!noise_) part.own = own.over_seeds(metric, other.spread(limit).deviation);
+                part.limit = noise_ ? other.estimate(limit) : other.over_seeds(limit, own.spread(metric).deviation);
+                part.relation += limit_text(limit, metric, other);
+            } else {
+                part.own = noise_ ? part.own : own.over_seeds(metric, std::nan(""));
+                part.limit.value = bound->number();
             }
-            const double limit =
-                view_.number_or("plus", 0) +
-                view_.number_or("factor", 1) * (bound->is_string() ? other.value(bound->string()) : bound->number());
-            if (std::isfinite(value) && std::isfinite(limit)) parts.add(holds(value, limit));
+            const double factor = view_.number_or("factor", 1);
+            part.limit.value = view_.number_or("plus", 0) + factor * part.limit.value;
+            part.limit.error *= factor;
+            parts.add(one.relation, std::move(part), noise_);
             return;
         }
         view_.refuse(ErrorCode::format, "expected below, above, at_most, at_least or between");
+    }
+
+    /// " 1.05 times that of Standard", " sink of Softmax - 0.02".
+    std::string limit_text(std::string limit, const std::string& metric, const Scope& other) const {
+        const std::string subject = limit.find(" / ") == std::string::npos ? other.subject_of(limit) : other.subject;
+        std::string text;
+        if (view_.has("factor")) text += " " + printf_text("%.4g", view_.number_or("factor", 1)) + " times";
+        text += (limit == metric ? " that" : " " + limit) + " of " + subject_text(plan_, subject);
+        if (view_.has("plus")) text += printf_text(" %+.3g", view_.number_or("plus", 0));
+        return text;
     }
 
     const Plan& plan_;
@@ -168,6 +196,7 @@ std::vector<Claim> judge(const Plan& plan, Measured measured) {
         const ClaimParts parts = parts_of(plan, measured, row.at("holds"), row.boolean_or("noise", false));
         claim.verdict = parts.verdict();
         if (row.boolean_or("whole", false) && claim.verdict == Verdict::partly) claim.verdict = Verdict::failed;
+        claim.parts = parts.parts();
         claim.found = found_text(plan, measured, row.at("found"));
         const bool open = (!enough && !row.boolean_or("untrained", false)) ||
                           (row.has("needs") && verdict_of(plan, measured, row.at("needs")) == Verdict::failed);

@@ -43,18 +43,22 @@ bool Measured::has(const std::string& subject) const {
 
 Series Measured::series(const std::string& subject, const std::string& name) const {
     if (const auto found = values.find({subject, name}); found != values.end()) return found->second;
-    std::vector<double> lengths;
+    std::vector<std::vector<double>> seeds;
     for (auto one = values.lower_bound({subject, name + "@"}); one != values.end(); ++one) {
         if (one->first.first != subject || !one->first.second.starts_with(name + "@")) break;
-        lengths.push_back(spread_of(one->second.values).mean);
+        seeds.resize(std::max(seeds.size(), one->second.values.size()));
+        for (std::size_t seed = 0; seed < one->second.values.size(); ++seed)
+            seeds[seed].push_back(one->second.values[seed]);
     }
-    return lengths.empty() ? Series() : Series{{spread_of(lengths).mean}};
+    Series means;
+    for (const std::vector<double>& lengths : seeds) means.values.push_back(spread_of(lengths).mean);
+    return means;
 }
 
 Estimate Measured::estimate(const std::string& subject, const std::string& name) const {
     const Series own = series(subject, name);
     const Spread over = spread_of(own.values);
-    return {over.mean, std::fmax(over.deviation, own.error) / std::sqrt(static_cast<double>(over.count))};
+    return {over.mean, std::fmax(over.deviation, own.error) / std::sqrt(static_cast<double>(over.count)), over.count};
 }
 
 const Matrix* Measured::matrix(const std::string& subject, const std::string& name) const {
@@ -72,23 +76,37 @@ std::string Scope::subject_of(std::string& name) const {
     return other;
 }
 
-Spread Scope::spread(const std::string& expression) const {
+std::vector<double> Scope::values(const std::string& expression) const {
     if (const std::size_t over = expression.find(" / "); over != std::string::npos) {
-        const Spread own = spread(expression.substr(0, over)), other = spread(expression.substr(over + 3));
-        return {own.mean / other.mean, kNaN, own.count};
+        std::vector<double> own = values(expression.substr(0, over));
+        const std::vector<double> other = values(expression.substr(over + 3));
+        if (own.size() != other.size()) return {spread_of(own).mean / spread_of(other).mean};
+        for (std::size_t seed = 0; seed < own.size(); ++seed) own[seed] /= other[seed];
+        return own;
     }
     std::string name = expression;
     const std::string of = subject_of(name);
-    if (!name.starts_with("paper.")) return measured.spread(of, name);
+    if (!name.starts_with("paper.")) return measured.series(of, name).values;
     const json* number = printed(*plan.paper, of, name);
-    return number != nullptr && number->is_number() ? Spread{number->get<double>(), kNaN, 1} : Spread();
+    return number != nullptr && number->is_number() ? std::vector{number->get<double>()} : std::vector<double>();
+}
+
+Spread Scope::spread(const std::string& expression) const {
+    return spread_of(values(expression));
 }
 
 Estimate Scope::estimate(const std::string& expression) const {
-    if (expression.find(" / ") != std::string::npos) return {value(expression), kNaN};
+    if (expression.find(" / ") != std::string::npos || expression.starts_with("paper."))
+        return over_seeds(expression, kNaN);
     std::string name = expression;
     const std::string of = subject_of(name);
     return measured.estimate(of, name);
+}
+
+Estimate Scope::over_seeds(const std::string& expression, double deviation) const {
+    const Spread own = spread(expression);
+    return {own.mean, (own.count > 1 ? own.deviation : deviation) / std::sqrt(static_cast<double>(own.count)),
+            own.count};
 }
 
 std::string Scope::number(const std::string& expression, const std::string& format, bool* complete) const {

@@ -30,7 +30,7 @@ struct Measured {
              double error = std::numeric_limits<double>::quiet_NaN());
     void add(const std::string& subject, const std::string& name, double value, double error);
     bool has(const std::string& subject) const;
-    /// The mean over lengths where `name` has only values of lengths. Empty where nothing was measured.
+    /// The means over lengths where `name` has only values of lengths. Empty where nothing was measured.
     Series series(const std::string& subject, const std::string& name) const;
     Spread spread(const std::string& subject, const std::string& name) const {
         return spread_of(series(subject, name).values);
@@ -51,7 +51,10 @@ struct Scope {
     std::map<std::string, std::string> words{};  ///< of texts, besides the plan's
 
     Spread spread(const std::string& expression) const;
+    /// Of a quotient, errors are those over seeds.
     Estimate estimate(const std::string& expression) const;
+    /// With the error over seeds alone: items are the same for all models. `deviation`: of one that has one seed.
+    Estimate over_seeds(const std::string& expression, double deviation) const;
     double value(const std::string& expression) const { return spread(expression).mean; }
     /// Fills {label}, words of the plan, and {EXPRESSION} or {EXPRESSION|FORMAT}. Formats: % share, 100 per cent
     /// without the sign, 100- of what is left of 1, ± with the deviation over seeds, 100±, ±e with the standard error,
@@ -59,8 +62,11 @@ struct Scope {
     /// `complete`: whether all numbers are finite.
     std::string text(const std::string& pattern, bool* complete = nullptr) const;
 
-private:
+    /// Cuts ":SUBJECT" off a name.
     std::string subject_of(std::string& name) const;
+
+private:
+    std::vector<double> values(const std::string& expression) const;  ///< of each seed
     std::string number(const std::string& expression, const std::string& format, bool* complete) const;
 };
 

@@ -30,8 +30,9 @@ Model read_model(const JsonView& view) {
     Model model;
     read_row(view, members("name", &model.name, "label", &model.label),
              members("preset", &model.preset, "objective", &model.objective, "as", &model.as, "extra", &model.extra,
-                     "scratch", &model.scratch, "from_minutes", &model.from_minutes, "tokens_a_word",
-                     &model.tokens_a_word, "mask", &model.mask, "stacks", &model.stacks, "job", &model.job));
+                     "scratch", &model.scratch, "from_minutes", &model.from_minutes, "most_seeds", &model.most_seeds,
+                     "tokens_a_word", &model.tokens_a_word, "mask", &model.mask, "stacks", &model.stacks, "job",
+                     &model.job));
     return model;
 }
 

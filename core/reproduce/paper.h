@@ -25,6 +25,7 @@ struct Model {
     bool extra = false;     ///< trained with the time that is left
     bool scratch = false;   ///< skips the stage that others are tuned from
     double from_minutes = 0;
+    std::int64_t most_seeds = 0;                    ///< 0: as many as the plan has
     std::int64_t tokens_a_word = 1;                 ///< its sequences are so much longer
     std::int64_t mask = -1;                         ///< position of the fixed token in each sequence; below 0: none
     std::vector<std::string> stacks;                ///< empty: all that list no models

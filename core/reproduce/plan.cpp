@@ -173,6 +173,7 @@ std::vector<Trial> trials_of(const Paper& paper, std::int64_t seeds, double minu
         const bool listed = model.stacks.empty() ? stack.models.empty() || contains(stack.models, model.name)
                                                  : contains(model.stacks, stack.name);
         if (!listed || extra != (model.extra || stack.extra) || minutes < model.from_minutes) return;
+        if (model.most_seeds > 0 && seed > model.most_seeds) return;
         if (!stack.extra || seed == 1) list.push_back(trial_of(model, stack, seed));
     };
     for (const bool extra : {false, true})

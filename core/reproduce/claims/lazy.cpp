@@ -56,7 +56,7 @@ void read_attended(const std::filesystem::path& path, const std::string& subject
             layers.push_back(finite_mean(layer));
             all.insert(all.end(), layer.begin(), layer.end());
         }
-        measured.set(subject, name, finite_mean(all));
+        measured.add(subject, name, finite_mean(all), std::nan(""));
         measured.matrices[{subject, name}] = {{layers}};
     }
     std::vector<std::vector<double>> on_key(length);

@@ -18,9 +18,9 @@ constexpr const char* kTexts[] = {"prose", "verse", "code"};
 void read_types(const std::filesystem::path& path, const std::string& subject, const std::string& text,
                 Measured& measured) {
     const auto file = store::AnalysisFile::open(path);
-    measured.matrices[{subject, "fractions " + text}] = {
+    measured.matrices[{subject, "fractions " + text}].push_back(
         finite_rows(file->indicator("softmax_fraction").data, file->header().sites.size(),
-                    static_cast<std::size_t>(file->header().most_heads()))};
+                    static_cast<std::size_t>(file->header().most_heads())));
 }
 
 /// Mean softmax fraction at the run's first and last probe.
@@ -30,16 +30,19 @@ void read_shares(const std::filesystem::path& folder, const std::string& subject
         if (one.name != "softmax_fraction" || run.probes.step.empty()) continue;
         const auto size = static_cast<std::ptrdiff_t>(one.values.size() / run.probes.step.size());
         const auto last = one.values.begin() + (std::ssize(run.probes.step) - 1) * size;
-        measured.set(subject, "softmax first", finite_mean({one.values.begin(), one.values.begin() + size}));
-        measured.set(subject, "softmax last", finite_mean({last, last + size}));
+        const double first_share = finite_mean({one.values.begin(), one.values.begin() + size});
+        measured.add(subject, "softmax first", first_share, std::nan(""));
+        measured.add(subject, "softmax last", finite_mean({last, last + size}), std::nan(""));
     }
 }
 
-/// Softmax fractions of all heads on a text; empty: not measured.
-std::vector<double> fractions_on(const char* text, const std::string& subject, const Measured& measured) {
+/// Softmax fractions of all heads of a seed on a text; empty: not measured.
+std::vector<double> fractions_on(const char* text, const std::string& subject, std::size_t seed,
+                                 const Measured& measured) {
     std::vector<double> all;
-    if (const Matrix* own = measured.matrix(subject, std::string("fractions ") + text))
-        for (const auto& layer : *own) all.insert(all.end(), layer.begin(), layer.end());
+    const auto found = measured.matrices.find({subject, std::string("fractions ") + text});
+    if (found == measured.matrices.end() || found->second.size() <= seed) return all;
+    for (const auto& layer : found->second[seed]) all.insert(all.end(), layer.begin(), layer.end());
     return all;
 }
 
@@ -51,22 +54,28 @@ double apart(const std::vector<double>& one, const std::vector<double>& other) {
     return finite_mean(differences);
 }
 
-void derive_types(const std::string& subject, Measured& measured) {
+/// Of one seed; false: not measured.
+bool derive_types(const std::string& subject, std::size_t seed, Measured& measured) {
+    const double no_error = std::nan("");
     std::vector<double> heads;  // the largest fraction of each over texts
     for (const char* text : kTexts) {
-        const std::vector<double> own = fractions_on(text, subject, measured);
+        const std::vector<double> own = fractions_on(text, subject, seed, measured);
         heads.resize(std::max(heads.size(), own.size()));
         for (std::size_t head = 0; head < own.size(); ++head) heads[head] = std::max(heads[head], own[head]);
     }
-    if (heads.empty()) return;
-    measured.set(subject, "most", *std::max_element(heads.begin(), heads.end()));
-    measured.set(subject, "pure heads", static_cast<double>(std::count(heads.begin(), heads.end(), 0.0)));
+    if (heads.empty()) return false;
     measured.set(subject, "heads", static_cast<double>(heads.size()));
-    for (const auto& [one, other] : {std::pair{"prose", "verse"}, {"prose", "code"}, {"verse", "code"}})
-        measured.set(subject, std::string(one) + " " + other,
-                     apart(fractions_on(one, subject, measured), fractions_on(other, subject, measured)));
-    measured.set(subject, "code apart",
-                 std::min(measured.value(subject, "prose code"), measured.value(subject, "verse code")));
+    measured.add(subject, "most", *std::max_element(heads.begin(), heads.end()), no_error);
+    measured.add(subject, "pure heads", static_cast<double>(std::count(heads.begin(), heads.end(), 0.0)), no_error);
+    std::map<std::string, double> between;
+    for (const auto& [one, other] : {std::pair{"prose", "verse"}, {"prose", "code"}, {"verse", "code"}}) {
+        const double distance =
+            apart(fractions_on(one, subject, seed, measured), fractions_on(other, subject, seed, measured));
+        between[one + std::string(" ") + other] = distance;
+        measured.add(subject, one + std::string(" ") + other, distance, no_error);
+    }
+    measured.add(subject, "code apart", std::min(between["prose code"], between["verse code"]), no_error);
+    return true;
 }
 
 /// Times of a model by length over the training length.
@@ -100,9 +109,11 @@ void derive_latency(const Plan& plan, Measured& measured) {
 
 void derive(const Plan& plan, Measured& measured) {
     for (const char* subject : {"natsl-hybrid", "natsl"}) {
-        derive_types(subject, measured);
-        measured.set(subject, "softmax change",
-                     std::abs(measured.value(subject, "softmax last") - measured.value(subject, "softmax first")));
+        for (std::size_t seed = 0; derive_types(subject, seed, measured);) ++seed;
+        const std::vector<double> first = measured.series(subject, "softmax first").values,
+                                  last = measured.series(subject, "softmax last").values;
+        for (std::size_t seed = 0; seed < first.size(); ++seed)
+            measured.add(subject, "softmax change", std::abs(last.at(seed) - first[seed]), std::nan(""));
     }
     derive_latency(plan, measured);
 }

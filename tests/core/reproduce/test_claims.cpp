@@ -183,3 +183,45 @@ TEST_CASE("Numbers are written short", "[reproduce]") {
     CHECK(reproduce::spread_text({38.1, 0.25, 3}) == "38.10 ± 0.25");
     CHECK(reproduce::spread_text({}) == "–");
 }
+
+TEST_CASE("Numbers of several seeds are compared with their noise, those of one as they are", "[reproduce]") {
+    const auto hybrids = [](std::vector<double> approximate) {
+        Measured measured = as_the_paper(3);
+        for (auto& [key, series] : measured.values)
+            if (key.first == "approximate hybrid" && key.second == "perplexity@1") series.values = approximate;
+        return *test::claim_of(reproduce::judge(a_plan(), measured), "Hybrids (Standard");
+    };
+    // Standard: 38.1762 and a limit of 40.085.
+    const auto near = hybrids({38, 40, 42});
+    REQUIRE(near.parts.size() == 5);
+    const auto& part = near.parts.front();
+    CHECK(part.what == "perplexity@1 of Approximate hybrid");
+    CHECK(part.relation == "at most 1.05 times that of Standard");
+    CHECK(part.own.count == 3);
+    CHECK(part.limit.value == Approx(1.05 * 38.1 * 1.002));
+    CHECK(part.noise == Approx(2 * std::hypot(2, 1.05 * 0.0381) / std::sqrt(3.0)));
+    CHECK(part.verdict == Verdict::too_near);
+    CHECK(near.verdict == Verdict::partly);
+    CHECK(hybrids({38}).parts.front().verdict == Verdict::held);
+    CHECK(hybrids({42, 42.1, 42.2}).parts.front().verdict == Verdict::failed);
+    // One seed has the noise of the other model's.
+    CHECK(hybrids({40.08}).parts.front().verdict == Verdict::too_near);
+    const std::string text = reproduce::claims_markdown({near}, "");
+    CHECK(text.find("| perplexity@1 of Approximate hybrid | 40.00 (3 seeds) | at most 1.05 times that of Standard | "
+                    "40.08 (3 seeds) | -0.085 ± 2.310 | undecided: within the noise |") != std::string::npos);
+}
+
+TEST_CASE("A quotient of two numbers of each seed has the noise of the quotients", "[reproduce]") {
+    Measured measured;
+    const auto plan = a_plan();
+    for (const double seed : {1, 2}) {
+        measured.add("standard", "perplexity@1", 10 * seed, std::nan(""));
+        measured.add("standard", "perplexity@0.5", 20 * seed + seed * seed, std::nan(""));
+    }
+    const auto estimate = reproduce::Scope{plan, measured, "standard"}.estimate("perplexity@0.5 / perplexity@1");
+    CHECK(estimate.value == Approx(2.15));
+    CHECK(estimate.error == Approx(0.05));
+    CHECK(estimate.count == 2);
+    // Means over lengths are of each seed.
+    CHECK(measured.series("standard", "perplexity").values == std::vector<double>{15.5, 32});
+}

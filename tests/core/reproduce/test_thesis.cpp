@@ -209,7 +209,7 @@ TEST_CASE("Retention and elasticity of printed scores are the printed ones", "[r
 TEST_CASE("Parts that compare are open within twice the standard error of the difference", "[reproduce]") {
     const auto verdict = [](std::vector<double> differences) {
         reproduce::ClaimParts parts;
-        for (const double one : differences) parts.add_above({10 + one, 0.3}, {10, 0.4});
+        for (const double one : differences) parts.add({true}, {"", "", {10 + one, 0.3}, {10, 0.4}}, true);
         return parts.verdict();
     };
     CHECK(verdict({}) == Verdict::not_measured);
@@ -224,7 +224,7 @@ TEST_CASE("Parts that compare are open within twice the standard error of the di
 TEST_CASE("An open part says how many times as many seeds would decide it", "[reproduce]") {
     const auto times = [](std::vector<double> differences, double error = 0.3) {
         reproduce::ClaimParts parts;
-        for (const double one : differences) parts.add_above({10 + one, error}, {10, 0.4});
+        for (const double one : differences) parts.add({true}, {"", "", {10 + one, error}, {10, 0.4}}, true);
         return parts.times_seeds();
     };
     // Twice the standard error is 1: half of it takes four times as many seeds.
@@ -250,7 +250,7 @@ TEST_CASE("Seeds give the noise", "[reproduce][thesis]") {
     in.set("sha", "bleu", 22);  // without seeds no difference is significant
     in.set("mhe_mul", "bleu", 30);
     reproduce::ClaimParts parts;
-    parts.add_above(in.estimate("mhe_mul", "bleu"), in.estimate("sha", "bleu"));
+    parts.add({true}, {"", "", in.estimate("mhe_mul", "bleu"), in.estimate("sha", "bleu")}, true);
     CHECK(parts.verdict() == Verdict::too_near);
 }
 
