@@ -10,7 +10,6 @@
 #include "core/base/error.h"
 #include "core/base/text/text.h"
 #include "core/figures/options/option_list.h"
-#include "core/reproduce/paper.h"
 
 namespace headscope::app {
 namespace {
@@ -42,13 +41,10 @@ OptionUse of_evaluate() {
 }
 
 OptionUse of_reproduce() {
-    OptionUse use{"reproduce", {"paper", "--output", "--launch", "--resume", "--json"}, {}};
-    for (const reproduce::Paper& paper : reproduce::papers()) {
-        CommandKind kind{paper.name, {"--minutes", "--data", "--data-sets", "--threads"}};
-        if (paper.has_seeds()) kind.reads.emplace_back("--seeds");
-        use.kinds.push_back(std::move(kind));
-    }
-    return use;
+    return {"reproduce",
+            {"paper", "--output", "--minutes", "--seeds", "--data", "--data-sets", "--threads", "--launch", "--resume",
+             "--json"},
+            {}};
 }
 
 OptionUse of_cost() {

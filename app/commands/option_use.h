@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// The options that each command reads, by its kinds: tasks of evaluate, papers of reproduce, modes of cost. A given
-// option that no requested kind reads is refused. tests/app/test_option_use.cpp walks all options.
+// The options that each command reads, by its kinds: tasks of evaluate, modes of cost. A given option that no requested
+// kind reads is refused. tests/app/test_option_use.cpp walks all options.
 
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ class App;
 
 namespace headscope::app {
 
-/// A task, paper or mode of a command. Options by CLI11's names: "--output"; "model" for positional ones.
+/// A task or mode of a command. Options by CLI11's names: "--output"; "model" for positional ones.
 struct CommandKind {
     std::string name;
     std::vector<std::string> reads;

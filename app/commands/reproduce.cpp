@@ -71,7 +71,6 @@ reproduce::Host host(const Context& context) {
 }
 
 void run(const Options& options, Context& context) {
-    check_options("reproduce", options.given, {options.paper});
     reproduce::ReplayOptions wanted;
     wanted.folder = options.output;
     wanted.settings = options.settings;

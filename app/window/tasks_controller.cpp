@@ -96,7 +96,7 @@ void TasksController::show_reproduce() {
         std::vector<widgets::ReproduceDialog::Paper> papers;
         for (const reproduce::Paper& paper : reproduce::papers())
             papers.push_back({QString::fromStdString(paper.name), QString::fromStdString(paper.title),
-                              QString::fromStdString(paper.summary), paper.has_seeds()});
+                              QString::fromStdString(paper.summary)});
         reproduce_ = new widgets::ReproduceDialog(papers, reproduce::Settings().minutes, context_.window);
         connect_dialog(reproduce_);
         connect(reproduce_, &widgets::ReproduceDialog::outlook_wanted, this, &TasksController::look_ahead);

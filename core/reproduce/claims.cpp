@@ -125,7 +125,7 @@ std::string more_seeds(const Plan& plan, const ClaimParts& parts) {
     return "if the difference stays as it is, " + whole_text(needed) + " seeds instead of " +
            std::to_string(plan.seeds) + ", of " + millions_text(static_cast<double>(plan.tokens())) +
            " tokens a run, would decide it, since noise falls with their square root: about " +
-           minutes_option(plan, needed / seeds) + (plan.paper->has_seeds() ? " --seeds " + whole_text(needed) : "");
+           minutes_option(plan, needed / seeds) + " --seeds " + whole_text(needed);
 }
 
 /// An open claim of models that learned too little: how many tokens decide one.

@@ -111,10 +111,6 @@ const Paper& paper(std::string_view name) {
     return named(papers(), name, "reproduce", "expected a paper that is replayed", ErrorCode::usage);
 }
 
-bool Paper::has_seeds() const {
-    return std::any_of(choices.begin(), choices.end(), [](const Choice& choice) { return choice.seeds > 1; });
-}
-
 const Model& Paper::model(std::string_view wanted) const {
     return named(models, wanted, "paper: model");
 }

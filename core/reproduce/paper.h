@@ -89,7 +89,6 @@ struct Paper {
     std::vector<Stack> stacks;
     nlohmann::json document;
 
-    bool has_seeds() const;
     const Model& model(std::string_view name) const;  ///< Error format for others, as stage() and stack()
     const Stage& stage(std::string_view name) const;
     const Stack& stack(std::string_view name) const;

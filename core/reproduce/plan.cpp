@@ -209,7 +209,7 @@ Plan make_plan(const Paper& paper, const Settings& settings, const Pace& calibra
     const double given = 60 * settings.minutes;
     const double left = std::max(1.0, kUsedTime * (given - calibration.spent) - calibration.end);
     std::vector<Choice> choices = paper.choices;
-    if (settings.seeds > 0 && paper.has_seeds()) choices = {{settings.seeds, true}, {settings.seeds, false}};
+    if (settings.seeds > 0) choices = {{settings.seeds, true}, {settings.seeds, false}};
     const auto learns = [&] { return static_cast<double>(plan.tokens()) >= paper.learn_tokens; };
     for (const Choice& choice : choices) {
         plan.seeds = choice.seeds;

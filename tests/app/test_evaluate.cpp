@@ -187,18 +187,10 @@ TEST_CASE("Two texts have the values of two single runs, and are never averaged"
     CHECK(named.at("results").back().at("text") == "twice");
 }
 
-TEST_CASE("Options that a task or a paper does not read are refused by their names", "[app][evaluate][options]") {
+TEST_CASE("Options that a task does not read are refused by their names", "[app][evaluate][options]") {
     const TemporaryFolder folder;
     write_file(folder / "a.txt", kText);
     const std::string text = (folder / "a.txt").string();
-    for (const char* paper : {"natsl", "lazy"}) {
-        const Outcome outcome =
-            run_headscope({"reproduce", paper, "-o", (folder / "replay").string(), "--minutes", "1", "--seeds", "3"});
-        check_usage_error(outcome);
-        CHECK(outcome.err.find("--seeds has no effect on reproduce with " + std::string(paper)) != std::string::npos);
-        CHECK(outcome.err.find("deconattn") != std::string::npos);
-    }
-    CHECK_FALSE(std::filesystem::exists(folder / "replay"));
     const auto refused = [&](std::vector<std::string> words, const std::string& option) {
         INFO(option);
         const Outcome outcome = run_headscope(words);

@@ -58,8 +58,8 @@ ReproduceDialog::ReproduceDialog(const std::vector<Paper>& papers, double minute
         summary_->setText(chosen().summary);
         // A plan that is followed has its own minutes, seeds, threads and data.
         const bool fresh = !resume_->isChecked();
-        for (QWidget* control : std::initializer_list<QWidget*>{minutes_, threads_, data_}) control->setEnabled(fresh);
-        seeds_->setEnabled(fresh && chosen().has_seeds);
+        for (QWidget* control : std::initializer_list<QWidget*>{minutes_, seeds_, threads_, data_})
+            control->setEnabled(fresh);
         update_state();
         ask_outlook();
     };
@@ -91,8 +91,7 @@ QStringList ReproduceDialog::words() const {
                       output().isEmpty() ? QStringLiteral("FOLDER") : output()};
     if (resume_->isChecked()) return words << QStringLiteral("--resume");
     words << QStringLiteral("--minutes") << QString::number(minutes_->value(), 'g', 8);
-    if (seeds_->value() > 0 && chosen().has_seeds)
-        words << QStringLiteral("--seeds") << QString::number(seeds_->value());
+    if (seeds_->value() > 0) words << QStringLiteral("--seeds") << QString::number(seeds_->value());
     if (threads_->value() > 1) words << QStringLiteral("--threads") << QString::number(threads_->value());
     if (const QString text = data_->text().trimmed(); !text.isEmpty()) words << QStringLiteral("--data") << text;
     return words;

@@ -19,7 +19,6 @@ class ReproduceDialog : public TaskDialog {
 public:
     struct Paper {
         QString name, title, summary;
-        bool has_seeds = true;  ///< its replay reads --seeds
     };
     /// `minutes`: the usual ones.
     ReproduceDialog(const std::vector<Paper>& papers, double minutes, QWidget* parent = nullptr);

@@ -180,21 +180,16 @@ TEST_CASE("A replay's dialog makes its command", "[frame][tasks]") {
 
 TEST_CASE("A replay's dialog warns of minutes that decide nothing", "[frame][tasks]") {
     ensure_application();
-    ReproduceDialog::Paper one_seed = paper("lazy");
-    one_seed.has_seeds = false;
-    ReproduceDialog dialog({paper("deconattn"), one_seed}, 40);
+    ReproduceDialog dialog({paper("deconattn"), paper("lazy")}, 40);
     QStringList asked;
     QObject::connect(&dialog, &ReproduceDialog::outlook_wanted, &dialog,
                      [&](const QString& name, double minutes, int, int) {
                          asked << name + QLatin1Char(' ') + QString::number(minutes);
                      });
     auto* warning = child<QLabel>(dialog, "reproduce_dialog_warning");
-    child<QSpinBox>(dialog, "reproduce_dialog_seeds")->setValue(2);
     child<QComboBox>(dialog, "reproduce_dialog_paper")->setCurrentIndex(1);
     child<QDoubleSpinBox>(dialog, "reproduce_dialog_minutes")->setValue(6);
     CHECK(asked == QStringList{"deconattn 40", "lazy 40", "lazy 6"});
-    CHECK_FALSE(child<QSpinBox>(dialog, "reproduce_dialog_seeds")->isEnabled());
-    CHECK_FALSE(dialog.words().contains("--seeds"));
     dialog.set_outlook("lazy", 40, "of an older choice");
     CHECK(warning->isHidden());
     dialog.set_outlook("lazy", 6, "6 minutes are too few");
