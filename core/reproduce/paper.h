@@ -37,11 +37,11 @@ struct Model {
 /// One training run of a trial, and its evaluation.
 struct Stage {
     std::string name;
-    std::string timed;        ///< the stage that takes as long; itself
-    std::string from;         ///< the stage whose last snapshot it tunes; empty: starts afresh
-    double share = 1;         ///< of the plan's steps
-    double batch = 1;         ///< of the plan's batch
-    std::int64_t length = 1;  ///< times the plan's sequence length
+    std::string timed;  ///< the stage that takes as long; itself
+    std::string from;   ///< the stage whose last snapshot it tunes; empty: starts afresh
+    double share = 1;   ///< of the plan's steps
+    double batch = 1;   ///< of the plan's batch
+    double length = 1;  ///< times the plan's sequence length
     std::int64_t most_steps = 1 << 24;
     bool text = true;                 ///< reads the text, with the paper's [text]
     bool whole_batch = false;         ///< as many sequences for models with longer ones

@@ -250,7 +250,8 @@ training::JobFile job_of(const Plan& plan, const Trial& trial, const Stage& stag
     const json& size = paper.size(plan.size);
     const bool tuned = !stage.from.empty() && !model.scratch;
     const std::int64_t steps = plan.steps_of(stage),
-                       length = stage.length * paper.sequence_length * model.tokens_a_word;
+                       length = std::llround(stage.length * static_cast<double>(paper.sequence_length)) *
+                                model.tokens_a_word;
     const auto sequences = static_cast<std::int64_t>(stage.batch * static_cast<double>(paper.batch));
     json job = {{"model", {{"max_position_embeddings", length}}}};
     if (size.contains("job")) job.merge_patch(size.at("job"));

@@ -28,7 +28,7 @@ Measured as_the_paper_says() {
         measured.set(name, "parameters", 440'000);
         measured.set(name, "perplexity@1", name == "natsl-hybrid" ? 20 : 22);
         measured.set(name, "perplexity@8", softmax ? 90 : name == "natsl-hybrid" ? 19.5 : 22);
-        for (const char* length : {"@1", "@2", "@4"})
+        for (const char* length : {"@0.25", "@0.5", "@1"})
             measured.set(name, std::string("recall") + length, natsl ? 0.9 : 0.6);
         measured.set(name, "prefill@1", 0.1);
         measured.set(name, "decode@1", 0.001);
