@@ -22,6 +22,7 @@ namespace headscope::widgets {
 
 class AskShelf;
 class EvaluationShelf;
+class HeadColumns;
 class HeadSetStore;
 class RunShelf;
 class TensorSource;
@@ -71,6 +72,9 @@ public:
 
     /// Open files of `headscope ask`.
     AskShelf& asks() const { return *asks_; }
+
+    /// Study::heads() with the columns of the open ask files of the study's model. They change with AskShelf::changed.
+    Reply<workspace::HeadTable> heads(Study& study, std::optional<std::int64_t> sequence) const;
 
     /// Takes an analysis in; the first one becomes the selected one. Returns it.
     Study* add(Study::Opened opened);
@@ -141,6 +145,7 @@ private:
     std::unique_ptr<RunShelf> runs_;
     std::unique_ptr<EvaluationShelf> evaluations_;
     std::unique_ptr<AskShelf> asks_;
+    std::unique_ptr<HeadColumns> head_columns_;
     ValueBudget values_;
     std::map<int, std::unique_ptr<Study>> studies_;
     int last_id_ = 0;

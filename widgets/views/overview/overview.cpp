@@ -13,7 +13,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/workspace/measures.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/desk/presence.h"
 #include "widgets/text/line_label.h"
@@ -48,10 +48,11 @@ QString text_of(std::string_view text) {
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
-QString tip_of(const workspace::Measure& measure) {
-    const QString unit = measure.unit.empty() ? QString() : QStringLiteral(" (%1)").arg(text_of(measure.unit));
+QString tip_of(const workspace::ColumnWords& words) {
+    const QString unit = words.unit.empty() ? QString() : QStringLiteral(" (%1)").arg(text_of(words.unit));
     return Overview::tr("<b>%1</b>%2<br>%3<br>Source: %4")
-        .arg(text_of(measure.title), unit, text_of(measure.definition).toHtmlEscaped(), text_of(measure.source));
+        .arg(text_of(words.title).toHtmlEscaped(), unit, text_of(words.definition).toHtmlEscaped(),
+             text_of(words.source).toHtmlEscaped());
 }
 
 }  // namespace
@@ -118,6 +119,7 @@ Overview::Overview(Desk* desk, QWidget* parent)
         show_switched();
     });
     connect(&desk->head_sets(), &HeadSetStore::changed, this, &Overview::refresh_later);
+    connect(&desk->asks(), &AskShelf::changed, this, &Overview::refresh_later);
     connect(sets_, &HeadSetMenu::select_wanted, this, &Overview::select);
     connect(grid_, &HeadGrid::mark_wanted, this, [this] { sets_->toggle(heads_meant()); });
     connect(panel_, &TablePanel::mark_wanted, this, [this] { sets_->toggle(heads_meant()); });
@@ -184,7 +186,7 @@ void Overview::refresh() {
         return;
     }
     Study& now = *study();
-    const auto heads = now.heads(selection().sequence);
+    const auto heads = desk().heads(now, selection().sequence);
     if (notice_for(heads)) return;
     show_content();
     if (study_ != now.id()) {
@@ -247,9 +249,10 @@ void Overview::fill_measures() {
     if (!same) {
         measures_->clear();
         for (const QString& name : names) {
-            const workspace::Measure* about = workspace::find_measure(name.toStdString());
-            measures_->addItem(about ? text_of(about->title) : name, name);
-            if (about) measures_->setItemData(measures_->count() - 1, tip_of(*about), Qt::ToolTipRole);
+            const workspace::ColumnWords about = table_->words(name.toStdString());
+            measures_->addItem(text_of(about.title), name);
+            if (!about.definition.empty())
+                measures_->setItemData(measures_->count() - 1, tip_of(about), Qt::ToolTipRole);
         }
     }
     int index = measures_->findData(before);
@@ -264,11 +267,10 @@ void Overview::show_grid() {
     const auto column = table_->column(measure().toStdString());
     if (!column) return;
     cells_ = heat_cells(*table_, *column, normalise());
-    const workspace::Measure* about = workspace::find_measure(table_->columns[*column]);
-    const QString unit = about ? text_of(about->unit) : QString();
+    const workspace::ColumnWords about = table_->words(table_->columns[*column]);
     GridContent content;
     content.cells = cells_;
-    content.of_layer = about && about->of_layer;
+    content.of_layer = about.of_layer;
     for (std::size_t site = 0; site < done_.size(); ++site) {
         const Site& place = study->sites()[site];
         content.rows.push_back({study->site_name(static_cast<std::int64_t>(site)), place.heads, group_of(place),
@@ -286,11 +288,11 @@ void Overview::show_grid() {
     }
     grid_->set_content(std::move(content));
     grid_->set_selected(selection().site, selection().head);
-    bar_->set_scale(cells_, normalise(), unit);
-    measures_->setToolTip(about ? tip_of(*about) : measure());
-    title_->setText(
-        about ? QStringLiteral("<b>%1</b> — %2").arg(text_of(about->title), text_of(about->definition).toHtmlEscaped())
-              : QStringLiteral("<b>%1</b>").arg(measure().toHtmlEscaped()));
+    bar_->set_scale(cells_, normalise(), text_of(about.unit));
+    const QString title = QStringLiteral("<b>%1</b>").arg(text_of(about.title).toHtmlEscaped());
+    const QString definition = text_of(about.definition).toHtmlEscaped();
+    measures_->setToolTip(definition.isEmpty() ? measure() : tip_of(about));
+    title_->setText(definition.isEmpty() ? title : QStringLiteral("%1 — %2").arg(title, definition));
     show_pointed(-1, -1);
 }
 
@@ -323,6 +325,7 @@ void Overview::set_measure(const QString& name) {
     const int index = measures_->findData(name);
     if (index < 0) return;
     measures_->setCurrentIndex(index);
+    wanted_measure_.clear();
     panel_->show_measure(name);
     show_grid();
     Q_EMIT state_changed();
@@ -355,8 +358,8 @@ void Overview::restore(const QJsonObject& state) {
     if (!wanted.isEmpty()) {
         if (measures_->findData(wanted) >= 0)
             set_measure(wanted);
-        else if (measures_->count() == 0)
-            wanted_measure_ = wanted;
+        else
+            wanted_measure_ = wanted;  // of a table, or an ask file, that comes later
     }
     const QJsonArray sizes = state[QStringLiteral("splitter")].toArray();
     if (sizes.size() == 2 && sizes[0].toInt() > 0 && sizes[1].toInt() > 0)
@@ -366,6 +369,12 @@ void Overview::restore(const QJsonObject& state) {
 
 std::optional<FigureRequest> Overview::figure() const {
     if (!shown() || measure().isEmpty()) return std::nullopt;
+    if (const workspace::AddedColumn* added = table_->find_added(measure().toStdString())) {
+        FigureRequest of_file{added->recipe, {}, {}};
+        of_file.paths = QStringList{QString::fromStdString(added->path)};
+        of_file.note = tr("The figure has all scores of the ask file, on a scale of their own.");
+        return of_file;
+    }
     FigureRequest wish;
     wish.studies = {study_};
     wish.recipe = "indicators";

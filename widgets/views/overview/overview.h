@@ -86,7 +86,7 @@ private:
     std::vector<std::size_t> first_;  ///< row of the table of head 0, by site
     int study_ = 0;                   ///< of the table, and of the heads to be switched off
     std::vector<RunRequest::Switch> switched_;
-    QString wanted_measure_;  ///< restored before there was a table
+    QString wanted_measure_;  ///< restored before a table had it
 };
 
 }  // namespace headscope::widgets
