@@ -20,6 +20,11 @@ namespace {
 constexpr const char* kKindsTool = "kinds";
 constexpr const char* kAblateTool = "ablate";
 
+/// End of the names of the columns of a tool's later files.
+std::string name_end(int number) {
+    return number > 1 ? "_" + std::to_string(number) : std::string();
+}
+
 /// One table of heads, and what its column is called.
 struct AskedScores {
     store::AskTable table;
@@ -145,8 +150,8 @@ std::vector<double> widened(const HeadTable& table, const std::vector<double>& v
 
 }  // namespace
 
-bool has_asked_columns(const store::AskRecord& record) {
-    return record.tool == kKindsTool || record.tool == kAblateTool;
+bool has_asked_columns(std::string_view tool) {
+    return tool == kKindsTool || tool == kAblateTool;
 }
 
 bool of_same_model(const store::AnalysisHeader& header, const store::AskRecord& record) {
@@ -161,8 +166,12 @@ bool of_same_model(const store::AnalysisHeader& header, const store::AskRecord& 
     return std::equal(header.sites.begin(), header.sites.end(), record.sites.begin(), record.sites.end(), same);
 }
 
+std::string main_asked_column(const store::AskRecord& record, int number) {
+    return (record.tool == kKindsTool ? "kind_induction" : "ablate_change") + name_end(number);
+}
+
 void add_asked_columns(HeadTable& table, const store::AskRecord& record, const std::string& path, int number) {
-    if (!has_asked_columns(record))
+    if (!has_asked_columns(record.tool))
         throw Error(ErrorCode::usage, "table", "expected a file of headscope ask kinds or ask ablate",
                     "found one of ask " + escaped(record.tool));
     for (const HeadRow& row : table.rows)
@@ -181,11 +190,11 @@ void add_asked_columns(HeadTable& table, const store::AskRecord& record, const s
     }
     table.values = widened(table, table.values, added, &AskedValues::mean);
     if (!table.deviation.empty()) table.deviation = widened(table, table.deviation, added, &AskedValues::deviation);
-    const std::string which = number > 1 ? std::to_string(number) : std::string();
+    const std::string which = number > 1 ? " #" + std::to_string(number) : std::string();
     for (AskedScores& scores : found) {
         AddedColumn& column = scores.column;
-        if (!which.empty()) column.name += "_" + which;
-        column.title += " (" + record.tool + (which.empty() ? ")" : " #" + which + ")");
+        column.name += name_end(number);
+        column.title += " (" + record.tool + which + ")";
         column.path = path;
         table.columns.push_back(column.name);
         table.added.push_back(std::move(column));

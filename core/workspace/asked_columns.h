@@ -4,6 +4,7 @@
 // Scores of heads in files of `headscope ask` as columns of a table of heads.
 
 #include <string>
+#include <string_view>
 
 #include "core/workspace/head_table.h"
 
@@ -14,12 +15,15 @@ struct AskRecord;
 
 namespace headscope::workspace {
 
-/// True for files of ask kinds and ask ablate.
-bool has_asked_columns(const store::AskRecord& record);
+/// True for kinds and ablate.
+bool has_asked_columns(std::string_view tool);
 
 /// True if both files are of one checkpoint: the same sites, and the same fingerprint, or the same name where one of
 /// them stores no fingerprint.
 bool of_same_model(const store::AnalysisHeader& header, const store::AskRecord& record);
+
+/// Name of the column that matters most in a file of ask kinds or ask ablate: "kind_induction", "ablate_change_2".
+std::string main_asked_column(const store::AskRecord& record, int number);
 
 /// Adds a column for every score of heads, as the mean over the file's texts, with its deviation where the table has
 /// some: of ask kinds "kind_induction" and so on, of ask ablate "ablate_change", the metric less the unedited run's,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Scores of open ask files as columns of the overview.
 #include <QComboBox>
+#include <QPushButton>
+#include <QSignalSpy>
 #include <cmath>
 #include <memory>
 
 #include "tests/core/figures/sample_asks.h"
 #include "tests/widgets/overview_fixture.h"
+#include "tests/widgets/run_fixture.h"
 #include "widgets/desk/ask_shelf.h"
 #include "widgets/views/all_heads/all_heads.h"
 
@@ -113,6 +116,32 @@ TEST_CASE("Ask files of other models and tools add no column", "[overview][ask]"
     CHECK(has_column(shown, "kind_induction"));
     CHECK(has_column(shown, "kind_induction_2"));
     CHECK_FALSE(has_column(shown, "kind_induction_3"));
+}
+
+TEST_CASE("A view of an ask file colors the overview by its scores", "[overview][ask]") {
+    ShownOverview shown(of_sample_model());
+    const std::unique_ptr<View> page(tests::view_kind("ablation_heads").make(&shown.desk, nullptr));
+    page->resize(900, 600);
+    page->show();
+    const auto* button = page->findChild<QPushButton*>("ask_overview");
+    REQUIRE(button);
+    store::AskRecord other = test::sample_ask("ablate");
+    other.model_sha256 = std::string(64, '1');
+    take(shown, "/made/other.ask.h5", other);
+    tests::settle(shown.desk.runs());
+    tests::settle(shown.desk);
+    CHECK_FALSE(button->isVisibleTo(page.get()));
+    take(shown, "/made/zero.ask.h5", test::sample_ask("ablate"));
+    take(shown, "/made/mean.ask.h5", test::sample_ask("ablate"));
+    tests::settle(shown.desk.runs());
+    tests::settle(shown.desk);
+    CHECK(button->isVisibleTo(page.get()));
+    QSignalSpy wanted(&shown.desk, &Desk::view_wanted);
+    page->findChild<QPushButton*>("ask_overview")->click();
+    REQUIRE(wanted.count() == 1);
+    CHECK(wanted.first().first().toString() == "overview");
+    CHECK(shown.view.measure() == "ablate_change_2");
+    CHECK(tests::view_kind("lens").make(&shown.desk, page.get())->findChild<QPushButton*>("ask_overview") == nullptr);
 }
 
 TEST_CASE("A restored choice of a column waits for its ask file", "[overview][ask]") {

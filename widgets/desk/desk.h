@@ -128,10 +128,11 @@ Q_SIGNALS:
     void export_wanted(const headscope::widgets::FigureRequest& wish);
     /// On the clipboard; format: png, svg, csv.
     void copy_wanted(const headscope::widgets::FigureRequest& wish, const QString& format);
-    void view_wanted(const QString& name);  ///< of a ViewKind: brings it to the front
-    void told(const QString& text);         ///< a line for the status bar
-    void failed(const QString& text);       ///< a line for the log
-    void changed();                         ///< something worth saving and undoing
+    void view_wanted(const QString& name);    ///< of a ViewKind: brings it to the front
+    void column_wanted(const QString& name);  ///< the overview colors this column, once it has it
+    void told(const QString& text);           ///< a line for the status bar
+    void failed(const QString& text);         ///< a line for the log
+    void changed();                           ///< something worth saving and undoing
 
 private:
     enum class Tokens { of_one, of_longest };

@@ -16,7 +16,7 @@ HeadColumns::Table HeadColumns::with_columns(const Study& study, const Table& ta
     std::vector<const OpenAsk*> files;
     std::vector<std::shared_ptr<const store::AskRecord>> records;
     for (const OpenAsk& one : asks_.all()) {
-        if (!workspace::has_asked_columns(*one.record) || !workspace::of_same_model(study.header(), *one.record))
+        if (!workspace::has_asked_columns(one.record->tool) || !workspace::of_same_model(study.header(), *one.record))
             continue;
         files.push_back(&one);
         records.push_back(one.record);

@@ -128,6 +128,8 @@ TEST_CASE("Columns of a tool's second file are numbered", "[workspace][ask]") {
     add_asked_columns(table, second, "/files/mean.ask.h5", 2);
     CHECK(table.columns == std::vector<std::string>{"sink", "ablate_change", "ablate_importance", "ablate_change_2",
                                                     "ablate_importance_2"});
+    CHECK(workspace::main_asked_column(second, 2) == "ablate_change_2");
+    CHECK(workspace::main_asked_column(record_of_kinds(), 1) == "kind_induction");
     CHECK(table.values.size() == 10);
     CHECK(table.deviation.size() == 10);
     CHECK(table.value(1, 3) == -13);
@@ -152,7 +154,7 @@ TEST_CASE("Scores of another model's heads or another tool are refused", "[works
     CHECK(table.columns.size() == 1);
     store::AskRecord record = record_of_kinds();
     record.tool = "lens";
-    CHECK_FALSE(workspace::has_asked_columns(record));
+    CHECK_FALSE(workspace::has_asked_columns(record.tool));
     CHECK_THROWS_MATCHES(add_asked_columns(table, record, "a"), Error, test::IsError(ErrorCode::usage, "ask kinds"));
 }
 

@@ -120,6 +120,7 @@ Overview::Overview(Desk* desk, QWidget* parent)
     });
     connect(&desk->head_sets(), &HeadSetStore::changed, this, &Overview::refresh_later);
     connect(&desk->asks(), &AskShelf::changed, this, &Overview::refresh_later);
+    connect(desk, &Desk::column_wanted, this, &Overview::want_measure);
     connect(sets_, &HeadSetMenu::select_wanted, this, &Overview::select);
     connect(grid_, &HeadGrid::mark_wanted, this, [this] { sets_->toggle(heads_meant()); });
     connect(panel_, &TablePanel::mark_wanted, this, [this] { sets_->toggle(heads_meant()); });
@@ -331,6 +332,13 @@ void Overview::set_measure(const QString& name) {
     Q_EMIT state_changed();
 }
 
+void Overview::want_measure(const QString& name) {
+    if (measures_->findData(name) >= 0)
+        set_measure(name);
+    else
+        wanted_measure_ = name;
+}
+
 void Overview::set_normalise(Normalise normalise) {
     for (std::size_t i = 0; i < kScaleChoices.size(); ++i)
         if (kScaleChoices[i].normalise == normalise) scales_->setCurrentIndex(static_cast<int>(i));
@@ -355,12 +363,7 @@ void Overview::restore(const QJsonObject& state) {
     for (const ScaleChoice& choice : kScaleChoices)
         if (scale == QLatin1String(choice.name)) set_normalise(choice.normalise);
     const QString wanted = state[QStringLiteral("measure")].toString();
-    if (!wanted.isEmpty()) {
-        if (measures_->findData(wanted) >= 0)
-            set_measure(wanted);
-        else
-            wanted_measure_ = wanted;  // of a table, or an ask file, that comes later
-    }
+    if (!wanted.isEmpty()) want_measure(wanted);
     const QJsonArray sizes = state[QStringLiteral("splitter")].toArray();
     if (sizes.size() == 2 && sizes[0].toInt() > 0 && sizes[1].toInt() > 0)
         splitter_->setSizes({sizes[0].toInt(), sizes[1].toInt()});

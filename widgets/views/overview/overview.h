@@ -36,6 +36,8 @@ public:
     HeadSetMenu* sets() const { return sets_; }
     TablePanel* panel() const { return panel_; }
     void set_measure(const QString& name);
+    /// The same for a column that may come later, with its table or its ask file.
+    void want_measure(const QString& name);
     void set_normalise(figures::Normalise normalise);
     QString measure() const;
     figures::Normalise normalise() const;
