@@ -242,7 +242,7 @@ std::vector<bool> Overview::sites_done() const {
 }
 
 void Overview::fill_measures() {
-    const QString before = wanted_measure_.isEmpty() ? measure() : wanted_measure_;
+    const QString before = measure();
     QStringList names;
     for (const auto& column : table_->columns) names << QString::fromStdString(column);
     bool same = names.size() == measures_->count();
@@ -256,7 +256,8 @@ void Overview::fill_measures() {
                 measures_->setItemData(measures_->count() - 1, tip_of(about), Qt::ToolTipRole);
         }
     }
-    int index = measures_->findData(before);
+    int index = wanted_measure_.isEmpty() ? -1 : measures_->findData(wanted_measure_);
+    if (index < 0) index = measures_->findData(before);
     if (index < 0) index = std::max(0, measures_->findData(QStringLiteral("sink")));
     measures_->setCurrentIndex(index);
     if (measure() == wanted_measure_) wanted_measure_.clear();
