@@ -249,12 +249,12 @@ void Overview::fill_measures() {
     for (int i = 0; same && i < measures_->count(); ++i) same = measures_->itemData(i).toString() == names[i];
     if (!same) {
         measures_->clear();
-        for (const QString& name : names) {
-            const workspace::ColumnWords about = table_->words(name.toStdString());
-            measures_->addItem(text_of(about.title), name);
-            if (!about.definition.empty())
-                measures_->setItemData(measures_->count() - 1, tip_of(about), Qt::ToolTipRole);
-        }
+        for (const QString& name : names) measures_->addItem(name, name);
+    }
+    for (int i = 0; i < measures_->count(); ++i) {  // also of equal names: another file may add them now
+        const workspace::ColumnWords about = table_->words(names[i].toStdString());
+        measures_->setItemText(i, text_of(about.title));
+        if (!about.definition.empty()) measures_->setItemData(i, tip_of(about), Qt::ToolTipRole);
     }
     int index = wanted_measure_.isEmpty() ? -1 : measures_->findData(wanted_measure_);
     if (index < 0) index = measures_->findData(before);
