@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cmath>
 #include <system_error>
+#include <utility>
 
 #include "core/analysis/request.h"
 #include "core/ask/answers.h"
@@ -100,6 +101,22 @@ double mean_loss(const store::Values& loss) {
     return count > 0 ? sum / count : std::nan("");
 }
 
+/// Checkpoints in a folder that is none, with the steps in their names, rising.
+std::vector<std::pair<std::int64_t, std::string>> steps_in(const std::filesystem::path& folder) {
+    namespace fs = std::filesystem;
+    constexpr const char* configuration = "config.json";
+    std::vector<std::pair<std::int64_t, std::string>> found;
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored) || fs::exists(folder / configuration, ignored)) return found;
+    for (fs::directory_iterator at(folder, ignored), end; at != end; at.increment(ignored)) {
+        const std::int64_t step = step_in_name(at->path().string());
+        if (step >= 0 && fs::is_regular_file(at->path() / configuration, ignored))
+            found.emplace_back(step, at->path().string());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
 void keep_numbers(store::AskRecord& record, std::int64_t number, const store::AnalysisFile& file) {
     const auto count = static_cast<std::size_t>(record.size_of("/checkpoint"));
     for (const std::string& name : file.indicators()) {
@@ -130,6 +147,16 @@ std::int64_t step_in_name(const std::string& path) {
     std::size_t begin = end;
     while (begin > 0 && digit(begin - 1) && end - begin < 15) --begin;
     return begin == end ? -1 : std::stoll(name.substr(begin, end - begin));
+}
+
+std::vector<std::string> series_checkpoints(const std::vector<std::string>& paths) {
+    std::vector<std::string> all;
+    for (const std::string& path : paths) {
+        const auto below = steps_in(path);
+        if (below.empty()) all.push_back(path);
+        for (const auto& [step, checkpoint] : below) all.push_back(checkpoint);
+    }
+    return all;
 }
 
 void run_series(model::Model& first, const SeriesOptions& options, store::AskRecord& record, Progress& progress,

@@ -34,6 +34,10 @@ struct SeriesOptions {
 /// -1: none.
 std::int64_t step_in_name(const std::string& path);
 
+/// The paths with each folder that is no checkpoint replaced by those in it: folders with a config.json and a step in
+/// their names, by step ("run/snapshots"). A folder without such folders stays.
+std::vector<std::string> series_checkpoints(const std::vector<std::string>& paths);
+
 /// Fills /series of `record`, which describes the first model: name and step [M], loss [M, S] (the mean over a text's
 /// tokens), and each indicator [M, S, ..].
 void run_series(model::Model& first, const SeriesOptions& options, store::AskRecord& record, Progress& progress,

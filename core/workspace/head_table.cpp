@@ -113,6 +113,20 @@ std::optional<std::size_t> HeadTable::column(const std::string& name) const {
     return static_cast<std::size_t>(found - columns.begin());
 }
 
+const AddedColumn* HeadTable::find_added(const std::string& name) const {
+    const auto found =
+        std::find_if(added.begin(), added.end(), [&](const AddedColumn& one) { return one.name == name; });
+    return found == added.end() ? nullptr : &*found;
+}
+
+ColumnWords HeadTable::words(const std::string& name) const {
+    if (const AddedColumn* one = find_added(name)) return {one->title, one->unit, one->definition, one->path, false};
+    const Measure* measure = find_measure(name);
+    if (!measure) return {name, {}, {}, {}, false};
+    return {std::string(measure->title), std::string(measure->unit), std::string(measure->definition),
+            std::string(measure->source), measure->of_layer};
+}
+
 HeadTable read_head_table(const store::AnalysisFile& file, std::optional<std::int64_t> sequence) {
     const store::AnalysisHeader& header = file.header();
     const auto all = std::ssize(header.sequences);
@@ -180,9 +194,9 @@ std::string latex_table(const HeadTable& table, const std::vector<std::size_t>& 
     std::vector<std::size_t> places;
     for (const std::string& name : columns) {
         places.push_back(column_or_refuse(table, name));
-        const Measure* measure = find_measure(name);
-        text += " & " + latex_text(measure ? std::string(measure->title) : name);
-        if (measure && !measure->unit.empty()) text += " (" + latex_text(std::string(measure->unit)) + ")";
+        const ColumnWords words = table.words(name);
+        text += " & " + latex_text(words.title);
+        if (!words.unit.empty()) text += " (" + latex_text(words.unit) + ")";
     }
     text += " \\\\\n\\midrule\n";
     for (const std::size_t row : rows) {

@@ -26,17 +26,35 @@ struct HeadRow {
     std::string site_heading;         ///< "Layer 3", "Decoder layer 3, cross-attention"
 };
 
+/// A column that a file of `headscope ask` adds (asked_columns.h).
+struct AddedColumn {
+    std::string name;  ///< in filters: "kind_induction"
+    std::string title, unit, definition;
+    std::string path;    ///< of the file
+    std::string recipe;  ///< figure that draws the file
+    bool minor = false;  ///< another form of a column of the file: takes no room from measures
+};
+
+/// Words about a column: those of measures(), or of the file that adds it; else the name alone.
+struct ColumnWords {
+    std::string title, unit, definition, source;
+    bool of_layer = false;  ///< one value a layer, not a head
+};
+
 /// values[row * columns.size() + column]; NaN: does not exist. deviation has the standard deviation over sequences
 /// (divisor n - 1) when several were taken together, else it is empty.
 struct HeadTable {
-    std::vector<std::string> columns;  ///< names of measures()
+    std::vector<std::string> columns;  ///< names of measures(), then of `added`
     std::vector<HeadRow> rows;
     std::vector<double> values, deviation;
     std::int64_t sequences = 1;  ///< taken together
+    std::vector<AddedColumn> added{};
 
     double value(std::size_t row, std::size_t column) const { return values[row * columns.size() + column]; }
     /// Column by name; empty for an unknown one.
     std::optional<std::size_t> column(const std::string& name) const;
+    const AddedColumn* find_added(const std::string& name) const;  ///< null: a column of the analysis, or unknown
+    ColumnWords words(const std::string& name) const;
 };
 
 /// One sequence, or all of them as mean and deviation. Of a partial file the sites that are not done are NaN.

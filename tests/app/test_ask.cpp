@@ -142,6 +142,14 @@ TEST_CASE("ask generate and ask series write files that resume, and export draws
     const std::vector<double>& losses = series.table("/series/loss").values;
     REQUIRE(losses.size() == 2);
     CHECK(losses[0] == losses[1]);
+    std::filesystem::create_directory(folder / "run");
+    for (const char* step : {"step-20", "step-3"})
+        std::filesystem::create_directory_symlink(sample(), folder / "run" / step);
+    check_success(run_headscope({"ask", "series", (folder / "run").string(), "-o", (folder / "steps.ask.h5").string(),
+                                 "--text", "In the beginning"}));
+    const store::AskRecord steps = store::read_ask(folder / "steps.ask.h5");
+    CHECK(steps.table("/series/step").values == std::vector<double>{3, 20});
+    CHECK(steps.table("/series/loss").values == losses);
     for (const auto& [file, figure] : {std::pair("generate", "generation"), std::pair("series", "series")}) {
         INFO(figure);
         const auto output = folder / (std::string(figure) + ".csv");

@@ -6,6 +6,7 @@
 
 #include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/evaluation_shelf.h"
+#include "widgets/desk/head_columns.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/desk/run_shelf.h"
 
@@ -28,6 +29,7 @@ Desk::Desk(QObject* parent)
       runs_(std::make_unique<RunShelf>()),
       evaluations_(std::make_unique<EvaluationShelf>()),
       asks_(std::make_unique<AskShelf>()),
+      head_columns_(std::make_unique<HeadColumns>(*asks_)),
       theme_(make_theme(false)) {
     telling_.setSingleShot(true);
     connect(&telling_, &QTimer::timeout, this, [this] {
@@ -45,6 +47,12 @@ Desk::~Desk() {
     writer_.finish();
     tiles_.reset();  // before the maps that it makes tiles of
     studies_.clear();
+}
+
+Reply<workspace::HeadTable> Desk::heads(Study& study, std::optional<std::int64_t> sequence) const {
+    Reply<workspace::HeadTable> reply = study.heads(sequence);
+    reply.value = head_columns_->with_columns(study, reply.value);
+    return reply;
 }
 
 Study* Desk::add(Study::Opened opened) {

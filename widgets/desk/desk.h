@@ -22,6 +22,7 @@ namespace headscope::widgets {
 
 class AskShelf;
 class EvaluationShelf;
+class HeadColumns;
 class HeadSetStore;
 class RunShelf;
 class TensorSource;
@@ -71,6 +72,9 @@ public:
 
     /// Open files of `headscope ask`.
     AskShelf& asks() const { return *asks_; }
+
+    /// Study::heads() with the columns of the open ask files of the study's model. They change with AskShelf::changed.
+    Reply<workspace::HeadTable> heads(Study& study, std::optional<std::int64_t> sequence) const;
 
     /// Takes an analysis in; the first one becomes the selected one. Returns it.
     Study* add(Study::Opened opened);
@@ -124,10 +128,11 @@ Q_SIGNALS:
     void export_wanted(const headscope::widgets::FigureRequest& wish);
     /// On the clipboard; format: png, svg, csv.
     void copy_wanted(const headscope::widgets::FigureRequest& wish, const QString& format);
-    void view_wanted(const QString& name);  ///< of a ViewKind: brings it to the front
-    void told(const QString& text);         ///< a line for the status bar
-    void failed(const QString& text);       ///< a line for the log
-    void changed();                         ///< something worth saving and undoing
+    void view_wanted(const QString& name);    ///< of a ViewKind: brings it to the front
+    void column_wanted(const QString& name);  ///< the overview colors this column, once it has it
+    void told(const QString& text);           ///< a line for the status bar
+    void failed(const QString& text);         ///< a line for the log
+    void changed();                           ///< something worth saving and undoing
 
 private:
     enum class Tokens { of_one, of_longest };
@@ -141,6 +146,7 @@ private:
     std::unique_ptr<RunShelf> runs_;
     std::unique_ptr<EvaluationShelf> evaluations_;
     std::unique_ptr<AskShelf> asks_;
+    std::unique_ptr<HeadColumns> head_columns_;
     ValueBudget values_;
     std::map<int, std::unique_ptr<Study>> studies_;
     int last_id_ = 0;

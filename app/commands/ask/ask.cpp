@@ -19,6 +19,7 @@
 #include "core/analysis/job_request.h"
 #include "core/ask/cells.h"
 #include "core/ask/edits/intervention_file.h"
+#include "core/ask/series.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
 #include "core/base/io/sha256.h"
@@ -271,7 +272,8 @@ void add_ask(CLI::App& app, Context& context) {
         help += "\n" + tool->name() + ": " + tool->help();
     }
     add_option(*command, "tool", options->tool, help)->required()->check(one_of(names));
-    add_option(*command, "model", options->models, "A checkpoint; series: several of one model")->required();
+    add_option(*command, "model", options->models, "A checkpoint; series: several of one model, or a folder of them")
+        ->required();
     add_option(*command, "-o,--output", options->output, "OUT.ask.h5")->required();
     add_option(*command, "--csv", options->csv, "The tool's main table as CSV, too");
     add_flag(*command, "--resume", options->resume, "Continue a file that was stopped");
@@ -306,9 +308,12 @@ void add_ask(CLI::App& app, Context& context) {
         if (options->models.size() > 1 && !tool.takes_models())
             throw UsageError("ask " + options->tool + " takes one model; found " +
                              std::to_string(options->models.size()));
-        options->job.model = options->models.front();
         check_options("ask", given_options(*command), {options->tool});
-        context.command = [&context, options, tools, &tool] { Session(*options, tool, context.cancellation).run(); };
+        context.command = [&context, options, tools, &tool] {
+            if (tool.takes_models()) options->models = ask::series_checkpoints(options->models);
+            options->job.model = options->models.front();
+            Session(*options, tool, context.cancellation).run();
+        };
     });
 }
 

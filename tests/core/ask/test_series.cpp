@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/catch_with_torch.h"
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "core/analysis/request.h"
@@ -132,4 +134,23 @@ TEST_CASE("The step is the last number of a folder's name", "[ask][series]") {
     CHECK(ask::step_in_name("snapshots/step-12.5") == 5);
     CHECK(ask::step_in_name("a1/model") == -1);
     CHECK(ask::step_in_name("checkpoint-99999999999999999999") == 999999999999999);
+}
+
+TEST_CASE("A folder of checkpoints stands for those that have a step, by step", "[ask][series]") {
+    const test::TemporaryFolder folder;
+    const auto make = [&](const char* name, bool configuration) {
+        std::filesystem::create_directories(folder / name);
+        if (configuration) std::ofstream(folder / name / "config.json") << "{}";
+        return (folder / name).string();
+    };
+    const std::string late = make("run/step-100", true), early = make("run/step-20", true);
+    make("run/best", true);
+    make("run/step-30", false);
+    const std::string run = (folder / "run").string(), empty = make("empty-5", false);
+    const std::string one = make("model-7", true);
+    make("model-7/step-1", true);
+    CHECK(ask::series_checkpoints({run}) == std::vector<std::string>{early, late});
+    CHECK(ask::series_checkpoints({one, run, empty, "/absent"}) ==
+          std::vector<std::string>{one, early, late, empty, "/absent"});
+    CHECK(ask::series_checkpoints({}).empty());
 }

@@ -3,6 +3,7 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <algorithm>
@@ -115,6 +116,13 @@ TEST_CASE("What cannot be asked is refused in words", "[ask_dialog]") {
     choice.texts.sources.clear();
     CHECK(problem_of(choice, kSources) == "");
     CHECK(problem_of(asked("generate"), kSources) == "");
+    choice = asked("series");
+    CHECK(refused(choice, "folders of checkpoints"));
+    choice.models = QStringList{"/run/snapshots"};
+    choice.model.clear();  // none is open
+    CHECK(problem_of(choice, kSources) == "");
+    choice.texts.sources.clear();
+    CHECK(refused(choice, "text panel"));
     CHECK(refused(asked("tree"), "Choose a tool"));
 }
 
@@ -166,6 +174,11 @@ TEST_CASE("Every option of the dialog belongs to a tool", "[ask_dialog]") {
     CHECK(command(choice) ==
           "ask|steer|/models/small|-o|/out/a.ask.h5|--text|The king|--positive|good|--negative|bad|"
           "--factors=-1,1");
+    choice = asked("series");
+    choice.models = QStringList{"/run/step-1", "/run/step 2"};
+    CHECK(command(choice) == "ask|series|/run/step-1|/run/step 2|-o|/out/a.ask.h5|--text|The king");
+    choice.models.clear();
+    CHECK(ask_words(choice, {}).value(2) == "MODEL");
     choice = asked("circuits");
     choice.texts.length = 5;
     CHECK(command(choice) == "ask|circuits|/models/small|-o|/out/a.ask.h5");
@@ -217,4 +230,29 @@ TEST_CASE("The dialog shows what the tool reads, and starts its command", "[ask_
     CHECK(wanted.first().at(1).toString() == "/made/mine.ask.h5");
     dialog.choose_tool("lens");
     CHECK(dialog.output() == "/made/mine.ask.h5");  // the user's own name stays
+}
+
+TEST_CASE("A series takes checkpoints from disk, a path a line", "[ask_dialog]") {
+    ensure_application();
+    AskDialog dialog;
+    TextChoice texts;
+    texts.sources = {{TextSource::Kind::text, QStringLiteral("The king")}};
+    dialog.set_texts(texts, {});
+    dialog.set_folder("/made/asks");
+    dialog.show();
+    const auto shown = [&](const char* name) { return child<QWidget>(dialog, name)->isVisibleTo(&dialog); };
+    CHECK(shown("ask_dialog_source"));
+    CHECK_FALSE(shown("ask_dialog_models"));
+    CHECK_FALSE(shown("ask_dialog_models_add"));
+    dialog.choose_tool("series");
+    CHECK_FALSE(shown("ask_dialog_source"));
+    CHECK(shown("ask_dialog_models"));
+    CHECK(shown("ask_dialog_models_add"));
+    auto* start = child<QPushButton>(dialog, "ask_dialog_start");
+    CHECK_FALSE(start->isEnabled());
+    child<QPlainTextEdit>(dialog, "ask_dialog_models")->setPlainText(" /runs/a/step-10\n\n/runs/a/step-20/\n");
+    CHECK(dialog.choice().models == QStringList{"/runs/a/step-10", "/runs/a/step-20/"});
+    CHECK(dialog.output().startsWith("/made/asks/step-10-series-"));
+    REQUIRE(start->isEnabled());
+    CHECK(dialog.words().mid(0, 4) == QStringList{"ask", "series", "/runs/a/step-10", "/runs/a/step-20/"});
 }

@@ -38,6 +38,16 @@ bool is_position(const QString& text, bool all) {
     return (all && text == QLatin1String("all")) || number.match(text).hasMatch();
 }
 
+QString model_problem(const AskToolForm& form, const AskChoice& choice, const std::vector<AskSource>& sources) {
+    if (form.models)
+        return choice.models.isEmpty()
+                   ? ask_text("Add the folders of checkpoints of one model, or one folder that holds them")
+                   : QString();
+    const auto source =
+        std::find_if(sources.begin(), sources.end(), [&](const AskSource& one) { return one.path == choice.model; });
+    return source == sources.end() ? ask_text("Open a checkpoint first") : source->problem;
+}
+
 std::vector<TextSource> used_sources(const AskChoice& choice) {
     std::vector<TextSource> used;
     for (const TextSource& one : choice.texts.sources)
@@ -127,24 +137,23 @@ QString options_problem(const AskToolForm& form, const AskChoice& choice) {
 }  // namespace
 
 QString problem_of(const AskChoice& choice, const std::vector<AskSource>& sources) {
-    const auto source =
-        std::find_if(sources.begin(), sources.end(), [&](const AskSource& one) { return one.path == choice.model; });
-    if (source == sources.end()) return ask_text("Open a checkpoint first");
-    if (!source->problem.isEmpty()) return source->problem;
     const AskToolForm* form = find_ask_form(choice.tool);
     if (!form) return ask_text("Choose a tool");
-    for (const QString& problem :
-         {text_problem(*form, choice), answer_problem(*form, choice), options_problem(*form, choice)})
+    for (const QString& problem : {model_problem(*form, choice, sources), text_problem(*form, choice),
+                                   answer_problem(*form, choice), options_problem(*form, choice)})
         if (!problem.isEmpty()) return problem;
     if (choice.output.isEmpty()) return ask_text("Choose a file for the result");
     return {};
 }
 
 QStringList ask_words(const AskChoice& choice, const std::vector<TextExample>& examples) {
-    QStringList words{QStringLiteral("ask"), choice.tool,
-                      choice.model.isEmpty() ? QStringLiteral("MODEL") : choice.model, QStringLiteral("-o"),
-                      choice.output.isEmpty() ? QStringLiteral("OUT.ask.h5") : choice.output};
     const AskToolForm* form = find_ask_form(choice.tool);
+    QStringList words{QStringLiteral("ask"), choice.tool};
+    if (form && form->models && !choice.models.isEmpty())
+        words << choice.models;
+    else
+        words << (choice.model.isEmpty() || (form && form->models) ? QStringLiteral("MODEL") : choice.model);
+    words << QStringLiteral("-o") << (choice.output.isEmpty() ? QStringLiteral("OUT.ask.h5") : choice.output);
     if (!form) return words;
     const auto add = [&](const char* option, const QString& value) {
         // A word of its own would be taken for another option.

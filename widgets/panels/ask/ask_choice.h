@@ -38,6 +38,7 @@ struct AskToolForm {
     const char* metric = nullptr;        ///< the default of --metric; null: it has none
     bool answer = false;                 ///< reads --answer, --against and --position
     std::vector<const char*> options{};  ///< of ask_options()
+    bool models = false;                 ///< reads checkpoints from disk in place of an open one
 };
 const std::vector<AskToolForm>& ask_forms();
 const AskToolForm* find_ask_form(const QString& tool);  ///< null: unknown
@@ -51,6 +52,7 @@ const std::vector<AskMetric>& ask_metrics();
 
 struct AskChoice {
     QString tool, model;  ///< model: a path
+    QStringList models;   ///< paths, for a tool that reads several
     TextChoice texts;     ///< sources, first token and length of the text panel
     QString clean, corrupted;
     QString metric;  ///< empty: the tool's default

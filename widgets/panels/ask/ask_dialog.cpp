@@ -5,10 +5,15 @@
 #include <QComboBox>
 #include <QDateTime>
 #include <QFormLayout>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QSignalBlocker>
 #include <algorithm>
+
+#include "widgets/file_dialog.h"
+#include "widgets/plain_edit.h"
 
 namespace headscope::widgets {
 namespace {
@@ -47,6 +52,7 @@ AskDialog::AskDialog(QWidget* parent)
     form()->addRow(tr("Tool"), tool_);
     form()->addRow(about_);
     form()->addRow(tr("Checkpoint"), source_);
+    build_models();
     form()->addRow(tr("Texts"), texts_shown_);
     build_pair();
     build_metric();
@@ -78,6 +84,40 @@ QLineEdit* AskDialog::add_line(const char* name, const QString& label, const QSt
     form()->addRow(label, line);
     connect(line, &QLineEdit::textChanged, this, &AskDialog::update_state);
     return line;
+}
+
+void AskDialog::build_models() {
+    const QString label = tr("Checkpoints");
+    models_ = named(new PlainEdit(this), "models", label,
+                    tr("Checkpoints of one model in their order, a path a line; or a folder of folders whose names end "
+                       "in steps, such as a run's snapshots"));
+    models_->setTabChangesFocus(true);
+    models_->setLineWrapMode(QPlainTextEdit::NoWrap);
+    models_->setFixedHeight(5 * models_->fontMetrics().lineSpacing());
+    auto* add = named(new QPushButton(tr("Add…"), this), "models_add", tr("Add a folder"),
+                      tr("Add a checkpoint, or a folder that holds several"));
+    add->setAutoDefault(false);
+    auto* row = new QHBoxLayout;
+    row->addWidget(models_, 1);
+    row->addWidget(add, 0, Qt::AlignTop);
+    form()->addRow(label, row);
+    connect(models_, &PlainEdit::textChanged, this, [this] {
+        suggest_output();
+        update_state();
+    });
+    connect(add, &QPushButton::clicked, this, [this] {
+        FileQuestion question;
+        question.title = tr("Add a checkpoint or a folder of checkpoints");
+        question.mode = QFileDialog::Directory;
+        ask_for_file(this, question, [this](const QString& path) { models_->appendPlainText(path); });
+    });
+}
+
+QStringList AskDialog::models() const {
+    QStringList paths;
+    for (const QString& line : models_->toPlainText().split(QLatin1Char('\n')))
+        if (const QString path = line.trimmed(); !path.isEmpty()) paths << path;
+    return paths;
 }
 
 void AskDialog::build_pair() {
@@ -138,6 +178,8 @@ void AskDialog::show_rows() {
     const AskMetric& metric = ask_metrics().at(static_cast<std::size_t>(std::max(0, metric_->currentIndex())));
     const bool answer = form->answer && (!form->metric || metric.answer);
     const auto show = [this](QWidget* control, bool visible) { set_row_visible(this->form(), control, visible); };
+    show(source_, !form->models);
+    show(models_, form->models);
     show(texts_shown_, !pair && form->texts != AskToolForm::Texts::none);
     show(clean_, pair);
     show(corrupted_, pair);
@@ -192,11 +234,14 @@ void AskDialog::choose_tool(const QString& tool) {
 
 void AskDialog::suggest_output() {
     if (!output_ || folder_.isEmpty() || output_->text() != suggested_) return;
-    QString name;
-    for (const QChar c : source_->currentText())
+    const QString tool = tool_->currentData().toString();
+    const AskToolForm* form = find_ask_form(tool);
+    QString shown = source_->currentText(), name;
+    if (form && form->models) shown = models().value(0).section(QLatin1Char('/'), -1, -1, QString::SectionSkipEmpty);
+    for (const QChar c : shown)
         name += c.isLetterOrNumber() || c == QLatin1Char('-') || c == QLatin1Char('.') ? c : QLatin1Char('_');
     suggested_ = QStringLiteral("%1/%2-%3-%4.ask.h5")
-                     .arg(folder_, name.isEmpty() ? QStringLiteral("model") : name, tool_->currentData().toString(),
+                     .arg(folder_, name.isEmpty() ? QStringLiteral("model") : name, tool,
                           QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss")));
     output_->setText(suggested_);
 }
@@ -207,6 +252,7 @@ AskChoice AskDialog::choice() const {
     choice.tool = tool_->currentData().toString();
     const int at = source_->currentIndex();
     if (at >= 0 && at < std::ssize(sources_)) choice.model = sources_[static_cast<std::size_t>(at)].path;
+    choice.models = models();
     choice.texts = texts_;
     choice.clean = clean_->text();
     choice.corrupted = corrupted_->text();

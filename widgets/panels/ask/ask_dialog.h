@@ -13,6 +13,8 @@ class QComboBox;
 
 namespace headscope::widgets {
 
+class PlainEdit;
+
 /// `headscope ask`: a tool over an open checkpoint and the text panel's texts. Its owner passes both.
 class AskDialog : public TaskDialog {
     Q_OBJECT
@@ -34,11 +36,13 @@ public:
     QString output() const override;
 
 private:
+    void build_models();
     void build_pair();
     void build_metric();
     void build_options();
     void show_rows();
     QLineEdit* add_line(const char* name, const QString& label, const QString& tip);
+    QStringList models() const;
 
     std::vector<AskSource> sources_;
     TextChoice texts_;
@@ -48,6 +52,7 @@ private:
     QLabel *about_, *texts_shown_;
     QLineEdit *clean_ = nullptr, *corrupted_ = nullptr, *answer_ = nullptr, *against_ = nullptr, *position_ = nullptr,
               *interventions_ = nullptr, *output_ = nullptr;
+    PlainEdit* models_ = nullptr;  ///< paths, one a line
     QCheckBox* resume_ = nullptr;
     std::map<QString, QWidget*> options_;  ///< controls by option
 };

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/figures/recipe.h"
 #include "core/workspace/head_filter.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/desk/presence.h"
 #include "widgets/views/all_heads/head_wall.h"
@@ -80,6 +81,7 @@ AllHeads::AllHeads(Desk* desk, QWidget* parent)
     connect(fit_, &QPushButton::clicked, this, &AllHeads::fit);
     connect(unfilter_, &QPushButton::clicked, this, [this] { this->desk().set_head_filter({}); });
     connect(desk, &Desk::head_filter_changed, this, &AllHeads::refresh_later);
+    connect(&desk->asks(), &AskShelf::changed, this, &AllHeads::refresh_later);
     connect(wall_, &HeadWall::fit_wanted, this, &AllHeads::fit);
     connect(wall_, &HeadWall::size_changed, this, [this](int size) {
         slider_->setValue(index_of(size));
@@ -255,7 +257,7 @@ void AllHeads::show_filter() {
     const QString& text = desk().head_filter();
     unfilter_->setVisible(!text.isEmpty());
     unfilter_->setToolTip(tr("The overview's filter “%1” dims the other heads. Click to clear it").arg(text));
-    const auto table = text.isEmpty() ? nullptr : study()->heads(selection().sequence).value;
+    const auto table = text.isEmpty() ? nullptr : desk().heads(*study(), selection().sequence).value;
     if (text == filter_ && table == filter_table_) return;
     filter_ = text;
     filter_table_ = table;

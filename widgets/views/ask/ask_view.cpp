@@ -5,12 +5,14 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/base/site_name.h"
 #include "core/store/ask/ask_file.h"
+#include "core/workspace/asked_columns.h"
 #include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/plain_controls.h"
@@ -85,6 +87,7 @@ AskView::AskView(Desk* desk, const AskPage& page, QWidget* parent)
     pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     for (const figures::FigureOption& option : figures::figure_options())
         if (!option.of_page && option.name != "names" && figures::has_option(page_.recipe, option)) add_option(option);
+    if (workspace::has_asked_columns(page_.tool)) add_overview_button();
     connect(files_, &QComboBox::activated, this, [this] { this->desk().asks().choose(files_->currentData().toInt()); });
     connect(maker_, &AskMaker::made, this, &AskView::draw);
     connect(picture_, &FigureView::clicked, this, &AskView::clicked);
@@ -136,6 +139,38 @@ void AskView::add_option(const figures::FigureOption& option) {
     control->setAccessibleName(title);
     control->setToolTip(tip);
     bar_->layout()->addWidget(control);
+}
+
+void AskView::add_overview_button() {
+    overview_ = new QPushButton(tr("In the overview"), bar_);
+    overview_->setObjectName(QStringLiteral("ask_overview"));
+    overview_->setAccessibleName(overview_->text());
+    overview_->setToolTip(tr("Colors the overview of an analysis of the same checkpoint by these scores"));
+    overview_->hide();
+    bar_->layout()->addWidget(overview_);
+    connect(overview_, &QPushButton::clicked, this, &AskView::show_in_overview);
+    add_command(overview_);
+}
+
+Study* AskView::study_with_columns() const {
+    const OpenAsk* open = file();
+    Study* const one = open ? study_of(*open->record) : nullptr;
+    return one && workspace::of_same_model(one->header(), *open->record) ? one : nullptr;
+}
+
+void AskView::show_in_overview() {
+    Study* const one = study_with_columns();
+    if (!one) return;
+    const OpenAsk* open = file();
+    int number = 0;
+    for (const OpenAsk* other : desk().asks().of_tool(page_.tool)) {
+        if (workspace::of_same_model(one->header(), *other->record)) ++number;
+        if (other == open) break;
+    }
+    if (one != study()) desk().select_study(one->id());
+    const QString column = QString::fromStdString(workspace::main_asked_column(*open->record, number));
+    Q_EMIT desk().view_wanted(QStringLiteral("overview"));
+    Q_EMIT desk().column_wanted(column);
 }
 
 void AskView::set_option(const std::string& name, const std::string& value) {
@@ -229,6 +264,7 @@ void AskView::refresh() {
     }
     picture_->set_theme(desk().theme());
     fill_files();
+    if (overview_) overview_->setVisible(study_with_columns() != nullptr);
     fill_values(open->record);
     maker_->request({page_.recipe, options(*open->record), open->record});
     if (!maker_->made_figure().request.record) return show_reading();

@@ -13,6 +13,7 @@
 
 class QComboBox;
 class QLabel;
+class QPushButton;
 
 namespace headscope::widgets {
 
@@ -53,9 +54,14 @@ private:
     void mark_selected();
     void clicked(const figures::Subject& subject);
     void show_words(const QString& pointed = {});
+    void add_overview_button();
+    /// Selects an analysis of the file's model and colors the file's main column in the overview.
+    void show_in_overview();
     const OpenAsk* file() const;
     /// The selected analysis if it is of the file's model, else another open one of it; null: none.
     Study* study_of(const store::AskRecord& record) const;
+    /// The same for a file whose scores are columns of the analysis; null: none.
+    Study* study_with_columns() const;
 
     const AskPage& page_;
     AskMaker* maker_;
@@ -64,6 +70,7 @@ private:
     Banner* failure_;
     FigureView* picture_;
     QLabel* pointed_;
+    QPushButton* overview_ = nullptr;  ///< of tools whose scores are columns
     /// Boxes whose entries depend on the file, by option.
     std::map<std::string, QComboBox*> by_file_;
     /// Controls of all options, for restore(): each sets its own value without a signal.

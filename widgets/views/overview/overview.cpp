@@ -13,7 +13,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/workspace/measures.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/desk/presence.h"
 #include "widgets/text/line_label.h"
@@ -48,10 +48,11 @@ QString text_of(std::string_view text) {
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
-QString tip_of(const workspace::Measure& measure) {
-    const QString unit = measure.unit.empty() ? QString() : QStringLiteral(" (%1)").arg(text_of(measure.unit));
+QString tip_of(const workspace::ColumnWords& words) {
+    const QString unit = words.unit.empty() ? QString() : QStringLiteral(" (%1)").arg(text_of(words.unit));
     return Overview::tr("<b>%1</b>%2<br>%3<br>Source: %4")
-        .arg(text_of(measure.title), unit, text_of(measure.definition).toHtmlEscaped(), text_of(measure.source));
+        .arg(text_of(words.title).toHtmlEscaped(), unit, text_of(words.definition).toHtmlEscaped(),
+             text_of(words.source).toHtmlEscaped());
 }
 
 }  // namespace
@@ -118,6 +119,8 @@ Overview::Overview(Desk* desk, QWidget* parent)
         show_switched();
     });
     connect(&desk->head_sets(), &HeadSetStore::changed, this, &Overview::refresh_later);
+    connect(&desk->asks(), &AskShelf::changed, this, &Overview::refresh_later);
+    connect(desk, &Desk::column_wanted, this, &Overview::want_measure);
     connect(sets_, &HeadSetMenu::select_wanted, this, &Overview::select);
     connect(grid_, &HeadGrid::mark_wanted, this, [this] { sets_->toggle(heads_meant()); });
     connect(panel_, &TablePanel::mark_wanted, this, [this] { sets_->toggle(heads_meant()); });
@@ -184,7 +187,7 @@ void Overview::refresh() {
         return;
     }
     Study& now = *study();
-    const auto heads = now.heads(selection().sequence);
+    const auto heads = desk().heads(now, selection().sequence);
     if (notice_for(heads)) return;
     show_content();
     if (study_ != now.id()) {
@@ -239,20 +242,22 @@ std::vector<bool> Overview::sites_done() const {
 }
 
 void Overview::fill_measures() {
-    const QString before = wanted_measure_.isEmpty() ? measure() : wanted_measure_;
+    const QString before = measure();
     QStringList names;
     for (const auto& column : table_->columns) names << QString::fromStdString(column);
     bool same = names.size() == measures_->count();
     for (int i = 0; same && i < measures_->count(); ++i) same = measures_->itemData(i).toString() == names[i];
     if (!same) {
         measures_->clear();
-        for (const QString& name : names) {
-            const workspace::Measure* about = workspace::find_measure(name.toStdString());
-            measures_->addItem(about ? text_of(about->title) : name, name);
-            if (about) measures_->setItemData(measures_->count() - 1, tip_of(*about), Qt::ToolTipRole);
-        }
+        for (const QString& name : names) measures_->addItem(name, name);
     }
-    int index = measures_->findData(before);
+    for (int i = 0; i < measures_->count(); ++i) {  // also of equal names: another file may add them now
+        const workspace::ColumnWords about = table_->words(names[i].toStdString());
+        measures_->setItemText(i, text_of(about.title));
+        if (!about.definition.empty()) measures_->setItemData(i, tip_of(about), Qt::ToolTipRole);
+    }
+    int index = wanted_measure_.isEmpty() ? -1 : measures_->findData(wanted_measure_);
+    if (index < 0) index = measures_->findData(before);
     if (index < 0) index = std::max(0, measures_->findData(QStringLiteral("sink")));
     measures_->setCurrentIndex(index);
     if (measure() == wanted_measure_) wanted_measure_.clear();
@@ -264,11 +269,10 @@ void Overview::show_grid() {
     const auto column = table_->column(measure().toStdString());
     if (!column) return;
     cells_ = heat_cells(*table_, *column, normalise());
-    const workspace::Measure* about = workspace::find_measure(table_->columns[*column]);
-    const QString unit = about ? text_of(about->unit) : QString();
+    const workspace::ColumnWords about = table_->words(table_->columns[*column]);
     GridContent content;
     content.cells = cells_;
-    content.of_layer = about && about->of_layer;
+    content.of_layer = about.of_layer;
     for (std::size_t site = 0; site < done_.size(); ++site) {
         const Site& place = study->sites()[site];
         content.rows.push_back({study->site_name(static_cast<std::int64_t>(site)), place.heads, group_of(place),
@@ -286,11 +290,11 @@ void Overview::show_grid() {
     }
     grid_->set_content(std::move(content));
     grid_->set_selected(selection().site, selection().head);
-    bar_->set_scale(cells_, normalise(), unit);
-    measures_->setToolTip(about ? tip_of(*about) : measure());
-    title_->setText(
-        about ? QStringLiteral("<b>%1</b> — %2").arg(text_of(about->title), text_of(about->definition).toHtmlEscaped())
-              : QStringLiteral("<b>%1</b>").arg(measure().toHtmlEscaped()));
+    bar_->set_scale(cells_, normalise(), text_of(about.unit));
+    const QString title = QStringLiteral("<b>%1</b>").arg(text_of(about.title).toHtmlEscaped());
+    const QString definition = text_of(about.definition).toHtmlEscaped();
+    measures_->setToolTip(definition.isEmpty() ? measure() : tip_of(about));
+    title_->setText(definition.isEmpty() ? title : QStringLiteral("%1 — %2").arg(title, definition));
     show_pointed(-1, -1);
 }
 
@@ -323,9 +327,17 @@ void Overview::set_measure(const QString& name) {
     const int index = measures_->findData(name);
     if (index < 0) return;
     measures_->setCurrentIndex(index);
+    wanted_measure_.clear();
     panel_->show_measure(name);
     show_grid();
     Q_EMIT state_changed();
+}
+
+void Overview::want_measure(const QString& name) {
+    if (measures_->findData(name) >= 0)
+        set_measure(name);
+    else
+        wanted_measure_ = name;
 }
 
 void Overview::set_normalise(Normalise normalise) {
@@ -352,12 +364,7 @@ void Overview::restore(const QJsonObject& state) {
     for (const ScaleChoice& choice : kScaleChoices)
         if (scale == QLatin1String(choice.name)) set_normalise(choice.normalise);
     const QString wanted = state[QStringLiteral("measure")].toString();
-    if (!wanted.isEmpty()) {
-        if (measures_->findData(wanted) >= 0)
-            set_measure(wanted);
-        else if (measures_->count() == 0)
-            wanted_measure_ = wanted;
-    }
+    if (!wanted.isEmpty()) want_measure(wanted);
     const QJsonArray sizes = state[QStringLiteral("splitter")].toArray();
     if (sizes.size() == 2 && sizes[0].toInt() > 0 && sizes[1].toInt() > 0)
         splitter_->setSizes({sizes[0].toInt(), sizes[1].toInt()});
@@ -366,6 +373,12 @@ void Overview::restore(const QJsonObject& state) {
 
 std::optional<FigureRequest> Overview::figure() const {
     if (!shown() || measure().isEmpty()) return std::nullopt;
+    if (const workspace::AddedColumn* added = table_->find_added(measure().toStdString())) {
+        FigureRequest of_file{added->recipe, {}, {}};
+        of_file.paths = QStringList{QString::fromStdString(added->path)};
+        of_file.note = tr("The figure has all scores of the ask file, on a scale of their own.");
+        return of_file;
+    }
     FigureRequest wish;
     wish.studies = {study_};
     wish.recipe = "indicators";

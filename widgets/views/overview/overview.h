@@ -36,6 +36,8 @@ public:
     HeadSetMenu* sets() const { return sets_; }
     TablePanel* panel() const { return panel_; }
     void set_measure(const QString& name);
+    /// The same for a column that may come later, with its table or its ask file.
+    void want_measure(const QString& name);
     void set_normalise(figures::Normalise normalise);
     QString measure() const;
     figures::Normalise normalise() const;
@@ -86,7 +88,7 @@ private:
     std::vector<std::size_t> first_;  ///< row of the table of head 0, by site
     int study_ = 0;                   ///< of the table, and of the heads to be switched off
     std::vector<RunRequest::Switch> switched_;
-    QString wanted_measure_;  ///< restored before there was a table
+    QString wanted_measure_;  ///< restored before a table had it
 };
 
 }  // namespace headscope::widgets

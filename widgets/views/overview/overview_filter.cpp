@@ -57,7 +57,8 @@ FilterField::FilterField(QWidget* parent)
 }
 
 void FilterField::set_table(std::shared_ptr<const workspace::HeadTable> table) {
-    const bool other = !table || !table_ || table->rows.size() != table_->rows.size();
+    const bool other =
+        !table || !table_ || table->rows.size() != table_->rows.size() || table->columns != table_->columns;
     table_ = std::move(table);
     if (other) matches_.clear();
     QStringList names;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/mixers/types/type.h"
-#include "core/workspace/measures.h"
 #include "widgets/desk/head_set_store.h"
 #include "widgets/training/mixer_style.h"
 #include "widgets/views/overview/overview.h"
@@ -43,16 +42,16 @@ void Overview::show_pointed(std::int64_t site, std::int64_t head) {
         pointed_->clear();
         return;
     }
-    const workspace::Measure* about = workspace::find_measure(measure().toStdString());
-    const QString title = about ? head_text(about->title) : measure();
+    const workspace::ColumnWords about = table_->words(measure().toStdString());
+    const bool added = table_->find_added(measure().toStdString()) != nullptr;
     const bool done = done_[static_cast<std::size_t>(site)];
     const Site& shown_site = study()->sites()[static_cast<std::size_t>(site)];
     const bool missing = !shown_site.has_matrix && std::isnan(cells_.values[*row]);
-    const QString value = done && missing      ? missing_words(shown_site)
-                          : done               ? value_with_deviation(cells_, *row, about ? about->unit : "")
+    const QString value = done && missing      ? (added ? tr("none in the ask file") : missing_words(shown_site))
+                          : done               ? value_with_deviation(cells_, *row, about.unit)
                           : study()->running() ? tr("not computed yet")
                                                : tr("not computed: the run ended early");
-    pointed_->setText(QStringLiteral("%1 · %2: %3").arg(head_name(site, head), title, value));
+    pointed_->setText(QStringLiteral("%1 · %2: %3").arg(head_name(site, head), head_text(about.title), value));
     grid_->setToolTip(pointing ? pointed_->text() : QString());
 }
 

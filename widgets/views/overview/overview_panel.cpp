@@ -101,7 +101,9 @@ void TablePanel::make_table() {
             [this, header](const QPoint& place) { columns_menu_->popup(header->viewport()->mapToGlobal(place)); });
     connect(header, &QHeaderView::sortIndicatorChanged, this, [this] {
         if (view_->currentIndex().isValid()) view_->scrollTo(view_->currentIndex());
-        if (!updating_) Q_EMIT state_changed();
+        if (updating_) return;
+        wanted_sort_.clear();
+        Q_EMIT state_changed();
     });
     connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
         if (updating_ || !index.isValid()) return;
@@ -126,12 +128,16 @@ void TablePanel::make_table() {
     });
 }
 
-/// The measure that the grid shows has room before all others, then those that were chosen by hand.
+/// The measure that the grid shows has room before all others, then those that were chosen by hand and those of ask
+/// files.
 void TablePanel::order_columns() {
     std::vector<int> order;
     if (const int column = model_->column(measure_); column >= 0) order.push_back(column);
     for (auto at = chosen_columns_.constBegin(); at != chosen_columns_.constEnd(); ++at)
         if (const int column = model_->column(at.key()); at.value() && column >= 0) order.push_back(column);
+    if (model_->table())
+        for (const workspace::AddedColumn& added : model_->table()->added)
+            if (!added.minor) order.push_back(model_->column(QString::fromStdString(added.name)));
     fitted_->set_order(std::move(order));
 }
 
@@ -147,7 +153,8 @@ void TablePanel::set_table(std::shared_ptr<const workspace::HeadTable> table, st
     if (other) {
         const int column = sorted.isEmpty() ? -1 : model_->column(sorted);
         view_->horizontalHeader()->setSortIndicator(column, sort_order);
-        wanted_sort_.clear();
+        wanted_sort_ = column < 0 ? sorted : QString();  // its ask file may come, or come back
+        wanted_order_ = sort_order;
     }
     order_->sort_again();
     if (other) order_columns();
@@ -338,8 +345,9 @@ void TablePanel::restore(const QJsonObject& state) {
     wanted_order_ = state[QStringLiteral("descending")].toBool() ? Qt::DescendingOrder : Qt::AscendingOrder;
     const int column = wanted_sort_.isEmpty() ? -1 : model_->column(wanted_sort_);
     if (model_->rowCount() == 0) return;
+    const QString missing = column < 0 ? wanted_sort_ : QString();
     view_->horizontalHeader()->setSortIndicator(column, wanted_order_);
-    wanted_sort_.clear();
+    wanted_sort_ = missing;
 }
 
 }  // namespace headscope::widgets

@@ -89,7 +89,7 @@ private:
     std::optional<std::size_t> current_;
     bool updating_ = false;
     QString measure_;      ///< that the grid shows
-    QString wanted_sort_;  ///< restored before there was a table
+    QString wanted_sort_;  ///< of a column that the table lacks so far
     Qt::SortOrder wanted_order_ = Qt::AscendingOrder;
     Mailbox mailbox_{this};
 };

@@ -6,8 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "core/workspace/measures.h"
-
 namespace headscope::widgets {
 namespace {
 
@@ -74,9 +72,7 @@ QString HeadTableModel::title(int column) const {
     if (column == kLayer) return tr("Layer");
     if (column == kHead) return tr("Head");
     const QString known = name(column);
-    const workspace::Measure* measure = workspace::find_measure(known.toStdString());
-    if (!measure) return known;
-    return text_in(measure->title);
+    return table_ ? text_in(table_->words(known.toStdString()).title) : known;
 }
 
 int HeadTableModel::column(const QString& wanted) const {
@@ -158,18 +154,18 @@ QVariant HeadTableModel::headerData(int section, Qt::Orientation orientation, in
             return tr("%1, head %2").arg(QString::fromStdString(place.site_heading)).arg(place.head);
         return {};
     }
-    const workspace::Measure* measure = workspace::find_measure(name(section).toStdString());
     switch (role) {
         case Qt::DisplayRole:
             return two_lines(title(section));
         case Qt::AccessibleTextRole:
             return title(section);
         case Qt::ToolTipRole: {
-            if (!measure) return title(section);
-            const QString unit = measure->unit.empty() ? QString() : tr(" (%1)").arg(text_in(measure->unit));
+            const workspace::ColumnWords words = table_->words(name(section).toStdString());
+            if (section < kMeasures || words.definition.empty()) return title(section);
+            const QString unit = words.unit.empty() ? QString() : tr(" (%1)").arg(text_in(words.unit));
             return tr("<b>%1</b>%2<br>%3<br>In filters: <tt>%4</tt><br>Source: %5")
-                .arg(text_in(measure->title), unit, text_in(measure->definition).toHtmlEscaped(), name(section),
-                     text_in(measure->source));
+                .arg(text_in(words.title).toHtmlEscaped(), unit, text_in(words.definition).toHtmlEscaped(),
+                     name(section), text_in(words.source).toHtmlEscaped());
         }
         default:
             return {};
