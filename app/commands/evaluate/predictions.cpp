@@ -18,6 +18,7 @@
 #include "core/base/io/output_file.h"
 #include "core/base/json/json_records.h"
 #include "core/base/process/cancellation_scope.h"
+#include "core/evaluation/harness/answered_item.h"
 #include "core/evaluation/harness/harness_run.h"
 #include "core/evaluation/harness/longbench.h"
 #include "core/evaluation/tasks/run.h"
@@ -113,7 +114,11 @@ void evaluate_predictions(const EvaluationOptions& options, const Cancellation& 
     model.sha256 = stored.sha256;
     model.variant = store::short_word(options.variant.empty() ? model.name : options.variant);
     ItemLines lines(options.items, options.prompts, options.output, inputs);
-    evaluation.results = stored.score([&](const evaluation::AnsweredItem& answered) { lines.add(answered, 0); });
+    const bool keep_items = options.output.ends_with(".h5");
+    evaluation.results = stored.score([&](const evaluation::AnsweredItem& answered) {
+        lines.add(answered, 0);
+        if (keep_items) evaluation.items.push_back(evaluation::evaluated_answer(answered, 0));
+    });
     if (!options.output.empty()) write_evaluation_as(options.output, evaluation, inputs);
     lines.publish();
     if (options.json)
