@@ -187,9 +187,11 @@ def main():
     arguments = parser.parse_args()
     transformers.utils.logging.set_verbosity_error()
     check, draw = Check(), random.Random(1)
-    sides = [LmEval()] + ([Thudm(arguments.thudm)] if arguments.thudm else [])
-    if not arguments.thudm:
-        print("THUDM's rules are not compared: no --thudm FOLDER")
+    sides = [LmEval()]
+    if arguments.thudm and (arguments.thudm / "eval.py").exists():
+        sides.append(Thudm(arguments.thudm))
+    else:
+        print("skipped THUDM's rules: --thudm names no folder with eval.py")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         data, model_folder = folder / "data", folder / "llama"
