@@ -39,7 +39,6 @@ TASKS = lm_eval_files.TASKS
 CLASSES = lm_eval_files.CLASSES
 WORDS = ("the a An cat. dog Cat, yes no unanswerable 42 x.y .. ... . é İ I'm well-known\u00a0here \u3000wide sum(x) # // ` \t two  blanks "
          "\n \n\n end\u2028line \x1c\x85 Number Location Other\u00adsoft Reason. Date ß ﬁ").split(" ") + CLASSES + ["", " ", "\n"]
-LENGTH = 700
 CLOSE = 1e-9
 
 
@@ -67,6 +66,7 @@ def item(draw, task):
 
 class LmEval:
     rules = "lm-eval"
+    length = 700  # of prompt and answer
 
     def __init__(self):
         self.module = lm_eval_files.metrics()
@@ -78,7 +78,7 @@ class LmEval:
 
     def generate(self, task, prompt, model, tokenizer):
         most, stops = self.tasks[task]["tokens"], self.tasks[task]["stops"]
-        ids = tokenizer.encode(prompt)[-(LENGTH - most):]
+        ids = tokenizer.encode(prompt)[-(self.length - most):]
         made = model.generate(torch.tensor([ids]), do_sample=False, max_new_tokens=most)[0, len(ids):]
         answer = tokenizer.decode(made, skip_special_tokens=True)
         for stop in stops:
@@ -88,6 +88,7 @@ class LmEval:
 
 class Thudm:
     rules = "thudm"
+    length = 480  # of the prompt; 512 tokens of an answer still fit the model's 1024 positions
 
     def __init__(self, folder):
         sys.modules["jieba"] = types.ModuleType("jieba")  # of the Chinese tasks
@@ -109,8 +110,8 @@ class Thudm:
 
     def generate(self, task, prompt, model, tokenizer):
         ids = tokenizer(prompt).input_ids
-        if len(ids) > LENGTH:
-            half = LENGTH // 2
+        if len(ids) > self.length:
+            half = self.length // 2
             ids = tokenizer(tokenizer.decode(ids[:half], skip_special_tokens=True)
                             + tokenizer.decode(ids[-half:], skip_special_tokens=True)).input_ids
         more = {}
@@ -157,7 +158,7 @@ def asked(program, side, data, items, folder, model_folder, check):
     model = transformers.AutoModelForCausalLM.from_pretrained(model_folder, dtype=torch.float32).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(model_folder)
     tasks = ",".join(f"longbench_{task}_e" for task in TASKS)
-    _, lines = evaluate([program, "evaluate", model_folder, "--task", tasks, "--data", data, "--length", LENGTH], side.rules,
+    _, lines = evaluate([program, "evaluate", model_folder, "--task", tasks, "--data", data, "--length", side.length], side.rules,
                         folder)
     lines = {task: [line for line in lines if line["task"] == f"longbench_{task}_e"] for task in TASKS}
     environment = lm_eval_files.jinja2.Environment(undefined=lm_eval_files.jinja2.StrictUndefined, keep_trailing_newline=True)
