@@ -80,9 +80,9 @@ const TaskValue& value_of(const TaskTable& table, const std::string& name) {
 }
 
 /// The name in the figure of the first group with this mixer.
-std::string name_of(const store::Evaluation& all, const std::string& mixer) {
+std::string name_of(const store::Evaluation& all, const std::string& mixer, const std::string& recipe = "tasks") {
     const auto inputs = inputs_of(all);
-    const EvaluationGroups groups(inputs.evaluations, "tasks");
+    const EvaluationGroups groups(inputs.evaluations, recipe);
     for (std::size_t i = 0; i < groups.groups().size(); ++i)
         if (groups.groups()[i].mixer == mixer) return group_names(groups.groups())[i];
     throw std::runtime_error("no mixer " + mixer);
@@ -231,7 +231,7 @@ TEST_CASE("Shares of items are paired by their metric, and by their part of the 
 
     FigureOptions options;
     const auto inputs = inputs_of(all);
-    options.significance = name_of(all, "lazy");
+    options.significance = name_of(all, "lazy", "longbench");
     const auto figure = make_figure("longbench", inputs, options);
     const auto numbers = figure.table();
     std::vector<double> found;
