@@ -150,7 +150,9 @@ def stored(program, side, data, items, folder, check, draw):
         if side.rules == "thudm":
             wanted = side.classes(task, items[task], answers)
             found = {row["subset"]: row["value"] for row in rows if row["metric"] == "score" and row["subset"]}
-            for name, value in wanted.items():
+            check.that(set(found) == {name for name, value in wanted.items() if value == value}, f"thudm {task}: classes {found}")
+            for name in found:
+                value = wanted[name]
                 check.near(100 * found[name], value, f"thudm {task} {name}", 0.005 + CLOSE, 0)
 
 
