@@ -41,7 +41,7 @@ struct StoredAnswers {
     std::function<std::vector<store::EvaluationResult>(const evaluation::OnAnswer& answer)> score;
 };
 
-/// Of several tasks a folder has TASK.jsonl, or NAME.jsonl as LongBench's pred.py writes it.
+/// The file itself; in a folder of several tasks TASK.jsonl, or NAME.jsonl as LongBench's pred.py writes it.
 fs::path answers_of(const fs::path& predictions, const evaluation::HarnessTask& task) {
     std::error_code ignored;
     if (!fs::is_directory(predictions, ignored)) return predictions;
