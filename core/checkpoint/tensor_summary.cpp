@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "core/base/io/input_file.h"
+#include "core/base/precise_sum.h"
 #include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
 #include "core/checkpoint/file_pieces.h"
@@ -172,20 +173,6 @@ private:
     const Cancellation& cancellation_;
 };
 
-/// Neumaier's sum: its error does not grow with the number of terms.
-class Sum {
-public:
-    void add(double value) {
-        const double sum = sum_ + value;
-        rest_ += std::abs(sum_) >= std::abs(value) ? (sum_ - sum) + value : (value - sum) + sum_;
-        sum_ = sum;
-    }
-    double value() const { return std::isfinite(rest_) ? sum_ + rest_ : sum_; }
-
-private:
-    double sum_ = 0, rest_ = 0;
-};
-
 }  // namespace
 
 TensorSummary summarise_tensor(const Checkpoint& checkpoint, const std::string& tensor, std::size_t bins,
@@ -211,10 +198,9 @@ TensorSummary summarise_tensor(const Checkpoint& checkpoint, const std::string& 
             if (progress) progress(share);
         };
         at::Tensor changed;
-        if (checkpoint.is_made(tensor))
-            changed = checkpoint.load(tensor, LoadAs::stored, cancellation).contiguous();
+        if (checkpoint.is_made(tensor)) changed = checkpoint.load(tensor, LoadAs::stored, cancellation).contiguous();
         Reader reader(file, info, convert, changed, cancellation);
-        Sum sum, squares;
+        PreciseSum sum, squares;
         double low = std::numeric_limits<double>::infinity(), high = -low;
         reader.run([&](const double* values, std::size_t count) {
             double block_sum = 0, block_squares = 0;
@@ -249,7 +235,7 @@ TensorSummary summarise_tensor(const Checkpoint& checkpoint, const std::string& 
         summary.edges.push_back(high);
         summary.counts.assign(used, 0);
         const double last = static_cast<double>(used - 1);
-        Sum spread;
+        PreciseSum spread;
         reader.run([&](const double* values, std::size_t count) {
             double block_spread = 0;
             for (std::size_t i = 0; i < count; ++i) {

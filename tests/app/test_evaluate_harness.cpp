@@ -344,6 +344,36 @@ TEST_CASE("evaluate scores stored answers without a model", "[app][evaluate][har
     CHECK(by_thudm.at("results").size() == document.at("results").size());
     ruled.back() = "longbench.rules=mine";
     check_refusal(run_headscope(ruled), "expected longbench.rules=lm-eval or longbench.rules=thudm");
+    // A folder as LongBench's pred.py fills it: one model, and the mean of the eleven tasks.
+    const std::vector<std::string> eleven{"2wikimqa",   "hotpotqa", "multifieldqa_en", "qasper", "multi_news",
+                                          "gov_report", "trec",     "triviaqa",        "samsum", "lcc",
+                                          "repobench-p"};
+    for (const std::string& task : eleven) {
+        json one = item("the cat", 100);
+        if (task == "trec") one["all_classes"] = json::array({"the cat", "a dog"});
+        write_lines(folder / "data" / "LongBench" / (task + "_e.jsonl"), {one});
+        write_lines(folder / "mine" / (task + ".jsonl"), {said("pred", task < "m" ? "the cat" : "birds")});
+    }
+    const std::string answers = (folder / "mine").string(), saved = (folder / "mine.evaluation.h5").string();
+    const std::vector<std::string> of_folder{"evaluate", "--predictions", answers, "--task", "longbench_e", "--data",
+                                             data,       "--json",        "-o",    saved};
+    const Outcome all = run_headscope(of_folder);
+    check_success(all);
+    const json whole = json::parse(all.out);
+    CHECK(whole.at("models").at(0).at("name") == "mine");
+    std::map<std::string, double> means;
+    for (const json& row : whole.at("results"))
+        if (row.at("task") == "longbench_e") means[row.at("subset").get<std::string>()] = row.at("value").get<double>();
+    REQUIRE(means.size() == 2);  // all lengths, and below 4000 words
+    // 2wikimqa, hotpotqa, gov_report and lcc are right.
+    CHECK(means.at("") == Approx(4.0 / 11));
+    CHECK(means.at("0-4k") == Approx(4.0 / 11));
+    CHECK(store::read_items(saved).size() == 11);
+    CHECK(json::parse(store::read_items(saved).at(0).metrics).at("score") == 1);
+    std::filesystem::remove(folder / "mine" / "lcc.jsonl");
+    check_refusal(run_headscope(of_folder), "longbench_lcc_e.jsonl");
+
+    write_lines(folder / "data" / "LongBench" / "qasper_e.jsonl", {item("the cat", 100), item("a dog", 9000)});
     write_lines(file, {said("pred", "The cat."), said("pred", "cats"), said("pred", "one more")});
     check_refusal(run_headscope(words), "2 items");
     check_usage_error(

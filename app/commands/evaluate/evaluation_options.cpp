@@ -69,7 +69,8 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
     add_option(
         command, "--predictions", options.predictions,
         "Answers to score instead of a model's: FILE.jsonl, a line an item with \"generated\" or \"pred\"; of squad "
-        "and squad_v2 with \"id\" too, or one object of answers by id");
+        "and squad_v2 with \"id\" too, or one object of answers by id. Of several of lm-eval's tasks a folder with "
+        "TASK.jsonl");
     add_option(command, "--variant", options.variant,
                "Row of the models in tables of benchmarks, instead of benchmark.variant of their jobs");
     add_option(command, "-o,--output", options.output, "Results: .evaluation.h5, .csv or .json");

@@ -6,8 +6,9 @@
 
 namespace headscope::app {
 
-/// `evaluate --predictions`: scores stored answers to one of lm-eval's tasks, without a model. Errors: UsageError for
-/// models or several tasks beside it; Error for a wrong number of answers, or what reading the files throws.
+/// `evaluate --predictions`: scores stored answers to one of lm-eval's tasks, or of a folder's files to several, without
+/// a model. Errors: UsageError for models or other tasks beside it; Error for a wrong number of answers, or what reading
+/// the files throws.
 void evaluate_predictions(const EvaluationOptions& options, const Cancellation& cancellation);
 
 }  // namespace headscope::app

@@ -32,6 +32,15 @@ json pieces_of(std::span<const HarnessRequest> requests, const RequestScore& sco
     return pieces;
 }
 
+/// Perplexities are no means over items.
+std::string averaged_metrics(const AnsweredItem& answered) {
+    json values = json::object();
+    if (answered.kind != HarnessKind::page)
+        for (const auto& [metric, value] : answered.score.metrics)
+            if (metric != "perplexity") values[metric] = value;
+    return values.empty() ? std::string() : text_of(values);
+}
+
 }  // namespace
 
 std::string item_line(const AnsweredItem& answered, std::int64_t model, bool texts) {
@@ -67,8 +76,7 @@ std::string item_line(const AnsweredItem& answered, std::int64_t model, bool tex
     return text_of(line) + "\n";
 }
 
-store::EvaluatedItem evaluated_item(const AnsweredItem& answered, std::int64_t model,
-                                    const tokenizer::Tokenizer& tokenizer) {
+store::EvaluatedItem evaluated_answer(const AnsweredItem& answered, std::int64_t model) {
     const HarnessItem& item = answered.item;
     const ItemScore& score = answered.score;
     store::EvaluatedItem row;
@@ -80,10 +88,18 @@ store::EvaluatedItem evaluated_item(const AnsweredItem& answered, std::int64_t m
     row.gold = has_options(answered.kind) ? item.gold : -1;
     row.chosen = score.chosen;
     row.right = score.right;
-    if (answered.kind == HarnessKind::said) {
-        row.texts = text_of({{"prompt", item.prompt}, {"generated", score.generated}, {"answers", item.answers}});
-        return row;
-    }
+    row.subset = item.subset;
+    row.metrics = averaged_metrics(answered);
+    row.texts = text_of({{"prompt", item.prompt}, {"generated", score.generated}, {"answers", item.answers}});
+    return row;
+}
+
+store::EvaluatedItem evaluated_item(const AnsweredItem& answered, std::int64_t model,
+                                    const tokenizer::Tokenizer& tokenizer) {
+    store::EvaluatedItem row = evaluated_answer(answered, model);
+    if (answered.kind == HarnessKind::said) return row;
+    const HarnessItem& item = answered.item;
+    const ItemScore& score = answered.score;
     json requests = json::array();
     for (std::size_t i = 0; i < item.requests.size(); ++i) {
         const auto of = answered.kind == HarnessKind::page ? answered.requests : answered.requests.subspan(i, 1);

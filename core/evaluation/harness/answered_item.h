@@ -41,7 +41,9 @@ struct AnsweredItem {
 /// prompt.
 std::string item_line(const AnsweredItem& answered, std::int64_t model, bool texts);
 
-/// A row of an evaluation file. `tokenizer`: says what the scored tokens read as.
+/// A row of an evaluation file, of a said answer.
+store::EvaluatedItem evaluated_answer(const AnsweredItem& answered, std::int64_t model);
+/// The same of any item. `tokenizer`: says what the scored tokens read as.
 store::EvaluatedItem evaluated_item(const AnsweredItem& answered, std::int64_t model,
                                     const tokenizer::Tokenizer& tokenizer);
 

@@ -59,9 +59,7 @@ public:
         : model_(model), length_(length), shots_(shots) {}
 
     /// Rows of the items of each length that the task has.
-    void add_length_classes(const HarnessItems& items, const std::vector<ItemScore>& scores,
-                            const std::vector<HarnessValue>& all) {
-        if (items.task->configuration.ends_with("_e")) means_[""].push_back(all.front());
+    void add_length_classes(const HarnessItems& items, const std::vector<ItemScore>& scores) {
         for (const std::string& length : length_classes()) {
             std::vector<HarnessValue> values;
             for (std::size_t metric = 0; metric < items.task->metrics.size(); ++metric) {
@@ -74,24 +72,12 @@ public:
             }
             if (values.empty()) continue;
             add(items, values, 0, length);
-            if (items.task->configuration.ends_with("_e")) means_[length].push_back(values.front());
         }
     }
 
-    /// LongBench-e: the mean over its tasks, of each length that all of them have.
     void add_longbench_means() {
-        for (const auto& [length, values] : means_) {
-            if (values.size() != longbench_set().size()) continue;
-            double sum = 0;
-            std::int64_t count = 0;
-            for (const HarnessValue& value : values) {
-                sum += value.value;
-                count += value.count;
-            }
-            rows_.push_back({model_, kLongBenchSet, "score", length_, sum / static_cast<double>(values.size()),
-                             std::numeric_limits<double>::quiet_NaN(), count, shots_});
-            rows_.back().subset = length;
-        }
+        const std::vector<store::EvaluationResult> means = longbench_means(rows_);
+        rows_.insert(rows_.end(), means.begin(), means.end());
     }
 
     void add(const HarnessItems& items, const std::vector<HarnessValue>& values, std::int64_t cut,
@@ -109,7 +95,6 @@ public:
 
 private:
     std::int64_t model_, length_, shots_;
-    std::map<std::string, std::vector<HarnessValue>> means_;  ///< of LongBench-e's tasks, by length class
     std::vector<store::EvaluationResult> rows_;
 };
 
@@ -164,7 +149,7 @@ private:
         }
         const auto values = values_of(task, items.items, scores, work_.resamples, run_.score.cancellation);
         rows_.add(items, values, cut);
-        if (is_longbench(task)) rows_.add_length_classes(items, scores, values);
+        if (is_longbench(task)) rows_.add_length_classes(items, scores);
         if (!work_.baselines) return;
         auto guesses = baselines_of(task, items.items);
         if (guesses.empty()) guesses = guesses_of(task, items.items, scores, model_.config().vocabulary);
@@ -250,8 +235,32 @@ std::vector<store::EvaluationResult> score_answers(const HarnessItems& items, co
     ResultRows rows(0, 0, 0);
     const auto values = values_of(task, items.items, scores, 0);
     rows.add(items, values, 0);
-    if (is_longbench(task)) rows.add_length_classes(items, scores, values);
+    if (is_longbench(task)) rows.add_length_classes(items, scores);
     return rows.take();
+}
+
+std::vector<store::EvaluationResult> longbench_means(std::span<const store::EvaluationResult> rows) {
+    const std::vector<std::string> set = longbench_set();
+    std::map<std::string, std::vector<const store::EvaluationResult*>> scores;  // by length class
+    for (const store::EvaluationResult& row : rows)
+        if (row.metric == "score" && std::find(set.begin(), set.end(), row.task) != set.end())
+            scores[row.subset].push_back(&row);
+    std::vector<store::EvaluationResult> means;
+    for (const auto& [length, each] : scores) {
+        if (each.size() != set.size()) continue;
+        const store::EvaluationResult& first = *each.front();
+        store::EvaluationResult mean{
+            first.model, kLongBenchSet, "score", first.length, 0, std::numeric_limits<double>::quiet_NaN(),
+            0,           first.shots};
+        for (const store::EvaluationResult* row : each) {
+            mean.value += row->value;
+            mean.count += row->count;
+        }
+        mean.value /= static_cast<double>(set.size());
+        mean.subset = length;
+        means.push_back(std::move(mean));
+    }
+    return means;
 }
 
 std::vector<store::EvaluationResult> run_harness(model::Model& model, const HarnessRun& run) {

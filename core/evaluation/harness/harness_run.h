@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ struct HarnessRun {
 /// another number of answers, and for a task that has none.
 std::vector<store::EvaluationResult> score_answers(const HarnessItems& items, const std::vector<std::string>& answers,
                                                    const std::function<void(const AnsweredItem&)>& on_answer);
+/// LongBench-e: the mean over its tasks, of each length that all of them have among one model's rows.
+std::vector<store::EvaluationResult> longbench_means(std::span<const store::EvaluationResult> rows);
 std::vector<store::EvaluationResult> run_harness(model::Model& model, const HarnessRun& run);
 
 }  // namespace headscope::evaluation

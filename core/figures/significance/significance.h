@@ -19,12 +19,12 @@ struct TestedModel {
     std::span<const EvaluationMember> members;  ///< whose items are paired
     std::string task;                           ///< of the items
     std::int64_t length = 0;
+    std::string subset{};  ///< of the items; empty: all
 };
 
 /// Two-sided p of the difference of two models at their lengths: Welch's t over seeds where both have at least two,
 /// else the paired t over the items that the files hold (Evaluation::items), an item's seeds averaged. NaN: neither is
-/// possible. Items hold whether an answer is right, so only acc, accuracy and contains have a
-/// paired test.
+/// possible, as of perplexities, which items have no value of.
 double difference_p(const TestedModel& a, const TestedModel& b, const std::string& metric, std::int64_t shots);
 /// The same of two groups; NaN where one lacks the value.
 double difference_p(const EvaluationGroup& a, std::int64_t a_length, const EvaluationGroup& b, std::int64_t b_length,

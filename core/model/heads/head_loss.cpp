@@ -143,11 +143,12 @@ public:
         }
         const std::int64_t* target = targets_.const_data_ptr<std::int64_t>();
         for (std::size_t n = 0; n < loss_.size(); ++n) {
-            result.cross_entropy += loss_[n];
+            result.precise.add(loss_[n]);
             result.z_loss += z_loss_ * normaliser_[n] * normaliser_[n];
             result.rows += target[n] >= 0 ? 1 : 0;
             result.correct += correct_[n];
         }
+        result.cross_entropy = result.precise.value();
         if (weight_gradient.defined()) weight_gradient = weight_gradient.to(weight_.scalar_type());
         if (bias_gradient.defined()) bias_gradient = bias_gradient.to(weight_.scalar_type());
         return result;
@@ -247,6 +248,14 @@ private:
     std::vector<std::uint8_t> correct_;
 };
 
+/// Adds the rows' losses, [N] float64.
+void add_rows(const at::Tensor& rows, LossSum& result) {
+    const at::Tensor losses = rows.detach().contiguous();
+    const double* loss = losses.const_data_ptr<double>();
+    for (std::int64_t n = 0; n < losses.numel(); ++n) result.precise.add(loss[n]);
+    result.cross_entropy = result.precise.value();
+}
+
 }  // namespace
 
 LossSum head_loss(const at::Tensor& hidden, const VocabularyMap& map, const at::Tensor& targets,
@@ -274,8 +283,9 @@ LossSum squared_error(const at::Tensor& said, const at::Tensor& values) {
                     "found other shapes");
     }
     LossSum result;
-    result.sum = (said.squeeze(1).to(at::kDouble) - values.to(at::kDouble)).square().sum();
-    result.cross_entropy = result.sum.item<double>();
+    const at::Tensor squares = (said.squeeze(1).to(at::kDouble) - values.to(at::kDouble)).square();
+    result.sum = squares.sum();
+    add_rows(squares, result);
     result.rows = values.size(0);
     return result;
 }
@@ -297,9 +307,10 @@ LossSum span_loss(const at::Tensor& logits, const std::vector<std::int64_t>& len
                                 .transpose(1, 2)
                                 .masked_fill(padding, -std::numeric_limits<double>::infinity());  // [B, 2, L]
     const at::Tensor normalizer = at::logsumexp(each, 2);
-    const at::Tensor loss = (normalizer - each.gather(2, labels.unsqueeze(2)).squeeze(2)).sum() / 2;
+    const at::Tensor rows = (normalizer - each.gather(2, labels.unsqueeze(2)).squeeze(2)).sum(1) / 2;
+    const at::Tensor loss = rows.sum();
     LossSum result;
-    result.cross_entropy = loss.item<double>();
+    add_rows(rows, result);
     result.sum = loss;
     if (options.z_loss > 0) {
         const at::Tensor z_loss = normalizer.square().sum() * (options.z_loss / 2);

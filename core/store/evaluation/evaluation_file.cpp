@@ -24,8 +24,9 @@ using hdf5::Type;
 
 constexpr const char* kFormat = "headscope-evaluation";
 // 1: texts of fixed length; 2: without shots and items; 3: without jobs; 4: without attention's and embedding's counts;
-// 5: without names and digests of texts, and counts of cut items; 6: without variants and tasks of benchmarks
-constexpr std::int32_t kVersion = 7;
+// 5: without names and digests of texts, and counts of cut items; 6: without variants and tasks of benchmarks;
+// 7: without subsets and metrics of items
+constexpr std::int32_t kVersion = 8;
 /// More than anybody's tables; a file that claims more is not ours.
 constexpr std::int64_t kMostRows = 10'000'000;
 /// Bytes of one item's texts: more than any text that a model reads.
@@ -50,7 +51,9 @@ const std::vector<Column<I>>& item_columns() {
             {"item", "number of the item in the data", &I::item},
             {"gold", "number of the right option, -1: there are no options", &I::gold},
             {"chosen", "number of the option that the model chose, -1: there are no options", &I::chosen},
-            {"right", "1 where the model was right", &I::right}};
+            {"right", "1 where the model was right", &I::right},
+            {"subset", "part of the task's items, empty: none", &I::subset, 8},
+            {"metrics", "the item's values of the metrics that are means over items, a JSON object", &I::metrics, 8}};
         if constexpr (std::is_same_v<I, ItemRow>) {
             all.push_back({"text_start", "first byte of the item's texts in /items/texts", &I::text_start});
             all.push_back({"text_bytes", "how many bytes they are", &I::text_bytes});
@@ -208,6 +211,8 @@ public:
     void items(std::span<const EvaluatedItem> items, std::int64_t models) const {
         for (const auto& item : items) {
             word("/items/task", item.task);
+            word("/items/subset", item.subset);
+            word("/items/metrics", item.metrics);
             model("/items/model", item.model, models);
         }
     }
@@ -238,6 +243,8 @@ void write_items(hid_t file, const std::vector<EvaluatedItem>& items, const std:
         row.gold = item.gold;
         row.chosen = item.chosen;
         row.right = item.right;
+        row.subset = item.subset;
+        row.metrics = item.metrics;
         row.text_start = end;
         row.text_bytes = std::ssize(text(i));
         if (row.text_bytes > kLongestTexts)

@@ -72,6 +72,8 @@ struct EvaluatedItem {
     /// [[text of a scored token, its log-likelihood], ...]}, ...]}; of said answers {"prompt", "generated", "answers"}.
     /// At most 256 MiB.
     std::string texts;
+    std::string subset{};   ///< part of the task's items, as EvaluationResult has it
+    std::string metrics{};  ///< a JSON object: this item's value of each metric that the task's rows average
 
     bool operator==(const EvaluatedItem&) const = default;
 };

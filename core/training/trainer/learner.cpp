@@ -78,13 +78,15 @@ model::Batch batch_of(const data::DataBatch& batch, const model::ModelConfig& co
 }
 
 void Loss::add(const std::vector<model::NamedLoss>& losses) {
-    sum += losses.front().loss.cross_entropy;
+    precise.add(losses.front().loss.precise);
+    sum = precise.value();
     counted += losses.front().loss.rows;
     correct += losses.front().loss.correct;
 }
 
 void Loss::add(const Loss& other) {
-    sum += other.sum;
+    precise.add(other.precise);
+    sum = precise.value();
     counted += other.counted;
     correct += other.correct;
 }
@@ -153,6 +155,8 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
     double sums[3] = {loss.sum, static_cast<double>(loss.counted), static_cast<double>(loss.correct)};
     exchange_->processes().sum(sums, 3);
     loss.sum = sums[0];
+    loss.precise = {};
+    loss.precise.add(loss.sum);
     loss.counted = static_cast<std::int64_t>(sums[1]);
     loss.correct = static_cast<std::int64_t>(sums[2]);
     return loss;

@@ -10,6 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "core/base/precise_sum.h"
 #include "core/checkpoint/save.h"
 #include "core/data/batch/batch_source.h"
 #include "core/model/objectives/objective.h"
@@ -22,6 +23,7 @@ namespace headscope::training {
 /// Result of a pass over some sequences.
 struct Loss {
     double sum = 0;            ///< of the objective's first loss: cross-entropy in nats, or squared errors
+    PreciseSum precise{};      ///< the same sum: how sequences are divided into passes does not round it
     std::int64_t counted = 0;  ///< targets, or values
     std::int64_t correct = 0;  ///< targets that have the largest logit
     void add(const std::vector<model::NamedLoss>& losses);

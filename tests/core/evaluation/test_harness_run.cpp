@@ -135,6 +135,8 @@ TEST_CASE("Choices and last words are scored together, judged, and handed out in
     CHECK(rows_of_items[0].right);
     CHECK(rows_of_items[0].shots == 3);
     CHECK(rows_of_items[3].gold == -1);
+    CHECK(json::parse(rows_of_items[0].metrics).at("acc") == 1);
+    CHECK(json::parse(rows_of_items[3].metrics) == json({{"acc", 1.0}}));  // a perplexity is no mean over items
     const json texts = json::parse(rows_of_items[0].texts);
     const json& pieces = texts.at("requests").at(2).at("pieces");
     REQUIRE(pieces.size() == 7);

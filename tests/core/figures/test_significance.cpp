@@ -5,10 +5,12 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <memory>
 
 #include <nlohmann/json.hpp>
 
 #include "core/figures/make_figure.h"
+#include "core/figures/significance/significance.h"
 #include "core/figures/significance/t_test.h"
 #include "core/figures/task_table.h"
 #include "tests/core/base/error_matcher.h"
@@ -78,9 +80,9 @@ const TaskValue& value_of(const TaskTable& table, const std::string& name) {
 }
 
 /// The name in the figure of the first group with this mixer.
-std::string name_of(const store::Evaluation& all, const std::string& mixer) {
+std::string name_of(const store::Evaluation& all, const std::string& mixer, const std::string& recipe = "tasks") {
     const auto inputs = inputs_of(all);
-    const EvaluationGroups groups(inputs.evaluations, "tasks");
+    const EvaluationGroups groups(inputs.evaluations, recipe);
     for (std::size_t i = 0; i < groups.groups().size(); ++i)
         if (groups.groups()[i].mixer == mixer) return group_names(groups.groups())[i];
     throw std::runtime_error("no mixer " + mixer);
@@ -181,4 +183,70 @@ TEST_CASE("Without seeds the items that files hold are paired", "[figures][signi
     CHECK(std::isnan(value_of(table_of(all, lazy), lazy).p));
     all.items.clear();
     CHECK(std::isnan(value_of(table_of(all, lazy), lazy).p));
+}
+
+TEST_CASE("Shares of items are paired by their metric, and by their part of the task", "[figures][significance]") {
+    store::Evaluation all;
+    constexpr std::int64_t kItems = 40;
+    std::vector<double> scores[2], of_long[2];
+    for (const char* mixer : {"standard", "lazy"}) {
+        add_model(all, mixer, 1);
+        const std::int64_t model = std::ssize(all.models) - 1;
+        double sum = 0, sum_of_long = 0;
+        for (std::int64_t i = 0; i < kItems; ++i) {
+            store::EvaluatedItem item;
+            item.model = model;
+            item.task = "longbench_qasper_e";
+            item.length = 2048;
+            item.item = i;
+            item.subset = i % 4 == 0 ? "8k+" : "0-4k";
+            const double score = static_cast<double>((i * 7 + 3 * model) % 11) / 16;
+            item.metrics = nlohmann::json{{"score", score}, {"qa_f1_score", score}}.dump();
+            scores[model].push_back(score);
+            sum += score;
+            if (i % 4 == 0) {
+                of_long[model].push_back(score);
+                sum_of_long += score;
+            }
+            all.items.push_back(item);
+        }
+        store::EvaluationResult result{
+            model, "longbench_qasper_e", "score", 2048, sum / static_cast<double>(kItems), 0.01, kItems};
+        all.results.push_back(result);
+        result.subset = "8k+";
+        result.value = sum_of_long / 10;
+        result.count = 10;
+        all.results.push_back(result);
+    }
+    const auto p_of = [&](const std::string& subset) {
+        const auto shared = std::make_shared<const store::Evaluation>(all);
+        const EvaluationMember standard{shared, 0}, lazy{shared, 1};
+        const std::vector<double> one{0.1}, other{0.2};
+        return difference_p({one, {&standard, 1}, "longbench_qasper_e", 2048, subset},
+                            {other, {&lazy, 1}, "longbench_qasper_e", 2048, subset}, "score", 0);
+    };
+    CHECK(p_of("") == Approx(paired_test(scores[0], scores[1]).p));
+    CHECK(p_of("8k+") == Approx(paired_test(of_long[0], of_long[1]).p));
+    CHECK(std::isnan(p_of("4-8k")));
+
+    FigureOptions options;
+    const auto inputs = inputs_of(all);
+    options.significance = name_of(all, "lazy", "longbench");
+    const auto figure = make_figure("longbench", inputs, options);
+    const auto numbers = figure.table();
+    std::vector<double> found;
+    for (const auto& column : numbers.columns)
+        if (column.name == "p")
+            for (const double p : std::get<std::vector<double>>(column.values))
+                if (!std::isnan(p)) found.push_back(p);
+    REQUIRE(found.size() == 2);
+    std::sort(found.begin(), found.end());
+    std::vector<double> expected{p_of(""), p_of("8k+")};
+    std::sort(expected.begin(), expected.end());
+    CHECK(found[0] == Approx(expected[0]));
+    CHECK(found[1] == Approx(expected[1]));
+
+    all.items[3].metrics = "{}";
+    CHECK(std::isnan(p_of("")));
+    CHECK_FALSE(std::isnan(p_of("8k+")));
 }

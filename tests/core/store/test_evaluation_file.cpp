@@ -52,6 +52,8 @@ store::Evaluation with_items() {
                                   i % 3 == 0,
                                   texts[i]};
         if (i == 4) item.texts = std::string("a\0b\xff", 4);
+        if (i == 2) item.subset = "8k+";
+        if (i > 0) item.metrics = R"({"acc":0.25})";
         evaluation.items.push_back(item);
     }
     return evaluation;
@@ -240,6 +242,13 @@ TEST_CASE("Files of older versions open, without shots, items, jobs and counts",
         CHECK(store::read_items(path).empty());
         CHECK_THROWS_MATCHES(store::read_item_texts(path, 0), Error, IsError(ErrorCode::usage, "its 0 items"));
     }
+    const auto seventh = changed_file(folder, [](hid_t file) {
+        set_version(file, 7);
+        for (const char* name : {"/items/subset", "/items/metrics"}) REQUIRE(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+    });
+    REQUIRE(store::read_items(seventh).size() == 5);
+    CHECK(store::read_items(seventh).at(2).subset.empty());
+    CHECK(store::read_items(seventh).at(2).metrics.empty());
     const auto sixth = changed_file(folder, [](hid_t file) {
         set_version(file, 6);
         REQUIRE(H5Ldelete(file, "/models/variant", H5P_DEFAULT) >= 0);
@@ -268,8 +277,8 @@ TEST_CASE("Files of older versions open, without shots, items, jobs and counts",
     });
     CHECK(store::read_evaluation(third).models.at(0).job.empty());
     CHECK(store::read_evaluation(third).item_count == 5);
-    const auto path = changed_file(folder, [](hid_t file) { set_version(file, 8); });
-    CHECK_THROWS_MATCHES(store::read_evaluation(path), Error, IsError(ErrorCode::unsupported, "1 to 7"));
+    const auto path = changed_file(folder, [](hid_t file) { set_version(file, 9); });
+    CHECK_THROWS_MATCHES(store::read_evaluation(path), Error, IsError(ErrorCode::unsupported, "1 to 8"));
 }
 
 TEST_CASE("Invalid items are refused by the reason", "[store][evaluation][hostile]") {

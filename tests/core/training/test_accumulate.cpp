@@ -91,9 +91,7 @@ TEST_CASE("Dropped attention weights depend on neither threads nor passes", "[tr
         CHECK(at::equal(learner.summed_gradients(), gradients));
     }
     kernels::set_threads(1);
-    // Rows of the loss are added up in another order: 64 terms of a relative error of 2^-53 each, and products of
-    // LibTorch whose sums may depend on the number of rows.
-    CHECK(learner.gradients({first, second}, 1).sum == Approx(whole).epsilon(1e-6));
+    CHECK(learner.gradients({first, second}, 1).sum == whole);  // gradients of weights are sums in another order
     CHECK((learner.summed_gradients() - gradients).abs().max().item<double>() <
           1e-4 * gradients.abs().max().item<double>());
     CHECK(learner.gradients({second, first}, 1).sum != Approx(whole).epsilon(1e-6));  // other places, other weights

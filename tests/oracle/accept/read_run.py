@@ -135,7 +135,7 @@ def check_xarray(path, journal, engine):
 def check_items(path):
     """Items of an evaluation file, and the text of each, as docs/evaluation.md says."""
     with h5py.File(path) as file:
-        assert file.attrs["format_version"] == 7 and set(file["results/shots"][()]) == {0, 5}
+        assert file.attrs["format_version"] == 8 and set(file["results/shots"][()]) == {0, 5}
         items = file["items"]
         names = file["models/name"].asstr()[()]
         assert items["texts"].compression == "gzip" and items["texts"].dtype == "int8"
