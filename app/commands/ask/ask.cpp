@@ -49,13 +49,12 @@ public:
         inspection_ = model::inspect(*checkpoint_);
         tokenizer_ = tokenizer_of(*checkpoint_);
         read_texts();
-        OutputFile::check_target(options_.output, inputs_);
-        if (!options_.csv.empty()) OutputFile::check_target(options_.csv, inputs_);
         if (!options_.interventions.empty()) {
             inputs_.emplace_back(options_.interventions);
             plan_ = ask::read_interventions(options_.interventions,
                                             {inspection_.config, inspection_.sites, tokenizer_.get()});
         }
+        check_files();
         load();
         describe();
         try {
@@ -105,10 +104,24 @@ private:
         texts_hash_.reset();
     }
 
+    /// No output may replace a file that is read.
+    void check_files() {
+        for (const std::string& path : options_.models) {
+            const auto own = files_of(path == options_.job.model ? *checkpoint_ : *model::open_checkpoint(path, ""));
+            inputs_.insert(inputs_.end(), own.begin(), own.end());
+        }
+        inputs_.insert(inputs_.end(), plan_.files.begin(), plan_.files.end());
+        std::vector<fs::path> outputs = tool_.outputs();
+        outputs.emplace_back(options_.output);
+        if (!options_.csv.empty()) outputs.emplace_back(options_.csv);
+        for (const fs::path& output : outputs) OutputFile::check_target(output, inputs_);
+    }
+
     void load() {
         const bool bfloat16 = options_.job.dtype == "bfloat16";
         const auto precision = bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
         double rows = static_cast<double>(ask::kCellTokens);
+        rows = std::max(rows, static_cast<double>(tool_.longest_text()));
         for (const auto& text : record_.sequences) rows = std::max(rows, static_cast<double>(text.ids.size()));
         const auto residence = model::choose_residence(
             [&](model::Residence one) { return model::reading_bytes(inspection_, rows, 0, precision, one); },
@@ -193,6 +206,7 @@ private:
                    },
                    plan_.list,
                    [this](const std::string& path) -> model::Model& { return load_other(path); },
+                   inputs_,
                    progress,
                    cancellation_};
         tool_.run(run);

@@ -112,7 +112,7 @@ void evaluate_predictions(const EvaluationOptions& options, const Cancellation& 
     model.path = file.string();
     model.sha256 = stored.sha256;
     model.variant = store::short_word(options.variant.empty() ? model.name : options.variant);
-    ItemLines lines(options.items, options.prompts, options.output, inputs);
+    ItemLines lines(options.items, options.prompts, inputs);
     evaluation.results = stored.score([&](const evaluation::AnsweredItem& answered) { lines.add(answered, 0); });
     if (!options.output.empty()) write_evaluation_as(options.output, evaluation, inputs);
     lines.publish();
