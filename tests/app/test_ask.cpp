@@ -194,10 +194,12 @@ TEST_CASE("ask refuses an output that is another output, an input or a file of t
     for (const auto& entry : fs::directory_iterator(sample()))
         fs::copy_file(entry.path(), model / entry.path().filename());
     write(tokens, "[[20, 21, 22, 23]]");
-    check_success(ask("steer", folder / "v.ask.h5",
-                      {"--tokens", tokens.string(), "--positive-tokens", tokens.string(), "--negative-tokens",
-                       write_tokens(folder / "other.json", {30, 31}).string(), "--factors", "1", "--save-vector",
-                       (folder / "v.gguf").string()}));
+    write_tokens(folder / "other.json", {5});
+    const Outcome steering_vector =
+        ask("steer", folder / "v.ask.h5",
+            {"--tokens", tokens.string(), "--positive-tokens", tokens.string(), "--negative-tokens",
+             (folder / "other.json").string(), "--factors", "1", "--save-vector", (folder / "v.gguf").string()});
+    CHECK(steering_vector.status == 0);  // it warns that block 0 has no direction
     write(plan, "[[intervention]]\npoint = \"hidden\"\nwhat = \"add\"\nvector = \"v.gguf\"\n");
     fs::create_symlink(model / "model.safetensors", folder / "weights");
     const std::vector<std::string> names = folder.names();
