@@ -21,7 +21,9 @@
 #include "core/ask/edits/intervention_file.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
+#include "core/base/io/output_folder.h"
 #include "core/base/io/sha256.h"
+#include "core/base/process/os_error.h"
 #include "core/model/load/memory.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
@@ -115,6 +117,13 @@ private:
         outputs.emplace_back(options_.output);
         if (!options_.csv.empty()) outputs.emplace_back(options_.csv);
         for (const fs::path& output : outputs) OutputFile::check_target(output, inputs_);
+        for (const fs::path& folder : tool_.output_folders()) {
+            OutputFolder::check_target(folder, inputs_);
+            for (const fs::path& output : outputs)
+                if (same_file(fs::absolute(output).parent_path(), folder))
+                    throw Error(ErrorCode::usage, shown(output), "expected a file outside of " + shown(folder),
+                                "found it inside");
+        }
     }
 
     void load() {

@@ -110,6 +110,8 @@ public:
     virtual std::vector<std::filesystem::path> inputs() const { return {}; }
     /// Files that it writes beside the answers, none of which is an input.
     virtual std::vector<std::filesystem::path> outputs() const { return {}; }
+    /// Folders that it makes; each must be new or empty.
+    virtual std::vector<std::filesystem::path> output_folders() const { return {}; }
     /// Adds and fills tables; cells that have a number are done. Sets complete.
     virtual void run(AskRun& run) = 0;
     /// Path of the table that --csv writes.

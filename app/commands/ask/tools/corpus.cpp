@@ -9,7 +9,9 @@
 
 #include "app/commands/ask/ask_input.h"
 #include "app/commands/ask/ask_tool.h"
+#include "app/commands/console.h"
 #include "app/commands/options.h"
+#include "core/ask/corpus/headvis_tree.h"
 #include "core/base/error.h"
 #include "core/data/source/source_files.h"
 #include "core/data/source/text_parts.h"
@@ -60,7 +62,8 @@ public:
     std::string name() const override { return "corpus"; }
     std::string help() const override { return "every head over the texts of a folder or of JSON lines"; }
     std::vector<std::string> reads() const override {
-        return {"--folder", "--json-lines", "--field", "--tokens", "--intervals", "--two-passes", "--seed"};
+        return {"--folder",    "--json-lines", "--field", "--tokens",
+                "--intervals", "--two-passes", "--seed",  "--headvis-tree"};
     }
     void add_options(CLI::App& command) override {
         add_option(command, "--folder", folder_, "corpus: a folder with .txt and .jsonl files");
@@ -70,6 +73,7 @@ public:
             ->check(in_range<std::int64_t>(2, 20));
         add_flag(command, "--two-passes", two_passes_,
                  "corpus: texts that set the intervals are read again and may be kept, too");
+        add_option(command, "--headvis-tree", tree_, "corpus: a new folder for HeadVis's page: its data tree");
     }
     void store_options(nlohmann::json& settings) const override {
         settings["folder"] = folder_;
@@ -111,6 +115,9 @@ public:
         for (const data::SourceFile& source : sources_) paths.push_back(source.path);
         return paths;
     }
+    std::vector<std::filesystem::path> output_folders() const override {
+        return tree_.empty() ? std::vector<std::filesystem::path>{} : std::vector<std::filesystem::path>{tree_};
+    }
     void run(AskRun& run) override {
         ask::corpus::CorpusOptions options;
         options.documents = count_;
@@ -123,6 +130,11 @@ public:
             each_text(first, end, take);
         };
         ask::corpus::run_corpus(run.model, source, options, run.record, run.progress, run.cancellation);
+        if (tree_.empty()) return;
+        ask::corpus::write_headvis_tree(run.model, run.record, run.editor, tree_, run.inputs, run.progress,
+                                        run.cancellation);
+        finish_progress_line();
+        print(tree_ + "\n");
     }
     std::string main_table(const store::AskRecord&) const override { return "/corpus/induction_score"; }
 
@@ -181,7 +193,7 @@ private:
         return tokens;
     }
 
-    std::string folder_, json_lines_, field_ = "text";
+    std::string folder_, json_lines_, field_ = "text", tree_;
     std::int64_t intervals_ = 5, length_ = 0, count_ = 0, longest_ = 0;
     bool two_passes_ = false;
     AskTexts texts_;
