@@ -12,6 +12,7 @@
 #include "app/child.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/option_use.h"
 #include "app/openmp_spin.h"
 #include "app/version.h"
 #ifdef HEADSCOPE_WITH_WINDOW
@@ -109,6 +110,7 @@ int run_arguments(int argc, char** argv) {
         if (computes(app.get_subcommands().front()->get_name())) limit_openmp_spin(argv);
         catch_signals(context.cancellation);
         const CancellationScope scope(context.cancellation);
+        check_outputs(*app.get_subcommands().front());
         context.command();
         if (std::fflush(stdout) != 0)
             throw Error(ErrorCode::io, "standard output", "expected to write all output", "found an error");

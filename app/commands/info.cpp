@@ -17,6 +17,7 @@
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
 #include "app/commands/tensor_list.h"
+#include "core/ask/corpus/headvis_tree.h"
 #include "core/base/class_names.h"
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
@@ -272,6 +273,10 @@ void print_checkpoint(const std::string& path, const InfoOptions& options) {
 }
 
 void print_info(const std::string& path, const InfoOptions& options) {
+    if (ask::corpus::is_headvis_tree(path)) {
+        const json tree = describe_ask(ask::corpus::read_headvis_tree(path), fs::path(path).filename().string());
+        return options.json ? print_json(tree) : print_description(tree);
+    }
     const bool analysis = looks_like_analysis(path);
     if (!analysis && !training::is_run_folder(path)) return print_checkpoint(path, options);
     const json document = analysis ? describe_hdf5(path) : describe_run(training::read_run(path, false));
@@ -287,7 +292,8 @@ void add_info(CLI::App& app, Context& context) {
         app.add_subcommand("info", "What a checkpoint, an analysis, a run, an evaluation or an ask file is");
     auto options = std::make_shared<InfoOptions>();
     add_option(*command, "path", options->paths,
-               "A checkpoint folder, a weight file, an analysis file, a run folder, an evaluation file, an ask file; "
+               "A checkpoint folder, a weight file, an analysis file, a run folder, an evaluation file, an ask file, "
+               "HeadVis's data tree; "
                "several are described in turn")
         ->required();
     add_option(*command, "--adapter", options->adapter,
@@ -297,7 +303,8 @@ void add_info(CLI::App& app, Context& context) {
     command->callback([&context, options, command] {
         context.command = [&context, options, given = given_options(*command)] {
             const bool models = std::any_of(options->paths.begin(), options->paths.end(), [](const std::string& path) {
-                return !looks_like_analysis(path) && !training::is_run_folder(path);
+                return !looks_like_analysis(path) && !training::is_run_folder(path) &&
+                       !ask::corpus::is_headvis_tree(path);
             });
             check_options("info", given, {models ? "checkpoints" : "other files"});
             if (!options->adapter.empty() && options->paths.size() > 1)

@@ -85,6 +85,20 @@ std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint
     return read;
 }
 
+std::vector<fs::path> files_of(const checkpoint::Checkpoint& checkpoint) {
+    std::vector<fs::path> files = checkpoint.files();
+    for (const char* side :
+         {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "vocab.bin", "vocab.pkl",
+          "vocab.pt", "source.spm", "target.spm", "target_vocab.json", "sentencepiece.bpe.model", "spiece.model",
+          "ngrams.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json"})
+        if (const auto file = checkpoint.side_file(side)) files.push_back(*file);
+    if (const auto* adapter = checkpoint.adapter()) {
+        files.push_back(adapter->file().path());
+        files.push_back(adapter->path() / checkpoint::adapter_config_name);
+    }
+    return files;
+}
+
 std::string model_title(const fs::path& path, const checkpoint::Checkpoint& checkpoint) {
     std::string title = training::snapshot_title(path);
     if (!title.empty() && checkpoint.adapter() != nullptr) title += " + " + checkpoint.adapter()->display_name();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/checkpoint/checkpoint.h"
 #include "core/tokenizer/chat_template.h"
@@ -30,6 +31,9 @@ std::string model_title(const std::filesystem::path& path, const checkpoint::Che
 tokenizer::ChatTemplate load_chat_template(const std::filesystem::path& path);
 /// The same of an open checkpoint; empty when it has none.
 std::optional<tokenizer::ChatTemplate> chat_template_of(const checkpoint::Checkpoint& checkpoint);
+
+/// The files of a checkpoint, of its tokenizer and of its adapter: no output may replace one.
+std::vector<std::filesystem::path> files_of(const checkpoint::Checkpoint& checkpoint);
 
 /// Sets threads, and kernels by choose_kernels() (app/commands/device.h). Call once, before the first tensor.
 void configure_compute(int threads, const std::string& kernels, const std::string& device,

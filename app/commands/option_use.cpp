@@ -8,6 +8,8 @@
 #include "app/commands/ask/ask_tool.h"
 #include "app/commands/context.h"
 #include "core/base/error.h"
+#include "core/base/io/output_file.h"
+#include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
 #include "core/figures/options/option_list.h"
 
@@ -142,6 +144,75 @@ std::vector<std::string> given_options(const CLI::App& command) {
     for (const CLI::Option* option : command.get_options())
         if (option->count() > 0) given.push_back(option->get_name());
     return given;
+}
+
+const Names& output_options() {
+    static const Names names{"--output",       "--csv",   "--rank",    "--save-vector",
+                             "--headvis-tree", "--items", "--prompts", "--dump"};
+    return names;
+}
+
+const Names& input_options() {
+    static const Names names{"model",
+                             "models",
+                             "files",
+                             "path",
+                             "job",
+                             "run",
+                             "--adapter",
+                             "--tokens",
+                             "--target-tokens",
+                             "--labels",
+                             "--file",
+                             "--reference-tokens",
+                             "--interventions",
+                             "--vector",
+                             "--lens-file",
+                             "--clean-tokens",
+                             "--corrupted-tokens",
+                             "--positive-tokens",
+                             "--negative-tokens",
+                             "--folder",
+                             "--json-lines",
+                             "--data",
+                             "--haystack",
+                             "--predictions",
+                             "--from",
+                             "--data-sets",
+                             "--config"};
+    return names;
+}
+
+void check_outputs(const GivenValues& given) {
+    std::vector<std::pair<std::string, std::string>> outputs;
+    for (const auto& [option, values] : given) {
+        if (!has(output_options(), option)) continue;
+        for (const std::string& value : values) {
+            if (value.empty()) continue;
+            for (const auto& [other, name] : outputs)
+                if (same_file(name, value))
+                    throw Error(ErrorCode::usage, option, "expected an output of its own",
+                                "found the same file as " + other + ", " + shown(name));
+            outputs.emplace_back(option, value);
+        }
+    }
+    for (const auto& [option, values] : given) {
+        if (!has(input_options(), option)) continue;
+        for (const std::string& value : values) {
+            const std::size_t sign = value.find('=');  // NAME=PATH
+            for (const auto& [output, name] : outputs)
+                if (same_file(name, value) || (sign != std::string::npos && same_file(name, value.substr(sign + 1))))
+                    throw Error(ErrorCode::usage, output, "expected an output that is not an input",
+                                "found the same file as " + option + ", " + shown(name));
+        }
+    }
+}
+
+void check_outputs(const CLI::App& command) {
+    GivenValues given;
+    for (const CLI::Option* option : command.get_options())
+        if (option->count() > 0) given.emplace_back(option->get_name(), option->results());
+    check_outputs(given);
 }
 
 void check_options(const std::string& command, const std::vector<std::string>& given,

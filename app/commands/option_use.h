@@ -5,6 +5,7 @@
 // kind reads is refused. tests/app/test_option_use.cpp walks all options.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -31,6 +32,19 @@ std::vector<std::string> joined_options(std::vector<std::string> first, const st
 /// One a command.
 const std::vector<OptionUse>& option_uses();
 const OptionUse& option_use(const std::string& command);
+
+/// Options of all commands that name files or folders which are written, and which are read.
+const std::vector<std::string>& output_options();
+const std::vector<std::string>& input_options();
+
+/// Values of the options of a command line.
+using GivenValues = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+/// Throws Error(usage) for an output that is another output or an input, by whatever name. Looks at names alone: a
+/// command compares its outputs with all files that it reads, too.
+void check_outputs(const GivenValues& given);
+/// Those of a parsed command, before it runs.
+void check_outputs(const CLI::App& command);
 
 /// The options of a parsed command that were given.
 std::vector<std::string> given_options(const CLI::App& command);

@@ -12,6 +12,7 @@
 #include "app/window/files/leftovers.h"
 #include "app/window/pages_controller.h"
 #include "app/window/training/run_service.h"
+#include "core/ask/corpus/headvis_tree.h"
 #include "core/base/error.h"
 #include "core/base/io/file_identity.h"
 #include "core/base/process/spawned.h"
@@ -117,6 +118,7 @@ void FilesController::open_sample() {
 FilesController::Kind FilesController::kind_of(const QString& path) {
     if (Opener::looks_like_analysis(path)) return Kind::analysis;
     const QFileInfo info(path);
+    if (info.isDir() && ask::corpus::is_headvis_tree(path.toStdString())) return Kind::analysis;
     if (info.isDir() && looks_like_run(path)) return Kind::run;
     if (info.isDir() || !info.exists()) return Kind::model;
     if (path.endsWith(QLatin1String(".toml"))) return Kind::job;

@@ -86,8 +86,13 @@ public:
                   });
     }
 
-    /// I_h = mean over texts of |sum over positions and channels of o_h dLoss / do_h|.
-    void importance(const Cancellation& cancellation) {
+    bool has_importance() const {
+        const store::AskTable* found = record_.find("/ablate/importance");
+        return found != nullptr && has_numbers(found->values);
+    }
+
+    /// I_h = mean over texts of |sum over positions and channels of o_h dLoss / do_h|. Calls step(s) behind text s.
+    void importance(const Cancellation& cancellation, const std::function<void(std::int64_t s)>& step) {
         const auto places = model::places_of(Point::head_output, model_.config(), model_.sites());
         Metric loss;
         loss.kind = MetricKind::loss;
@@ -97,17 +102,17 @@ public:
             record_.add_table("/ablate/importance", heads, "importance by gradients of the loss", "nat");
             record_.add_table("/ablate/importance_normalized", heads, "the same over its L2 norm in the layer");
         }
-        if (has_numbers(record_.table("/ablate/importance").values)) return;
         std::map<PointKey, at::Tensor> sums;
-        for (const store::SequenceTokens& text : record_.sequences) {
-            const RunGradients found =
-                gradients_of(model_, text_ids(text.ids), places, measure, options_.editor, cancellation);
+        for (std::int64_t s = 0; s < std::ssize(record_.sequences); ++s) {
+            const at::Tensor ids = text_ids(record_.sequences[static_cast<std::size_t>(s)].ids);
+            const RunGradients found = gradients_of(model_, ids, places, measure, options_.editor, cancellation);
             for (const auto& [key, gradient] : found.gradients) {
                 const at::Tensor own =
                     (found.values.at(key).to(at::kDouble) * gradient.to(at::kDouble))[0].sum(-1).sum(-1).abs();
                 at::Tensor& all = sums[key];
                 all = all.defined() ? all + own : own;
             }
+            step(s);
         }
         for (const auto& [key, sum] : sums) {
             const at::Tensor mean = sum / static_cast<double>(record_.sequences.size()), norm = mean.norm();
@@ -210,8 +215,17 @@ std::string ranked_heads_csv(const store::AskRecord& record) {
 void run_ablate(model::Model& model, const AblateOptions& options, store::AskRecord& record, Progress& progress,
                 const Cancellation& cancellation) {
     Ablation ablation(model, options, record);
-    sweep_texts(ablation, record, Ablation::kBaseline, 0, progress, options.saved, cancellation);
-    if (options.importance) ablation.importance(cancellation);
+    double ahead = 0;
+    if (options.importance && !ablation.has_importance()) {
+        // First, as weights without gradients are refused before the long sweep. A text counts as a cell does.
+        const double all = static_cast<double>(record.sequences.size()) + open_cells(ablation, record);
+        progress.advance(0, all, "importance");
+        ablation.importance(cancellation, [&](std::int64_t s) {
+            progress.advance(++ahead, all, "importance, " + text_label(record, s));
+        });
+        if (options.saved) options.saved();
+    }
+    sweep_texts(ablation, record, Ablation::kBaseline, ahead, progress, options.saved, cancellation);
     record.complete = true;
 }
 

@@ -95,9 +95,11 @@ private:
     }
 
     /// Indicators of one row [1, H, 1, keys], of `tokens` that it may see: without a window's forgotten ones, the last.
+    /// Weights are copied a head's row at a time.
     void row(std::int64_t s, std::int64_t t, const PointKey& key, const at::Tensor& pattern, std::int64_t tokens) {
         const at::Tensor rows = pattern[0].select(1, 0).to(at::kDouble).contiguous();
         const std::int64_t keys = rows.size(1), first = tokens - keys;
+        store::AskTable* const maps = options_.maps ? &answer_table(record_, "/generate/weights") : nullptr;
         for (std::int64_t h = 0; h < rows.size(0); ++h) {
             const std::span<const double> weights(rows.const_data_ptr<double>() + h * keys,
                                                   static_cast<std::size_t>(keys));
@@ -106,8 +108,11 @@ private:
                 const double a = weights[static_cast<std::size_t>(j)];
                 if (a > 0) entropy -= a * std::log(a);
                 distance += a * static_cast<double>(keys - 1 - j);
-                if (options_.maps) put(record_, "/generate/weights", {s, t, key.site, h, first + j}, a);
             }
+            if (maps != nullptr)
+                std::copy(weights.begin(), weights.end(),
+                          maps->values.begin() +
+                              static_cast<std::ptrdiff_t>(cell_of(record_, *maps, {s, t, key.site, h, first})));
             put(record_, "/generate/entropy", {s, t, key.site, h}, entropy);
             put(record_, "/generate/sink", {s, t, key.site, h}, first == 0 ? weights.front() : 0);
             put(record_, "/generate/mean_distance", {s, t, key.site, h}, distance);

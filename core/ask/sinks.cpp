@@ -24,6 +24,7 @@ using model::Point;
 using model::PointKey;
 
 constexpr std::int64_t kThresholds = 19;  // 0.05, 0.10, .., 0.95
+constexpr const char* kSoftmaxSites = "/sinks/softmax";
 
 std::string sinks_path(const std::string& name) {
     return "/sinks/" + name;
@@ -33,8 +34,9 @@ void add_sink_tables(store::AskRecord& record) {
     const std::vector<std::string> heads{"/sequence", "/site", "/head"}, bounds{"/sequence", "/boundary"};
     record.add_table("/sinks/column_mass", {"/sequence", "/site", "/head", "/token"},
                      "mean weight of a key over the queries from it on");
-    record.add_table("/sinks/rate", {"/token"}, "share of heads of all texts whose mean weight is above epsilon");
-    record.add_table("/sinks/rate_by_site", {"/site", "/token"}, "the same by site");
+    record.add_table("/sinks/rate", {"/token"},
+                     "share of softmax heads of all texts whose mean weight is above epsilon");
+    record.add_table("/sinks/rate_by_site", {"/site", "/token"}, "the same by site, whatever its normalizer");
     record.add_table("/sinks/threshold", {"/threshold"}, "values of epsilon");
     record.add_table("/sinks/rate_by_threshold", {"/threshold"}, "rate of the first token by epsilon");
     record.add_table("/sinks/secondary", heads, "sinks other than the first token", "", true);
@@ -105,6 +107,7 @@ public:
         const store::AskTable& mass = record_.table("/sinks/column_mass");
         const std::int64_t tokens = record_.size_of("/token"), sites = std::ssize(record_.sites);
         const std::int64_t heads = record_.size_of("/head");
+        const std::vector<double>& softmax = record_.table(kSoftmaxSites).values;
         std::vector<double> above(static_cast<std::size_t>(sites * tokens)), all = above;
         std::vector<double> first;
         for (std::size_t cell = 0; cell < mass.values.size(); ++cell) {
@@ -115,13 +118,14 @@ public:
             const auto place = static_cast<std::size_t>(site * tokens + token);
             ++all[place];
             if (value > options_.epsilon) ++above[place];
-            if (token == 0) first.push_back(value);
+            if (token == 0 && softmax[static_cast<std::size_t>(site)] == 1) first.push_back(value);
         }
         for (std::int64_t token = 0; token < tokens; ++token) {
             double sinks = 0, count = 0;
             for (std::int64_t site = 0; site < sites; ++site) {
                 const auto place = static_cast<std::size_t>(site * tokens + token);
                 if (all[place] > 0) put(record_, "/sinks/rate_by_site", {site, token}, above[place] / all[place]);
+                if (softmax[static_cast<std::size_t>(site)] != 1) continue;
                 sinks += above[place];
                 count += all[place];
             }
@@ -156,6 +160,7 @@ private:
 
     void weights(std::int64_t s, const model::AttentionRecord& record, const Cancellation& cancellation) {
         const std::int64_t heads = record.query.size(1), length = record.query.size(2), site = record.site.value;
+        put(record_, kSoftmaxSites, {site}, record.rule.normaliser == kernels::Normaliser::softmax ? 1 : 0);
         std::vector<double> mass(static_cast<std::size_t>(heads * length)), entropy(static_cast<std::size_t>(heads)),
             rows_of(entropy.size());
         analysis::for_dense_rows(record, 0, cancellation,
@@ -255,6 +260,8 @@ void run_sinks(model::Model& model, const SinksOptions& options, store::AskRecor
     record.add_dimension("/key_value_head", groups, "key-value head, counted from 0");
     record.add_dimension("/threshold", kThresholds, "threshold, counted from 0");
     if (record.tables.empty()) add_sink_tables(record);
+    if (!record.find(kSoftmaxSites))  // files of earlier versions lack it
+        record.add_table(kSoftmaxSites, {"/site"}, "1: the site's normalizer is softmax, and rate counts it", "", true);
     Sinks sinks(model, options, record);
     for_open_texts(
         record, static_cast<double>(record.sequences.size()), progress, options.saved,

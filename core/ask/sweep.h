@@ -28,14 +28,22 @@ void for_open_texts(const store::AskRecord& record, double all, Progress& progre
     }
 }
 
+/// Cells of all texts that have no number yet: those of sweep.open(s).
+template <class Sweep>
+double open_cells(const Sweep& sweep, const store::AskRecord& record) {
+    double all = 0;
+    for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) all += static_cast<double>(sweep.open(s).size());
+    return all;
+}
+
 /// For tools whose texts have cells of their own: sweep.open(s) lists those without a number, sweep.sequence(s, flag,
 /// step) fills them and the text's number in `baseline`, and calls step() for each. `ahead`: units done before.
 template <class Sweep>
 void sweep_texts(Sweep& sweep, const store::AskRecord& record, const std::string& baseline, double ahead,
                  Progress& progress, const std::function<void()>& saved, const Cancellation& cancellation) {
-    double all = ahead, done = ahead;
+    const double all = ahead + open_cells(sweep, record);
+    double done = ahead;
     const std::int64_t texts = std::ssize(record.sequences);
-    for (std::int64_t s = 0; s < texts; ++s) all += static_cast<double>(sweep.open(s).size());
     for (std::int64_t s = 0; s < texts; ++s) {
         if (has(record, baseline, {s}) && sweep.open(s).empty()) continue;
         sweep.sequence(s, cancellation, [&] {

@@ -10,6 +10,7 @@
 
 using namespace headscope;
 using namespace headscope::testing;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -191,4 +192,61 @@ TEST_CASE("analyze, generate and ask take interventions from a file", "[app][ask
     check_refusal(run_headscope({"generate", sample().string(), "--prompt", "In the beginning", "--interventions",
                                  plan.string()}),
                   "mean, which needs all of it");
+}
+
+TEST_CASE("ask refuses an output that is another output, an input or a file of the model, and writes nothing",
+          "[app][ask][output]") {
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model", tokens = folder / "tokens.json", plan = folder / "plan.toml";
+    fs::create_directory(model);
+    for (const auto& entry : fs::directory_iterator(sample()))
+        fs::copy_file(entry.path(), model / entry.path().filename());
+    write(tokens, "[[20, 21, 22, 23]]");
+    write_tokens(folder / "other.json", {5});
+    const Outcome steering_vector =
+        ask("steer", folder / "v.ask.h5",
+            {"--tokens", tokens.string(), "--positive-tokens", tokens.string(), "--negative-tokens",
+             (folder / "other.json").string(), "--factors", "1", "--save-vector", (folder / "v.gguf").string()});
+    CHECK(steering_vector.status == 0);  // it warns that block 0 has no direction
+    write(plan, "[[intervention]]\npoint = \"hidden\"\nwhat = \"add\"\nvector = \"v.gguf\"\n");
+    fs::create_symlink(model / "model.safetensors", folder / "weights");
+    const std::vector<std::string> names = folder.names();
+    const auto refused = [&](const std::string& tool, const fs::path& output, std::vector<std::string> more,
+                             const std::string& part) {
+        INFO(tool << " " << output);
+        std::vector<std::string> all{"ask", tool, model.string(), "--tokens", tokens.string(), "-o", output.string()};
+        all.insert(all.end(), more.begin(), more.end());
+        check_refusal(run_headscope(all), part);
+        CHECK(folder.names() == names);
+        CHECK(read_file(tokens) == "[[20, 21, 22, 23]]");
+        CHECK(fs::file_size(model / "model.safetensors") == fs::file_size(sample() / "model.safetensors"));
+        CHECK(fs::file_size(model / "config.json") == fs::file_size(sample() / "config.json"));
+    };
+    const fs::path fresh = folder / "x.ask.h5";
+    refused("lens", fresh, {"--csv", fresh.string()}, "[--csv] expected an output of its own");
+    refused("ablate", fresh, {"--rank", (folder / "." / "x.ask.h5").string()}, "found the same file as --output");
+    refused("ablate", fresh, {"--csv", (folder / "a").string(), "--rank", (folder / "a").string()},
+            "found the same file as --csv");
+    refused("ablate", fresh, {"--rank", tokens.string()}, "an output that is not an input");
+    refused("lens", tokens, {}, "an output that is not an input");
+    refused("lens", folder / "weights", {}, "an output that is not an input");
+    for (const std::string option : {"--csv", "--rank"})
+        for (const char* name : {"model.safetensors", "config.json", "tokenizer.json"})
+            refused("ablate", fresh, {option, (model / name).string()}, "an output that is not an input");
+    const std::vector<std::string> steering{"--positive-tokens", tokens.string(), "--negative-tokens",
+                                            (folder / "other.json").string(), "--save-vector"};
+    const auto saved = [&](const fs::path& path) {
+        std::vector<std::string> all = steering;
+        all.push_back(path.string());
+        return all;
+    };
+    refused("steer", fresh, saved(fresh), "found the same file as --output");
+    refused("steer", fresh, saved(folder / "other.json"), "an output that is not an input");
+    refused("steer", fresh, saved(model / "model.safetensors"), "an output that is not an input");
+    refused("lens", plan, {"--interventions", plan.string()}, "an output that is not an input");
+    refused("lens", folder / "v.gguf", {"--interventions", plan.string()}, "an output that is not an input");
+    check_refusal(run_headscope({"ask", "series", sample().string(), model.string(), "--tokens", tokens.string(), "-o",
+                                 (model / "model.safetensors").string()}),
+                  "an output that is not an input");
+    CHECK(folder.names() == names);
 }

@@ -97,6 +97,42 @@ TEST_CASE("ask corpus reads a folder or JSON lines, resumes, and export draws he
     check_usage_error(ask_heads("corpus", folder / "a.ask.h5", {"--text", kVerse}));
 }
 
+TEST_CASE("ask corpus writes HeadVis's tree, which info and export read", "[app][ask]") {
+    const TemporaryFolder folder;
+    const auto file = folder / "corpus.ask.h5", tree = folder / "tree", tokens = folder / "tokens.json";
+    write_tokens(tokens, {9, 12, 1, 7});
+    const std::vector<std::string> options{"--tokens", tokens.string(), "--two-passes", "--intervals", "2"};
+    const auto with = [&](std::vector<std::string> all) {
+        all.insert(all.end(), options.begin(), options.end());
+        return all;
+    };
+    check_success(ask_heads("corpus", file, with({"--headvis-tree", tree.string()})));
+    const store::AskRecord record = store::read_ask(file);
+    CHECK(std::filesystem::exists(tree / "config.json"));
+    CHECK(std::filesystem::exists(tree / "scatter_data.json"));
+    CHECK(std::filesystem::exists(tree / "heads" / "L0H0.json"));
+    const Outcome info = run_headscope({"info", tree.string(), "--json"});
+    check_success(info);
+    CHECK(info.out.find(record.model_name) != std::string::npos);
+    // A file that is complete gives the tree without another run over the corpus.
+    check_success(ask_heads("corpus", file, with({"--resume", "--headvis-tree", (folder / "again").string()})));
+    CHECK(read_file(tree / "scatter_data.json") == read_file(folder / "again" / "scatter_data.json"));
+    CHECK(read_file(tree / "heads" / "L1H1.json") == read_file(folder / "again" / "heads" / "L1H1.json"));
+    check_figures(tree, folder,
+                  {{"corpus-scatter", "--x", "qk_distance", "--y", "pattern_entropy"},
+                   {"corpus-head", "--layer", "0", "--head", "1"}});
+    check_refusal(ask_heads("corpus", file, with({"--headvis-tree", tree.string()})), "a new or an empty folder");
+    std::filesystem::create_directory(folder / "empty");
+    check_refusal(
+        ask_heads("corpus", folder / "empty" / "x.ask.h5", with({"--headvis-tree", (folder / "empty").string()})),
+        "expected a file outside of");
+    check_refusal(ask_heads("corpus", folder / "empty", with({"--headvis-tree", (folder / "empty").string()})),
+                  "found the same file as --output");
+    CHECK(std::filesystem::is_empty(folder / "empty"));
+    std::ofstream(tree / "scatter_data.json") << "[{}]";
+    check_refusal(run_headscope({"info", tree.string()}), "scatter_data.json");
+}
+
 TEST_CASE("ask cache writes kept keys and errors, and export draws them", "[app][ask]") {
     const TemporaryFolder folder;
     const auto file = folder / "cache.ask.h5";

@@ -253,7 +253,7 @@ TEST_CASE("evaluate says what is wrong with data sets and options, and leaves no
         return all;
     };
     const std::string same = (folder / "i.jsonl").string();
-    check_usage_error(evaluate(with({"--items", same, "--prompts", same})));
+    check_refusal(evaluate(with({"--items", same, "--prompts", same})), "found the same file as --items");
     check_usage_error(evaluate(with({"--shots-rule", "last"})));
     check_usage_error(evaluate(with({"--limit", "-1"})));
     check_refusal(evaluate(with({"--items", (data / "lambada_openai" / "test.jsonl").string()})), "test.jsonl");

@@ -15,6 +15,8 @@
 #include "app/commands/context.h"
 #include "app/commands/option_use.h"
 #include "core/reproduce/plan.h"
+#include "tests/core/base/error_matcher.h"
+#include "tests/core/base/temporary_folder.h"
 
 using namespace headscope;
 namespace fs = std::filesystem;
@@ -125,6 +127,78 @@ TEST_CASE("An option that a kind does not read is refused, with the kinds that r
             }
         }
     }
+}
+
+TEST_CASE("An output that is another output or an input is refused, whatever the command", "[app][options]") {
+    const test::TemporaryFolder folder;
+    const fs::path here = fs::current_path();
+    const fs::path file = folder / "file", other = folder / "other";
+    std::ofstream(file) << "x";
+    std::ofstream(other) << "y";
+    fs::create_symlink(file, folder / "symbolic");
+    fs::create_hard_link(file, folder / "hard");
+    const std::vector<std::pair<fs::path, fs::path>> same{{file, file},
+                                                          {file, folder / "." / "file"},
+                                                          {file, folder / "symbolic"},
+                                                          {folder / "hard", file},
+                                                          {file, file.lexically_relative(here)},
+                                                          {folder / "new", folder / "." / "new"}},
+        apart{{file, other}, {folder / "new", file}, {folder / "new", folder / "newer"}};
+    const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    std::set<std::string> outputs, inputs;
+    const Program program;
+    for (const CLI::App* command : program.commands()) {
+        std::vector<std::string> written, read;
+        for (const std::string& name : options_of(*command)) {
+            if (has(app::output_options(), name)) written.push_back(name);
+            if (has(app::input_options(), name)) read.push_back(name);
+        }
+        outputs.insert(written.begin(), written.end());
+        inputs.insert(read.begin(), read.end());
+        for (const std::string& output : written) {
+            std::vector<std::string> others = read;
+            for (const std::string& another : written)
+                if (another != output) others.push_back(another);
+            for (const std::string& another : others) {
+                INFO(command->get_name() << ", " << output << ", " << another);
+                for (const auto& [a, b] : same)
+                    CHECK_THROWS_MATCHES(app::check_outputs({{output, {a.string()}}, {another, {b.string()}}}), Error,
+                                         test::IsError(ErrorCode::usage, "found the same file as"));
+                for (const auto& [a, b] : apart)
+                    CHECK_NOTHROW(app::check_outputs({{output, {a.string()}}, {another, {b.string()}}}));
+            }
+        }
+    }
+    // Both lists name options that exist.
+    CHECK(outputs == std::set<std::string>(app::output_options().begin(), app::output_options().end()));
+    CHECK(inputs == std::set<std::string>(app::input_options().begin(), app::input_options().end()));
+    // Of several inputs each counts, and names of data sets are cut off.
+    CHECK_THROWS_MATCHES(
+        app::check_outputs({{"--data", {other.string(), "set=" + file.string()}}, {"--output", {file.string()}}}),
+        Error, test::IsError(ErrorCode::usage, "--output"));
+    CHECK_NOTHROW(app::check_outputs({{"--text", {file.string()}}, {"--output", {file.string()}}}));
+}
+
+TEST_CASE("Each option whose help speaks of a file that is written is in the list of outputs", "[app][options]") {
+    const Program program;
+    int found = 0;
+    for (const CLI::App* command : program.commands()) {
+        for (const CLI::Option* option : command->get_options()) {
+            const std::string help = option->get_description(), name = option->get_name();
+            if (option->get_type_name() != "TEXT") continue;
+            const bool writes = help.find("OUT") != std::string::npos || help.find("CSV") != std::string::npos ||
+                                help.find("FILE.jsonl") != std::string::npos || name == "--output" || name == "--dump";
+            const auto& outputs = app::output_options();
+            const auto& inputs = app::input_options();
+            INFO(command->get_name() << ", " << name);
+            if (!writes || std::find(inputs.begin(), inputs.end(), name) != inputs.end()) continue;
+            ++found;
+            CHECK(std::find(outputs.begin(), outputs.end(), name) != outputs.end());
+        }
+    }
+    CHECK(found >= 12);
 }
 
 TEST_CASE("What a command's option is stored in is read by the command", "[app][options]") {

@@ -27,7 +27,6 @@
 #include "core/base/io/free_space.h"
 #include "core/base/io/output_file.h"
 #include "core/base/text/text.h"
-#include "core/checkpoint/adapter.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
 #include "core/model/towers/check_batch.h"
@@ -102,16 +101,8 @@ std::vector<fs::path> files_read(const analysis::AnalysisJob& job, const analysi
     files.insert(files.end(), job.target_tokens.begin(), job.target_tokens.end());
     if (!job.labels.empty()) files.emplace_back(job.labels);
     if (!job.interventions.empty()) files.emplace_back(job.interventions);
-    files.insert(files.end(), checkpoint.files().begin(), checkpoint.files().end());
-    for (const char* side :
-         {"config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "vocab.bin", "vocab.pkl",
-          "vocab.pt", "source.spm", "target.spm", "target_vocab.json", "sentencepiece.bpe.model", "spiece.model",
-          "ngrams.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json"})
-        if (const auto file = checkpoint.side_file(side)) files.push_back(*file);
-    if (const auto* adapter = checkpoint.adapter()) {
-        files.push_back(adapter->file().path());
-        files.push_back(adapter->path() / checkpoint::adapter_config_name);
-    }
+    const std::vector<fs::path> own = files_of(checkpoint);
+    files.insert(files.end(), own.begin(), own.end());
     return files;
 }
 
@@ -152,7 +143,7 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     if (job.chat) reading.chat = load_chat_template(job.model);
     reading.check_length = [&](std::int64_t tokens) { model::check_length(tokens, config, job.beyond_positions); };
     auto input = analysis::read_input(reading, tokenizer.get(), &cancellation);
-    const std::vector<fs::path> inputs = files_read(job, input, *checkpoint);
+    std::vector<fs::path> inputs = files_read(job, input, *checkpoint);
     OutputFile::check_target(output, inputs);
 
     auto request = analysis::make_request(job, job_model, input, cancellation);
@@ -161,6 +152,8 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     ask::InterventionPlan plan;
     if (!job.interventions.empty()) {
         plan = ask::read_interventions(job.interventions, {config, inspection.sites, tokenizer.get()});
+        inputs.insert(inputs.end(), plan.files.begin(), plan.files.end());
+        OutputFile::check_target(output, inputs);
         request.settings_json = analysis::with_interventions(request.settings_json, plan.toml);
     }
     analysis::check_request(inspection, request);  // before weights are read

@@ -22,7 +22,9 @@
 #include "core/ask/series.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
+#include "core/base/io/output_folder.h"
 #include "core/base/io/sha256.h"
+#include "core/base/process/os_error.h"
 #include "core/model/load/memory.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
@@ -50,13 +52,12 @@ public:
         inspection_ = model::inspect(*checkpoint_);
         tokenizer_ = tokenizer_of(*checkpoint_);
         read_texts();
-        OutputFile::check_target(options_.output, inputs_);
-        if (!options_.csv.empty()) OutputFile::check_target(options_.csv, inputs_);
         if (!options_.interventions.empty()) {
             inputs_.emplace_back(options_.interventions);
             plan_ = ask::read_interventions(options_.interventions,
                                             {inspection_.config, inspection_.sites, tokenizer_.get()});
         }
+        check_files();
         load();
         describe();
         try {
@@ -106,10 +107,31 @@ private:
         texts_hash_.reset();
     }
 
+    /// No output may replace a file that is read.
+    void check_files() {
+        for (const std::string& path : options_.models) {
+            const auto own = files_of(path == options_.job.model ? *checkpoint_ : *model::open_checkpoint(path, ""));
+            inputs_.insert(inputs_.end(), own.begin(), own.end());
+        }
+        inputs_.insert(inputs_.end(), plan_.files.begin(), plan_.files.end());
+        std::vector<fs::path> outputs = tool_.outputs();
+        outputs.emplace_back(options_.output);
+        if (!options_.csv.empty()) outputs.emplace_back(options_.csv);
+        for (const fs::path& output : outputs) OutputFile::check_target(output, inputs_);
+        for (const fs::path& folder : tool_.output_folders()) {
+            OutputFolder::check_target(folder, inputs_);
+            for (const fs::path& output : outputs)
+                if (same_file(fs::absolute(output).parent_path(), folder))
+                    throw Error(ErrorCode::usage, shown(output), "expected a file outside of " + shown(folder),
+                                "found it inside");
+        }
+    }
+
     void load() {
         const bool bfloat16 = options_.job.dtype == "bfloat16";
         const auto precision = bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
         double rows = static_cast<double>(ask::kCellTokens);
+        rows = std::max(rows, static_cast<double>(tool_.longest_text()));
         for (const auto& text : record_.sequences) rows = std::max(rows, static_cast<double>(text.ids.size()));
         const auto residence = model::choose_residence(
             [&](model::Residence one) { return model::reading_bytes(inspection_, rows, 0, precision, one); },
@@ -194,6 +216,7 @@ private:
                    },
                    plan_.list,
                    [this](const std::string& path) -> model::Model& { return load_other(path); },
+                   inputs_,
                    progress,
                    cancellation_};
         tool_.run(run);

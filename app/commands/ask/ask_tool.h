@@ -55,6 +55,7 @@ struct AskRun {
     const std::vector<model::Intervention>& interventions;  ///< those of `editor`
     /// Frees `model` and loads another checkpoint.
     std::function<model::Model&(const std::string& path)> load_other;
+    const std::vector<std::filesystem::path>& inputs;  ///< of the run: no output replaces one
     Progress& progress;
     const Cancellation& cancellation;
 };
@@ -96,6 +97,8 @@ public:
     }
     /// True: run() chooses the texts of the file; --resume continues with those that it has.
     virtual bool keeps_texts() const { return false; }
+    /// Tokens that its longest text may have, where it has more texts than those of read(); memory is planned for them.
+    virtual std::int64_t longest_text() const { return 0; }
     /// Texts that it makes by itself, behind those of read().
     virtual std::vector<store::SequenceTokens> make(const AskMaking& from) const {
         (void)from;
@@ -105,6 +108,10 @@ public:
     virtual bool takes_models() const { return false; }
     /// Files that an output must not replace, after read().
     virtual std::vector<std::filesystem::path> inputs() const { return {}; }
+    /// Files that it writes beside the answers, none of which is an input.
+    virtual std::vector<std::filesystem::path> outputs() const { return {}; }
+    /// Folders that it makes; each must be new or empty.
+    virtual std::vector<std::filesystem::path> output_folders() const { return {}; }
     /// Adds and fills tables; cells that have a number are done. Sets complete.
     virtual void run(AskRun& run) = 0;
     /// Path of the table that --csv writes.

@@ -200,7 +200,7 @@ void run(const Options& options, const Cancellation& cancellation) {
     const Subject subject = subject_of(options);
     if (!options.output.empty())
         OutputFile::check_target(options.output,
-                                 subject.checkpoint ? subject.checkpoint->files() : std::vector<fs::path>{});
+                                 subject.checkpoint ? files_of(*subject.checkpoint) : std::vector<fs::path>{});
     const std::vector<std::int64_t> lengths = parse_lengths("--lengths", options.lengths);
     cost::CostSetting setting;
     setting.batch = options.batch_or(1);

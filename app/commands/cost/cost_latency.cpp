@@ -106,7 +106,8 @@ void run_latency(const Options& options, const Cancellation& cancellation) {
     std::vector<fs::path> inputs;
     for (const std::string& path : options.models) {
         checkpoints.push_back(checkpoint::Checkpoint::open(evaluation::checkpoint_in(path)));
-        inputs.insert(inputs.end(), checkpoints.back()->files().begin(), checkpoints.back()->files().end());
+        const std::vector<fs::path> files = files_of(*checkpoints.back());
+        inputs.insert(inputs.end(), files.begin(), files.end());
     }
     if (!options.output.empty()) OutputFile::check_target(options.output, inputs);
     cost::LatencyOptions wish;

@@ -28,7 +28,6 @@
 #include "core/base/json/json.h"
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/process/os_error.h"
-#include "core/checkpoint/adapter.h"
 #include "core/checkpoint/fingerprint.h"
 #include "core/checkpoint/gguf/tokenizer_documents.h"
 #include "core/data/batch/item_reader.h"
@@ -305,9 +304,8 @@ std::vector<fs::path> inputs_of(const Options& options, const std::vector<Prepar
             for (const auto& items : *all)
                 if (!items.file.empty()) inputs.push_back(items.file);
         for (const auto& items : one.request.questions) inputs.push_back(items.file);
-        const auto& files = one.checkpoint->files();
+        const std::vector<fs::path> files = files_of(*one.checkpoint);
         inputs.insert(inputs.end(), files.begin(), files.end());
-        if (const auto* adapter = one.checkpoint->adapter()) inputs.push_back(adapter->file().path());
         for (const evaluation::NamedText& text : one.texts) {
             const auto read = text.documents->files();
             inputs.insert(inputs.end(), read.begin(), read.end());
@@ -339,7 +337,7 @@ void run(Options options, const Cancellation& cancellation) {
     store::Evaluation evaluation;
     evaluation.settings_json = settings_of(options, models, hay, sets)
                                    .dump(-1, ' ', false, json::error_handler_t::replace);  // paths are bytes
-    ItemLines lines(options.items, options.prompts, options.output, inputs);
+    ItemLines lines(options.items, options.prompts, inputs);
     const bool keep_items = options.output.ends_with(".h5");
     std::optional<ItemDump> dump;
     if (!options.dump.empty()) {

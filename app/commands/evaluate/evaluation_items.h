@@ -14,9 +14,8 @@ namespace headscope::app {
 /// --items and --prompts: a line of JSON an item, in order. Whole or not at all.
 class ItemLines {
 public:
-    /// Names may be empty: no such file. Throws what OutputFile throws, usage for two outputs of one name.
-    ItemLines(const std::string& items, const std::string& prompts, const std::string& results,
-              const std::vector<std::filesystem::path>& inputs);
+    /// Names may be empty: no such file. Throws what OutputFile throws.
+    ItemLines(const std::string& items, const std::string& prompts, const std::vector<std::filesystem::path>& inputs);
 
     void add(const evaluation::AnsweredItem& answered, std::int64_t model);
     void publish();

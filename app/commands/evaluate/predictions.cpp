@@ -144,7 +144,7 @@ void evaluate_predictions(const EvaluationOptions& options, const Cancellation& 
     model.path = file.string();
     model.sha256 = several ? sha256_hex(digests) : digests;
     model.variant = store::short_word(options.variant.empty() ? model.name : options.variant);
-    ItemLines lines(options.items, options.prompts, options.output, inputs);
+    ItemLines lines(options.items, options.prompts, inputs);
     const bool keep_items = options.output.ends_with(".h5");
     for (const StoredAnswers& stored : all) {
         const auto rows = stored.score([&](const evaluation::AnsweredItem& answered) {

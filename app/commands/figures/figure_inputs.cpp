@@ -10,6 +10,7 @@
 
 #include "app/child.h"
 #include "app/commands/console.h"
+#include "core/ask/corpus/headvis_tree.h"
 #include "core/base/io/input_file.h"
 #include "core/base/json/json.h"
 #include "core/base/text/nearest_word.h"
@@ -100,6 +101,8 @@ public:
             add_hdf5(path);
         } else if (training::is_run_folder(path)) {
             add_run(training::read_run(path));
+        } else if (is_of(figures::RecipeInputs::asks) && ask::corpus::is_headvis_tree(path)) {
+            inputs_.asks.push_back(std::make_shared<store::AskRecord>(ask::corpus::read_headvis_tree(path)));
         } else if (is_of(figures::RecipeInputs::tensors)) {
             add_tensors_of(path);
         } else if (wants_sizes()) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/ask/corpus/headvis_tree.h"
 #include "core/base/error.h"
 #include "core/base/process/spawned.h"
 #include "core/store/ask/ask_file.h"
@@ -213,9 +214,11 @@ void Opener::read(const QString& path, const std::shared_ptr<bool>& wanted) {
     };
     desk_->reader().post(this, [this, path, wanted, is_wanted, send = mailbox_.sender()](const Cancellation&) {
         try {
-            const std::string format = store::hdf5_format(path.toStdString());
-            if (format == "headscope-ask") {
-                auto record = std::make_shared<const store::AskRecord>(store::read_ask(path.toStdString()));
+            const bool tree = ask::corpus::is_headvis_tree(path.toStdString());
+            const std::string format = tree ? std::string() : store::hdf5_format(path.toStdString());
+            if (tree || format == "headscope-ask") {
+                auto record = std::make_shared<const store::AskRecord>(
+                    tree ? ask::corpus::read_headvis_tree(path.toStdString()) : store::read_ask(path.toStdString()));
                 send([this, path, wanted, record] {
                     if (!wanted) settle(path);
                     Q_EMIT ask_read(path, record);

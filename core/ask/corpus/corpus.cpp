@@ -9,6 +9,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "core/ask/answers.h"
+#include "core/ask/corpus/corpus_tables.h"
 #include "core/ask/corpus/head_measures.h"
 #include "core/ask/corpus/kept_texts.h"
 #include "core/ask/readers.h"
@@ -20,11 +21,7 @@
 namespace headscope::ask::corpus {
 namespace {
 
-constexpr std::int64_t kHistogramCells = 50, kTopTokens = 20;
 constexpr std::int64_t kFewestSetting = 50, kMostSetting = 2000;  // texts that set the intervals
-
-/// Places of /corpus/progress.
-enum Counter : std::uint8_t { kDocuments, kTexts, kTokens, kRepeats, kSettingEnd, kAgain, kCounters };
 
 struct SumOf {
     const char* path;
@@ -36,71 +33,8 @@ constexpr SumOf kSums[] = {
     {"/corpus/sum/square", &HeadMeasures::square},   {"/corpus/sum/induction", &HeadMeasures::induction},
     {"/corpus/sum/maximum", &HeadMeasures::maximum}};
 
-struct HeadMeasure {
-    const char *name, *label, *unit;
-};
-constexpr HeadMeasure kHeadMeasures[] = {
-    {"self_attention_score", "mean weight on the token itself", ""},
-    {"prev_token_score", "mean weight on the previous token", ""},
-    {"pattern_entropy", "entropy per query", "nat"},
-    {"qk_distance", "mean distance of query and key", "token"},
-    {"qk_distance_variance", "variance of the distance of query and key", "token^2"},
-    {"induction_score", "mean weight behind copies of the query's token", ""},
-    {"maximum_mean", "mean of the texts' largest weights", ""}};
-
-std::string corpus_path(const std::string& name) {
-    return "/corpus/" + name;
-}
-
 std::int64_t setting_texts(const CorpusOptions& options) {
     return std::min(kMostSetting, std::max(kFewestSetting, options.documents / 10));
-}
-
-void add_corpus_tables(store::AskRecord& record) {
-    const std::vector<std::string> heads{"/site", "/head"};
-    const auto by = [&](const char* axis) { return std::vector<std::string>{"/site", "/head", axis}; };
-    record.add_table("/corpus/progress", {"/counter"},
-                     "documents, texts, tokens, repeated tokens, documents that set the intervals, those read again",
-                     "", true);
-    for (store::AskTable& table : record.tables) table.values.assign(kCounters, 0);
-    record.add_table("/corpus/document", {"/sequence"}, "document that the text is, counted from 0", "", true);
-    for (const HeadMeasure& one : kHeadMeasures) record.add_table(corpus_path(one.name), heads, one.label, one.unit);
-    for (const kernels::Indicator* one : kernels::indicators_of(kernels::IndicatorKind::weights)) {
-        const std::string name = one->name, unit(one->file_unit());
-        record.add_table(corpus_path("mean/" + name), heads, std::string(one->file_text) + ", mean over texts", unit);
-        record.add_table(corpus_path("std/" + name), heads,
-                         std::string(one->file_text) + ", standard deviation over texts", unit);
-        record.add_table(corpus_path("count/" + name), heads, "texts that have the indicator", "text", true);
-    }
-    for (const SumOf& one : kSums) record.add_table(one.path, heads, "sum over all texts");
-    record.add_table("/corpus/maximum_histogram", by("/histogram_cell"), "texts by their largest weight", "text", true);
-    record.add_table("/corpus/setting_maximum", {"/setting_text", "/site", "/head"},
-                     "largest weights of the texts that set the intervals");
-    record.add_table("/corpus/interval_boundary", by("/interval_boundary"), "largest weight where an interval begins");
-    record.add_table("/corpus/interval_count", by("/interval"), "texts of each interval", "text", true);
-    record.add_table("/corpus/kept", by("/slot"), "document that is kept", "", true);
-    record.add_table("/corpus/kept_sequence", by("/slot"), "its place among the texts", "", true);
-    record.add_table("/corpus/kept_maximum", by("/slot"), "its largest weight");
-    record.add_table("/corpus/kept_query", by("/slot"), "query of that weight", "", true);
-    record.add_table("/corpus/kept_key", by("/slot"), "key of that weight", "", true);
-    record.add_table("/corpus/query_token", by("/top_token"), "queries' tokens by weight in kept texts",
-                     store::kTokenUnits, true);
-    record.add_table("/corpus/query_mass", by("/top_token"), "their weight on keys but the first");
-    record.add_table("/corpus/key_token", by("/top_token"), "keys' tokens by weight in kept texts", store::kTokenUnits,
-                     true);
-    record.add_table("/corpus/key_mass", by("/top_token"), "their weight");
-    record.add_table("/corpus/distance_histogram", by("/distance"), "weight by distance in kept texts");
-    record.add_table("/corpus/distance", {"/distance"}, "smallest distance of a cell", "", true);
-    // Files store missing whole numbers as -1; counts begin at 0, and running sums, too.
-    for (store::AskTable& table : record.tables) {
-        if (table.path.starts_with("/corpus/sum/") || table.path.starts_with("/corpus/count/") ||
-            table.path.ends_with("_histogram") || table.path == "/corpus/interval_count")
-            std::fill(table.values.begin(), table.values.end(), 0.0);
-        else if (table.whole && table.path != "/corpus/progress")
-            std::fill(table.values.begin(), table.values.end(), -1.0);
-    }
-    double* const distance = answer_table(record, "/corpus/distance").values.data();
-    for (std::size_t bin = 0; bin < kDistanceBins; ++bin) distance[bin] = static_cast<double>(bin_begin(bin));
 }
 
 /// A corpus that has grown since a file was begun may have other texts that set the intervals.
@@ -353,15 +287,10 @@ void run_corpus(model::Model& model, const CorpusSource& source, const CorpusOpt
     const c10::InferenceMode inference;
     check_decoder(model, "corpus");
     check_scores(model, options.editor, "corpus");
-    record.add_dimension("/counter", kCounters, "counter");
-    record.add_dimension("/histogram_cell", kHistogramCells, "cell of a weight from 0 to 1");
-    record.add_dimension("/setting_text", setting_texts(options), "text that sets the intervals");
-    record.add_dimension("/interval_boundary", options.intervals - 1, "boundary of intervals, counted from 0");
-    record.add_dimension("/interval", options.intervals, "interval of largest weights, the last one the highest");
-    record.add_dimension("/slot", kKeptByChance * (options.intervals - 1) + kKeptHighest,
-                         "kept text: 3 of each interval, 10 of the highest");
-    record.add_dimension("/top_token", kTopTokens, "place among the tokens, from 0");
-    record.add_dimension("/distance", kDistanceBins, "cell of distances");
+    CorpusSizes sizes;
+    sizes.setting_texts = setting_texts(options);
+    sizes.intervals = options.intervals;
+    add_corpus_dimensions(record, sizes);
     if (record.tables.empty()) add_corpus_tables(record);
     Corpus corpus(model, options, record);
     check_sizes(record);

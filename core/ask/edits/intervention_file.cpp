@@ -167,6 +167,7 @@ private:
             return;
         }
         const std::filesystem::path file = folder_ / table.at("vector").string();
+        plan_.files.push_back(file);
         const StoredVectors stored = read_vectors(file, table.string_or("key", ""));
         if (stored.one.defined()) {
             one.value = stored.one;

@@ -37,6 +37,7 @@ struct InterventionPlan {
         std::vector<std::int64_t> tokens;
     };
     std::vector<Text> texts;
+    std::vector<std::filesystem::path> files;  ///< with vectors
     /// By intervention: the texts of `run` (one) and `reference`, as indices of `texts`; empty for others.
     std::vector<std::vector<std::size_t>> sources;
 

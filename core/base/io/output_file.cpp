@@ -59,11 +59,9 @@ void OutputFile::check_target(const fs::path& target, std::span<const fs::path> 
             throw Error(ErrorCode::usage, shown(target), wanted, "found " + file_kind(status.st_mode));
         }
         for (const fs::path& input : inputs) {
-            const auto other = status_of(input);
-            if (other && other->st_dev == status.st_dev && other->st_ino == status.st_ino) {
+            if (same_file(target, input))
                 throw Error(ErrorCode::usage, shown(target), "expected an output that is not an input",
                             "found the same file as " + shown(input));
-            }
         }
         if (::access(target.c_str(), W_OK) != 0) throw os_error(errno, target, "expected a file that may be replaced");
     } else if (errno != ENOENT) {
@@ -154,6 +152,16 @@ void OutputFile::publish() {
     if (::rename(partial_.c_str(), target_.c_str()) != 0) throw os_error(errno, target_, wish());
     published_ = true;
     sync_folder(folder_of(target_));
+}
+
+bool same_file(const fs::path& a, const fs::path& b) {
+    const auto first = status_of(a), second = status_of(b);
+    if (first && second) return first->st_dev == second->st_dev && first->st_ino == second->st_ino;
+    if (first || second) return false;
+    std::error_code error, other_error;
+    const fs::path whole = fs::weakly_canonical(fs::absolute(a, error), error),
+                   other = fs::weakly_canonical(fs::absolute(b, other_error), other_error);
+    return !error && !other_error && whole == other;
 }
 
 void write_whole_file(const fs::path& target, std::string_view bytes, std::string kind,

@@ -75,6 +75,9 @@ private:
     bool published_ = false;
 };
 
+/// True for two names of one file or folder: through links, and for names of what is not there yet.
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
+
 /// Writes a file of these bytes, whole or not at all: an OutputFile, published.
 void write_whole_file(const std::filesystem::path& target, std::string_view bytes, std::string kind = "file",
                       std::span<const std::filesystem::path> inputs = {});

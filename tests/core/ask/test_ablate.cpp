@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/catch_with_torch.h"
 
+#include <algorithm>
+
 #include <ATen/TensorOperators.h>
 
 #include "core/ask/ablate.h"
@@ -116,4 +118,33 @@ TEST_CASE("Importance is the slope of the loss when a head is scaled", "[ask][ab
     for (std::int64_t h = 0; h < 4; ++h)
         squares += std::pow(at_cell(record, "/ablate/importance_normalized", {1, h}), 2);
     CHECK(near(squares, 1));
+}
+
+TEST_CASE("Progress counts the texts of importance and the cells of the sweep", "[ask][ablate]") {
+    struct Recorded final : Progress {
+        void advance(double done, double total, const std::string& what) override {
+            CHECK(done >= last);
+            CHECK(done <= total);
+            if (last > 0) CHECK(total == all);
+            last = done;
+            all = total;
+            steps.push_back(what);
+        }
+        double last = 0, all = 0;
+        std::vector<std::string> steps;
+    };
+    const test::AskedModel asked("llama");
+    store::AskRecord record = asked.record("ablate");
+    ask::AblateOptions options;
+    options.importance = true;
+    Recorded progress;
+    ask::run_ablate(*asked.model, options, record, progress, Cancellation());
+    CHECK(progress.last == progress.all);
+    const auto& steps = progress.steps;
+    CHECK(std::count(steps.begin(), steps.end(), "importance, text 1 of 2") == 1);
+    CHECK(std::count(steps.begin(), steps.end(), "importance, text 2 of 2") == 1);
+    // The whole file again: neither importance nor cells are left.
+    Recorded again;
+    ask::run_ablate(*asked.model, options, record, again, Cancellation());
+    CHECK(again.steps.empty());
 }

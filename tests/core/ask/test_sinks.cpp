@@ -7,8 +7,10 @@
 #include <ATen/ops/zeros.h>
 
 #include "core/ask/sinks.h"
+#include "core/model/trainable.h"
 #include "tests/core/ask/recorded_values.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/model/native_model.h"
 
 using namespace headscope;
 using model::Point;
@@ -101,6 +103,42 @@ TEST_CASE("Column masses and sink rates are those of the patterns", "[ask][sinks
         CHECK(near(at_cell(record, "/sinks/threshold", {3}), kSinkEpsilon));
         CHECK(near(at_cell(record, "/sinks/rate_by_threshold", {3}), above[0] / all[0]));
     }
+}
+
+TEST_CASE("The sink rate counts softmax sites, and its split all sites with weights", "[ask][sinks]") {
+    const auto trainable = model::Trainable::create(test::native_config({"standard", "sigmoid"}).dump(), 3, at::kFloat);
+    store::AskRecord record;
+    record.tool = "sinks";
+    record.mixers = trainable->model().mixers();
+    record.sites = trainable->model().sites();
+    for (const std::vector<std::int32_t>& ids : {std::vector<std::int32_t>{3, 9, 4, 9, 1}, {7, 2, 2, 8, 20}}) {
+        store::SequenceTokens text;
+        text.ids = ids;
+        text.pieces.assign(ids.size(), "x");
+        record.sequences.push_back(std::move(text));
+    }
+    store::add_usual_dimensions(record);
+    ask::SinksOptions options;
+    options.epsilon = kSinkEpsilon;
+    NoProgress progress;
+    ask::run_sinks(trainable->model(), options, record, progress, Cancellation());
+    CHECK(at_cell(record, "/sinks/softmax", {0}) == 1);
+    CHECK(at_cell(record, "/sinks/softmax", {1}) == 0);
+    const std::int64_t heads = record.sites[0].heads;
+    double first[2] = {};
+    for (std::int64_t site = 0; site < 2; ++site)
+        for (std::int64_t k = 0; k < 5; ++k) {
+            double above = 0;
+            for (std::int64_t s = 0; s < 2; ++s)
+                for (std::int64_t head = 0; head < heads; ++head)
+                    above += at_cell(record, "/sinks/column_mass", {s, site, head, k}) > kSinkEpsilon;
+            const double share = above / static_cast<double>(2 * heads);
+            CHECK(near(at_cell(record, "/sinks/rate_by_site", {site, k}), share));
+            if (site == 0) CHECK(near(at_cell(record, "/sinks/rate", {k}), share));
+            if (k == 0) first[site] = share;
+        }
+    CHECK(near(at_cell(record, "/sinks/rate_by_threshold", {3}), first[0]));
+    CHECK(first[0] != first[1]);  // else the test shows nothing
 }
 
 TEST_CASE("Activations and norms are those of the residual stream and the values", "[ask][sinks]") {

@@ -34,6 +34,9 @@ public:
         settings["how"] = how_;
         settings["importance"] = importance_;
     }
+    std::vector<std::filesystem::path> outputs() const override {
+        return rank_.empty() ? std::vector<std::filesystem::path>{} : std::vector<std::filesystem::path>{rank_};
+    }
     void run(AskRun& run) override {
         ask::AblateOptions options;
         options.how = static_cast<ask::AblateBy>(choice_of(kReplacements, how_));
@@ -43,7 +46,7 @@ public:
         options.editor = run.editor;
         options.saved = run.saved;
         ask::run_ablate(run.model, options, run.record, run.progress, run.cancellation);
-        if (!rank_.empty()) write_whole_file(rank_, ask::ranked_heads_csv(run.record));
+        if (!rank_.empty()) write_whole_file(rank_, ask::ranked_heads_csv(run.record), "table", run.inputs);
     }
     std::string main_table(const store::AskRecord&) const override { return "/ablate/head"; }
 

@@ -9,7 +9,9 @@
 
 #include "app/commands/ask/ask_input.h"
 #include "app/commands/ask/ask_tool.h"
+#include "app/commands/console.h"
 #include "app/commands/options.h"
+#include "core/ask/corpus/headvis_tree.h"
 #include "core/base/error.h"
 #include "core/data/source/source_files.h"
 #include "core/data/source/text_parts.h"
@@ -23,6 +25,9 @@ constexpr std::int64_t kUsualLength = 512;
 
 /// Ends the reading of sources.
 struct Enough {};
+
+/// Tokens that a tokenizer adds to a text: those of begin and end, and a space ahead.
+constexpr std::int64_t kAddedTokens = 8;
 
 /// Hands on documents with something but white space; of long ones the first part.
 class Documents final : public data::PartSink {
@@ -39,14 +44,17 @@ public:
         if (number_ >= end_) throw Enough();
         if (number_ >= first_) take_(number_, text_);
         ++number_;
+        longest_ = std::max(longest_, std::ssize(text_));
     }
     std::int64_t number() const { return number_; }
+    /// Bytes of the longest one so far.
+    std::int64_t longest() const { return longest_; }
 
 private:
     std::int64_t first_, end_;
     Take take_;
     std::string text_;
-    std::int64_t number_ = 0;
+    std::int64_t number_ = 0, longest_ = 0;
 };
 
 class CorpusTool final : public AskTool {
@@ -54,7 +62,8 @@ public:
     std::string name() const override { return "corpus"; }
     std::string help() const override { return "every head over the texts of a folder or of JSON lines"; }
     std::vector<std::string> reads() const override {
-        return {"--folder", "--json-lines", "--field", "--tokens", "--intervals", "--two-passes", "--seed"};
+        return {"--folder",    "--json-lines", "--field", "--tokens",
+                "--intervals", "--two-passes", "--seed",  "--headvis-tree"};
     }
     void add_options(CLI::App& command) override {
         add_option(command, "--folder", folder_, "corpus: a folder with .txt and .jsonl files");
@@ -64,6 +73,7 @@ public:
             ->check(in_range<std::int64_t>(2, 20));
         add_flag(command, "--two-passes", two_passes_,
                  "corpus: texts that set the intervals are read again and may be kept, too");
+        add_option(command, "--headvis-tree", tree_, "corpus: a new folder for HeadVis's page: its data tree");
     }
     void store_options(nlohmann::json& settings) const override {
         settings["folder"] = folder_;
@@ -73,6 +83,7 @@ public:
         settings["two_passes"] = two_passes_;
     }
     bool keeps_texts() const override { return true; }
+    std::int64_t longest_text() const override { return longest_; }
     std::vector<store::SequenceTokens> read(const AskOptions& options, const AskTexts& texts) override {
         const int given =
             (folder_.empty() ? 0 : 1) + (json_lines_.empty() ? 0 : 1) + (options.job.tokens.empty() ? 0 : 1);
@@ -84,6 +95,8 @@ public:
         if (given == 1 && !options.job.tokens.empty()) {
             listed_ = texts({}, options.job.tokens, {});
             count_ = std::ssize(listed_);
+            for (const store::SequenceTokens& text : listed_)
+                longest_ = std::max(longest_, std::min(most_tokens(), std::ssize(text.ids)));
         } else {
             find_documents();
         }
@@ -102,6 +115,9 @@ public:
         for (const data::SourceFile& source : sources_) paths.push_back(source.path);
         return paths;
     }
+    std::vector<std::filesystem::path> output_folders() const override {
+        return tree_.empty() ? std::vector<std::filesystem::path>{} : std::vector<std::filesystem::path>{tree_};
+    }
     void run(AskRun& run) override {
         ask::corpus::CorpusOptions options;
         options.documents = count_;
@@ -114,6 +130,11 @@ public:
             each_text(first, end, take);
         };
         ask::corpus::run_corpus(run.model, source, options, run.record, run.progress, run.cancellation);
+        if (tree_.empty()) return;
+        ask::corpus::write_headvis_tree(run.model, run.record, run.editor, tree_, run.inputs, run.progress,
+                                        run.cancellation);
+        finish_progress_line();
+        print(tree_ + "\n");
     }
     std::string main_table(const store::AskRecord&) const override { return "/corpus/induction_score"; }
 
@@ -126,7 +147,13 @@ private:
         Documents counter(std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max(), {});
         read_sources(counter);
         count_ = counter.number();
+        // The pass that counts documents does not tokenize them: a token has a byte at least, unless a normalizer
+        // lengthens the text.
+        longest_ = std::min(most_tokens(), counter.longest() + kAddedTokens);
     }
+
+    /// Tokens that a text is cut to.
+    std::int64_t most_tokens() const { return length_ > 0 ? length_ : kUsualLength; }
 
     void read_sources(Documents& documents) const {
         for (const data::SourceFile& source : sources_)
@@ -151,12 +178,13 @@ private:
         return shortened(std::move(texts_({text}, {}, {}).front()));
     }
 
-    /// At most the usual length, unless --length is given, with the text of these tokens alone.
+    /// Cut, with the text of these tokens alone.
     store::SequenceTokens shortened(store::SequenceTokens tokens) const {
-        if (length_ == 0 && std::ssize(tokens.ids) > kUsualLength) {
-            tokens.ids.resize(kUsualLength);
-            tokens.pieces.resize(std::min(tokens.pieces.size(), static_cast<std::size_t>(kUsualLength)));
-            tokens.offsets.resize(std::min(tokens.offsets.size(), static_cast<std::size_t>(kUsualLength)));
+        const auto most = static_cast<std::size_t>(most_tokens());
+        if (tokens.ids.size() > most) {
+            tokens.ids.resize(most);
+            tokens.pieces.resize(std::min(tokens.pieces.size(), most));
+            tokens.offsets.resize(std::min(tokens.offsets.size(), most));
         }
         std::int64_t end = 0;
         for (const auto& offset : tokens.offsets) end = std::max(end, offset[1]);
@@ -165,8 +193,8 @@ private:
         return tokens;
     }
 
-    std::string folder_, json_lines_, field_ = "text";
-    std::int64_t intervals_ = 5, length_ = 0, count_ = 0;
+    std::string folder_, json_lines_, field_ = "text", tree_;
+    std::int64_t intervals_ = 5, length_ = 0, count_ = 0, longest_ = 0;
     bool two_passes_ = false;
     AskTexts texts_;
     std::vector<store::SequenceTokens> listed_;  ///< texts from --tokens

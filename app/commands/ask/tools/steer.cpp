@@ -14,7 +14,6 @@
 #include "app/commands/options.h"
 #include "core/ask/edits/stored_vector.h"
 #include "core/base/error.h"
-#include "core/base/io/output_file.h"
 #include "core/base/process/os_error.h"
 #include "core/model/model.h"
 
@@ -67,8 +66,10 @@ public:
     std::vector<std::filesystem::path> inputs() const override {
         return vector_.empty() ? std::vector<std::filesystem::path>{} : std::vector<std::filesystem::path>{vector_};
     }
+    std::vector<std::filesystem::path> outputs() const override {
+        return saved_.empty() ? std::vector<std::filesystem::path>{} : std::vector<std::filesystem::path>{saved_};
+    }
     void run(AskRun& run) override {
-        if (!saved_.empty()) OutputFile::check_target(saved_, inputs());
         if (!vector_.empty()) {
             const ask::StoredVectors stored = ask::read_vectors(vector_, "");
             if (stored.one.defined())
@@ -107,7 +108,7 @@ private:
 
     void save(const AskRun& run) const {
         const auto vectors = ask::steering_vectors(run.record);
-        ask::write_control_vector(saved_, vectors, run.model.config().family, inputs());
+        ask::write_control_vector(saved_, vectors, run.model.config().family, run.inputs);
         finish_progress_line();
         if (vectors.contains(0))
             std::fprintf(stderr, "headscope: warning: %s has no direction for block 0, as llama.cpp has none\n",

@@ -38,8 +38,11 @@ std::string axis_label(const store::AskTable& table) {
 
 std::vector<std::string> corpus_notes(const store::AskRecord& record) {
     const std::vector<double>& counts = record.table("/corpus/progress").values;
-    std::vector<std::string> notes{short_count(counts.at(1)) + " texts with " + short_count(counts.at(2)) +
-                                   " tokens, " + record.model_name + "."};
+    // HeadVis's trees of other programs may lack these.
+    const double texts = counts.at(1), tokens = counts.at(2);
+    std::vector<std::string> notes{(texts >= 0 ? short_count(texts) + " texts" : std::string("Texts")) +
+                                   (tokens >= 0 ? " with " + short_count(tokens) + " tokens, " : ", ") +
+                                   record.model_name + "."};
     if (!record.complete) notes.emplace_back("Partial file: measures are computed at the end.");
     return notes;
 }
@@ -218,7 +221,9 @@ FigureData corpus_head(const FigureInputs& inputs, const FigureOptions& options)
     figure.narrowest_mm = 60;
     figure.panel_aspect = 0.6;
     figure.notes = corpus_notes(record);
-    figure.notes.emplace_back("Kept texts: the 10 with the largest weights, and 3 of each lower interval by chance.");
+    if (record.find("/corpus/interval_count"))  // not of a tree, whose writer chose
+        figure.notes.emplace_back(
+            "Kept texts: the 10 with the largest weights, and 3 of each lower interval by chance.");
     if (TextTable kept = kept_table(record, cell); !kept.rows.empty()) figure.text_table = std::move(kept);
     figure.table = [table = ask_table(record, record.table("/corpus/distance_histogram"))] { return table; };
     return figure;
