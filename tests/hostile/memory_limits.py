@@ -199,7 +199,8 @@ class Runs:
     def generate(self, model):
         for residence in RESIDENCES:
             self.run(f"generate, {model.name}, {residence}, 2 GB",
-                     ["generate", model.path, "--prompt", "In the beginning", "--tokens", "4", "--weights", residence], 2e9)
+                     ["generate", model.path, "--prompt", "In the beginning", "--tokens", "4", "--weights", residence],
+                     2e9)
 
 
 def main():
