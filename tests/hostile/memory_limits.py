@@ -184,7 +184,8 @@ class Runs:
         for limit, length in model.cases:
             for residence in RESIDENCES:
                 ends = limit == 8 and length <= SHORT and (model.small or residence in ("auto", "stream"))
-                self.analyze(model, residence, length, limit * 1e9, must_end=ends, must_refuse=length == POSITIONS)
+                refused = length == POSITIONS or not model.small and residence in ("float32", "file")
+                self.analyze(model, residence, length, limit * 1e9, must_end=ends, must_refuse=refused)
 
     def tight(self, model):
         """The plan of a process with too little, and one with as much as that plan lacked."""
