@@ -17,7 +17,7 @@ from pathlib import Path
 SECONDS = 20
 MEGABYTES = 600
 FORM = re.compile(r"headscope: \[[^\]]+.*\] .+; .+")
-PROGRESS = re.compile(r"headscope: +[0-9]+ %.*")
+PROGRESS = re.compile(r"headscope: ( *[0-9]+ %|about [0-9]|at least [0-9]).*")
 # Linux counts the memory of the process that starts a program into that program's peak, and this one holds large inputs:
 # a small one stands in between and reports status, processor time and peak.
 LAUNCHER = """

@@ -171,7 +171,7 @@ class Runs:
             self.judge.fault(name, "left an output", outcome)
         self.output.unlink(missing_ok=True)
         self.count += 1
-        ended = "ended" if outcome.status == 0 else outcome.err.strip()
+        ended = "ended" if outcome.status == 0 else " ".join(outcome.messages)
         print(f"{name}: {ended} ({outcome.seconds:.1f} s, {outcome.megabytes:.0f} MB)", flush=True)
         return outcome
 
