@@ -237,8 +237,9 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             analysis::check_request(model->inspection, request);
             Reporter reporter(this, send);
             make_room(model, send);
-            const auto residence =
-                analysis::expect_memory(model->inspection, request, {.weights_there = model->weights != nullptr});
+            const analysis::MemoryOptions memory{.weights_there = model->weights != nullptr};
+            request.batch_tokens = analysis::fitting_batch_tokens(model->inspection, request, memory);
+            const auto residence = analysis::expect_memory(model->inspection, request, memory);
             if (!model->weights) {
                 model->residence = residence;
                 model->weights =

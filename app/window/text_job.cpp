@@ -298,12 +298,14 @@ widgets::TokenPreview make_preview(const OpenModel& model, const TextChoice& cho
     options.rate = rate;
     options.weights_there = loaded;
     options.residence = model.residence;
+    analysis::AnalysisRequest fitted = request;
     try {
-        if (!loaded) options.residence = analysis::expect_memory(model.inspection, request, {});
+        fitted.batch_tokens = analysis::fitting_batch_tokens(model.inspection, request, {.weights_there = loaded});
+        if (!loaded) options.residence = analysis::expect_memory(model.inspection, fitted, {});
     } catch (const Error& error) {
         if (preview.failure.isEmpty()) preview.failure = QString::fromUtf8(error.what());
     }
-    const analysis::Estimate cost = analysis::estimate(model.inspection, request, options);
+    const analysis::Estimate cost = analysis::estimate(model.inspection, fitted, options);
     preview.seconds = cost.seconds;
     preview.memory = cost.memory_bytes;
     preview.file = cost.file_bytes;

@@ -2,6 +2,7 @@
 #include "core/analysis/estimate.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "core/analysis/work_plan.h"
@@ -87,6 +88,16 @@ double batch_bytes(const model::Inspection& inspection, const store::AnalysisHea
            implicit_bytes(header, count, longer);
 }
 
+/// What the process takes more than it holds.
+double needed_bytes(const model::Inspection& inspection, const AnalysisRequest& request, const MemoryOptions& options,
+                    model::Residence residence) {
+    EstimateOptions of;
+    of.bfloat16 = model::number_bytes(options.precision) == 2;
+    of.residence = residence;
+    const Estimate found = estimate(inspection, request, of);
+    return (options.weights_there ? 0 : found.weight_bytes) + found.work_bytes;
+}
+
 }  // namespace
 
 Rate Rate::by_threads(int threads) {
@@ -142,14 +153,24 @@ Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& re
     return found;
 }
 
+std::int64_t fitting_batch_tokens(const model::Inspection& inspection, const AnalysisRequest& request,
+                                  const MemoryOptions& options, double room) {
+    constexpr std::int64_t kLeast = 256;
+    AnalysisRequest tried = request;
+    const auto fits = [&] {
+        return std::any_of(std::begin(model::kResidences), std::end(model::kResidences), [&](model::Residence one) {
+            return options.residence.value_or(one) == one && needed_bytes(inspection, tried, options, one) <= room;
+        });
+    };
+    while (room > 0 && tried.batch_tokens > kLeast && !fits())
+        tried.batch_tokens = std::max(kLeast, tried.batch_tokens / 2);
+    return tried.batch_tokens;
+}
+
 model::Residence expect_memory(const model::Inspection& inspection, const AnalysisRequest& request,
                                const MemoryOptions& options) {
     const auto bytes = [&](model::Residence residence) {
-        EstimateOptions of;
-        of.bfloat16 = model::number_bytes(options.precision) == 2;
-        of.residence = residence;
-        const Estimate found = estimate(inspection, request, of);
-        return (options.weights_there ? 0 : found.weight_bytes) + found.work_bytes;
+        return needed_bytes(inspection, request, options, residence);
     };
     // Weights that are there stay as they are.
     return model::choose_residence(

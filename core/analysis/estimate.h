@@ -19,6 +19,7 @@
 #include <string>
 
 #include "core/analysis/request.h"
+#include "core/base/machine/memory_room.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/load/residence.h"
 
@@ -67,6 +68,11 @@ struct MemoryOptions {
     std::optional<model::Residence> residence{};  ///< empty: the first that fits
     bool weights_there = false;
 };
+
+/// Tokens of a batch (AnalysisRequest::batch_tokens), halved down to 256 until the analysis fits into `room` bytes in
+/// the residence, or in any where the choice is open. A `room` of 0 is not known.
+std::int64_t fitting_batch_tokens(const model::Inspection& inspection, const AnalysisRequest& request,
+                                  const MemoryOptions& options, double room = own_memory_room());
 
 /// Throws Error(memory) where this process may not take what the analysis needs (core/base/process/free_memory.h):
 /// before weights are read. Returns the residence of the weights.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "core/base/text/text.h"
@@ -14,6 +17,22 @@ std::string line(const std::string& where, const std::string& expected, const st
     std::string text = "[" + where + "] " + expected;
     if (!found.empty()) text += "; " + found;
     return text;
+}
+
+/// The same line as of a plan that does not fit (core/base/process/free_memory.h).
+Error out_of_memory(const std::string& amount, std::string_view where) {
+    return {ErrorCode::memory, "memory", "expected " + amount + " for " + std::string(where), "found none left"};
+}
+
+/// Bytes that LibTorch's allocator was refused, from the text of its exception.
+std::optional<std::uint64_t> refused_by_torch(std::string_view text) {
+    constexpr std::string_view kMark = "can't allocate memory: you tried to allocate ";
+    const std::size_t at = text.find(kMark);
+    if (at == text.npos) return std::nullopt;
+    text.remove_prefix(at + kMark.size());
+    std::uint64_t bytes = 0;
+    std::from_chars(text.data(), text.data() + text.size(), bytes);
+    return bytes;
 }
 
 }  // namespace
@@ -57,10 +76,11 @@ Error current_error(std::string_view where) {
     } catch (const Stopped&) {
         throw;
     } catch (const std::bad_alloc&) {
-        return {ErrorCode::memory, std::string(where), "expected enough memory for this", "found none left"};
+        return out_of_memory("more memory", where);
     } catch (const std::exception& error) {
         std::string_view text = error.what();
         text = text.substr(0, text.find('\n'));
+        if (const auto bytes = refused_by_torch(text)) return out_of_memory(size_text(*bytes), where);
         // The kernels, which know nothing of core, speak the same language: "[where] expected; found".
         const std::size_t place = text.find("] "), half = text.find("; ", place == text.npos ? 0 : place);
         if (text.starts_with('[') && place != text.npos && half != text.npos) {

@@ -48,7 +48,8 @@ public:
 std::string escaped(std::string_view text, std::size_t limit = 200);
 
 /// Turns what is being handled in a catch (...) block into an Error: Error itself, kernels' and torch's errors (first
-/// line, without a backtrace), std::bad_alloc, others. Lets Stopped pass through: rethrows it. Call in a catch only.
+/// line, without a backtrace), others. Refused allocations become "[memory] expected 1.20 GB for WHERE; found none
+/// left". Lets Stopped pass through: rethrows it. Call in a catch only.
 Error current_error(std::string_view where);
 
 }  // namespace headscope

@@ -53,8 +53,8 @@ at::Tensor allocate(const InputFile& file, const TensorInfo& info, c10::ScalarTy
     }
     const auto bytes = static_cast<std::uint64_t>(info.elements) * c10::elementSize(type);
     const auto refuse = [&] {
-        throw Error(ErrorCode::memory, place(file, info), "expected " + size_text(bytes) + " of memory",
-                    "found that they cannot be had");
+        throw Error(ErrorCode::memory, "memory", "expected " + size_text(bytes) + " for " + place(file, info),
+                    "found less");
     };
     if (bytes > machine_memory()) refuse();
     try {

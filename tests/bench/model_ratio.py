@@ -8,6 +8,7 @@ A random model of 12 layers, 768 wide, 12 heads. All in one run, paired, medians
     analysis / plain        `headscope bench`: alternating passes in one process; the analysis writes its file
     plain / sdpa            the program's forward pass and loss, beside transformers' with sdpa
     eager+torch / sdpa      transformers with eager attention, every indicator written in torch on the whole matrix
+    file / float32          `analyze --weights file` of the model in bfloat16, against `--weights float32`; no loading
     extra memory            peak of a process that analyses less the peak of one that runs the plain pass
 
 Wants: numpy, torch, transformers (tests/oracle/requirements.txt), an idle machine. --check makes exit status 1 of a
@@ -29,11 +30,12 @@ from transformers.utils import logging as transformers_logging
 
 RATIO_BOUNDS = {2048: 1.35, 4096: 1.45}        # analysis / plain
 SDPA_BOUND = 1.05                              # plain / sdpa
+RESIDENCE_BOUND = 1.05                         # file / float32
 MEMORY_BOUNDS = {4096: 100e6, 16384: 200e6}    # bytes over the plain forward
 POSITIONS = 16384
 
 
-def make_model(folder, family):
+def make_model(folder, family, dtype=torch.float32):
     """Random weights; a moderate vocabulary, so that the head does not hide the layers."""
     torch.manual_seed(1)
     sizes = dict(vocab_size=8192, bos_token_id=0, eos_token_id=0)
@@ -44,7 +46,7 @@ def make_model(folder, family):
         config = LlamaConfig(hidden_size=768, intermediate_size=2048, num_hidden_layers=12, num_attention_heads=12,
                              max_position_embeddings=POSITIONS, tie_word_embeddings=True, **sizes)
         model = LlamaForCausalLM(config)
-    model.save_pretrained(folder)
+    model.to(dtype).save_pretrained(folder)
     return config.vocab_size
 
 
@@ -61,6 +63,27 @@ def bench(program, model, length, repeat, what, threads):
 def peaks(program, model, length, threads):
     """Peak memory in bytes of a process that only runs the plain pass, and of one that only analyses."""
     return tuple(bench(program, model, length, 1, what, threads)["peak_memory"] for what in ("plain", "analysis"))
+
+
+def analysis_seconds(program, model, tokens, residence, threads):
+    """Of one analysis, without loading the weights."""
+    command = [program, "analyze", str(model), "--tokens", str(tokens), "-o", str(tokens.parent / "a.headscope.h5"),
+               "--weights", residence, "--threads", str(threads), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}\n{done.stderr.strip()}")
+    return json.loads(done.stdout)["seconds"]
+
+
+def residence_ratio(program, model, length, vocabulary, pairs, threads):
+    """Median over pairs of the time with weights as stored to the time with weights in float32."""
+    tokens = model.parent / f"{length}.json"
+    tokens.write_text(json.dumps([[i * 7919 % vocabulary for i in range(length)]]))
+    ratios = []
+    for _ in range(pairs):
+        stored = analysis_seconds(program, model, tokens, "file", threads)
+        ratios.append(stored / analysis_seconds(program, model, tokens, "float32", threads))
+    return statistics.median(ratios)
 
 
 def seconds_of(work):
@@ -157,13 +180,14 @@ def verdict(value, bound):
     return f"(at most {bound:g}: {'ok' if value <= bound else 'MISSED'})"
 
 
-def report(length, measured, memory, plain_ratio, eager_ratio, sdpa_seconds):
+def report(length, measured, memory, residences, plain_ratio, eager_ratio, sdpa_seconds):
     """Prints one length; True if every bound was kept."""
     extra = memory[1] - memory[0]
     ratio = measured["ratio_median"]
     rows = [("plain", f"{measured['plain_median']:.3f} s"), ("analysis", f"{measured['analysis_median']:.3f} s"),
-            ("analysis / plain", f"{ratio:.3f} {verdict(ratio, RATIO_BOUNDS.get(length))}")]
-    kept = ratio <= RATIO_BOUNDS.get(length, float("inf"))
+            ("analysis / plain", f"{ratio:.3f} {verdict(ratio, RATIO_BOUNDS.get(length))}"),
+            ("file / float32", f"{residences:.3f} {verdict(residences, RESIDENCE_BOUND)}")]
+    kept = ratio <= RATIO_BOUNDS.get(length, float("inf")) and residences <= RESIDENCE_BOUND
     if plain_ratio is not None:
         rows += [("transformers sdpa", f"{sdpa_seconds:.3f} s"),
                  ("plain / sdpa", f"{plain_ratio:.3f} {verdict(plain_ratio, SDPA_BOUND)}")]
@@ -199,18 +223,23 @@ def main():
     kept = True
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / f"random-{arguments.family}"
+        stored = Path(temporary) / f"bfloat16-{arguments.family}"
         vocabulary = make_model(folder, arguments.family)
+        make_model(stored, arguments.family, torch.bfloat16)
+
+        def residences(length, pairs):
+            return residence_ratio(arguments.headscope, stored, length, vocabulary, pairs, arguments.threads)
         for length in [int(part) for part in arguments.lengths.split(",") if part]:
             measured = bench(arguments.headscope, folder, length, arguments.pairs, "both", arguments.threads)
             others = (None, None, None)
             if not arguments.no_transformers:
                 others = transformers_ratios(arguments.headscope, folder, length, arguments, vocabulary)
             memory = peaks(arguments.headscope, folder, length, arguments.threads)
-            kept = report(length, measured, memory, *others) and kept
+            kept = report(length, measured, memory, residences(length, arguments.pairs), *others) and kept
         if arguments.long:
             measured = bench(arguments.headscope, folder, arguments.long, 1, "both", arguments.threads)
             memory = peaks(arguments.headscope, folder, arguments.long, arguments.threads)
-            kept = report(arguments.long, measured, memory, None, None, None) and kept
+            kept = report(arguments.long, measured, memory, residences(arguments.long, 1), None, None, None) and kept
     return 1 if arguments.check and not kept else 0
 
 

@@ -17,14 +17,17 @@ from pathlib import Path
 SECONDS = 20
 MEGABYTES = 600
 FORM = re.compile(r"headscope: \[[^\]]+.*\] .+; .+")
-PROGRESS = re.compile(r"headscope: +[0-9]+ %.*")
+PROGRESS = re.compile(r"headscope: ( *[0-9]+ %|about [0-9]|at least [0-9]).*")
 # Linux counts the memory of the process that starts a program into that program's peak, and this one holds large inputs:
 # a small one stands in between and reports status, processor time and peak.
 LAUNCHER = """
-import os, sys
+import os, resource, sys
 child = os.fork()
 if child == 0:
-    os.execv(sys.argv[2], sys.argv[2:])
+    space = int(sys.argv[2])
+    if space:
+        resource.setrlimit(resource.RLIMIT_AS, (space, space))
+    os.execv(sys.argv[3], sys.argv[3:])
 _, status, usage = os.wait4(child, 0)
 with open(sys.argv[1], "w") as report:
     report.write(f"{status} {usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}")
@@ -54,13 +57,14 @@ class Judge:
     slowest: tuple = (0.0, "")
     largest: tuple = (0.0, "")
 
-    def run(self, arguments, *, stdin=None, environment=None, limit=10 * SECONDS, home=None):
-        """The outcome, with the peak memory of the process or of its largest child."""
+    def run(self, arguments, *, stdin=None, environment=None, limit=10 * SECONDS, home=None, address_space=0):
+        """The outcome, with the peak memory of the process or of its largest child. `address_space`: bytes, 0: any."""
         env = {**os.environ, "XDG_CACHE_HOME": str(home or tempfile.gettempdir()), **(environment or {})}
         env.setdefault("OMP_NUM_THREADS", "2")
         env.setdefault("GOMP_SPINCOUNT", "200")  # as the program sets it, by restarting itself
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.NamedTemporaryFile() as report:
-            command = [sys.executable, "-IS", "-c", LAUNCHER, report.name, os.path.abspath(self.program)]
+            command = [sys.executable, "-IS", "-c", LAUNCHER, report.name, str(address_space),
+                       os.path.abspath(self.program)]
             process = subprocess.Popen([*command, *map(os.fspath, arguments)], stdin=stdin or subprocess.DEVNULL,
                                        stdout=out, stderr=err, env=env, start_new_session=True)
             timer = threading.Timer(limit, lambda: os.killpg(process.pid, signal.SIGKILL))
@@ -80,15 +84,16 @@ class Judge:
                            f"{outcome.megabytes:.0f} MB, stderr: {outcome.err[:600]!r}")
         print("FAULT", self.faults[-1], flush=True)
 
-    def judge(self, name, outcome, *, may_succeed, must_refuse, parts=(), seconds=SECONDS):
+    def judge(self, name, outcome, *, may_succeed, must_refuse, parts=(), seconds=SECONDS,
+              megabytes=MEGABYTES):
         self.slowest = max(self.slowest, (outcome.seconds, name))
         self.largest = max(self.largest, (outcome.megabytes, name))
         if any(word in outcome.err for word in CRASH):
             return self.fault(name, "a crash shows", outcome)
         if outcome.seconds > seconds:
             return self.fault(name, f"took longer than {seconds} s", outcome)
-        if outcome.megabytes > MEGABYTES:
-            return self.fault(name, f"took more than {MEGABYTES} MB", outcome)
+        if outcome.megabytes > megabytes:
+            return self.fault(name, f"took more than {megabytes} MB", outcome)
         if "\x1b" in outcome.err or b"\x1b" in outcome.out:
             return self.fault(name, "an escape character reached the terminal", outcome)
         if outcome.status == 0:

@@ -158,15 +158,16 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     }
     analysis::check_request(inspection, request);  // before weights are read
     const bool bfloat16 = job.dtype == "bfloat16";
+    const auto precision = bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
+    const analysis::MemoryOptions memory{.precision = precision, .residence = model::residence(job.weights)};
+    request.batch_tokens = analysis::fitting_batch_tokens(inspection, request, memory);
     const auto shape = analysis::rate_shape(inspection, request, bfloat16, compute_threads());
     const auto known = analysis::RateBook::own().find(shape);
     analysis::EstimateOptions timed{known.value_or(analysis::Rate()), bfloat16, model::Residence::float32, true};
     const auto expected = analysis::estimate(inspection, request, timed);
     expect_free_space(output, expected.file_bytes, "this analysis file");
 
-    const auto precision = bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
-    const auto residence = analysis::expect_memory(
-        inspection, request, {.precision = precision, .residence = model::residence(job.weights)});
+    const auto residence = analysis::expect_memory(inspection, request, memory);
     request.settings_json = analysis::with_residence(request.settings_json, residence);
     timed.residence = residence;
     announce_time(analysis::estimate(inspection, request, timed), known.has_value());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <system_error>
 #include <utility>
 
 #include "core/base/progress.h"
@@ -32,7 +33,11 @@ public:
     }
     void start(std::int64_t number) {
         ahead_ = number;
-        reading_ = std::async(std::launch::async, [this, number] { return read_(number, stop_); });
+        try {
+            reading_ = std::async(std::launch::async, [this, number] { return read_(number, stop_); });
+        } catch (const std::system_error&) {
+            reading_ = {};  // no thread can be started: take() reads
+        }
     }
 
 private:

@@ -7,6 +7,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 
+#include "core/base/error.h"
 #include "core/mixers/shared/no_cache.h"
 #include "core/model/load/layer_weights.h"
 #include "core/model/load/tensor_plan.h"
@@ -321,12 +322,16 @@ std::vector<at::Tensor> Tower::run(const std::vector<Start>& starts) const {
     }
     const PassSize size = size_of(starts);
     for (std::size_t number = 0; number < order_.size(); ++number) {
-        for (const auto& pass : passes) {
-            run_mixers(*pass, number, size);
-            if (!runs_in_steps()) run_feed_forward(*pass, number);
+        try {
+            for (const auto& pass : passes) {
+                run_mixers(*pass, number, size);
+                if (!runs_in_steps()) run_feed_forward(*pass, number);
+            }
+            if (!runs_in_steps()) continue;
+            for (const auto& pass : passes) run_feed_forward(*pass, number);
+        } catch (...) {
+            throw current_error("layer " + std::to_string(place_.first_layer + static_cast<std::int64_t>(number)));
         }
-        if (!runs_in_steps()) continue;
-        for (const auto& pass : passes) run_feed_forward(*pass, number);
     }
     std::vector<at::Tensor> hidden;
     for (const auto& pass : passes) hidden.push_back(end(*pass));

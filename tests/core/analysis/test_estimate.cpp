@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The estimated time of an analysis against its real time.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "core/analysis/estimate.h"
@@ -83,6 +84,35 @@ TEST_CASE("Memory and time grow with what they depend on", "[analysis][estimate]
           analysis::Rate::by_threads(0).multiplications_per_second);
     // Nothing to run costs nothing but the model.
     CHECK(analysis::estimate(inspection, {}, {}).file_bytes == 0);
+}
+
+TEST_CASE("Batches get shorter until they fit into memory", "[analysis][estimate]") {
+    const auto inspection = model::inspect(*checkpoint::Checkpoint::open(sample));
+    analysis::AnalysisRequest request;
+    request.sequences.assign(64, tokens(256));
+    const auto need = [&](std::int64_t batch, model::Residence residence) {
+        analysis::AnalysisRequest other = request;
+        other.batch_tokens = batch;
+        const auto found =
+            analysis::estimate(inspection, other, {.rate = {}, .bfloat16 = false, .residence = residence});
+        return found.weight_bytes + found.work_bytes;
+    };
+    const auto fitting = [&](double room, std::optional<model::Residence> residence = {}) {
+        return analysis::fitting_batch_tokens(inspection, request, {.residence = residence}, room);
+    };
+    const auto float32 = model::Residence::float32;
+    const std::int64_t most = request.batch_tokens;
+    REQUIRE(need(most / 2, float32) < need(most, float32));
+    REQUIRE(need(most / 4, float32) < need(most / 2, float32));
+    CHECK(fitting(need(most, float32), float32) == most);
+    CHECK(fitting(need(most, float32) - 1, float32) == most / 2);
+    CHECK(fitting(need(most / 4, float32), float32) == most / 4);
+    // An open choice stays with long batches where one of the residences has room for them.
+    double least = need(most, float32);
+    for (const model::Residence one : model::kResidences) least = std::min(least, need(most, one));
+    CHECK(fitting(least) == most);
+    CHECK(fitting(1, float32) == 256);
+    CHECK(fitting(0, float32) == most);  // the system does not say
 }
 
 TEST_CASE("Implicit matrices are counted, in memory and in the file", "[analysis][estimate]") {

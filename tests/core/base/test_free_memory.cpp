@@ -2,7 +2,10 @@
 #include "core/base/process/free_memory.h"
 
 #include <catch2/catch.hpp>
+#include <new>
+#include <stdexcept>
 
+#include "core/base/error.h"
 #include "tests/core/base/error_matcher.h"
 
 using headscope::Error;
@@ -26,4 +29,22 @@ TEST_CASE("What does not fit is refused in one line that names what does", "[bas
                          IsError(ErrorCode::memory, "found 1.00 GB free: b needs 800 MB"));
     CHECK_THROWS_MATCHES(expect_memory(weights, 2e9, {}, "", 1e9), Error,
                          IsError(ErrorCode::memory, "found 1.00 GB free: nothing fits"));
+}
+
+TEST_CASE("Allocations that are refused end in one line of memory", "[base][memory]") {
+    const auto line_of = [](const auto& thrown) {
+        try {
+            throw thrown;
+        } catch (...) {
+            const Error error = headscope::current_error("logits");
+            CHECK(error.code() == ErrorCode::memory);
+            return std::string(error.what());
+        }
+    };
+    CHECK(line_of(std::bad_alloc()) == "[memory] expected more memory for logits; found none left");
+    // LibTorch's own text.
+    CHECK(line_of(std::runtime_error("[enforce fail at alloc_cpu.cpp:131] err == 0. DefaultCPUAllocator: can't "
+                                     "allocate memory: you tried to allocate 1200000000 bytes. Error code 12 (Cannot "
+                                     "allocate memory)\nframe #0: c10::ThrowEnforceNotMet")) ==
+          "[memory] expected 1.20 GB for logits; found none left");
 }

@@ -12,8 +12,10 @@
 
 #include "core/checkpoint/packed/packed_source.h"
 #include "core/checkpoint/save.h"
+#include "core/model/load/read_ahead.h"
 #include "core/model/towers/cache.h"
 #include "core/model/towers/stack.h"
+#include "tests/core/base/no_threads.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
 #include "tests/oracle/golden.h"
@@ -193,6 +195,14 @@ private:
 };
 
 }  // namespace
+
+TEST_CASE("Layers are read in turn where no second thread can be started", "[model][residence]") {
+    CHECK(test::holds_without_threads([] {
+        model::ReadAhead<std::int64_t> ahead([](std::int64_t number, const Cancellation&) { return 2 * number; });
+        ahead.start(3);
+        return ahead.take(3, nullptr) == 6 && ahead.take(4, nullptr) == 8;
+    }));
+}
 
 TEST_CASE("A feed-forward takes the memory of its layer's mixers", "[model][residence]") {
     // Blocks that are parallel, or whose weights several layers share, hold both.

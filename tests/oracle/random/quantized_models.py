@@ -51,6 +51,11 @@ def int8_module(random, module, out, columns):
             {module + ".weight": weight})
 
 
+def grid(codes, rows=1, one=False):
+    """A function that makes a module with a scale for so many rows."""
+    return lambda random, module, out, columns: grid_module(random, module, codes, out, columns, rows, columns, one=one)
+
+
 def block_module(random, module, out, columns):
     tensors, weights = grid_module(random, module, "F8_E4M3", out, columns, 128, 128)
     tensors[module + ".weight_scale_inv"] = tensors.pop(module + ".weight_scale")
@@ -72,9 +77,17 @@ FORMATS = {
                     lambda *at: gptq_module(*at, 4, 32)),
     "GPTQ 3 bits": ({"quant_method": "gptq", "bits": 3, "group_size": 32, "desc_act": True},
                     lambda *at: gptq_module(*at, 3, 32, order=True)),
+    "GPTQ 2 bits": ({"quant_method": "gptq", "bits": 2, "group_size": 32, "desc_act": False},
+                    lambda *at: gptq_module(*at, 2, 32)),
+    "GPTQ 8 bits": ({"quant_method": "gptq", "bits": 8, "group_size": -1, "desc_act": False,
+                     "checkpoint_format": "gptq_v2"},
+                    lambda *at: gptq_module(*at, 8, -1, v2=True)),
     "AWQ 4 bits": ({"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm", "zero_point": True}, awq_module),
     "bitsandbytes nf4": ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"},
                          lambda random, module, *shape: bnb4(random, module + ".weight", "nf4", shape)),
+    "bitsandbytes fp4": ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "fp4",
+                          "bnb_4bit_use_double_quant": True},
+                         lambda random, module, *shape: bnb4(random, module + ".weight", "fp4", shape, nested=32)),
     "bitsandbytes int8": ({"quant_method": "bitsandbytes", "load_in_8bit": True}, int8_module),
     "compressed-tensors pack-quantized": (
         compressed("pack-quantized", num_bits=4, type="int", strategy="group", group_size=32, symmetric=True),
@@ -82,6 +95,20 @@ FORMATS = {
     "compressed-tensors nvfp4-pack-quantized": (
         compressed("nvfp4-pack-quantized", num_bits=4, type="float", strategy="tensor_group", group_size=16, symmetric=True),
         lambda *at: four_module(*at, True)),
+    "compressed-tensors int-quantized": (
+        compressed("int-quantized", num_bits=8, type="int", strategy="channel", symmetric=True), grid("I8")),
+    "compressed-tensors float-quantized": (
+        compressed("float-quantized", num_bits=8, type="float", strategy="channel", symmetric=True), grid("F8_E4M3")),
+    "compressed-tensors mxfp4-pack-quantized": (
+        compressed("mxfp4-pack-quantized", num_bits=4, type="float", strategy="group", group_size=32, symmetric=True),
+        lambda *at: four_module(*at, False)),
+    "compressed-tensors mxfp8-quantized": (
+        compressed("mxfp8-quantized", num_bits=8, type="float", strategy="group", group_size=32, symmetric=True),
+        mxfp8_module),
+    "NVFP4": ({"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]},
+              lambda *at: four_module(*at, True, modelopt=True)),
+    "fp8 tensor": ({"quant_method": "fp8", "activation_scheme": "static"}, grid("F8_E4M3", one=True)),
+    "fp8 channel": ({"quant_method": "fbgemm_fp8", "modules_to_not_convert": ["lm_head"]}, grid("F8_E4M3")),
     "fp8 block": ({"quant_method": "fp8", "weight_block_size": [128, 128]}, block_module),
     "MXFP8": ({"quant_method": "fp8", "weight_block_size": [1, 32]},
               lambda *at: mxfp8_module(*at, name=".weight_scale_inv")),
