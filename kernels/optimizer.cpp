@@ -48,8 +48,9 @@ std::int64_t pieces_of(std::int64_t size) {
 
 }  // namespace
 
-void adamw_step(const FlatParameters& parameters, const AdamWSettings& settings) {
+void adamw_step(const FlatParameters& parameters, const AdamWSettings& settings, Device device) {
     check(parameters, settings);
+    if (device == Device::gpu) return adamw_step_gpu(parameters, settings, device);
     backend_for(Device::cpu);  // HEADSCOPE_KERNELS is heard before the first SIMD call
     const AdamWSettings& s = settings;
     const auto steps = static_cast<double>(s.step);
@@ -71,8 +72,9 @@ void adamw_step(const FlatParameters& parameters, const AdamWSettings& settings)
     });
 }
 
-double squared_norm(const void* values, ElementType type, std::int64_t size) {
+double squared_norm(const void* values, ElementType type, std::int64_t size, Device device) {
     expect(size >= 0 && (size == 0 || values != nullptr), "values", "a size and data", std::to_string(size));
+    if (device == Device::gpu) return squared_norm_gpu(values, type, size, device);
     backend_for(Device::cpu);
     std::vector<double> sums(static_cast<std::size_t>(pieces_of(size)));
     parallel_for(pieces_of(size), [&](std::int64_t n, int) {

@@ -31,10 +31,10 @@ struct AdamWSettings {
 };
 
 /// w -= rate (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + decay w), decay only where it is due: the
-/// formula and order of torch.optim.AdamW. Arithmetic in float32, constants in float64.
-void adamw_step(const FlatParameters& parameters, const AdamWSettings& settings);
+/// formula and order of torch.optim.AdamW. Arithmetic in float32, constants in float64. `device`: of all pointers.
+void adamw_step(const FlatParameters& parameters, const AdamWSettings& settings, Device device = Device::cpu);
 
 /// Sum of squares in float64, added up in a fixed order. NaN and infinity show in the result.
-double squared_norm(const void* values, ElementType type, std::int64_t size);
+double squared_norm(const void* values, ElementType type, std::int64_t size, Device device = Device::cpu);
 
 }  // namespace headscope::kernels

@@ -16,6 +16,7 @@
 #include "core/ask/readers.h"
 #include "core/ask/sweep.h"
 #include "core/base/error.h"
+#include "core/model/device.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/model.h"
 
@@ -31,22 +32,27 @@ constexpr std::int64_t kMostMatrixTokens = 2048;  // longest text whose matrices
     throw Error(ErrorCode::unsupported, "ask attribution", "expected " + expected, "found " + found);
 }
 
+/// In float64 on the processor, wherever the model is.
+at::Tensor doubles(const at::Tensor& numbers) {
+    return model::on_processor(numbers).to(at::kDouble);
+}
+
 /// A linear form on vectors [d], and a constant: a norm frozen at one input turns it into another.
 struct Form {
     at::Tensor weight;  ///< [d] float64
     double constant = 0;
 
-    double of(const at::Tensor& vector) const { return weight.dot(vector.to(at::kDouble)).item<double>(); }
+    double of(const at::Tensor& vector) const { return weight.dot(doubles(vector)).item<double>(); }
 
     /// The form of what enters `norm`, whose input was `input`; the norm's bias joins the constant.
     Form before(const model::Norm& norm, const at::Tensor& input) const {
         if (norm.affine && !norm.weight.defined()) return *this;
-        const at::Tensor x = input.to(at::kDouble);
+        const at::Tensor x = doubles(input);
         at::Tensor gained = weight;
-        if (norm.weight.defined()) gained = weight * (norm.weight.to(at::kDouble) + norm.gain_offset);
+        if (norm.weight.defined()) gained = weight * (doubles(norm.weight) + norm.gain_offset);
         if (norm.kind != model::NormKind::layer) return {gained / (x.square().mean() + norm.epsilon).sqrt(), constant};
         const at::Tensor deviation = ((x - x.mean()).square().mean() + norm.epsilon).sqrt();
-        const double bias = norm.bias.defined() ? weight.dot(norm.bias.to(at::kDouble)).item<double>() : 0;
+        const double bias = norm.bias.defined() ? weight.dot(doubles(norm.bias)).item<double>() : 0;
         return {(gained - gained.mean()) / deviation, constant + bias};
     }
     Form times(double factor) const { return {weight * factor, constant * factor}; }
@@ -142,14 +148,15 @@ private:
     Form unembedding() const {
         const model::Head& head = stack_.head();
         const auto mean = [&](const at::Tensor& rows, const std::vector<std::int64_t>& tokens) {
-            return rows.index_select(0, at::tensor(tokens, at::kLong)).to(at::kDouble).mean(0);
+            const at::Tensor chosen = at::tensor(tokens, rows.options().dtype(at::kLong));
+            return doubles(rows.index_select(0, chosen)).mean(0);
         };
         const auto difference = [&](const at::Tensor& rows) {
             const at::Tensor answer = mean(rows, options_.answer);
             return options_.against.empty() ? answer : answer - mean(rows, options_.against);
         };
         at::Tensor weight = difference(head.vocabulary.weight);
-        if (head.projection.there()) weight = head.projection.weight.to(at::kDouble).t().mv(weight);
+        if (head.projection.there()) weight = doubles(head.projection.weight).t().mv(weight);
         Form form{weight * head.scale};
         if (head.vocabulary.bias.defined()) form.constant += difference(head.vocabulary.bias).item<double>();
         if (head.logits_bias.defined()) form.constant += difference(head.logits_bias.flatten()).item<double>();
@@ -203,7 +210,7 @@ private:
         const PointKey entering{Point::feed_forward_input, layer, -1};
         if (!row.has(entering)) return;
         const model::Experts& all = block.feed_forward.experts;
-        const at::Tensor input = block.feed_forward_norm(row(entering).unsqueeze(0));
+        const at::Tensor input = block.feed_forward_norm(there(row(entering).unsqueeze(0)));
         model::Routing taken;
         const at::Tensor terms = all.terms(input, taken), whole = block.feed_forward(input)[0];
         const Form form = stream.times(config_.update_scale * config_.feed_forward_sum.added)
@@ -241,11 +248,11 @@ private:
     void heads(std::int64_t s, const PointKey& key, const Form& stream, const model::Layer& block, const Row& row,
                double bias) {
         const at::Tensor mixed = row({Point::mixer_output, key.layer, key.site});
-        const at::Tensor projected = block.output(mixed);
+        const at::Tensor projected = block.output(there(mixed));
         const model::SumFactors& factors = block.attention_sum;
         const Form form =
             stream.times(config_.update_scale * factors.added).before(block.attention_update_norm, projected);
-        const at::Tensor back = block.output.weight.to(at::kDouble).t().mv(form.weight) * mixed.to(at::kDouble);
+        const at::Tensor back = doubles(block.output.weight).t().mv(form.weight) * doubles(mixed);
         const std::int64_t site = site_of(key), count = model_.sites()[static_cast<std::size_t>(site)].heads;
         const at::Tensor by_head = back.view({count, -1}).sum(1);
         for (std::int64_t h = 0; h < count; ++h) put("/attribution/head", {s, site, h}, by_head[h].item<double>());
@@ -272,10 +279,9 @@ private:
         const auto mass = row.masses.find(key.site);
         if (mass == row.masses.end()) return;
         at::Tensor bias = at::zeros({maps->value.size(0), maps->value.size(2)}, at::kDouble);
-        if (maps->value_bias.defined()) bias = bias + maps->value_bias.to(at::kDouble);
-        if (has_norm_bias(block))
-            bias = bias + at::matmul(block.input_norm.bias.to(at::kDouble), maps->value.to(at::kDouble));
-        const at::Tensor back = block.output.weight.to(at::kDouble).t().mv(form.weight).view({count, -1});
+        if (maps->value_bias.defined()) bias = bias + doubles(maps->value_bias);
+        if (has_norm_bias(block)) bias = bias + at::matmul(doubles(block.input_norm.bias), doubles(maps->value));
+        const at::Tensor back = doubles(block.output.weight).t().mv(form.weight).view({count, -1});
         for (std::int64_t h = 0; h < count; ++h)
             put("/attribution/head_value_bias", {s, key.site, h},
                 mass->second[h].item<double>() * back[h].dot(bias[h / group]).item<double>());
@@ -287,6 +293,9 @@ private:
         const auto maps = block.mixer ? block.mixer->head_maps() : std::nullopt;
         return maps && (maps->value_bias.defined() || has_norm_bias(block));
     }
+
+    /// `values` where the weights are.
+    at::Tensor there(const at::Tensor& values) const { return model::on_device(values, model_.device()); }
 
     /// The site whose heads the mixer's output is: of a differential layer the difference.
     std::int64_t site_of(const PointKey& key) const {

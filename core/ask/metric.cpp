@@ -10,6 +10,7 @@
 
 #include "core/ask/parts.h"
 #include "core/base/error.h"
+#include "core/model/device.h"
 #include "core/model/model.h"
 
 namespace headscope::ask {
@@ -67,7 +68,10 @@ at::Tensor Measure::logits(const at::Tensor& hidden) const {
 }
 
 at::Tensor Measure::recorded(const at::Tensor& ids, const at::Tensor& hidden) const {
-    const model::Head& head = stack_of(*model_).head();
+    const auto head = [this](const at::Tensor& of) {
+        const at::Tensor there = model::on_device(of, model_->device());
+        return model::on_processor(stack_of(*model_).head()(there));
+    };
     if (metric_.kind != MetricKind::loss) return value(head(rows(hidden[0])).to(at::kDouble));
     const std::int64_t predicted = ids.size(1) - 1;
     const at::Tensor logs = at::log_softmax(head(hidden[0].narrow(0, 0, predicted)).to(at::kDouble), 1);

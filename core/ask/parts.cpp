@@ -4,6 +4,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "core/base/error.h"
+#include "core/model/device.h"
 
 namespace headscope::ask {
 
@@ -14,7 +15,7 @@ const model::Stack& stack_of(const model::Model& model) {
 
 at::Tensor final_norm(const model::Model& model, const at::Tensor& rows) {
     const c10::InferenceMode inference;
-    return stack_of(model).tower().final_norm()(rows);
+    return model::on_processor(stack_of(model).tower().final_norm()(model::on_device(rows, model.device())));
 }
 
 }  // namespace headscope::ask

@@ -24,6 +24,7 @@
 #include "core/mixers/shared/projections.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/types/standard.h"
+#include "core/model/device.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/training_ops.h"
 #include "kernels/score_rule.h"
@@ -80,8 +81,8 @@ struct DifferenceRows {
         const at::Tensor keys = at_least_float(key).repeat_interleave(query.size(1) / key.size(1), 1).transpose(2, 3);
         const bool keeps = wanted == model::Probe::Implicit::weights;
         at::Tensor weights;
-        if (keeps) weights = at::empty({batch, heads, length, length}, at::kFloat);
-        at::Tensor entropy = at::zeros({batch, heads}, at::kDouble), squares = entropy.clone(), rows = entropy.clone();
+        if (keeps) weights = at::empty({batch, heads, length, length}, at::kFloat);  // on the processor
+        at::Tensor entropy = at::zeros({batch, heads}, v.options()), squares = entropy.clone(), rows = entropy.clone();
         double deviation = 0;
         const std::int64_t step = std::max<std::int64_t>(1, kNumbersAtOnce / (batch * heads * length));
         for (std::int64_t first = 0; first < length; first += step) {
@@ -100,7 +101,7 @@ struct DifferenceRows {
         }
         kernels::ImplicitStatistics statistics;
         const auto list = [](const at::Tensor& numbers) {
-            const at::Tensor flat = numbers.contiguous();
+            const at::Tensor flat = model::on_processor(numbers).contiguous();
             return std::vector<double>(flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel());
         };
         statistics.entropy = list(entropy);
@@ -115,11 +116,12 @@ private:
     at::Tensor weights_of(const at::Tensor& keys, std::int64_t first, std::int64_t count) const {
         const std::int64_t length = query.size(2);
         const at::Tensor scores = at_least_float(query.narrow(2, first, count)).matmul(keys) * rule.scale;
-        const at::Tensor j = at::arange(length, at::kLong).view({1, 1, 1, length});
-        at::Tensor hidden = at::zeros({1, 1, count, length}, at::kBool);
-        if (rule.causal) hidden = j > at::arange(first, first + count, at::kLong).view({1, 1, count, 1});
+        const at::TensorOptions integers = query.options().dtype(at::kLong);
+        const at::Tensor j = at::arange(length, integers).view({1, 1, 1, length});
+        at::Tensor hidden = at::zeros({1, 1, count, length}, query.options().dtype(at::kBool));
+        if (rule.causal) hidden = j > at::arange(first, first + count, integers).view({1, 1, count, 1});
         if (!rule.key_length.empty())
-            hidden = hidden.logical_or(j >= at::tensor(rule.key_length, at::kLong).view({-1, 1, 1, 1}));
+            hidden = hidden.logical_or(j >= at::tensor(rule.key_length, integers).view({-1, 1, 1, 1}));
         return at::softmax(scores.masked_fill(hidden, -std::numeric_limits<double>::infinity()), -1);
     }
     /// [B, H / 2, L, dv], what each head of the difference reads.
@@ -129,9 +131,10 @@ private:
     }
     /// [B or 1, 1, count, 1], 0 for rows beyond a text's end.
     at::Tensor existing(std::int64_t first, std::int64_t count) const {
-        if (rule.query_length.empty()) return at::ones({1, 1, count, 1}, at::kDouble);
-        const at::Tensor lengths = at::tensor(rule.query_length, at::kLong).view({-1, 1, 1, 1});
-        return (at::arange(first, first + count, at::kLong).view({1, 1, count, 1}) < lengths).to(at::kDouble);
+        if (rule.query_length.empty()) return at::ones({1, 1, count, 1}, query.options().dtype(at::kDouble));
+        const at::TensorOptions integers = query.options().dtype(at::kLong);
+        const at::Tensor lengths = at::tensor(rule.query_length, integers).view({-1, 1, 1, 1});
+        return (at::arange(first, first + count, integers).view({1, 1, count, 1}) < lengths).to(at::kDouble);
     }
 };
 

@@ -26,6 +26,7 @@
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/types/natsl.h"
 #include "core/model/blocks.h"
+#include "core/model/device.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/random_fill.h"
 #include "core/model/training_forward.h"
@@ -105,7 +106,8 @@ at::Tensor chunk_means(const at::Tensor& x, std::int64_t size, const std::vector
     at::Tensor wide = at_least_float(x);
     at::Tensor there = at::full({1, length}, 1.0, wide.options());
     if (lengths) {
-        there = (at::arange(length, at::kLong) < at::tensor(*lengths, at::kLong).unsqueeze(1)).to(wide.scalar_type());
+        const at::TensorOptions integers = wide.options().dtype(at::kLong);
+        there = (at::arange(length, integers) < at::tensor(*lengths, integers).unsqueeze(1)).to(wide.scalar_type());
         // Whatever padding holds, perhaps no number, has no part in the sum.
         wide = wide.masked_fill(there.unsqueeze(2) == 0, 0);
     }
@@ -255,9 +257,10 @@ at::Tensor NatslMixer::types(const at::Tensor& inputs, const StackContext& conte
     if (context.wants("token_types")) {
         at::Tensor types = linear.to(at::kChar);
         if (context.lengths) {  // chunks past a sequence's end are of no type
-            const at::Tensor begins = at::arange(types.size(2), at::kLong) * chunk_;
+            const at::TensorOptions integers = types.options().dtype(at::kLong);
+            const at::Tensor begins = at::arange(types.size(2), integers) * chunk_;
             types = types.masked_fill(
-                (begins >= at::tensor(*context.lengths, at::kLong).unsqueeze(1)).unsqueeze(1).expand_as(types), -1);
+                (begins >= at::tensor(*context.lengths, integers).unsqueeze(1)).unsqueeze(1).expand_as(types), -1);
         }
         context.announce("token_types", types);
     }
@@ -283,7 +286,7 @@ at::Tensor NatslMixer::softmax(const Read& read, const at::Tensor& types, const 
     if (types.size(2) > 1 || !softmax_inside_) {
         tensors.blocks = types.select(3, 0).repeat_interleave(group_, 1);
         tensors.hidden_blocks = all_scores_;
-        const at::Tensor seen = tensors.blocks.detach().to(at::kByte).contiguous();
+        const at::Tensor seen = model::on_processor(tensors.blocks.detach().to(at::kByte)).contiguous();
         const auto* flags = seen.const_data_ptr<std::uint8_t>();
         rule.blocks = {chunk_, types.size(2), {flags, flags + seen.numel()}, softmax_inside_};
     }
@@ -299,7 +302,7 @@ at::Tensor NatslMixer::continued(const Read& read, const at::Tensor& types, cons
     StackContext part = context;  // heads are announced and edited all together
     part.probe = nullptr;
     part.editor = nullptr;
-    const at::Tensor seen = types.detach().select(3, 0).to(at::kBool);
+    const at::Tensor seen = model::on_processor(types.detach().select(3, 0).to(at::kBool));
     std::vector<at::Tensor> pieces;
     std::int64_t open = cache.linear.state.open, chunk = 0;
     for (std::int64_t first = 0; first < length; ++chunk, open = 0) {

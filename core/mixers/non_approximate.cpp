@@ -13,6 +13,7 @@
 #include "core/mixers/shared/running_attention.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/types/non_approximate.h"
+#include "core/model/device.h"
 #include "core/model/training_ops.h"
 #include "kernels/backend.h"
 
@@ -43,7 +44,7 @@ namespace {
 
 kernels::Statistics measure(const RunningCall& call, const at::Tensor& scores,
                             const kernels::StatisticsRequest& request) {
-    const at::Tensor single = scores.to(at::kFloat).contiguous();
+    const at::Tensor single = model::on_processor(scores).to(at::kFloat).contiguous();
     kernels::RunningInput input;
     input.query = view_of(single.unsqueeze(3));
     if (call.lengths) input.lengths = *call.lengths;

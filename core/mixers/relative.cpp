@@ -104,12 +104,12 @@ at::Tensor RelativeMixer::positioned_query(const at::Tensor& query, std::int64_t
         position_key_.to(query.scalar_type()).view({maps_.query_heads(), maps_.head_size(), hidden_});
     const at::Tensor read = at::matmul(query + position_bias_.unsqueeze(1), by_head);
     const at::Tensor of_sine = read.narrow(3, 0, half), of_cosine = read.narrow(3, half, half);
-    const at::Tensor own = phases(first, query.size(2)).to(query.scalar_type());
+    const at::Tensor own = phases(first, query.size(2)).to(query.options());
     const at::Tensor cosine = own.narrow(1, 0, half), sine = own.narrow(1, half, half);
     std::vector<at::Tensor> parts{query + key_bias_.unsqueeze(1), of_sine * sine + of_cosine * cosine,
                                   of_cosine * sine - of_sine * cosine};
     if (clamped_ > 0) {
-        const at::Tensor farthest = phases(clamped_, 1).to(query.scalar_type());
+        const at::Tensor farthest = phases(clamped_, 1).to(query.options());
         const at::Tensor far = of_sine * farthest.narrow(1, half, half) + of_cosine * farthest.narrow(1, 0, half);
         parts.push_back(far.sum(3, true));
     }
@@ -118,7 +118,7 @@ at::Tensor RelativeMixer::positioned_query(const at::Tensor& query, std::int64_t
 
 at::Tensor RelativeMixer::positioned_key(const at::Tensor& key) const {
     const std::int64_t batch = key.size(0), heads = key.size(1), count = key.size(2);
-    std::vector<at::Tensor> parts{key, phases(0, count).to(key.scalar_type()).expand({batch, heads, count, hidden_})};
+    std::vector<at::Tensor> parts{key, phases(0, count).to(key.options()).expand({batch, heads, count, hidden_})};
     if (clamped_ > 0) parts.push_back(at::zeros({batch, heads, count, 1}, key.options()));
     return at::cat(parts, 3);
 }

@@ -15,6 +15,7 @@
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/key_value_cache.h"
 #include "core/mixers/shared/slopes.h"
+#include "core/model/device.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/training_ops.h"
 #include "kernels/normaliser.h"
@@ -108,7 +109,8 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
             context.announce("slopes", rounded_slopes(query.size(1)).to(at::kFloat) * slope_scale_);
         // q.k + step_j - step_i, before the scale of the scores.
         const at::Tensor steps =
-            (rounded_steps(query.size(1), key.size(2), query.scalar_type()) * (slope_scale_ / rule_.scale))
+            model::on_device(rounded_steps(query.size(1), key.size(2), query.scalar_type()), query.device())
+                .mul(slope_scale_ / rule_.scale)
                 .expand({query.size(0), -1, -1, -1});
         const at::Tensor own = steps.narrow(2, context.first_position, query.size(2));
         query = at::cat({query, at::ones_like(own), -own}, 3);
@@ -124,7 +126,7 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
         rule.slopes = alibi_slopes(maps_.query_heads(), slope_scale_);
     rule.query_offset = context.first_position;
     if (sinks_.defined()) {
-        const at::Tensor sinks = sinks_.to(at::kFloat).contiguous();
+        const at::Tensor sinks = model::on_processor(sinks_).to(at::kFloat).contiguous();
         rule.sink_logits.assign(sinks.const_data_ptr<float>(), sinks.const_data_ptr<float>() + sinks.numel());
     }
     if (context.shared_bias) {

@@ -13,6 +13,7 @@
 #include "core/mixers/shared/key_value_cache.h"
 #include "core/mixers/shared/projections.h"
 #include "core/mixers/types/streaming_llm.h"
+#include "core/model/device.h"
 #include "core/model/training_ops.h"
 #include "kernels/score_rule.h"
 
@@ -48,9 +49,13 @@ namespace {
 model::RotaryTable bounded(const StackContext& context, std::int64_t most) {
     const model::RotaryTable& own = *context.rotation;
     const std::int64_t first = context.first_position;
-    const at::Tensor beyond = at::arange(first, first + own.cosine.size(0), at::kLong).unsqueeze(1) > most;
+    const at::Tensor beyond =
+        at::arange(first, first + own.cosine.size(0), own.cosine.options().dtype(at::kLong)).unsqueeze(1) > most;
     const model::RotaryTable last = context.rotary->table(most, 1, own.cosine.scalar_type());
-    return {at::where(beyond, last.cosine, own.cosine), at::where(beyond, last.sine, own.sine)};
+    const auto clamped = [&](const at::Tensor& at_most, const at::Tensor& here) {
+        return at::where(beyond, model::on_device(at_most, here.device()), here);
+    };
+    return {clamped(last.cosine, own.cosine), clamped(last.sine, own.sine)};
 }
 
 }  // namespace
@@ -100,7 +105,7 @@ at::Tensor StreamingMixer::forward(const at::Tensor& normed, const StackContext&
         const at::Tensor near =
             context.rotary->rotate(query_key.narrow(2, 0, maps_.query_heads()), bounded(context, first_ + window_ - 1));
         query = at::cat({query, near.transpose(1, 2)}, 3);
-        const at::Tensor early = (at::arange(key.size(2), at::kLong) < first_).unsqueeze(1);
+        const at::Tensor early = (at::arange(key.size(2), key.options().dtype(at::kLong)) < first_).unsqueeze(1);
         key = at::cat({key.masked_fill(early, 0), key.masked_fill(early.logical_not(), 0)}, 3);
     }
     if (context.lengths) rule.query_length = rule.key_length = *context.lengths;

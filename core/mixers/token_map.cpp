@@ -9,6 +9,7 @@
 #include "core/mixers/shared/no_cache.h"
 #include "core/mixers/types/token_map.h"
 #include "core/model/blocks.h"
+#include "core/model/device.h"
 #include "core/model/load/tensor_plan.h"
 #include "kernels/recurrent.h"
 
@@ -38,13 +39,14 @@ namespace {
 constexpr double kNothing = 0x1p-126;  ///< a row of a smaller sum adds nothing
 
 /// [B, L, 1], true for tokens that exist; undefined where all do.
-at::Tensor existing(const std::vector<std::int64_t>* lengths, std::int64_t length) {
+at::Tensor existing(const std::vector<std::int64_t>* lengths, const at::Tensor& normed) {
     if (!lengths) return {};
-    return (at::arange(length, at::kLong) < at::tensor(*lengths, at::kLong).unsqueeze(1)).unsqueeze(2);
+    const at::TensorOptions integers = normed.options().dtype(at::kLong);
+    return (at::arange(normed.size(1), integers) < at::tensor(*lengths, integers).unsqueeze(1)).unsqueeze(2);
 }
 
 std::vector<double> numbers(const at::Tensor& x) {
-    const at::Tensor flat = x.contiguous();
+    const at::Tensor flat = model::on_processor(x).contiguous();
     return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
 }
 
@@ -85,7 +87,7 @@ at::Tensor TokenMapMixer::forward(const at::Tensor& normed, const StackContext& 
     if (context.cancellation) context.cancellation->check();
     const std::int64_t length = normed.size(1);
     const at::Tensor block = tokens_.narrow(0, 0, length).narrow(1, 0, length);
-    const at::Tensor there = existing(context.lengths, length);
+    const at::Tensor there = existing(context.lengths, normed);
     at::Tensor value = values_(normed, context.cancellation);
     if (there.defined()) value = value.masked_fill(there.logical_not(), 0);
     value = context.pass(model::Point::value, value.unsqueeze(1)).squeeze(1);

@@ -27,6 +27,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 
+#include "core/model/device.h"
 #include "core/model/training_ops.h"
 #include "core/model/wide_product.h"
 
@@ -216,15 +217,16 @@ at::Tensor Embedding::made_rows(const at::Tensor& numbers, std::int64_t size) co
     const at::Tensor number = numbers.unsqueeze(-1);
     if (!fairseq_) {
         // The sines get the odd one of an odd size. As numpy has it: in float64, and rounded to float32.
-        const at::Tensor step = at::arange(0, size, 2, at::kDouble) / static_cast<double>(size);
+        const at::Tensor step =
+            at::arange(0, size, 2, numbers.options().dtype(at::kDouble)) / static_cast<double>(size);
         const at::Tensor angle = number.to(at::kDouble) / at::pow(10000.0, step);
         if (interleaved_) return at::stack({angle.sin(), angle.cos()}, -1).flatten(-2).narrow(-1, 0, size);
         return at::cat({angle.sin(), angle.cos().narrow(-1, 0, size / 2)}, -1).to(at::kFloat);
     }
     // In float32 from the first step on; an odd size ends in a zero.
     const std::int64_t half = size / 2;
-    const at::Tensor frequency =
-        (at::arange(half, at::kFloat) * (-std::log(10000.0) / static_cast<double>(half - 1))).exp();
+    const at::Tensor index = at::arange(half, number.options().dtype(at::kFloat));
+    const at::Tensor frequency = (index * (-std::log(10000.0) / static_cast<double>(half - 1))).exp();
     const at::Tensor angle = number.to(at::kFloat) * frequency;
     const at::Tensor rows = at::constant_pad_nd(at::cat({angle.sin(), angle.cos()}, -1), {0, size % 2});
     return rows * number.ge(position_offset_).to(at::kFloat);  // the row of padding is zero
@@ -236,7 +238,7 @@ at::Tensor Embedding::position_rows(const at::Tensor& ids, std::int64_t first_po
         return made_ ? made_rows(numbers, columns()).to(type()) : at::embedding(positions, numbers);
     };
     if (position_padding_ < 0)
-        return made_ ? rows(at::arange(first, first + length, at::kLong)) : positions.narrow(0, first, length);
+        return made_ ? rows(at::arange(first, first + length, ids.options())) : positions.narrow(0, first, length);
     const at::Tensor counted = ids.ne(position_padding_).to(at::kLong);
     return rows((counted.cumsum(1) + first_position) * counted + (position_offset_ - 1));
 }
@@ -248,7 +250,7 @@ at::Tensor Embedding::without_dropped(const at::Tensor& x, const Batch& batch) c
     const at::Tensor dropped = batch.ids.eq(dropped_token_);
     const std::vector<std::int64_t> lengths =
         batch.lengths.empty() ? std::vector<std::int64_t>(1, batch.ids.size(1)) : batch.lengths;
-    const at::Tensor left = 1 - dropped.sum(1).to(at::kFloat) / at::tensor(lengths, at::kLong);
+    const at::Tensor left = 1 - dropped.sum(1).to(at::kFloat) / at::tensor(lengths, dropped.options().dtype(at::kLong));
     const at::Tensor kept = x.masked_fill(dropped.unsqueeze(2), 0) * left_in_training;
     return (kept / left.view({-1, 1, 1})).to(x.scalar_type());
 }
@@ -352,8 +354,9 @@ at::Tensor Head::entries(const at::Tensor& rows) const {
     const at::Tensor logits = at::empty({rows.size(0), all}, rows.options());
     for (std::int64_t first = 0; first < all; first += chunk) {
         const std::int64_t count = std::min(chunk, all - first);
-        const Linear part{stored ? stored->rows(first, count) : vocabulary.weight.narrow(0, first, count),
-                          vocabulary.bias.defined() ? vocabulary.bias.narrow(0, first, count) : at::Tensor()};
+        const Linear part{
+            stored ? on_device(stored->rows(first, count), rows.device()) : vocabulary.weight.narrow(0, first, count),
+            vocabulary.bias.defined() ? vocabulary.bias.narrow(0, first, count) : at::Tensor()};
         logits.narrow(1, first, count).copy_(part(rows));
     }
     return logits;

@@ -21,6 +21,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "core/model/blocks.h"
+#include "core/model/device.h"
 #include "core/model/wide_product.h"
 
 namespace headscope::model {
@@ -102,7 +103,7 @@ at::Tensor Experts::of_rows(const at::Tensor& rows, const Routing& of_token, con
     // Pairs of a token and one of its experts, in the order of the experts: each expert's share is one piece.
     const at::Tensor order = at::argsort(chosen, true, 0);
     const at::Tensor tokens = at::floor_divide(order, per_token);
-    const at::Tensor counts = at::bincount(chosen, {}, router.size(0));
+    const at::Tensor counts = at::bincount(on_processor(chosen), {}, router.size(0));
     std::vector<std::int64_t> used;
     for (std::int64_t expert = 0; expert < router.size(0); ++expert)
         if (counts.const_data_ptr<std::int64_t>()[expert] > 0) used.push_back(expert);
@@ -135,22 +136,23 @@ at::Tensor Experts::terms(const at::Tensor& row, Routing& taken) const {
 }
 
 at::Tensor Experts::of_expert(std::int64_t expert, const at::Tensor& rows) const {
+    // An expert that is not resident is filled on the processor.
+    const auto own = [&](const at::Tensor& all) { return on_device(all.select(0, expert), rows.device()); };
     if (limit > 0) {
-        const at::Tensor inner = biased(rows, gate_up.select(0, expert), gate_up_bias.select(0, expert));
+        const at::Tensor inner = biased(rows, own(gate_up), gate_up_bias.select(0, expert));
         const at::Tensor halves = inner.unflatten(-1, {-1, 2});
         const at::Tensor gate = halves.select(-1, 0).clamp_max(limit);
         const at::Tensor up = halves.select(-1, 1).clamp(-limit, limit);
-        return biased((up + 1) * (gate * at::sigmoid(gate * slope)), down.select(0, expert),
-                      down_bias.select(0, expert));
+        return biased((up + 1) * (gate * at::sigmoid(gate * slope)), own(down), down_bias.select(0, expert));
     }
     const std::int64_t all = router.size(0), size = rows.size(-1);
-    const at::Tensor inner = input_first ? linear_map(rows, gate_up.select(0, expert).t())
-                                         : linear_map(rows, gate_up.view({all, -1, size}).select(0, expert));
+    const at::Tensor inner =
+        input_first ? linear_map(rows, own(gate_up).t()) : linear_map(rows, own(gate_up.view({all, -1, size})));
     const std::int64_t half = inner.size(-1) / 2;
     const at::Tensor both = gated ? activate(activation, inner.narrow(-1, 0, half)) * inner.narrow(-1, half, half)
                                   : activate(activation, inner);
-    if (input_first) return linear_map(both, down.select(0, expert).t());
-    return linear_map(both, down.view({all, size, -1}).select(0, expert));
+    if (input_first) return linear_map(both, own(down).t());
+    return linear_map(both, own(down.view({all, size, -1})));
 }
 
 void Experts::declare(TensorPlan& plan, const TensorNames& names) {

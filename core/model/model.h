@@ -49,9 +49,9 @@ std::string weights_problem(const LoadReport& report);
 
 struct ForwardOptions {
     Probe* probe = nullptr;
-    Cache* cache = nullptr;                 ///< with one, the batch continues what the cache holds
-    std::set<int> skip_layers;              ///< whole blocks left out
-    Editor* editor = nullptr;               ///< replaces values on the way (edits/editor.h)
+    Cache* cache = nullptr;     ///< with one, the batch continues what the cache holds
+    std::set<int> skip_layers;  ///< whole blocks left out
+    Editor* editor = nullptr;   ///< replaces values on the way (edits/editor.h)
     Segments segments;
     bool beyond_positions = false;  ///< rotary and position-free models may run past their limit
     const Cancellation* cancellation = nullptr;
@@ -109,6 +109,19 @@ public:
                                const Cancellation* cancellation = nullptr);
 
     virtual std::unique_ptr<Cache> new_cache() const = 0;
+
+    /// Moves the weights to a device of LibTorch; layers that are not resident move when they run. From then on passes
+    /// compute there. Batches, hidden states, logits and the tensors of probes and editors stay on the processor;
+    /// caches made before are no longer valid. Throws unsupported for a model that cannot move, and usage for one of a
+    /// Trainable, which moves by its own to(). Errors of the device are LibTorch's.
+    virtual void to(const at::Device& device);
+    virtual at::Device device() const { return at::kCPU; }
+
+protected:
+    /// logits() where the weights are.
+    virtual at::Tensor logits_on_device(const at::Tensor& hidden_rows, Probe* probe) {
+        return logits(hidden_rows, probe);
+    }
 };
 
 /// A checkpoint as a model without reading weights: all checks of Model::build.

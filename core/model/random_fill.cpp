@@ -9,6 +9,7 @@
 #include <ATen/ops/empty.h>
 
 #include "core/base/splitmix64.h"
+#include "core/model/device.h"
 
 namespace headscope::model {
 namespace {
@@ -88,7 +89,7 @@ at::Tensor drop(const at::Tensor& x, double dropout, std::uint64_t key, std::int
             data[i] = unit(random_bits(key, static_cast<std::uint64_t>(first + i))) < dropout ? 0.0F : kept;
         }
     });
-    return x * factors.to(x.scalar_type());
+    return x * on_device(factors.to(x.scalar_type()), x.device());
 }
 
 }  // namespace headscope::model

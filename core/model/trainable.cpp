@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json/json.h"
+#include "core/model/device.h"
 #include "core/model/fresh/flat_weights.h"
 #include "core/model/fresh/swap.h"
 #include "core/model/load/native_config.h"
@@ -143,7 +144,17 @@ at::Tensor Trainable::forward(const Batch& batch, const TrainingForward& trainin
     stack_->forget();
     ForwardOptions options;
     options.training = &training;
-    return stack_->forward(batch, options);
+    return stack_->forward_on_device({{&batch, options}}).front();
+}
+
+void Trainable::to(const at::Device& device) {
+    if (device == stack_->device()) return;
+    const auto counterparts = weights_->to(device);
+    stack_->to(device, [&](const at::Tensor& tensor) { return counterparts.at(tensor.unsafeGetTensorImpl()); });
+}
+
+at::Device Trainable::device() const {
+    return stack_->device();
 }
 
 LossSum Trainable::loss(const at::Tensor& hidden_rows, const at::Tensor& targets,
@@ -168,7 +179,7 @@ void Trainable::set_guide_ids(const at::Tensor& ids) {
     if (!ids.defined() || ids.scalar_type() != at::kLong || ids.numel() == 0) {
         throw Error(ErrorCode::usage, "guide", "expected token ids of int64", "found none");
     }
-    const at::Tensor flat = ids.flatten();
+    const at::Tensor flat = on_processor(ids).flatten();
     if (flat.lt(0).logical_or(flat.ge(stack_->config().ids())).any().item<bool>()) {
         throw Error(ErrorCode::limit, "guide", "expected ids from 0 to " + std::to_string(stack_->config().ids() - 1),
                     "found others");

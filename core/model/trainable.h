@@ -68,7 +68,12 @@ public:
     /// Tensors that autograd records, each with its place in gradients() as its .grad: for hooks of several processes.
     const std::vector<at::Tensor>& leaves() const;
 
-    /// Final hidden states [B, L, d] after the final norm, recorded by autograd.
+    /// Moves weights and gradients, and all tensors below, to a device of LibTorch, where passes then compute. Call it
+    /// before leaves() and weights() are used elsewhere. Batches and targets stay on the processor.
+    void to(const at::Device& device);
+    at::Device device() const;
+
+    /// Final hidden states [B, L, d] after the final norm, on device(), recorded by autograd.
     at::Tensor forward(const Batch& batch, const TrainingForward& training = {});
     /// Loss of the head's logits (of tokens or of classes) for hidden rows [N, d] against targets [N] (head_loss.h):
     /// with the head's scale, projection, transform, bias and soft cap, as Model::logits has them.

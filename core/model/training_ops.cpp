@@ -290,8 +290,12 @@ bool recorded(const at::Tensor& x) {
     return at::GradMode::is_enabled() && x.defined() && x.requires_grad();
 }
 
-bool fused(const at::Tensor& x) {
+bool trains_by_kernel(const at::Tensor& x) {
     return recorded(x) && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16) && x.numel() > 0;
+}
+
+bool fused(const at::Tensor& x) {
+    return trains_by_kernel(x) && x.is_cpu();
 }
 
 kernels::ElementType element_type(const at::Tensor& x) {

@@ -3,7 +3,8 @@
 
 // Operators of blocks under autograd: LibTorch's functions with one kernel of ours forward and one backward
 // (kernels/rows.h, kernels/gemm.h). Gradients have the same bits for every thread count. Types float32 and bfloat16;
-// for others (float64 of the checks) `fused` returns false, and callers use LibTorch's operators.
+// for others (float64 of the checks), and on other devices, `fused` returns false, and callers use LibTorch's
+// operators.
 //
 // Each knows its first derivative only. Threads: the compute thread. Shapes: [.., d] is rows of d.
 
@@ -19,8 +20,10 @@ namespace headscope::model {
 
 /// True if autograd records operations on x.
 bool recorded(const at::Tensor& x);
-/// True if it does and the functions below support the type.
+/// True if it does and the functions below support type and device.
 bool fused(const at::Tensor& x);
+/// The same for kernels of attention, whose operands may be on any device (for_kernel).
+bool trains_by_kernel(const at::Tensor& x);
 
 /// float32 or bfloat16; for a tensor that `fused` has accepted.
 kernels::ElementType element_type(const at::Tensor& x);

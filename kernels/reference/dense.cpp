@@ -25,15 +25,17 @@ at::Tensor heads_repeated(const at::Tensor& tensor, std::int64_t heads) {
 }
 
 /// `values` of sequences [first, first + count) as [count, 1, 1, 1].
-at::Tensor by_sequence(const std::vector<std::int64_t>& values, std::int64_t first, std::int64_t count) {
-    return at::tensor(values, at::kLong).narrow(0, first, count).view({count, 1, 1, 1});
+at::Tensor by_sequence(const std::vector<std::int64_t>& values, std::int64_t first, std::int64_t count,
+                       const Positions& places) {
+    return at::tensor(values, places.key.options()).narrow(0, first, count).view({count, 1, 1, 1});
 }
 
 /// [B, H, Lq, Lk]: the pairs that the block rule shows.
 at::Tensor pairs_in_blocks(const BlockVisibility& blocks, std::int64_t first, std::int64_t count, std::int64_t heads,
                            const Positions& places) {
     auto* visible = const_cast<std::uint8_t*>(blocks.visible.data()) + first * heads * blocks.blocks;
-    const at::Tensor by_block = at::from_blob(visible, {count, heads, 1, blocks.blocks}, at::kByte).to(at::kBool);
+    const at::Tensor by_block =
+        at::from_blob(visible, {count, heads, 1, blocks.blocks}, at::kByte).to(places.key.device(), at::kBool);
     const at::Tensor key_block = places.key.div(blocks.block_size, "floor");
     const at::Tensor own = places.query.div(blocks.block_size, "floor") == key_block;
     const at::Tensor seen = by_block.index_select(3, key_block.flatten());
@@ -92,7 +94,7 @@ at::Tensor weights_by_factors(const at::Tensor& scores, const at::Tensor& allowe
 at::Tensor pairs_without_blocks(const ScoreRule& rule, std::int64_t first, std::int64_t count,
                                 const Positions& places) {
     const at::Tensor &i = places.query, &j = places.key;
-    at::Tensor allowed = at::ones({1, 1, i.size(0), j.size(1)}, at::kBool);
+    at::Tensor allowed = at::ones({1, 1, i.size(0), j.size(1)}, i.options().dtype(at::kBool));
     if (rule.causal) allowed = allowed & (j <= i);
     if (rule.window_left >= 0) {
         const at::Tensor from = i - i.remainder(rule.window_segment);
@@ -100,24 +102,24 @@ at::Tensor pairs_without_blocks(const ScoreRule& rule, std::int64_t first, std::
     }
     if (rule.window_right >= 0) allowed = allowed & (j - i <= rule.window_right);
     if (!rule.query_length.empty())
-        allowed = allowed & (i - rule.query_offset < by_sequence(rule.query_length, first, count));
-    if (!rule.key_begin.empty()) allowed = allowed & (j >= by_sequence(rule.key_begin, first, count));
-    if (!rule.key_length.empty()) allowed = allowed & (j < by_sequence(rule.key_length, first, count));
+        allowed = allowed & (i - rule.query_offset < by_sequence(rule.query_length, first, count, places));
+    if (!rule.key_begin.empty()) allowed = allowed & (j >= by_sequence(rule.key_begin, first, count, places));
+    if (!rule.key_length.empty()) allowed = allowed & (j < by_sequence(rule.key_length, first, count, places));
     return allowed;
 }
 
 }  // namespace
 
-Positions positions_of(const ScoreRule& rule, std::int64_t queries, std::int64_t keys) {
-    return {(at::arange(queries, at::kLong) + rule.query_offset).unsqueeze(1),
-            at::arange(keys, at::kLong).unsqueeze(0)};
+Positions positions_of(const ScoreRule& rule, std::int64_t queries, std::int64_t keys, at::Device device) {
+    const at::TensorOptions options = at::TensorOptions(device).dtype(at::kLong);
+    return {(at::arange(queries, options) + rule.query_offset).unsqueeze(1), at::arange(keys, options).unsqueeze(0)};
 }
 
 DenseMatrix dense_matrix(const at::Tensor& query, const at::Tensor& key, const ScoreRule& rule,
                          const RuleTensors& tensors, std::int64_t first) {
     const std::int64_t count = query.size(0), heads = query.size(1);
     const at::Tensor k = heads_repeated(key, heads);
-    const Positions places = positions_of(rule, query.size(2), key.size(2));
+    const Positions places = positions_of(rule, query.size(2), key.size(2), query.device());
     const at::Tensor scores = all_scores(query, k, rule, tensors.distance_bias, places);
     DenseMatrix dense;
     dense.allowed = pairs_without_blocks(rule, first, count, places);
@@ -175,7 +177,7 @@ at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const
                            const ScoreRule& rule, const RuleTensors& tensors) {
     at::Tensor weight = dense_matrix(query, key, rule, tensors).weight;
     const at::Tensor kept = dropout_factors(rule, 0, query.size(0), query.size(1), query.size(2), key.size(2));
-    if (kept.defined()) weight = weight * kept.to(weight.scalar_type());
+    if (kept.defined()) weight = weight * kept.to(weight.options());
     return at::matmul(weight, heads_repeated(value, query.size(1)));
 }
 

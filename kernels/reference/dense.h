@@ -22,7 +22,7 @@ struct Positions {
     at::Tensor query;  ///< [Lq, 1] int64: i' = i + query_offset
     at::Tensor key;    ///< [1, Lk] int64: j
 };
-Positions positions_of(const ScoreRule& rule, std::int64_t queries, std::int64_t keys);
+Positions positions_of(const ScoreRule& rule, std::int64_t queries, std::int64_t keys, at::Device device = at::kCPU);
 
 struct DenseMatrix {
     at::Tensor allowed;       ///< [B, H, Lq, Lk] bool

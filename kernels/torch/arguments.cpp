@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/torch/arguments.h"
 
+#include <c10/core/Stream.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <cmath>
 
 #include "kernels/normaliser.h"
@@ -27,6 +30,8 @@ void check_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v
                           " dimensions");
         TORCH_CHECK_TYPE(t->scalar_type() == at::kFloat || t->scalar_type() == at::kBFloat16, "[", name,
                          "] expected float32 or bfloat16; found ", t->scalar_type());
+        TORCH_CHECK_VALUE(t->device() == q.device(), "[", name, "] expected a tensor on ", q.device(),
+                          ", as the query; found one on ", t->device());
     }
     const bool alike = q.sym_size(0) == k.sym_size(0) && q.sym_size(3) == k.sym_size(3) && k.sym_size(1) > 0 &&
                        q.sym_size(1) % k.sym_size(1) == 0;
@@ -78,12 +83,18 @@ ScoreRule rule_of(const Arguments& a, std::int64_t batch, std::int64_t heads, st
     return rule;
 }
 
+void wait_for_stream(const at::Tensor& tensor) {
+    if (!tensor.is_cuda()) return;
+    const c10::impl::VirtualGuardImpl guard(tensor.device().type());
+    guard.getStream(tensor.device()).synchronize();
+}
+
 TensorView view_of(const at::Tensor& tensor) {
     return {tensor.const_data_ptr(), tensor.scalar_type() == at::kFloat ? ElementType::float32 : ElementType::bfloat16,
             tensor.size(0),          tensor.size(1),
             tensor.size(2),          tensor.size(3),
             tensor.stride(0),        tensor.stride(1),
-            tensor.stride(2)};
+            tensor.stride(2),        tensor.is_cpu() ? Device::cpu : Device::gpu};
 }
 
 at::Tensor with_unit_stride(const at::Tensor& tensor) {

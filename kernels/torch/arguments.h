@@ -50,8 +50,9 @@ public:
         const at::Tensor given = tensor(name);
         TORCH_CHECK_VALUE(given.dim() == dimensions, "[", name, "] expected ", dimensions, " dimensions; found ",
                           given.dim());
-        TORCH_CHECK_VALUE(given.device().is_cpu(), "[", name, "] expected a CPU tensor; found one on ", given.device());
-        const at::Tensor flat = given.detach().to(c10::CppTypeToScalarType<Value>::value).contiguous();
+        TORCH_CHECK_VALUE(given.is_cpu() || given.is_cuda(), "[", name,
+                          "] expected a tensor of the CPU or of a GPU; found one on ", given.device());
+        const at::Tensor flat = given.detach().cpu().to(c10::CppTypeToScalarType<Value>::value).contiguous();
         const Value* data = flat.const_data_ptr<Value>();
         return std::vector<Value>(data, data + flat.numel());
     }
@@ -62,10 +63,13 @@ private:
     const torch::jit::Stack& stack_;
 };
 
-/// Checks of shapes and types that need no data; Meta runs them too.
+/// Checks of shapes, types and devices that need no data; Meta runs them too.
 void check_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v);
 
 ScoreRule rule_of(const Arguments& a, std::int64_t batch, std::int64_t heads, std::int64_t size);
+
+/// Waits for the stream that makes a tensor of a GPU: kernels run on the default stream, and return when they are done.
+void wait_for_stream(const at::Tensor& tensor);
 
 TensorView view_of(const at::Tensor& tensor);
 at::Tensor with_unit_stride(const at::Tensor& tensor);

@@ -125,7 +125,7 @@ void replace_arguments(const c10::OperatorHandle& op, torch::jit::Stack& stack, 
     torch::jit::push(stack, std::move(output), std::move(statistics));
 }
 
-void attention_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+void attention_on_device(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const Arguments a(op, *stack);
     check_tensors(a.tensor("query"), a.tensor("key"), a.tensor("value"));
     const at::Tensor q = with_unit_stride(a.tensor("query")), k = with_unit_stride(a.tensor("key")),
@@ -133,6 +133,7 @@ void attention_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const ScoreRule rule = rule_of(a, q.size(0), q.size(1), q.size(3));
     const bool measured = a.flag("statistics");
     const StatisticsRequest request = measured ? request_of(a) : StatisticsRequest{};
+    wait_for_stream(q);
     const at::Tensor result = at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, q.options().dtype(at::kFloat));
     Statistics statistics;
     try {
@@ -145,9 +146,9 @@ void attention_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     Dictionary dictionary;
     if (measured) {
         for (const Result& entry : results_of(a)) {
-            const at::Tensor tensor = at::empty(C10_AS_INTARRAYREF_SLOW(entry.shape), q.options().dtype(entry.type()));
+            const at::Tensor tensor = at::empty(C10_AS_INTARRAYREF_SLOW(entry.shape), at::TensorOptions(entry.type()));
             std::visit([&](auto field) { fill(tensor, statistics.*field, entry.name); }, entry.field);
-            dictionary.insert(entry.name, tensor);
+            dictionary.insert(entry.name, tensor.to(q.device()));
         }
     }
     replace_arguments(op, *stack, result.to(q.scalar_type()), std::move(dictionary));
@@ -183,7 +184,11 @@ TORCH_LIBRARY(headscope, library) {
 }
 
 TORCH_LIBRARY_IMPL(headscope, CPU, library) {
-    library.impl("attention", torch::CppFunction::makeFromBoxedFunction<&headscope::kernels::attention_on_cpu>());
+    library.impl("attention", torch::CppFunction::makeFromBoxedFunction<&headscope::kernels::attention_on_device>());
+}
+
+TORCH_LIBRARY_IMPL(headscope, CUDA, library) {
+    library.impl("attention", torch::CppFunction::makeFromBoxedFunction<&headscope::kernels::attention_on_device>());
 }
 
 TORCH_LIBRARY_IMPL(headscope, Meta, library) {

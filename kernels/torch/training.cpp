@@ -50,12 +50,13 @@ SoftmaxRows rows_of(const at::Tensor& rows) {
     return {data, data + rows.numel() / 2};
 }
 
-void forward_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+void forward_on_device(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const Arguments a(op, *stack);
     check_tensors(a.tensor("query"), a.tensor("key"), a.tensor("value"));
     const at::Tensor q = with_unit_stride(a.tensor("query")), k = with_unit_stride(a.tensor("key")),
                      v = with_unit_stride(a.tensor("value"));
     const ScoreRule rule = rule_of(a, q.size(0), q.size(1), q.size(3));
+    wait_for_stream(q);
     const at::Tensor output = at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, q.options());
     const at::Tensor rows = at::empty({2, q.size(0), q.size(1), q.size(2)}, q.options().dtype(at::kFloat));
     try {
@@ -78,7 +79,7 @@ void forward_on_meta(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
                      at::empty_symint(rows, q.options().dtype(at::kFloat)));
 }
 
-void backward_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+void backward_on_device(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const Arguments a(op, *stack);
     const at::Tensor q = with_unit_stride(a.tensor("query")), k = with_unit_stride(a.tensor("key")),
                      v = with_unit_stride(a.tensor("value"));
@@ -88,6 +89,7 @@ void backward_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     TORCH_CHECK_VALUE(rows.scalar_type() == at::kFloat && rows.numel() == 2 * q.size(0) * q.size(1) * q.size(2),
                       "[rows] expected what attention_forward gave; found ", rows.sizes());
     const ScoreRule rule = rule_of(a, q.size(0), q.size(1), q.size(3));
+    wait_for_stream(q);
     const at::Tensor d_query = at::empty(q.sizes(), q.options()), d_key = at::empty(k.sizes(), k.options());
     const at::Tensor d_value = at::empty(v.sizes(), v.options());
     try {
@@ -187,8 +189,14 @@ TORCH_LIBRARY_FRAGMENT(headscope, library) {
 
 TORCH_LIBRARY_IMPL(headscope, CPU, library) {
     using torch::CppFunction;
-    library.impl("attention_forward", CppFunction::makeFromBoxedFunction<&headscope::kernels::forward_on_cpu>());
-    library.impl("attention_backward", CppFunction::makeFromBoxedFunction<&headscope::kernels::backward_on_cpu>());
+    library.impl("attention_forward", CppFunction::makeFromBoxedFunction<&headscope::kernels::forward_on_device>());
+    library.impl("attention_backward", CppFunction::makeFromBoxedFunction<&headscope::kernels::backward_on_device>());
+}
+
+TORCH_LIBRARY_IMPL(headscope, CUDA, library) {
+    using torch::CppFunction;
+    library.impl("attention_forward", CppFunction::makeFromBoxedFunction<&headscope::kernels::forward_on_device>());
+    library.impl("attention_backward", CppFunction::makeFromBoxedFunction<&headscope::kernels::backward_on_device>());
 }
 
 TORCH_LIBRARY_IMPL(headscope, Meta, library) {

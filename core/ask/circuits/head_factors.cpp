@@ -13,6 +13,7 @@
 
 #include "core/ask/parts.h"
 #include "core/base/error.h"
+#include "core/model/device.h"
 #include "core/model/model.h"
 
 namespace headscope::ask::circuits {
@@ -21,7 +22,7 @@ namespace {
 /// Head maps [heads, d, size] behind a norm whose scale is left out.
 at::Tensor behind(const model::Norm& norm, const at::Tensor& maps) {
     if (norm.affine && !norm.weight.defined()) return maps;
-    const at::Tensor gain = norm.gain();
+    const at::Tensor gain = model::on_processor(norm.gain());
     const at::Tensor scaled = gain.defined() ? maps * gain.to(at::kFloat).view({1, -1, 1}) : maps;
     return norm.kind == model::NormKind::layer ? scaled - scaled.mean(1, true) : scaled;
 }
@@ -81,10 +82,11 @@ HeadFactors HeadReader::factors(std::int64_t site) const {
     const std::optional<mixers::HeadMaps> maps = block.mixer->head_maps();
     const std::int64_t heads = maps->query.size(0);
     const auto read = [&](const at::Tensor& map) {
-        const at::Tensor own = map.to(at::kFloat);
+        const at::Tensor own = model::on_processor(map).to(at::kFloat);
         return fold_ ? behind(block.input_norm, own) : own;
     };
-    const at::Tensor output = (maps->output.defined() ? maps->output : block.output.weight).to(at::kFloat);
+    const at::Tensor output =
+        model::on_processor(maps->output.defined() ? maps->output : block.output.weight).to(at::kFloat);
     return {read(maps->query), repeated(read(maps->key), heads), repeated(read(maps->value), heads),
             output.t().reshape({heads, -1, output.size(0)})};
 }

@@ -9,6 +9,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "core/ask/parts.h"
+#include "core/model/device.h"
 #include "core/model/model.h"
 
 namespace headscope::ask::circuits {
@@ -23,18 +24,18 @@ TokenMaps token_maps(const model::Model& model, bool fold) {
     const model::Stack& stack = stack_of(model);
     const model::Embedding& table = stack.tower().embedding();
     const model::Head& head = stack.head();
+    const auto floats = [](const at::Tensor& weight) { return model::on_processor(weight).to(at::kFloat); };
     TokenMaps maps;
     if (table.tokens.defined()) {
-        maps.embedding = table.tokens.to(at::kFloat);
-        if (table.projection.there())
-            maps.embedding = maps.embedding.matmul(table.projection.weight.to(at::kFloat).t());
+        maps.embedding = floats(table.tokens);
+        if (table.projection.there()) maps.embedding = maps.embedding.matmul(floats(table.projection.weight).t());
     }
     if (!model.has_head() || head.transform.there() || !head.vocabulary.weight.defined()) return maps;
-    maps.unembedding = head.vocabulary.weight.to(at::kFloat);
-    if (head.projection.there()) maps.unembedding = maps.unembedding.matmul(head.projection.weight.to(at::kFloat));
+    maps.unembedding = floats(head.vocabulary.weight);
+    if (head.projection.there()) maps.unembedding = maps.unembedding.matmul(floats(head.projection.weight));
     const model::Norm& norm = stack.tower().final_norm();
     if (!fold || (norm.affine && !norm.weight.defined())) return maps;
-    if (const at::Tensor gain = norm.gain(); gain.defined()) maps.unembedding = maps.unembedding * gain.to(at::kFloat);
+    if (const at::Tensor gain = norm.gain(); gain.defined()) maps.unembedding = maps.unembedding * floats(gain);
     if (norm.kind == model::NormKind::layer) maps.unembedding = maps.unembedding - maps.unembedding.mean(1, true);
     return maps;
 }

@@ -51,8 +51,9 @@ at::Tensor LightningMixer::forward(const at::Tensor& normed, const StackContext&
     heads.key = context.pass(model::Point::key, heads.key);
     heads.value = context.pass(model::Point::value, heads.value);
     const std::int64_t count = parts_.sizes().heads;
-    const at::Tensor slopes =
-        at::pow(2.0, at::arange(1, count + 1, at::kDouble) * (-8.0 / static_cast<double>(count))) * -layer_rate_;
+    const at::Tensor slopes = at::pow(2.0, at::arange(1, count + 1, normed.options().dtype(at::kDouble)) *
+                                               (-8.0 / static_cast<double>(count))) *
+                              -layer_rate_;
     Recurrence what;
     what.query = heads.query;
     what.key = heads.key;

@@ -105,7 +105,8 @@ at::Tensor LinearAttentionMixer::log_decay(const at::Tensor& normed) const {
         std::vector<double> rates;
         for (std::int64_t head = 0; head < sizes.heads; ++head)
             rates.push_back(std::log1p(-std::exp2(-5.0 - static_cast<double>(head))));
-        const at::Tensor all = at::tensor(rates, at::kDouble).to(at_least_float(normed).scalar_type());
+        const at::Tensor all =
+            at::tensor(rates, normed.options().dtype(at::kDouble)).to(at_least_float(normed).scalar_type());
         return all.view({1, sizes.heads, 1}).expand({normed.size(0), -1, normed.size(1)});
     }
     at::Tensor decay = at::log_sigmoid(at_least_float(decay_(rank_(normed)))) / kDecayShare;

@@ -17,6 +17,7 @@
 #include "core/mixers/shared/block_attention.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/shared/trained_attention.h"
+#include "core/model/device.h"
 #include "core/model/random_fill.h"
 #include "core/model/training_forward.h"
 #include "kernels/backend.h"
@@ -73,7 +74,8 @@ bool has_finite_sum(const at::Tensor& numbers) {
 at::Tensor library_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                              const kernels::ScoreRule& rule) {
     const std::int64_t queries = query.size(2), keys = key.size(2);
-    if (!is_plain(rule, queries, keys) || key.size(3) != value.size(3)) return {};
+    // On GPUs it computes float32 in fewer bits, or has no kernel.
+    if (!query.is_cpu() || !is_plain(rule, queries, keys) || key.size(3) != value.size(3)) return {};
     const bool sees_all = !rule.causal || (queries == 1 && rule.query_offset >= keys - 1);
     const bool square = queries == keys && rule.query_offset == 0;
     if (!sees_all && !square) return {};
@@ -96,10 +98,11 @@ at::Tensor unmeasured(const at::Tensor& query, const at::Tensor& key, const at::
         at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad());
     if (query.scalar_type() == at::kDouble) return side_by_side(dense_attention(query, key, value, rule, tensors));
     if (recorded || rule.dropout.share > 0) return block_attention(query, key, value, rule);
-    at::Tensor output =
-        at::empty({query.size(0), query.size(2), query.size(1) * value.size(3)}, query.options().dtype(at::kFloat));
-    run_kernel(unit_stride(query), unit_stride(key), unit_stride(value), rule, cancellation, output, nullptr, nullptr);
-    return output.to(query.scalar_type());
+    const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
+                     v = unit_stride(model::for_kernel(value));
+    at::Tensor output = at::empty({q.size(0), q.size(2), q.size(1) * v.size(3)}, q.options().dtype(at::kFloat));
+    run_kernel(q, k, v, rule, cancellation, output, nullptr, nullptr);
+    return model::on_device(output.to(query.scalar_type()), query.device());
 }
 
 /// training.attention_dropout of a site. The Taylor weights are a formula for sums over keys, which drop nothing.
@@ -113,14 +116,15 @@ kernels::AttentionDropout dropout_at(SiteIndex site, const StackContext& context
 at::Tensor measured(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                     const kernels::ScoreRule& rule, const Cancellation* cancellation,
                     const kernels::StatisticsRequest& request, kernels::Statistics& statistics) {
-    const at::Tensor q = unit_stride(query), k = unit_stride(key), v = unit_stride(value);
+    const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
+                     v = unit_stride(model::for_kernel(value));
     if (query.scalar_type() == at::kDouble) {
         run_kernel(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), rule, cancellation, {}, &request, &statistics);
         return side_by_side(dense_attention(query, key, value, rule));
     }
     at::Tensor output = at::empty({q.size(0), q.size(2), q.size(1) * v.size(3)}, q.options().dtype(at::kFloat));
     run_kernel(q, k, v, rule, cancellation, output, &request, &statistics);
-    return output.to(query.scalar_type());
+    return model::on_device(output.to(query.scalar_type()), query.device());
 }
 
 /// [B, Lq, H * dv] from the dense matrix, whose scores and weights are edited. Visible pairs are those of the rule less

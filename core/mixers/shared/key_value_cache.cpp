@@ -6,6 +6,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
+#include "core/mixers/shared/tensor_views.h"
+
 namespace headscope::mixers {
 namespace {
 
@@ -66,8 +68,8 @@ std::unique_ptr<MixerCache> KeyValueCache::clone() const {
 std::unique_ptr<MixerCache> KeyValueCache::chosen(const at::Tensor& sequences) const {
     auto copy = std::make_unique<KeyValueCache>();
     if (held_ == 0) return copy;
-    copy->keys_ = key().index_select(0, sequences);
-    copy->values_ = value().index_select(0, sequences);
+    copy->keys_ = of_sequences(key(), sequences);
+    copy->values_ = of_sequences(value(), sequences);
     copy->held_ = held_;
     return copy;
 }

@@ -180,7 +180,8 @@ at::Tensor Projections::grown(const at::Tensor& rotated, std::int64_t first, boo
     if (growth_unrotated_) ++first;
     const std::int64_t end = first + rotated.size(1);
     if (end <= growth_step_) return rotated;
-    const at::Tensor steps = (at::arange(first, end, at::kDouble) / static_cast<double>(growth_step_)).floor();
+    const at::Tensor steps =
+        (at::arange(first, end, rotated.options().dtype(at::kDouble)) / static_cast<double>(growth_step_)).floor();
     const at::Tensor factor = ((steps + 1).log() * growth_ + 1).to(rotated.scalar_type()).view({-1, 1, 1});
     return at::cat({rotated.narrow(2, 0, heads_) * factor, rotated.narrow(2, heads_, key_value_heads_)}, 2);
 }

@@ -19,6 +19,7 @@
 #include "core/mixers/shared/recurrence_input.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/mixers/shared/trained_recurrence.h"
+#include "core/model/device.h"
 #include "core/model/training_ops.h"
 #include "kernels/backend.h"
 
@@ -57,7 +58,8 @@ void begin(RecurrentCache& cache, const Recurrence& what, const kernels::Recurre
 at::Tensor existing(const std::vector<std::int64_t>& lengths, std::int64_t length, const at::TensorOptions& options) {
     if (lengths.empty()) return {};
     const auto batch = static_cast<std::int64_t>(lengths.size());
-    const at::Tensor there = at::arange(length, at::kLong) < at::tensor(lengths, at::kLong).unsqueeze(1);
+    const at::TensorOptions counts = options.dtype(at::kLong);
+    const at::Tensor there = at::arange(length, counts) < at::tensor(lengths, counts).unsqueeze(1);
     return there.to(options.dtype()).view({batch, 1, length, 1});
 }
 
@@ -122,21 +124,26 @@ at::Tensor one_piece(const PieceInput& in, const kernels::RecurrentRule& rule, a
 /// [B, L, H * dv], float32 and bfloat16.
 at::Tensor by_kernel(const Recurrence& what, const kernels::RecurrentRule& rule, RecurrentCache* cache,
                      const Cancellation* cancellation) {
-    const at::Tensor& v = what.value;
-    const at::Tensor output = at::empty({v.size(0), v.size(2), v.size(1) * v.size(3)}, v.options());
     const KernelInput own(what, rule, cancellation);
-    kernels::RecurrentState state;
-    if (cache) {
-        const auto floats = [](const at::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
-        state = {floats(cache->now), floats(cache->start), floats(cache->decay)};
-    }
+    const at::Tensor& v = own.value;
+    const at::Tensor output = at::empty({v.size(0), v.size(2), v.size(1) * v.size(3)}, v.options());
+    RecurrentCache held;
+    if (cache)
+        held = {model::for_kernel(cache->now), model::for_kernel(cache->start), model::for_kernel(cache->decay), 0};
+    const auto floats = [](const at::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
+    const kernels::RecurrentState state{floats(held.now), floats(held.start), floats(held.decay)};
     try {
         kernels::recurrent_forward(own.input, target_of(as_heads(output, v.size(1))), state, nullptr);
     } catch (const kernels::Cancelled&) {
         throw Stopped();
     }
+    if (cache) {
+        model::give_back(cache->now, held.now);
+        model::give_back(cache->start, held.start);
+        model::give_back(cache->decay, held.decay);
+    }
     if (cache && rule.chunk_size > 0) cache->open = (rule.chunk_begin + v.size(2)) % rule.chunk_size;
-    return output;
+    return model::on_device(output, what.value.device());
 }
 
 void measure_implicit(const Recurrence& what, const kernels::RecurrentRule& rule, const at::Tensor& by_head,
@@ -145,8 +152,8 @@ void measure_implicit(const Recurrence& what, const kernels::RecurrentRule& rule
     const KernelInput own(what, rule, context.cancellation);
     kernels::ImplicitStatistics statistics;
     at::Tensor weights;
-    if (wanted == model::Probe::Implicit::weights)
-        weights = at::empty({batch, heads, length, length}, what.value.options().dtype(at::kFloat));
+    if (wanted == model::Probe::Implicit::weights)  // on the processor, where probes and kernels of a GPU have them
+        weights = at::empty({batch, heads, length, length}, what.value.options().dtype(at::kFloat).device(at::kCPU));
     try {
         kernels::implicit_statistics(own.input, statistics,
                                      weights.defined() ? weights.mutable_data_ptr<float>() : nullptr);
@@ -155,9 +162,9 @@ void measure_implicit(const Recurrence& what, const kernels::RecurrentRule& rule
     }
     double deviation = 0;
     if (weights.defined()) {
-        const at::Tensor made =
-            weights.to(wide_type(what.value.scalar_type())).matmul(what.value.to(wide_type(what.value.scalar_type())));
-        at::Tensor apart = (made - by_head.to(made.scalar_type())).abs();
+        const at::ScalarType wide = wide_type(what.value.scalar_type());
+        const at::Tensor made = weights.to(wide).matmul(model::on_processor(what.value).to(wide));
+        at::Tensor apart = (made - model::on_processor(by_head).to(made.scalar_type())).abs();
         if (const at::Tensor there = existing(rule.length, length, apart.options()); there.defined())
             apart = apart * there;
         deviation = apart.max().item<double>();
@@ -267,7 +274,7 @@ at::Tensor short_convolution(const at::Tensor& x, const at::Tensor& weight, cons
     const std::int64_t length = x.size(1), taps = weight.size(1);
     const bool one_type = x.scalar_type() == weight.scalar_type() &&
                           (!bias.defined() || x.scalar_type() == bias.scalar_type()) &&
-                          (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+                          (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16) && x.is_cpu();
     const bool known = one_type && taps <= kernels::kMostTaps && x.numel() > 0;
     const bool records = model::recorded(x) || model::recorded(weight) || model::recorded(bias);
     if (known && records && !before) return model::trained_convolution(x, weight, bias, plain);

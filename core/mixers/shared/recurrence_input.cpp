@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/mixers/shared/tensor_views.h"
+#include "core/model/device.h"
 
 namespace headscope::mixers {
 namespace {
@@ -30,17 +31,19 @@ kernels::RecurrentRule rule_of(const Recurrence& what, std::int64_t open) {
 KernelInput::KernelInput(const Recurrence& what, kernels::RecurrentRule rule_of_call, const Cancellation* cancellation)
     : rule(std::move(rule_of_call)) {
     const auto narrow = [](const at::Tensor& x) {
-        return unit_stride(x.scalar_type() == at::kDouble ? x.to(at::kFloat) : x);
+        return unit_stride(model::for_kernel(x.scalar_type() == at::kDouble ? x.to(at::kFloat) : x));
     };
-    const auto floats = [](const at::Tensor& x) { return x.defined() ? x.to(at::kFloat).contiguous() : at::Tensor(); };
+    const auto floats = [](const at::Tensor& x) {
+        return x.defined() ? model::for_kernel(x.to(at::kFloat)).contiguous() : at::Tensor();
+    };
     query = narrow(what.query);
     key = narrow(what.key);
     value = narrow(what.value);
     write = floats(what.write);
     log_decay = floats(what.log_decay);
-    direct = floats(what.direct);
+    direct = model::on_processor(floats(what.direct));  // read there by kernels of a GPU, too
     if (what.kept.defined()) {
-        const at::Tensor kept = what.kept.detach().to(at::kFloat).contiguous();
+        const at::Tensor kept = model::on_processor(what.kept.detach()).to(at::kFloat).contiguous();
         rule.kept.assign(kept.const_data_ptr<float>(), kept.const_data_ptr<float>() + kept.numel());
     }
     input = {view_of(query),

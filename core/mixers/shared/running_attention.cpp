@@ -14,6 +14,7 @@
 
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/shared/tensor_views.h"
+#include "core/model/device.h"
 #include "core/model/training_ops.h"
 #include "kernels/backend.h"
 
@@ -57,11 +58,21 @@ kernels::RunningInput input_of(const at::Tensor& query, const at::Tensor& key, c
 
 void run(const kernels::RunningInput& input, const at::Tensor& by_head, const at::Tensor& rows,
          const RunningCache* cache) {
+    RunningCache held;
+    if (cache) {
+        held.numerator = model::for_kernel(cache->numerator);
+        held.denominator = model::for_kernel(cache->denominator);
+        held.maximum = model::for_kernel(cache->maximum);
+    }
     try {
-        kernels::running_forward(input, target_of(by_head), rows_of(rows), state_of(cache));
+        kernels::running_forward(input, target_of(by_head), rows_of(rows), state_of(cache ? &held : nullptr));
     } catch (const kernels::Cancelled&) {
         throw Stopped();
     }
+    if (!cache) return;
+    model::give_back(cache->numerator, held.numerator);
+    model::give_back(cache->denominator, held.denominator);
+    model::give_back(cache->maximum, held.maximum);
 }
 
 at::Tensor new_rows(const at::Tensor& query) {
@@ -93,13 +104,14 @@ public:
     static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& key,
                               const at::Tensor& value, double scale, const std::vector<std::int64_t>* lengths,
                               const Cancellation* cancellation) {
-        const at::Tensor q = unit_stride(query), k = unit_stride(key), v = unit_stride(value), rows = new_rows(q);
+        const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
+                         v = unit_stride(model::for_kernel(value)), rows = new_rows(q);
         const at::Tensor output = at::empty({q.size(0), q.size(2), q.size(1) * v.size(3)}, q.options());
         run(input_of(q, k, v, scale, lengths, cancellation), as_heads(output, q.size(1)), rows, nullptr);
         context->save_for_backward({q, k, v, output, rows});
         context->saved_data["scale"] = scale;
         context->saved_data["lengths"] = lengths ? *lengths : std::vector<std::int64_t>{};
-        return output;
+        return model::on_device(output, query.device());
     }
 
     static tensor_list backward(AutogradContext* context, tensor_list outer) {
@@ -118,8 +130,10 @@ public:
         }
         kernels::running_backward(
             input_of(q, k, v, context->saved_data["scale"].toDouble(), lengths.empty() ? nullptr : &lengths, nullptr),
-            rows_of(saved.at(4)), view_of(as_heads(output, heads)), view_of(as_heads(outer.at(0).contiguous(), heads)),
+            rows_of(saved.at(4)), view_of(as_heads(output, heads)),
+            view_of(as_heads(model::for_kernel(outer.at(0)).contiguous(), heads)),
             {target_of(gradients[0]), target_of(gradients[1]), target_of(gradients[2])});
+        for (at::Tensor& one : gradients) one = model::on_device(one, outer[0].device());
         return {gradients[0], gradients[1], gradients[2], {}, {}, {}};
     }
 };
@@ -155,9 +169,9 @@ at::Tensor RunningCall::scores_of_keys() const {
 at::Tensor RunningCall::attend(RunningCache* cache, at::Tensor* scores) const {
     const std::int64_t heads = query.size(1), length = query.size(2), size = value.size(3);
     if (cache && !cache->numerator.defined()) clear(*cache, query, size);
-    const at::Tensor output = at::empty({query.size(0), length, heads * size}, query.options());
-    const at::Tensor by_head = as_heads(output, heads);
     if (query.scalar_type() == at::kDouble) {
+        const at::Tensor output = at::empty({query.size(0), length, heads * size}, query.options());
+        const at::Tensor by_head = as_heads(output, heads);
         RunningCache own;
         clear(own, query, size);
         const at::Tensor all = scores_of_keys(), values = of_heads(value, heads);
@@ -170,15 +184,17 @@ at::Tensor RunningCall::attend(RunningCache* cache, at::Tensor* scores) const {
         if (scores) *scores = all;
         return output;
     }
-    const at::Tensor rows = scores ? new_rows(query) : at::Tensor();
-    const at::Tensor q = unit_stride(query), k = unit_stride(key), v = unit_stride(value);
-    run(input_of(q, k, v, scale, lengths, cancellation), by_head, rows, cache);
-    if (scores) *scores = rows[0];
-    return output;
+    const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
+                     v = unit_stride(model::for_kernel(value));
+    const at::Tensor output = at::empty({q.size(0), length, heads * size}, q.options());
+    const at::Tensor rows = scores ? new_rows(q) : at::Tensor();
+    run(input_of(q, k, v, scale, lengths, cancellation), as_heads(output, heads), rows, cache);
+    if (scores) *scores = model::on_device(rows[0], query.device());
+    return model::on_device(output, query.device());
 }
 
 at::Tensor RunningCall::train() const {
-    if (model::fused(query) || model::fused(key) || model::fused(value))
+    if (model::trains_by_kernel(query) || model::trains_by_kernel(key) || model::trains_by_kernel(value))
         return RunningFunction::apply(query, key, value, scale, lengths, cancellation);
     const PickedScores picked = picked_scores(scores_of_keys(), key.size(1));
     kernels::ScoreRule rule;

@@ -9,10 +9,12 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/flip.h>
 
+#include "core/model/device.h"
+
 namespace headscope::mixers {
 
 std::vector<float> rule_numbers(const at::Tensor& tensor) {
-    const at::Tensor single = tensor.detach().to(at::kFloat).contiguous();
+    const at::Tensor single = model::on_processor(tensor.detach()).to(at::kFloat).contiguous();
     return {single.const_data_ptr<float>(), single.const_data_ptr<float>() + single.numel()};
 }
 
@@ -33,7 +35,7 @@ void set_trained_slopes(const at::Tensor& slopes, const at::Tensor& bias, std::i
         return;
     }
     const at::ScalarType type = slopes.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    at::Tensor table = slopes.to(type).neg().unsqueeze(1) * at::arange(keys, type);
+    at::Tensor table = slopes.to(type).neg().unsqueeze(1) * at::arange(keys, slopes.options().dtype(type));
     if (bias.defined()) {
         const std::int64_t window = std::min(bias.size(1), keys);
         table = table + at::constant_pad_nd(bias.narrow(1, 0, window).to(type), {0, keys - window});

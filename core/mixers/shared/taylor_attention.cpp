@@ -13,6 +13,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "core/mixers/shared/tensor_views.h"
+#include "core/model/device.h"
 #include "kernels/backend.h"
 #include "kernels/normaliser.h"
 #include "kernels/taylor_state.h"
@@ -33,7 +34,7 @@ at::Tensor empty_state(const at::Tensor& key, const at::Tensor& value, const ker
 std::vector<at::Tensor> products(const at::Tensor& x, bool diagonal) {
     at::Tensor second = x * x;
     if (!diagonal) {
-        const at::Tensor pairs = at::triu_indices(x.size(-1), x.size(-1), 0, at::kLong);
+        const at::Tensor pairs = model::on_device(at::triu_indices(x.size(-1), x.size(-1), 0, at::kLong), x.device());
         second = x.index_select(-1, pairs[0]) * x.index_select(-1, pairs[1]);
     }
     std::vector<std::int64_t> sizes = x.sizes().vec();
@@ -45,7 +46,7 @@ std::vector<at::Tensor> products(const at::Tensor& x, bool diagonal) {
 std::vector<at::Tensor> counts(const at::Tensor& like, std::int64_t size, bool diagonal, double scale) {
     at::Tensor second = at::ones({size}, like.options());
     if (!diagonal) {
-        const at::Tensor pairs = at::triu_indices(size, size, 0, at::kLong);
+        const at::Tensor pairs = model::on_device(at::triu_indices(size, size, 0, at::kLong), like.device());
         second = 2 - pairs[0].eq(pairs[1]).to(like.scalar_type());
     }
     return {at::ones({1}, like.options()), at::ones({size}, like.options()) * scale, second * (0.5 * scale * scale)};
@@ -100,9 +101,9 @@ at::Tensor taylor_attention(const at::Tensor& query, const at::Tensor& key, cons
                             const kernels::ScoreRule& rule, TaylorCache* cache, const Cancellation* cancellation) {
     const std::int64_t heads = query.size(1), length = query.size(2), size = value.size(3);
     if (cache && !cache->state.defined()) cache->state = empty_state(key, value, rule);
-    const at::Tensor output = at::empty({query.size(0), length, heads * size}, query.options());
-    const at::Tensor by_head = as_heads(output, heads);
     if (query.scalar_type() == at::kDouble) {
+        const at::Tensor output = at::empty({query.size(0), length, heads * size}, query.options());
+        const at::Tensor by_head = as_heads(output, heads);
         const at::Tensor state = cache ? cache->state : empty_state(key, value, rule);
         for (std::int64_t first = 0; first < length; first += kTaylorChunk) {
             if (cancellation) cancellation->check();
@@ -113,15 +114,20 @@ at::Tensor taylor_attention(const at::Tensor& query, const at::Tensor& key, cons
         }
         return output;
     }
-    const at::Tensor q = unit_stride(query), k = unit_stride(key), v = unit_stride(value);
+    const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
+                     v = unit_stride(model::for_kernel(value));
+    const at::Tensor output = at::empty({q.size(0), length, heads * size}, q.options());
+    const at::Tensor state = cache ? model::for_kernel(cache->state) : at::Tensor();
     try {
         kernels::taylor_forward({view_of(q), view_of(k), view_of(v), rule.scale, rule.normaliser,
                                  cancellation ? cancellation->flag() : nullptr},
-                                target_of(by_head), cache ? cache->state.mutable_data_ptr<float>() : nullptr);
+                                target_of(as_heads(output, heads)),
+                                state.defined() ? state.mutable_data_ptr<float>() : nullptr);
     } catch (const kernels::Cancelled&) {
         throw Stopped();
     }
-    return output;
+    if (cache) model::give_back(cache->state, state);
+    return model::on_device(output, query.device());
 }
 
 }  // namespace headscope::mixers

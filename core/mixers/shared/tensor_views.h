@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
+#include "core/model/device.h"
 #include "kernels/attention_backward.h"
 #include "kernels/tensor_view.h"
 
@@ -15,7 +16,7 @@ inline at::Tensor unit_stride(const at::Tensor& tensor) {
     return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
 }
 
-/// `tensor` has unit stride in its last dimension.
+/// `tensor` has unit stride in its last dimension and is on the processor or comes from model::for_kernel().
 inline kernels::TensorView view_of(const at::Tensor& tensor) {
     kernels::TensorView view;
     view.data = tensor.const_data_ptr();
@@ -27,6 +28,7 @@ inline kernels::TensorView view_of(const at::Tensor& tensor) {
     view.batch_stride = tensor.stride(0);
     view.head_stride = tensor.stride(1);
     view.row_stride = tensor.stride(2);
+    view.device = tensor.is_cpu() ? kernels::Device::cpu : kernels::Device::gpu;
     return view;
 }
 
@@ -55,7 +57,7 @@ inline at::Tensor side_by_side(const at::Tensor& heads) {
 
 /// A cache's numbers [B, ..] of the sequences [n] int64; undefined where it holds none.
 inline at::Tensor of_sequences(const at::Tensor& held, const at::Tensor& sequences) {
-    return held.defined() ? held.index_select(0, sequences) : held;
+    return held.defined() ? held.index_select(0, model::on_device(sequences, held.device())) : held;
 }
 
 }  // namespace headscope::mixers

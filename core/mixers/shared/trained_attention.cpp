@@ -10,6 +10,7 @@
 
 #include "core/mixers/shared/kept_rule.h"
 #include "core/mixers/shared/tensor_views.h"
+#include "core/model/device.h"
 #include "core/model/training_ops.h"
 #include "kernels/attention_backward.h"
 #include "kernels/backend.h"
@@ -48,7 +49,8 @@ public:
                               const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& blocks,
                               const std::optional<at::Tensor>& offsets, bool hidden_blocks,
                               const kernels::ScoreRule& rule, const Cancellation* cancellation) {
-        const at::Tensor q = unit_stride(query), k = unit_stride(key), v = unit_stride(value);
+        const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
+                         v = unit_stride(model::for_kernel(value));
         const std::int64_t heads = q.size(1), length = q.size(2);
         const at::Tensor output = at::empty({q.size(0), length, heads * v.size(3)}, q.options());
         const at::Tensor by_head = output.view({q.size(0), length, heads, v.size(3)}).transpose(1, 2);
@@ -66,7 +68,7 @@ public:
                                     offsets.value_or(at::Tensor())});
         context->saved_data["hidden_blocks"] = hidden_blocks;
         context->saved_data["rule"] = c10::IValue::make_capsule(kept);
-        return output;
+        return model::on_device(output, query.device());
     }
 
     static tensor_list backward(AutogradContext* context, tensor_list outer) {
@@ -76,7 +78,7 @@ public:
         const auto by_head = [&](const at::Tensor& flat) {
             return flat.view({q.size(0), q.size(2), q.size(1), v.size(3)}).transpose(1, 2);
         };
-        const at::Tensor outer_by_head = by_head(outer.at(0).contiguous());
+        const at::Tensor outer_by_head = by_head(model::for_kernel(outer.at(0)).contiguous());
         Gradients gradients = new_gradients(q, k, v);
         if (!context->needs_input_grad(0)) gradients.query.reset();
         if (!context->needs_input_grad(1)) gradients.key.reset();
@@ -85,7 +87,8 @@ public:
         std::size_t input = 3;
         const auto room = [&](const at::Tensor& of) {
             const bool wanted = of.defined() && context->needs_input_grad(input++);
-            return wanted ? at::empty(of.sizes(), of.options().dtype(at::kFloat)) : at::Tensor();
+            // Kernels of a GPU write these in memory of the processor, too.
+            return wanted ? at::empty(of.sizes(), of.options().dtype(at::kFloat).device(at::kCPU)) : at::Tensor();
         };
         const at::Tensor sinks = room(saved.at(5)), bias = room(saved.at(6)), blocks = room(saved.at(7));
         const at::Tensor offsets = room(saved.at(8));
@@ -96,11 +99,12 @@ public:
             {target_of(gradients.query), target_of(gradients.key), target_of(gradients.value), floats(sinks),
              floats(bias), floats(blocks), context->saved_data["hidden_blocks"].toBool(), floats(offsets)});
         const auto of_type = [](const at::Tensor& t, const at::Tensor& of) {
-            return t.defined() ? t.to(of.scalar_type()) : t;
+            return t.defined() ? model::on_device(t.to(of.scalar_type()), of.device()) : t;
         };
-        return {gradients.query,
-                gradients.key,
-                gradients.value,
+        const at::Device device = outer[0].device();
+        return {model::on_device(gradients.query, device),
+                model::on_device(gradients.key, device),
+                model::on_device(gradients.value, device),
                 of_type(sinks, saved[5]),
                 of_type(bias, saved[6]),
                 of_type(blocks, saved[7]),
@@ -115,7 +119,7 @@ public:
 
 bool trains_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const kernels::ScoreRule& rule) {
-    return (model::fused(query) || model::fused(key) || model::fused(value)) &&
+    return (model::trains_by_kernel(query) || model::trains_by_kernel(key) || model::trains_by_kernel(value)) &&
            kernels::traits_of(rule.normaliser).trains();
 }
 

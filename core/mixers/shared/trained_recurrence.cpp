@@ -10,6 +10,7 @@
 #include "core/mixers/shared/kept_rule.h"
 #include "core/mixers/shared/recurrence_input.h"
 #include "core/mixers/shared/tensor_views.h"
+#include "core/model/device.h"
 #include "core/model/training_ops.h"
 #include "kernels/backend.h"
 
@@ -26,7 +27,7 @@ float* numbers_of(const at::Tensor& t) {
 }
 
 at::Tensor of_type(const at::Tensor& t, const at::Tensor& like) {
-    return t.defined() ? t.to(like.scalar_type()) : t;
+    return t.defined() ? model::on_device(t.to(like.scalar_type()), like.device()) : t;
 }
 
 class RecurrenceFunction : public torch::autograd::Function<RecurrenceFunction> {
@@ -53,7 +54,7 @@ public:
             {own.query, own.key, own.value, given(write), given(log_decay), given(factors), pieces});
         context->saved_data["rule"] = c10::IValue::make_capsule(c10::make_intrusive<KeptRecurrence>(rule));
         context->saved_data["dropped_too"] = dropped_too;
-        return output;
+        return model::on_device(output, value.device());
     }
 
     static tensor_list backward(AutogradContext* context, tensor_list outer) {
@@ -70,17 +71,25 @@ public:
         };
         const auto room = [&](const at::Tensor& of) {
             const bool wanted = of.defined() && context->needs_input_grad(input++);
-            return wanted ? at::empty(of.sizes(), of.options().dtype(at::kFloat)) : at::Tensor();
+            return wanted ? at::empty(of.sizes(), v.options().dtype(at::kFloat)) : at::Tensor();
         };
         const at::Tensor dq = heads(q), dk = heads(k), dv = heads(v);
         const at::Tensor write = room(saved.at(3)), log_decay = room(saved.at(4)), factors = room(saved.at(5));
-        const at::Tensor outer_by_head = as_heads(outer.at(0).contiguous(), v.size(1));
+        const at::Tensor outer_by_head = as_heads(model::for_kernel(outer.at(0)).contiguous(), v.size(1));
+        const at::Device device = outer[0].device();
         kernels::recurrent_backward(
             own.input, view_of(outer_by_head), pieces.const_data_ptr<float>(),
             {target_of(dq), target_of(dk), target_of(dv), numbers_of(write), numbers_of(log_decay), numbers_of(factors),
              context->saved_data["dropped_too"].toBool()});
-        return {dq, dk, dv, of_type(write, saved[3]), of_type(log_decay, saved[4]), of_type(factors, saved[5]),
-                {}, {}, {}};
+        return {model::on_device(dq, device),
+                model::on_device(dk, device),
+                model::on_device(dv, device),
+                of_type(write, saved[3]),
+                of_type(log_decay, saved[4]),
+                of_type(factors, saved[5]),
+                {},
+                {},
+                {}};
     }
 };
 

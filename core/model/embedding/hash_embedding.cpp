@@ -107,8 +107,9 @@ at::Tensor HashEmbedding::pooled(const at::Tensor& words, const TrainingForward*
         const std::int64_t first = group * size, here = std::min(size, length - first);
         std::vector<double> values;  // of the group's bits
         for (std::int64_t bit = here; bit-- > 0;) values.push_back(std::ldexp(1.0, static_cast<int>(bit)));
-        const at::Tensor code =
-            at::matmul(words.narrow(-1, first, here).to(at::kDouble), at::tensor(values, at::kDouble)).to(at::kLong);
+        const at::Tensor code = at::matmul(words.narrow(-1, first, here).to(at::kDouble),
+                                           at::tensor(values, words.options().dtype(at::kDouble)))
+                                    .to(at::kLong);
         // With many words the table is weighted once, instead of each word's row.
         const at::Tensor weight = weights.select(0, group);
         const at::Tensor rows = count > table.size(0) ? rows_of(table * weight, code) : rows_of(table, code) * weight;
@@ -131,14 +132,15 @@ at::Tensor HashEmbedding::correlated(const at::Tensor& words) const {
 at::Tensor HashEmbedding::bucket_rows(const at::Tensor& points) const {
     const auto& primes = tokenizer::kCharacterPrimes;
     const at::Tensor factors =
-        at::tensor(std::vector<std::int64_t>(primes.begin(), primes.begin() + settings.functions), at::kLong);
+        at::tensor(std::vector<std::int64_t>(primes.begin(), primes.begin() + settings.functions),
+                   points.options().dtype(at::kLong));
     const at::Tensor first = at::tensor(
         [&] {
             std::vector<std::int64_t> begins;
             for (std::int64_t k = 0; k < settings.functions; ++k) begins.push_back(k * settings.buckets);
             return begins;
         }(),
-        at::kLong);
+        points.options().dtype(at::kLong));
     const at::Tensor rows = ((points + 1).unsqueeze(-1) * factors).remainder(settings.buckets) + first;
     return rows_of(buckets.flatten(0, 1), rows).flatten(-2);
 }

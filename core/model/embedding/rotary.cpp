@@ -17,6 +17,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
+#include "core/model/device.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/training_ops.h"
 
@@ -130,7 +131,7 @@ bool Rotary::depends_on_length() const {
 }
 
 at::Tensor Rotary::frequencies(std::int64_t text_length) const {
-    if (given_.defined()) return given_.to(at::kFloat);
+    if (given_.defined()) return on_processor(given_).to(at::kFloat);
     if (config_.type == "linear") return plain_frequencies(config_.theta, size_) / config_.factor;
     if (config_.type == "dynamic") {
         return dynamic_frequencies(config_, size_, static_cast<double>(text_length),
@@ -150,7 +151,8 @@ RotaryTable Rotary::table(std::int64_t first, std::int64_t count, at::ScalarType
     return {(angles.cos() * factor).to(type), (angles.sin() * factor).to(type)};
 }
 
-at::Tensor Rotary::rotate(const at::Tensor& heads, const RotaryTable& table) const {
+at::Tensor Rotary::rotate(const at::Tensor& heads, const RotaryTable& given) const {
+    const RotaryTable table{on_device(given.cosine, heads.device()), on_device(given.sine, heads.device())};
     const std::int64_t half = size_ / 2;
     const std::int64_t rest = heads.size(-1) - size_;
     const at::Tensor cosine = table.cosine.unsqueeze(1);

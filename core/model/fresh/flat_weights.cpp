@@ -106,6 +106,7 @@ void FlatWeights::place(const Destination& destination, at::ScalarType type) {
         const at::ScalarType own = first.exact && type == at::kBFloat16 ? at::kFloat : type;
         stored = at::empty(destination.shape, first.initial == Initial::ids ? at::kLong : own);
         *first.into = stored;
+        given_.push_back(stored);
     }
     for (const TensorPlan::Want* want : destination.wants) {
         at::Tensor value = want->row < 0 ? stored : stored.narrow(0, want->row, want->shape.front().size);
@@ -114,6 +115,40 @@ void FlatWeights::place(const Destination& destination, at::ScalarType type) {
         if (want->heads > 0) value = value.unflatten(0, {want->parts, want->heads, -1}).transpose(0, 1);
         parameters_.push_back({want->tensor, value, shape, destination.decays, destination.trained});
     }
+}
+
+std::map<const c10::TensorImpl*, at::Tensor> FlatWeights::to(const at::Device& device) {
+    const auto like = [](const at::Tensor& part, const at::Tensor& whole) {
+        return whole.as_strided(part.sizes(), part.strides(), part.storage_offset());
+    };
+    std::map<const c10::StorageImpl*, at::Tensor> wholes;  // by the memory that parts of it lie in
+    const auto move = [&](at::Tensor& whole) {
+        const c10::StorageImpl* memory = whole.storage().unsafeGetStorageImpl();
+        whole = whole.to(device);
+        wholes[memory] = whole;
+    };
+    const auto moved = [&](const at::Tensor& part) {
+        return like(part, wholes.at(part.storage().unsafeGetStorageImpl()));
+    };
+    const std::vector<at::Tensor> kept{weights_, gradients_};  // their memory's addresses stay taken
+    std::vector<at::Tensor> given = given_;
+    move(weights_);
+    move(gradients_);
+    for (at::Tensor& one : given) move(one);
+    std::map<const c10::TensorImpl*, at::Tensor> counterparts;
+    for (std::size_t i = 0; i < given.size(); ++i) counterparts[given_[i].unsafeGetTensorImpl()] = given[i];
+    std::vector<at::Tensor> leaves;
+    for (const at::Tensor& leaf : leaves_) {
+        at::Tensor own = moved(leaf.detach()).detach();
+        own.set_requires_grad(true);
+        own.mutable_grad() = moved(leaf.grad());
+        leaves.push_back(own);
+        counterparts[leaf.unsafeGetTensorImpl()] = own;
+    }
+    for (Parameter& parameter : parameters_) parameter.value = moved(parameter.value);
+    leaves_ = std::move(leaves);
+    given_ = std::move(given);
+    return counterparts;
 }
 
 at::Tensor FlatWeights::stored(const TensorPlan::Want& want, const checkpoint::Checkpoint& file,

@@ -6,6 +6,7 @@
 // views into the second. Threads: the compute thread.
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -30,6 +31,9 @@ public:
     const std::vector<Parameter>& parameters() const { return parameters_; }
     const std::vector<at::Tensor>& leaves() const { return leaves_; }
 
+    /// Moves all. Returns the counterpart of each tensor that a place of the plan had.
+    std::map<const c10::TensorImpl*, at::Tensor> to(const at::Device& device);
+
 private:
     /// One tensor of the model: one of the file, or several as rows of one.
     struct Destination {
@@ -51,6 +55,7 @@ private:
     std::int64_t decayed_ = 0;
     std::vector<Parameter> parameters_;  ///< in the order of the plan's wants
     std::vector<at::Tensor> leaves_;     ///< what autograd records: fused matrices are one
+    std::vector<at::Tensor> given_;      ///< the places' other tensors, which are not trained
 };
 
 }  // namespace headscope::model

@@ -4,6 +4,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "core/base/error.h"
+#include "core/model/device.h"
 
 namespace headscope::model {
 
@@ -16,7 +17,7 @@ at::Tensor head_logits(const Head& head, const ModelConfig& config, const at::Te
         const c10::InferenceMode inference;
         at::Tensor rows = head(hidden_rows);
         constexpr LayerIndex no_layer{-1};
-        if (probe && probe->wants("logits", no_layer)) probe->announce("logits", no_layer, rows);
+        if (probe && probe->wants("logits", no_layer)) probe->announce("logits", no_layer, on_processor(rows));
         return rows;
     } catch (...) {
         throw current_error("logits");

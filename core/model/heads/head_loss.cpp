@@ -20,6 +20,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "core/base/error.h"
+#include "core/model/device.h"
 #include "core/model/training_ops.h"
 #include "kernels/gemm.h"
 #include "kernels/parallel.h"
@@ -110,7 +111,8 @@ public:
            const HeadLossOptions& options)
         : hidden_(hidden.detach().contiguous()),
           weight_(map.weight.detach().contiguous()),
-          targets_(targets.contiguous()),
+          targets_(on_processor(targets).contiguous()),
+          targets_there_(on_device(targets_, hidden.device())),
           soft_cap_(map.soft_cap),
           z_loss_(options.z_loss) {
         const std::int64_t row = weight_.size(0) * static_cast<std::int64_t>(hidden.element_size());
@@ -125,7 +127,7 @@ public:
             bias_ = map.bias.detach();
             if (at::GradMode::is_enabled() && map.bias.requires_grad()) bias_gradient = at::zeros(bias_.sizes(), sums);
         }
-        single_ = hidden.scalar_type() == at::kFloat;
+        single_ = hidden.scalar_type() == at::kFloat && hidden.is_cpu();
         if (single_) {
             right_.emplace(matrix(weight_).transposed());
             if (hidden_gradient.defined()) back_.emplace(matrix(weight_));
@@ -174,14 +176,15 @@ private:
         }
         if (bias_.defined()) logits.add_(bias_);
         // As Head does: what follows the map is computed in float32.
-        if (logits.scalar_type() == at::kBFloat16 && soft_cap_ > 0) logits = logits.to(at::kFloat);
+        const bool elsewhere = !logits.is_cpu();
+        if (logits.scalar_type() == at::kBFloat16 && (soft_cap_ > 0 || elsewhere)) logits = logits.to(at::kFloat);
         at::Tensor cap;  // tanh(x / c)
         if (soft_cap_ > 0) {
             cap = logits.div(soft_cap_).tanh_();
             logits = cap * soft_cap_;
         }
         count_correct(logits, first);
-        if (hidden_.scalar_type() == at::kDouble) {
+        if (hidden_.scalar_type() == at::kDouble || elsewhere) {
             plain_cross_entropy(logits, first);
         } else {
             kernels::cross_entropy({count, logits.size(1), element_type(logits), logits.mutable_data_ptr(),
@@ -194,6 +197,12 @@ private:
     }
 
     void count_correct(const at::Tensor& logits, std::int64_t first) {
+        if (!logits.is_cpu()) {
+            const at::Tensor said = logits.argmax(1).eq(targets_there_.narrow(0, first, logits.size(0)));
+            const at::Tensor flags = on_processor(said.to(at::kByte)).contiguous();
+            std::copy_n(flags.const_data_ptr<std::uint8_t>(), flags.numel(), correct_.data() + first);
+            return;
+        }
         const std::int64_t* target = targets_.const_data_ptr<std::int64_t>() + first;
         const std::int64_t columns = logits.size(1);
         AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, logits.scalar_type(), "count_correct", [&] {
@@ -205,16 +214,20 @@ private:
         });
     }
 
-    /// The same as kernels::cross_entropy for float64.
+    /// The same as kernels::cross_entropy for float64, and for float32 on other devices.
     void plain_cross_entropy(const at::Tensor& logits, std::int64_t first) {
-        const at::Tensor targets = targets_.narrow(0, first, logits.size(0));
-        const at::Tensor counted = targets.ge(0).to(at::kDouble), index = targets.clamp_min(0).unsqueeze(1);
+        const at::Tensor targets = targets_there_.narrow(0, first, logits.size(0));
+        const at::Tensor counted = targets.ge(0).to(logits.scalar_type()), index = targets.clamp_min(0).unsqueeze(1);
         const at::Tensor chosen = logits.gather(1, index).squeeze(1), largest = logits.amax(1, true);
         logits.sub_(largest).exp_();
         const at::Tensor total = logits.sum(1), normaliser = (total.log() + largest.squeeze(1)) * counted;
         const at::Tensor loss = (normaliser - chosen) * counted;
-        std::copy_n(loss.const_data_ptr<double>(), loss.numel(), loss_.data() + first);
-        std::copy_n(normaliser.const_data_ptr<double>(), loss.numel(), normaliser_.data() + first);
+        const auto keep = [first](const at::Tensor& numbers, std::vector<double>& into) {
+            const at::Tensor plain = on_processor(numbers).to(at::kDouble).contiguous();
+            std::copy_n(plain.const_data_ptr<double>(), plain.numel(), into.data() + first);
+        };
+        keep(loss, loss_);
+        keep(normaliser, normaliser_);
         // d/ds_v = p_v (1 + 2 z log Z) - [v is the target]
         logits.mul_(((1.0 + 2.0 * z_loss_ * normaliser) * counted / total).unsqueeze(1));
         logits.scatter_add_(1, index, -counted.unsqueeze(1));
@@ -239,7 +252,8 @@ private:
         }
     }
 
-    at::Tensor hidden_, weight_, bias_, targets_;
+    at::Tensor hidden_, weight_, bias_;
+    at::Tensor targets_, targets_there_;  ///< on the processor, and where the rows are
     double soft_cap_, z_loss_;
     std::int64_t step_ = 0;
     bool single_ = false;
@@ -250,7 +264,7 @@ private:
 
 /// Adds the rows' losses, [N] float64.
 void add_rows(const at::Tensor& rows, LossSum& result) {
-    const at::Tensor losses = rows.detach().contiguous();
+    const at::Tensor losses = on_processor(rows.detach()).contiguous();
     const double* loss = losses.const_data_ptr<double>();
     for (std::int64_t n = 0; n < losses.numel(); ++n) result.precise.add(loss[n]);
     result.cross_entropy = result.precise.value();
@@ -283,15 +297,18 @@ LossSum squared_error(const at::Tensor& said, const at::Tensor& values) {
                     "found other shapes");
     }
     LossSum result;
-    const at::Tensor squares = (said.squeeze(1).to(at::kDouble) - values.to(at::kDouble)).square();
+    const at::Tensor squares =
+        (said.squeeze(1).to(at::kDouble) - on_device(values.to(at::kDouble), said.device())).square();
     result.sum = squares.sum();
     add_rows(squares, result);
     result.rows = values.size(0);
     return result;
 }
 
-LossSum span_loss(const at::Tensor& logits, const std::vector<std::int64_t>& lengths, const at::Tensor& labels,
+LossSum span_loss(const at::Tensor& said, const std::vector<std::int64_t>& lengths, const at::Tensor& given,
                   const HeadLossOptions& options) {
+    // Two numbers of each token: autograd brings the gradients back to another device.
+    const at::Tensor logits = on_processor(said), labels = on_processor(given);
     if (logits.dim() != 3 || logits.size(2) != 2 || !labels.defined() || labels.dim() != 2 || labels.size(1) != 2 ||
         labels.size(0) != logits.size(0)) {
         throw Error(ErrorCode::usage, "span_loss", "expected two logits of each token, and two tokens for each text",

@@ -7,6 +7,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "core/base/error.h"
+#include "core/model/device.h"
 #include "core/model/model.h"
 
 namespace headscope::model {
@@ -30,6 +31,11 @@ std::vector<at::Tensor> Model::forward_all(const std::vector<Pass>& passes) {
     return hidden;
 }
 
+void Model::to(const at::Device& to) {
+    if (to == device()) return;
+    throw Error(ErrorCode::unsupported, "device", "expected a model that can be moved", "found one that cannot");
+}
+
 std::int64_t Model::logit_rows() const {
     const std::int64_t row = config().head_columns() * static_cast<std::int64_t>(sizeof(float));
     return std::max<std::int64_t>(1, kScoredLogitBytes / row);
@@ -48,11 +54,11 @@ at::Tensor Model::next_token_loss(const Batch& batch, const at::Tensor& hidden, 
             for (std::int64_t first = 0; first < real; first += step) {
                 if (cancellation) cancellation->check();
                 const std::int64_t count = std::min(step, real - first);
-                const at::Tensor chunk = logits(hidden.select(0, s).narrow(0, first, count));
-                if (rows) rows(s, first, chunk);
+                const at::Tensor chunk = logits_on_device(hidden.select(0, s).narrow(0, first, count), nullptr);
+                if (rows) rows(s, first, on_processor(chunk));
                 const std::int64_t followed = std::min(count, real - 1 - first);
                 if (followed <= 0) continue;
-                const at::Tensor targets = ids.select(0, s).narrow(0, first + 1, followed);
+                const at::Tensor targets = on_device(ids.select(0, s).narrow(0, first + 1, followed), chunk.device());
                 loss.select(0, s)
                     .narrow(0, first, followed)
                     .copy_(cross_entropy(chunk.narrow(0, 0, followed), targets));

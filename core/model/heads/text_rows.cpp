@@ -11,8 +11,9 @@ namespace headscope::model {
 
 at::Tensor mean_over(const at::Tensor& x, const std::vector<std::int64_t>& lengths) {
     if (lengths.empty()) return x.mean(1);
-    const at::Tensor counts = at::tensor(lengths, at::kLong).unsqueeze(1);
-    const at::Tensor counted = at::arange(x.size(1), at::kLong).unsqueeze(0).lt(counts).to(x.scalar_type());
+    const at::TensorOptions integers = x.options().dtype(at::kLong);
+    const at::Tensor counts = at::tensor(lengths, integers).unsqueeze(1);
+    const at::Tensor counted = at::arange(x.size(1), integers).unsqueeze(0).lt(counts).to(x.scalar_type());
     return (x * counted.unsqueeze(2)).sum(1) / counts.to(x.scalar_type());
 }
 
@@ -21,8 +22,9 @@ namespace {
 /// x [B, L, d] at the last of the first lengths[b] of L.
 at::Tensor last_of(const at::Tensor& x, const std::vector<std::int64_t>& lengths) {
     if (lengths.empty()) return x.select(1, x.size(1) - 1);
-    const at::Tensor last = at::tensor(lengths, at::kLong) - 1;
-    return x.flatten(0, 1).index_select(0, last + at::arange(x.size(0), at::kLong) * x.size(1));
+    const at::TensorOptions integers = x.options().dtype(at::kLong);
+    const at::Tensor last = at::tensor(lengths, integers) - 1;
+    return x.flatten(0, 1).index_select(0, last + at::arange(x.size(0), integers) * x.size(1));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/torch_types.h"
+#include "core/model/device.h"
 
 namespace headscope::model {
 namespace {
@@ -186,6 +187,20 @@ void LayerWeights::fill(bool after_mixer, const Cancellation* cancellation) {
         const at::Tensor numbers = buffer_.fill(want, places[i].begin, *parts[i]);
         if (!is_first || !parts[i]->packed()) continue;
         add_not_finite(not_finite_, want.tensor, checkpoint::count_not_finite(numbers), elements(want.sizes()));
+    }
+    if (!device_.is_cpu()) move(entered_, after_mixer);
+}
+
+void LayerWeights::set_device(const at::Device& device) {
+    leave();
+    device_ = device;
+}
+
+/// Each matrix once, after all its parts are filled.
+void LayerWeights::move(std::int64_t layer, bool after_mixer) const {
+    for (const Place& place : layers_.at(layer)) {
+        const Want& want = wants_[place.want];
+        if (want.after_mixer == after_mixer) *want.into = on_device(*want.into, device_);
     }
 }
 

@@ -52,6 +52,8 @@ public:
     void release();
     /// Words are not needed now: drops tables that are not kept (RowTable::release).
     void release_tables();
+    /// Layers are converted on the processor and then copied to this device.
+    void set_device(const at::Device& device);
     /// NaN or infinite numbers among the weights that were read so far.
     const std::vector<NotFinite>& not_finite() const { return not_finite_; }
 
@@ -74,6 +76,7 @@ private:
     Parts read(std::int64_t layer, const Cancellation& cancellation) const;
     const Parts& parts(std::int64_t layer) const;
     void fill(bool after_mixer, const Cancellation* cancellation);
+    void move(std::int64_t layer, bool after_mixer) const;
     void count(std::int64_t layer, const Parts& parts);
     LayerExperts* experts(std::int64_t layer) const;
 
@@ -81,6 +84,7 @@ private:
     std::shared_ptr<const checkpoint::Checkpoint> file_;
     checkpoint::LoadAs precision_;
     Residence residence_;
+    at::Device device_ = at::kCPU;
     std::set<std::size_t> deferred_;  ///< wants that are not loaded at once
     std::map<std::int64_t, std::vector<Place>> layers_;
     std::set<std::int64_t> in_steps_;  ///< layers with tensors that are filled after their mixers

@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 
 #include "core/checkpoint/adapter.h"
+#include "core/model/device.h"
 #include "kernels/packed/packed_product.h"
 
 namespace headscope::model {
@@ -47,10 +48,10 @@ PackedMatrix::PackedMatrix(std::vector<std::shared_ptr<const checkpoint::StoredT
 }
 
 at::Tensor PackedMatrix::operator()(const at::Tensor& x) const {
-    const at::Tensor tokens = x.reshape({-1, columns_}).contiguous();
+    const at::Tensor tokens = on_processor(x.reshape({-1, columns_})).contiguous();
     std::vector<std::int64_t> shape = x.sizes().vec();
     shape.back() = rows_;
-    at::Tensor y = at::empty(shape, x.options());
+    at::Tensor y = at::empty(shape, tokens.options());
     kernels::PackedProduct product;
     product.columns = columns_;
     product.x = tokens.const_data_ptr<float>();
@@ -65,7 +66,7 @@ at::Tensor PackedMatrix::operator()(const at::Tensor& x) const {
         kernels::packed_product(product);
         product.y += piece.rows;
     }
-    return y;
+    return on_device(y, x.device());
 }
 
 }  // namespace headscope::model

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "core/model/device.h"
+
 namespace headscope::model {
 
 RowTable::RowTable(std::shared_ptr<const checkpoint::Checkpoint> file, std::string tensor, c10::ScalarType type,
@@ -17,10 +19,13 @@ RowTable::RowTable(std::shared_ptr<const checkpoint::Checkpoint> file, std::stri
 }
 
 at::Tensor RowTable::rows(const at::Tensor& ids) const {
-    if (held_) return held_->rows(ids, type_);
-    return checkpoint::gather_rows(ids, columns_, type_, [this](std::int64_t row, const at::Tensor& into) {
-        into.copy_(file_->load_row(tensor_, row, checkpoint::LoadAs::stored));
-    });
+    const at::Tensor numbers = on_processor(ids);
+    if (held_) return on_device(held_->rows(numbers, type_), ids.device());
+    const at::Tensor read =
+        checkpoint::gather_rows(numbers, columns_, type_, [this](std::int64_t row, const at::Tensor& into) {
+            into.copy_(file_->load_row(tensor_, row, checkpoint::LoadAs::stored));
+        });
+    return on_device(read, ids.device());
 }
 
 at::Tensor RowTable::rows(std::int64_t first, std::int64_t count) const {

@@ -26,7 +26,7 @@ public:
     std::int64_t size() const { return size_; }
     std::int64_t columns() const { return columns_; }
     c10::ScalarType type() const { return type_; }
-    /// Those that `ids` (int64, of any shape) name.
+    /// Those that `ids` (int64, of any shape) name, on their device.
     at::Tensor rows(const at::Tensor& ids) const;
     at::Tensor rows(std::int64_t first, std::int64_t count) const;
     /// The next products are of few tokens (kFewTokens), which may be multiplied as stored.

@@ -9,6 +9,7 @@
 #include <ATen/ops/nonzero.h>
 
 #include "core/base/error.h"
+#include "core/model/device.h"
 #include "core/model/heads/text_rows.h"
 #include "core/model/random_fill.h"
 
@@ -70,7 +71,7 @@ public:
             // The head's product is for all of the vocabulary: it is made of the rows that count alone.
             const at::Tensor counted = at::nonzero(labels >= 0).squeeze(1);
             if (counted.numel() > 0) {
-                hidden = hidden.index_select(0, counted);
+                hidden = hidden.index_select(0, on_device(counted, hidden.device()));
                 labels = labels.index_select(0, counted);
             }
         }

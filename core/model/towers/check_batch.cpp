@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/model/device.h"
 #include "core/model/embedding/segments.h"
 #include "core/model/towers/cache.h"
 
@@ -17,7 +18,7 @@ namespace {
 /// `values` [B, L] int64, each in [0, limit).
 void check_range(const at::Tensor& values, std::int64_t limit, const std::string& side, const std::string& what,
                  const std::string& bound) {
-    const at::Tensor plain = values.contiguous();
+    const at::Tensor plain = on_processor(values).contiguous();
     const std::int64_t* data = plain.const_data_ptr<std::int64_t>();
     const std::int64_t length = plain.size(1);
     for (std::int64_t i = 0; i < plain.numel(); ++i) {

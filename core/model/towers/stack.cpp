@@ -2,15 +2,19 @@
 #include "core/model/towers/stack.h"
 
 #include <deque>
+#include <map>
+#include <set>
 
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
 
 #include "core/base/error.h"
+#include "core/model/device.h"
 #include "core/model/heads/head_logits.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/towers/cache.h"
 #include "core/model/towers/check_batch.h"
+#include "core/model/towers/moved_passes.h"
 
 namespace headscope::model {
 
@@ -48,10 +52,44 @@ Stack::Stack(Blueprint blueprint, TensorPlan plan, const std::function<void(Tens
         embedding_parameters_ -= tokenizer::kSpecialTokens * config_.hidden;
     fill(plan);
     report_.not_finite = weights_ ? weights_->not_finite() : plan.report().not_finite;
-    if (head_.there && !head_.vocabulary.weight.defined() && !head_.stored) {
-        head_.vocabulary.weight = last_.embedding().tokens;
-        head_.stored = last_.embedding().stored;
+    std::set<at::Tensor*> places;
+    for (const TensorPlan::Want& want : plan.wants())
+        if (want.into && places.insert(want.into).second) tensors_.push_back(want.into);
+    has_tied_head_ = head_.there && !head_.vocabulary.weight.defined() && !head_.stored;
+    tie_head();
+}
+
+void Stack::tie_head() {
+    if (!has_tied_head_) return;
+    head_.vocabulary.weight = last_.embedding().tokens;
+    head_.stored = last_.embedding().stored;
+}
+
+void Stack::to(const at::Device& device) {
+    if (device == device_) return;
+    std::map<const c10::TensorImpl*, at::Tensor> moved;  // tensors that several places share stay one
+    to(device, [&](const at::Tensor& tensor) {
+        if (tensor.requires_grad())
+            throw Error(ErrorCode::usage, "device", "expected a model that is not trained", "found one of a Trainable");
+        const auto [found, is_new] = moved.emplace(tensor.unsafeGetTensorImpl(), at::Tensor());
+        if (is_new) found->second = tensor.to(device);
+        return found->second;
+    });
+}
+
+void Stack::to(const at::Device& device, const std::function<at::Tensor(const at::Tensor&)>& counterpart) {
+    try {
+        std::vector<at::Tensor> moved;
+        for (const at::Tensor* tensor : tensors_) moved.push_back(tensor->defined() ? counterpart(*tensor) : *tensor);
+        for (std::size_t i = 0; i < moved.size(); ++i) *tensors_[i] = moved[i];
+    } catch (...) {
+        throw current_error("device");
     }
+    tie_head();
+    device_ = device;
+    if (weights_) weights_->set_device(device);
+    last_.set_device(device);
+    if (encoder_) encoder_->set_device(device);
 }
 
 std::vector<std::string> Stack::mixers() const {
@@ -72,6 +110,12 @@ at::Tensor Stack::forward(const Batch& batch, const ForwardOptions& options) {
 }
 
 std::vector<at::Tensor> Stack::forward_all(const std::vector<Pass>& passes) {
+    std::vector<at::Tensor> hidden = forward_on_device(passes);
+    for (at::Tensor& one : hidden) one = on_processor(one);
+    return hidden;
+}
+
+std::vector<at::Tensor> Stack::forward_on_device(const std::vector<Pass>& passes) {
     try {
         std::optional<c10::InferenceMode> inference;
         const bool trains = !passes.empty() && passes.front().options.training;
@@ -107,7 +151,9 @@ std::vector<at::Tensor> Stack::forward_all(const std::vector<Pass>& passes) {
     }
 }
 
-std::vector<at::Tensor> Stack::run(const std::vector<Pass>& passes) {
+std::vector<at::Tensor> Stack::run(const std::vector<Pass>& given) {
+    const MovedPasses moved(given, device_);
+    const std::vector<Pass>& passes = moved.passes();
     std::vector<Tower::Start> starts;
     for (const auto& [batch, options] : passes) {
         mixers::StackContext context;
@@ -149,7 +195,11 @@ std::vector<at::Tensor> Stack::run(const std::vector<Pass>& passes) {
 }
 
 at::Tensor Stack::logits(const at::Tensor& hidden_rows, Probe* probe) {
-    return head_logits(head_, config_, hidden_rows, probe);
+    return on_processor(logits_on_device(hidden_rows, probe));
+}
+
+at::Tensor Stack::logits_on_device(const at::Tensor& hidden_rows, Probe* probe) {
+    return head_logits(head_, config_, on_device(hidden_rows, device_), probe);
 }
 
 }  // namespace headscope::model

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/model/blocks.h"
+#include "core/model/device.h"
 #include "core/model/load/build.h"
 #include "core/model/load/layer_weights.h"
 #include "core/model/load/tensor_plan.h"
@@ -43,7 +44,13 @@ public:
     bool has_classes() const override { return head_.there && config_.has_classes(); }
     at::Tensor forward(const Batch& batch, const ForwardOptions& options) override;
     std::vector<at::Tensor> forward_all(const std::vector<Pass>& passes) override;
+    /// forward_all() with hidden states on device(): what a loss is made from.
+    std::vector<at::Tensor> forward_on_device(const std::vector<Pass>& passes);
     at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe) override;
+    void to(const at::Device& device) override;
+    at::Device device() const override { return device_; }
+    /// The same by a function that gives each tensor's counterpart on `device`.
+    void to(const at::Device& device, const std::function<at::Tensor(const at::Tensor&)>& counterpart);
     std::unique_ptr<Cache> new_cache() const override;
     /// Drops values computed from the weights.
     void forget() { last_.forget(); }
@@ -51,22 +58,31 @@ public:
     void expect(std::int64_t tokens) { last_.expect(tokens); }
     /// Loss of the head's logits for hidden rows [N, d]; recorded by autograd if the rows are.
     LossSum loss(const at::Tensor& hidden_rows, const at::Tensor& targets, const HeadLossOptions& options) const {
-        return head_.loss(hidden_rows, targets, options);
+        return head_.loss(on_device(hidden_rows, device_), targets, options);
     }
-    at::Tensor class_logits(const at::Tensor& hidden_rows) const { return head_.class_logits(hidden_rows); }
+    at::Tensor class_logits(const at::Tensor& hidden_rows) const {
+        return head_.class_logits(on_device(hidden_rows, device_));
+    }
     Inspection inspection() const { return {config_, sites_, report_, parameters_, has_head(), has_classes(), sizes_}; }
     const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
     const Head& head() const { return head_; }
     const Tower& tower() const { return last_; }  ///< of an encoder-decoder the decoder's
 
+protected:
+    at::Tensor logits_on_device(const at::Tensor& hidden_rows, Probe* probe) override;
+
 private:
-    std::vector<at::Tensor> run(const std::vector<Pass>& passes);
+    std::vector<at::Tensor> run(const std::vector<Pass>& given);
+    void tie_head();
 
     ModelConfig config_;
     std::optional<Tower> encoder_;
     Tower last_;
     Head head_;
     std::unique_ptr<LayerWeights> weights_;  ///< null: Residence::float32
+    std::vector<at::Tensor*> tensors_;       ///< wanted from the file, each once
+    bool has_tied_head_ = false;
+    at::Device device_ = at::kCPU;
     std::vector<Site> sites_;
     LoadReport report_;
     WeightSizes sizes_;

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/mixers/shared/no_cache.h"
+#include "core/model/device.h"
 #include "core/model/load/layer_weights.h"
 #include "core/model/load/tensor_plan.h"
 #include "core/model/random_fill.h"
@@ -161,8 +162,12 @@ Tower::Rotation Tower::rotation(const std::optional<Rotary>& rotary, std::int64_
     if (!rotary) return rotation;
     const at::ScalarType type = embedding_.type();
     rotation.rotary = &*rotary;
-    rotation.here = rotary->table(held, length, type);
-    if (cached && rotary->depends_on_length()) rotation.history = rotary->table(0, held + length, type);
+    const auto table = [&](std::int64_t first, std::int64_t count) {
+        const RotaryTable made = rotary->table(first, count, type);
+        return RotaryTable{on_device(made.cosine, device_), on_device(made.sine, device_)};
+    };
+    rotation.here = table(held, length);
+    if (cached && rotary->depends_on_length()) rotation.history = table(0, held + length);
     return rotation;
 }
 
@@ -173,13 +178,14 @@ void Tower::declare_bias(TensorPlan& plan, at::Tensor* into, const std::string& 
 
 void Tower::enter_bias(const at::Tensor& table, kernels::ScoreRule& bias, mixers::StackContext& context,
                        bool recorded) const {
-    const at::Tensor plain = table.narrow(0, 0, config_->distance_buckets).to(at::kFloat).contiguous();
+    const at::Tensor plain = on_processor(table.narrow(0, 0, config_->distance_buckets)).to(at::kFloat).contiguous();
     kernels::set_bucketed_bias(bias, {plain.const_data_ptr<float>(), static_cast<std::size_t>(plain.numel())},
                                plain.size(0), plain.size(1), config_->farthest_bucket, !config_->causal, 0, 0);
     context.shared_bias = &bias;
     if (!recorded) return;
     const auto columns = kernels::bucket_columns(config_->distance_buckets, config_->farthest_bucket, !config_->causal);
-    context.shared_bias_table = table.index_select(0, at::tensor(columns, at::kLong)).t().contiguous();
+    context.shared_bias_table =
+        table.index_select(0, at::tensor(columns, table.options().dtype(at::kLong))).t().contiguous();
 }
 
 /// Contexts point into it: it stays where it is.

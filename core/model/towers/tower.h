@@ -78,6 +78,12 @@ public:
     /// So long a text is about to grow token by token: its guide streams are run once, for all of it. 0: not known.
     void expect(std::int64_t tokens) { expected_ = tokens; }
 
+    /// Where the weights are: tables of positions are made for it.
+    void set_device(const at::Device& device) {
+        device_ = device;
+        forget();
+    }
+
     /// Layers are run with weights that are there only then; null: they are always there.
     void set_weights(LayerWeights* weights) { weights_ = weights; }
 
@@ -153,6 +159,7 @@ private:
     at::Tensor bucket_bias_;
     TowerPlace place_;
     LayerWeights* weights_ = nullptr;
+    at::Device device_ = at::kCPU;
 
     bool reads_guides_ = false;
     at::Tensor guide_noise_;  ///< [1, max positions, d] or undefined

@@ -12,6 +12,7 @@
 #include "core/base/json/json.h"
 #include "core/base/process/cancellation_scope.h"
 #include "core/data/tokenizer_choice.h"
+#include "core/model/device.h"
 #include "core/training/trainer/job_model.h"
 
 namespace headscope::training {
@@ -25,15 +26,18 @@ struct Command {
 
 void broadcast_state(Processes& processes, Learner& learner) {
     const at::NoGradGuard no_gradient;
-    for (const at::Tensor& tensor : learner.state_tensors())
-        processes.broadcast(tensor.mutable_data_ptr(), tensor.nbytes());
+    for (const at::Tensor& tensor : learner.state_tensors()) {
+        const at::Tensor here = model::on_processor(tensor);
+        processes.broadcast(here.mutable_data_ptr(), here.nbytes());
+        model::give_back(tensor, here);
+    }
 }
 
 /// Numbers of model.hash_normal; none without an LSH.
 std::vector<float> hash_normal(const model::Trainable& model) {
     for (const auto& parameter : model.parameters()) {
         if (!parameter.name.ends_with("hash_normal")) continue;
-        const at::Tensor plain = parameter.value.to(at::kFloat).contiguous();
+        const at::Tensor plain = model::on_processor(parameter.value).to(at::kFloat).contiguous();
         const float* numbers = plain.const_data_ptr<float>();
         return {numbers, numbers + plain.numel()};
     }

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "core/model/device.h"
+
 namespace headscope::training {
 
 /// Called by autograd when a leaf's gradient has been added to.
@@ -52,7 +54,7 @@ void GradientExchange::arm() {
 }
 
 void GradientExchange::leaf_done(std::int64_t offset, std::int64_t elements) {
-    if (!armed_) return;
+    if (!armed_ || !model_.device().is_cpu()) return;
     for (Block& block : blocks_)
         if (offset < block.end && offset + elements > block.begin) --block.left;
     send_ready(false);
@@ -71,11 +73,17 @@ void GradientExchange::send_ready(bool all) {
 }
 
 void GradientExchange::sum(const at::Tensor& flat) {
-    for (const std::size_t block : order_) send(blocks_[block], flat);
+    const at::Tensor here = model::on_processor(flat);
+    for (const std::size_t block : order_) send(blocks_[block], here);
     processes_.wait();
+    model::give_back(flat, here);
 }
 
 void GradientExchange::finish() {
+    if (!model_.device().is_cpu()) {
+        armed_ = false;
+        return sum(model_.gradients());
+    }
     send_ready(true);
     armed_ = false;
     processes_.wait();

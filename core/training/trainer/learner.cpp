@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <cmath>
 #include <cstring>
@@ -13,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/splitmix64.h"
+#include "core/model/device.h"
 #include "core/model/training_ops.h"
 #include "kernels/optimizer.h"
 
@@ -41,6 +43,10 @@ at::Tensor sum_of(const std::vector<model::NamedLoss>& losses) {
     at::Tensor sum = losses.front().loss.sum;
     for (std::size_t n = 1; n < losses.size(); ++n) sum = sum + losses[n].loss.sum;
     return sum;
+}
+
+kernels::Device memory_of(const at::Tensor& numbers) {
+    return numbers.is_cpu() ? kernels::Device::cpu : kernels::Device::gpu;
 }
 
 void read_into(at::Tensor& to, const checkpoint::Checkpoint& file, const std::string& name) {
@@ -97,12 +103,13 @@ Learner::Learner(std::unique_ptr<model::Trainable> model, const JobFile& job)
       job_(job) {
     objective_->check(std::as_const(*model_).model().config());
     const at::Tensor weights = model_->weights();
-    first_ = at::zeros({weights.numel()}, at::kFloat);
-    second_ = at::zeros({weights.numel()}, at::kFloat);
     const at::NoGradGuard no_gradient;
+    const at::Tensor updated = model::for_kernel(weights);  // where the optimizer's kernel reads
+    first_ = at::zeros({weights.numel()}, updated.options().dtype(at::kFloat));
+    second_ = at::zeros_like(first_);
     if (weights.scalar_type() != at::kBFloat16) return;
-    master_ = weights.to(at::kFloat);
-    if (job_.training.accumulate > 1) sums_ = at::zeros({weights.numel()}, at::kFloat);
+    master_ = updated.to(at::kFloat);
+    if (job_.training.accumulate > 1) sums_ = at::zeros({weights.numel()}, weights.options().dtype(at::kFloat));
 }
 
 model::Batch Learner::read(const data::DataBatch& batch) const {
@@ -163,13 +170,13 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
 }
 
 double Learner::gradient_norm() const {
-    const at::Tensor gradients = summed_gradients();
-    return std::sqrt(
-        kernels::squared_norm(gradients.const_data_ptr(), model::element_type(gradients), gradients.numel()));
+    const at::Tensor gradients = model::for_kernel(summed_gradients());
+    return std::sqrt(kernels::squared_norm(gradients.const_data_ptr(), model::element_type(gradients),
+                                           gradients.numel(), memory_of(gradients)));
 }
 
 void Learner::update(double rate, double norm, std::int64_t update) {
-    at::Tensor weights = model_->weights(), gradients = summed_gradients();
+    const at::Tensor weights = model::for_kernel(model_->weights()), gradients = model::for_kernel(summed_gradients());
     kernels::FlatParameters flat;
     flat.size = weights.numel();
     flat.decayed = model_->decayed();
@@ -188,7 +195,9 @@ void Learner::update(double rate, double norm, std::int64_t update) {
     settings.decay = job_.optimizer.weight_decay;
     settings.step = update;
     if (job_.training.clip > 0 && norm > job_.training.clip) settings.gradient_scale = job_.training.clip / norm;
-    kernels::adamw_step(flat, settings);
+    kernels::adamw_step(flat, settings, memory_of(weights));
+    const at::NoGradGuard no_gradient;
+    model::give_back(model_->weights(), weights);
 }
 
 Loss Learner::evaluate(const data::DataBatch& batch) {
