@@ -82,6 +82,10 @@ std::string take_gpu_for_models(GpuKind kind, int index) {
     return {};
 }
 
+void move_models_to(const at::Device& device) {
+    choose_gpu({device, GpuKind::cuda, 0});
+}
+
 void leave_gpu_of_models() {
     choose_gpu({});
 }

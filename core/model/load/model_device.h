@@ -18,6 +18,8 @@ at::Device model_device();
 /// that give the same bits on every run. Returns why LibTorch cannot use the GPU; models then stay on the processor.
 /// Empty if it can.
 std::string take_gpu_for_models(GpuKind kind, int index);
+/// Moves the models that are read from now on to a device that LibTorch has.
+void move_models_to(const at::Device& device);
 /// Models stay on the processor from now on.
 void leave_gpu_of_models();
 
