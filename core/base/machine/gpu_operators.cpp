@@ -12,8 +12,9 @@ const char* gpu_operators_library(GpuKind kind) {
 std::string open_gpu_operators(const char* library) {
     // Global: its symbols serve the libraries that it loads later (cuDNN, NCCL).
     if (dlopen(library, RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
-    const char* const why = dlerror();
-    return std::string("no ") + library + (why == nullptr ? "" : std::string(": ") + why);
+    const char* const reason = dlerror();
+    const std::string name = library, why = reason == nullptr ? "no reason is given" : reason;
+    return "no " + (why.starts_with(name + ": ") ? why : name + ": " + why);
 }
 
 }  // namespace headscope

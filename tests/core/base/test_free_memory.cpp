@@ -3,6 +3,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <stdexcept>
+
+#include "core/base/error.h"
 #include "tests/core/base/error_matcher.h"
 
 using headscope::Error;
@@ -26,4 +29,16 @@ TEST_CASE("What does not fit is refused in one line that names what does", "[bas
                          IsError(ErrorCode::memory, "found 1.00 GB free: b needs 800 MB"));
     CHECK_THROWS_MATCHES(expect_memory(weights, 2e9, {}, "", 1e9), Error,
                          IsError(ErrorCode::memory, "found 1.00 GB free: nothing fits"));
+}
+
+TEST_CASE("A GPU without memory left is one line that says what takes less", "[base][memory]") {
+    try {
+        throw std::runtime_error("CUDA out of memory. Tried to allocate 2.00 GiB.\nException raised from malloc");
+    } catch (...) {
+        const Error error = headscope::current_error("analysis");
+        CHECK(error.code() == ErrorCode::memory);
+        CHECK(std::string(error.what()) ==
+              "[analysis] expected enough memory on the GPU: take shorter texts, --dtype bfloat16, --weights file or "
+              "--device cpu; found: CUDA out of memory. Tried to allocate 2.00 GiB.");
+    }
 }
