@@ -5,17 +5,28 @@
 # nothing is missing, starts over after an interruption. Changes nothing outside the checkout but apt packages.
 #   --no-window    leave Qt, plots and fonts out (preset core-only)
 #   --no-parquet   leave Arrow out
+#   --cuda         fetch the libraries that whole models on an NVIDIA GPU need, too (wheels-cuda.txt, 1.98 GB)
+#   --rocm WHEEL   unpack a ROCm torch wheel of LibTorch's version, which you bring, into .deps/libtorch-rocm
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 window=yes
 parquet=yes
-for argument in "$@"; do
-    case "$argument" in
+cuda=no
+rocm=
+readonly started=$OLDPWD
+while [ $# -gt 0 ]; do
+    case "$1" in
         --no-window) window=no ;;
         --no-parquet) parquet=no ;;
-        *) echo "setup.sh: expected --no-window, --no-parquet or nothing; found $argument" >&2; exit 2 ;;
+        --cuda) cuda=yes ;;
+        --rocm)
+            shift
+            [ $# -gt 0 ] || { echo "setup.sh: --rocm: expected a ROCm torch wheel; found nothing" >&2; exit 2; }
+            case "$1" in /*) rocm=$1 ;; *) rocm=$started/$1 ;; esac ;;
+        *) echo "setup.sh: expected --no-window, --no-parquet, --cuda, --rocm WHEEL or nothing; found $1" >&2; exit 2 ;;
     esac
+    shift
 done
 
 say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
@@ -63,6 +74,13 @@ EOF
         fail "[apt] expected these packages to install: ${missing[*]}"
 }
 
+# Sets $python to one with pip.
+find_python() {
+    python=python3
+    "$python" -m pip --version >/dev/null 2>&1 || python=/usr/bin/python3
+    "$python" -m pip --version >/dev/null 2>&1 || fail "[pip] expected python3 with pip; found none"
+}
+
 # fetch_wheels NAME LIST SAY [KEEP]: unpacks the wheels of a list into .deps/NAME; KEEP FOLDER arranges them there first.
 # False if they cannot be fetched (set -e does not hold in here).
 fetch_wheels() {
@@ -73,9 +91,7 @@ fetch_wheels() {
     exec 9>.deps/lock
     flock 9   # a second set-up waits for the first
     [ "$(cat "$target/stamp" 2>/dev/null)" = "$stamp" ] && return
-    local python=python3
-    "$python" -m pip --version >/dev/null 2>&1 || python=/usr/bin/python3
-    "$python" -m pip --version >/dev/null 2>&1 || fail "[pip] expected python3 with pip; found none"
+    find_python
     say "$3"
     rm -rf .deps/wheels "$target.partial"
     # pip checks each file against its hash in the list before it is kept.
@@ -100,8 +116,42 @@ keep_parquet() {
         rm -r "$1"/pyarrow "$1"/pyarrow-*.dist-info
 }
 
+# Hard links in LibTorch's folder, where its CUDA library looks for them.
+link_cuda() {
+    cp -rlf .deps/cuda/nvidia .deps/libtorch/ || fail "[.deps/cuda] expected to link its files into .deps/libtorch"
+}
+
+# A ROCm torch has a libtorch_cpu of its own, hence a folder of its own.
+unpack_rocm() {
+    local target=.deps/libtorch-rocm wanted found
+    wanted=$(sed -n 's/^torch==\([^ ]*\) .*/\1/p' installer/wheels.txt)
+    [ -f "$rocm" ] || fail "[--rocm] expected the file of a ROCm torch wheel; found no file $rocm"
+    found=$(basename "$rocm")
+    case "$found" in
+        "torch-$wanted+rocm"*.whl) ;;
+        *) fail "[--rocm] expected torch-$wanted+rocm*.whl, the version of installer/wheels.txt; found $found" ;;
+    esac
+    local stamp
+    stamp=$(sha256sum "$rocm" | cut -d' ' -f1)
+    if [ "$(cat "$target/stamp" 2>/dev/null)" != "$stamp" ]; then
+        find_python
+        say "Unpacking $found"
+        rm -rf "$target.partial"
+        "$python" -m zipfile -e "$rocm" "$target.partial" && [ -f "$target.partial/torch/lib/libtorch_hip.so" ] ||
+            fail "[$rocm] expected a wheel with torch/lib/libtorch_hip.so; found none"
+        echo "$stamp" >"$target.partial/stamp" && rm -rf "$target" && mv "$target.partial" "$target"
+    fi
+    say "Configure with -DHEADSCOPE_LIBTORCH=$PWD/$target -DHEADSCOPE_HIP=ON"
+}
+
 install_packages
 fetch_wheels libtorch installer/wheels.txt "Fetching LibTorch (570 MB, once)" ||
     fail "[LibTorch] expected to fetch the wheels of installer/wheels.txt; see the message above. Run it again to start over"
 [ "$parquet" = no ] || fetch_wheels arrow installer/wheels-arrow.txt "Fetching Apache Arrow (55 MB, once)" keep_parquet ||
     echo "setup.sh: [Arrow] could not be fetched; see the message above. Parquet files will be refused" >&2
+if [ "$cuda" = yes ]; then
+    fetch_wheels cuda installer/wheels-cuda.txt "Fetching libraries of CUDA (1.98 GB, once)" ||
+        fail "[CUDA] expected to fetch the wheels of installer/wheels-cuda.txt; see the message above. Run it again to start over"
+fi
+[ ! -f .deps/cuda/stamp ] || link_cuda
+[ -z "$rocm" ] || unpack_rocm

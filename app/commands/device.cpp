@@ -7,6 +7,7 @@
 #include "app/commands/context.h"
 #include "core/base/device_choice.h"
 #include "core/base/error.h"
+#include "core/model/load/model_device.h"
 #include "kernels/backend.h"
 
 namespace headscope::app {
@@ -25,6 +26,15 @@ std::string gpu_labels(GpuKind kind, const GpuDriver& driver) {
     return labels;
 }
 
+/// Moves models to the GPU if LibTorch can use it. Returns the part that it computes, in words.
+std::string take_for_models(GpuKind kind, int index) {
+    const std::string problem = model::take_gpu_for_models(kind, index);
+    if (problem.empty()) return "whole models";
+    const std::string advice = kind == GpuKind::cuda ? "installer/setup.sh --cuda fetches libraries for whole models"
+                                                     : "docs/gpu.md has the way to whole models";
+    return "single operators, on copies of their operands: " + problem + ": " + advice;
+}
+
 /// Takes one GPU, or throws with what is missing.
 void take_gpu(GpuKind kind, int index, const std::string& where) {
     const GpuDriver driver = find_gpus(kind);
@@ -41,10 +51,12 @@ void take_gpu(GpuKind kind, int index, const std::string& where) {
             "expected kernels for " + gpu_label(kind, at, driver) + " (" + driver.devices[at].architecture() + ")",
             "found " + problem);
     kernels::force_gpu(gpu_kind_name(kind), index);
+    const std::string part = take_for_models(kind, index);
+    std::fprintf(stderr, "headscope: %s: %s\n", escaped(where).c_str(), escaped(part, 1000).c_str());
 }
 
-/// The first GPU that has a kernel for every operator, or why there is none.
-std::string why_no_gpu() {
+/// Takes the first GPU that has a kernel for every operator; `part` is what it computes. Or returns why there is none.
+std::string why_no_gpu(std::string& part) {
     std::string reasons;
     const auto add = [&](const std::string& reason) { reasons += (reasons.empty() ? "" : "; ") + reason; };
     for (const GpuKind kind : kGpuKinds) {
@@ -58,6 +70,7 @@ std::string why_no_gpu() {
             continue;
         }
         kernels::force_gpu(gpu_kind_name(kind), 0);
+        part = take_for_models(kind, 0);
         return {};
     }
     return reasons;
@@ -71,15 +84,16 @@ std::string environment_kernels() {
 }
 
 void choose_automatically(const std::string& kernels, const std::string& place) {
-    std::string why;
+    std::string why, part;
     if (kernels != "auto")
         why = "--kernels " + kernels;
     else if (const std::string named = environment_kernels(); !named.empty())
         why = "HEADSCOPE_KERNELS is " + named;
     else
-        why = why_no_gpu();
+        why = why_no_gpu(part);
+    if (why.empty()) why = part;
     std::fprintf(stderr, "headscope: %s auto: %s%s\n", place.c_str(), kernels::chosen_device().c_str(),
-                 why.empty() ? "" : escaped(" (" + why + ")", 1000).c_str());
+                 escaped(" (" + why + ")", 1000).c_str());
 }
 
 }  // namespace
@@ -96,6 +110,7 @@ void check_kernel_environment() {
 
 void choose_kernels(const std::string& kernels, const std::string& device, const std::string& place) {
     check_kernel_environment();
+    model::leave_gpu_of_models();
     const DeviceChoice choice = read_device(device, place);
     const std::string where = place + " " + device;
     if (choice.gpu) {

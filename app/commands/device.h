@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// The backend of operators, by --device, --kernels and HEADSCOPE_KERNELS.
+// The backend of operators and the device of models, by --device, --kernels and HEADSCOPE_KERNELS.
 
 #include <string>
 #include <vector>
@@ -15,7 +15,8 @@ namespace headscope::app {
 void check_kernel_environment();
 
 /// Chooses the backend of operators. `device` is --device, or the job key that `place` names; a GPU that cannot be used
-/// is one Error. Prints a line on standard error for "auto". Not while an operator runs.
+/// is one Error. Models that are read afterwards move to the GPU where LibTorch can use it. Prints a line on standard
+/// error for a GPU, with the part of the work that it does, and for "auto". Not while an operator runs.
 void choose_kernels(const std::string& kernels, const std::string& device, const std::string& place = "--device");
 
 /// A GPU for the window's list.

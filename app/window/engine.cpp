@@ -16,6 +16,7 @@
 #include "core/analysis/rate_book.h"
 #include "core/base/error.h"
 #include "core/figures/token_text.h"
+#include "core/model/load/model_device.h"
 #include "kernels/parallel.h"
 
 namespace headscope::app {
@@ -250,6 +251,7 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
                     Q_EMIT models_changed();
                 });
             }
+            if (model->weights->device() != model::model_device()) model->weights->to(model::model_device());
             request.settings_json = analysis::with_residence(request.settings_json, model->residence);
             loaded_.push_back(model);
             plan.read_values(*model->weights, &cancellation);

@@ -9,6 +9,7 @@
 #include "core/analysis/text_sources.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/weights_format.h"
+#include "core/model/load/model_device.h"
 #include "core/model/model.h"
 #include "kernels/backend.h"
 
@@ -24,6 +25,7 @@ std::string settings_json(const AnalysisJob& job, const Input& input, const chec
     nlohmann::json settings = to_json(job);
     settings["device"] = kernels::chosen_device();
     settings["kernels"] = kernels::chosen_backend();
+    if (const std::string part = model::on_device(); !part.empty()) settings["on_device"] = part;
     settings["weights_format"] = checkpoint::weights_format(file);
     settings["first_token"] = input.first_token.empty() ? "as given" : input.first_token;
     if (adapter != nullptr) {

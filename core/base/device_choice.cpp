@@ -30,7 +30,7 @@ const Option& device_option() {
     static const Option option = [] {
         Option one("device", std::string("cpu"));
         one.help =
-            "Where attention is computed: cpu, a GPU (cuda, cuda:N, hip, hip:N), or auto: a GPU that has a "
+            "Where models are computed: cpu, a GPU (cuda, cuda:N, hip, hip:N), or auto: a GPU that has a "
             "kernel for every operator, else cpu";
         one.accepts = [](const std::string& text) { return parse(text).has_value(); };
         one.form = "auto, cpu, cuda, cuda:N, hip or hip:N";

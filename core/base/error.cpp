@@ -87,6 +87,12 @@ Error current_error(std::string_view where) {
             return {ErrorCode::usage, std::string(text.substr(1, place - 1)),
                     std::string(text.substr(place + 2, half - place - 2)), std::string(text.substr(half + 2))};
         }
+        // LibTorch's OutOfMemoryError, which this library does not link.
+        if (text.starts_with("CUDA out of memory") || text.starts_with("HIP out of memory"))
+            return {ErrorCode::memory, std::string(where),
+                    "expected enough memory on the GPU: take shorter texts, --dtype bfloat16, --weights file or "
+                    "--device cpu",
+                    "found: " + escaped(text, 400)};
         return {ErrorCode::internal, std::string(where), "expected no error from a library",
                 "found: " + escaped(text, 400)};
     } catch (...) {

@@ -26,6 +26,7 @@
 #include "core/base/io/sha256.h"
 #include "core/base/process/os_error.h"
 #include "core/model/load/memory.h"
+#include "core/model/load/model_device.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
 #include "core/store/ask/ask_file.h"
@@ -181,6 +182,7 @@ private:
         nlohmann::json settings = analysis::to_json(options_.job);
         settings["device"] = kernels::chosen_device();
         settings["kernels"] = kernels::chosen_backend();
+        if (const std::string part = model::on_device(); !part.empty()) settings["on_device"] = part;
         settings["tool"] = options_.tool;
         settings["interventions"] = options_.interventions;
         settings["metric"] = options_.metric;

@@ -39,6 +39,7 @@
 #include "core/evaluation/tasks.h"
 #include "core/model/generate/generate.h"
 #include "core/model/load/build.h"
+#include "core/model/load/model_device.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
 #include "core/model/trainable.h"
@@ -254,6 +255,7 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
                      {"kernels", kernels::chosen_backend()},
                      {"kernels_requested", options.kernels},
                      {"beyond_positions", options.beyond_positions}};
+    if (const std::string part = model::on_device(); !part.empty()) settings["on_device"] = part;
     if (options.average > 0) settings["average"] = options.average;
     if (!options.adapter.empty()) settings["adapter"] = options.adapter;
     for (const Prepared& one : models)

@@ -86,14 +86,21 @@ double reading_bytes(const Inspection& inspection, double rows, double cached, c
            cache_bytes(config, cached, number);
 }
 
-Residence choose_residence(const std::function<double(Residence)>& bytes, const WeightChoice& choice) {
+Residence choose_residence(const std::function<double(Residence)>& bytes, const WeightChoice& choice,
+                           double device_room) {
     const double room = own_memory_room();
     const auto fits = [&](Residence one) { return room <= 0 || bytes(one) <= room; };
+    // Weights that are not resident reach a GPU as a stream's reach memory: layer by layer.
+    const auto device_bytes = [&](Residence one) { return bytes(one == Residence::float32 ? one : Residence::stream); };
     if (!choice.residence) {
         for (const Residence one : kResidences)
-            if (fits(one)) return one;
+            if (fits(one) && fits_on_device(device_bytes(one), device_room)) return one;
     }
     const Residence taken = choice.residence.value_or(Residence::stream);
+    const bool layers =
+        choice.offered && taken == Residence::float32 && fits_on_device(device_bytes(Residence::file), device_room);
+    expect_device_memory(taken == Residence::float32 ? "all weights and a pass" : "the weights of a layer and a pass",
+                         device_bytes(taken), layers ? "take --weights file" : choice.otherwise, device_room);
     std::vector<LessMemory> others;
     for (const Residence one : kResidences) {
         if (choice.offered && one != taken) others.push_back({"--weights " + std::string(name(one)), bytes(one)});

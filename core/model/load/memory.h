@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/checkpoint/checkpoint.h"
+#include "core/model/load/model_device.h"
 #include "core/model/model.h"
 
 namespace headscope::model {
@@ -41,7 +42,9 @@ struct WeightChoice {
 };
 
 /// The residence to take where the work takes `bytes(residence)` in all. Throws Error(memory), naming the option that
-/// fits, where that is not free (core/base/process/free_memory.h).
-Residence choose_residence(const std::function<double(Residence)>& bytes, const WeightChoice& choice);
+/// fits, where that is not free (core/base/process/free_memory.h). A model that moves to a GPU has to fit there, too,
+/// in `device_room` bytes (0: unknown): with all weights, or with those of the layer that runs.
+Residence choose_residence(const std::function<double(Residence)>& bytes, const WeightChoice& choice,
+                           double device_room = model_device_room());
 
 }  // namespace headscope::model

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/json/json.h"
 #include "core/model/load/build.h"
+#include "core/model/load/model_device.h"
 #include "core/model/load/presets.h"
 #include "core/model/model.h"
 #include "core/model/towers/stack.h"
@@ -33,8 +34,10 @@ Inspection inspect_config(const std::string& config_json) {
 std::shared_ptr<Model> Model::build(const checkpoint::Checkpoint& checkpoint, checkpoint::LoadAs precision,
                                     Progress* progress, const Cancellation* cancellation, Residence residence) {
     try {
-        return std::make_shared<Stack>(make_blueprint(checkpoint), checkpoint, precision, residence, progress,
-                                       cancellation);
+        auto model = std::make_shared<Stack>(make_blueprint(checkpoint), checkpoint, precision, residence, progress,
+                                             cancellation);
+        if (!model_device().is_cpu()) model->to(model_device());
+        return model;
     } catch (...) {
         throw current_error("model");
     }

@@ -19,6 +19,7 @@
 #include "core/mixers/types/side_by_side.h"
 #include "core/mixers/types/type.h"
 #include "core/model/fresh/fresh_weights.h"
+#include "core/model/load/model_device.h"
 #include "core/model/load/presets.h"
 #include "core/model/objectives/objective.h"
 #include "core/tokenizer/files/gguf_files.h"
@@ -354,14 +355,18 @@ double least_pass_bytes(const JobFile& job, const model::ModelConfig& config) {
 
 void expect_free_memory(const JobFile& job, const model::Inspection& inspection) {
     const double state = state_bytes(job, static_cast<double>(inspection.parameters));
-    expect_memory("weights, gradients and optimizer", state + least_pass_bytes(job, inspection.config), {},
-                  "lower training.batch or train a smaller model");
+    const char* const advice = "lower training.batch or train a smaller model";
+    expect_memory("weights, gradients and optimizer", state + least_pass_bytes(job, inspection.config), {}, advice);
+    model::expect_device_memory("weights, gradients and optimizer", state + least_pass_bytes(job, inspection.config),
+                                advice);
 }
 
 void check_memory(const JobFile& job, const model::ModelConfig& config, double parameters) {
     const double memory = machine_memory(), state = state_bytes(job, parameters);
-    if (memory <= 0) return;
     const double pass = least_pass_bytes(job, config);
+    model::expect_device_memory("weights, gradients and optimizer", state + pass,
+                                "lower training.batch or train a smaller model");
+    if (memory <= 0) return;
     if (state + pass <= memory) return;
     const auto bytes = [](double value) { return size_text(static_cast<std::uint64_t>(std::min(value, 9e18))); };
     throw error_at_key(job, state > memory ? "model" : "training.batch",

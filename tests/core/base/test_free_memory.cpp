@@ -48,3 +48,15 @@ TEST_CASE("Allocations that are refused end in one line of memory", "[base][memo
                                      "allocate memory)\nframe #0: c10::ThrowEnforceNotMet")) ==
           "[memory] expected 1.20 GB for logits; found none left");
 }
+
+TEST_CASE("A GPU without memory left is one line that says what takes less", "[base][memory]") {
+    try {
+        throw std::runtime_error("CUDA out of memory. Tried to allocate 2.00 GiB.\nException raised from malloc");
+    } catch (...) {
+        const Error error = headscope::current_error("analysis");
+        CHECK(error.code() == ErrorCode::memory);
+        CHECK(std::string(error.what()) ==
+              "[analysis] expected enough memory on the GPU: take shorter texts, --dtype bfloat16, --weights file or "
+              "--device cpu; found: CUDA out of memory. Tried to allocate 2.00 GiB.");
+    }
+}

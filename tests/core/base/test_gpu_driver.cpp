@@ -6,6 +6,7 @@
 
 #include "core/base/device_choice.h"
 #include "core/base/machine/gpu_driver.h"
+#include "core/base/machine/gpu_operators.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 
@@ -90,4 +91,12 @@ TEST_CASE("Devices are read by one rule", "[base][option][gpu]") {
     }
     CHECK(checked_value(device_option(), "cuda:3", "") == "cuda:3");
     CHECK(json_of(device_option().standard) == "cpu");
+}
+
+TEST_CASE("A library of LibTorch's operators is open, or a problem in words", "[base][gpu]") {
+    CHECK(open_gpu_operators(HEADSCOPE_FAKE_DRIVER).empty());
+    const std::string absent = "libtorch_absent.so";
+    CHECK(open_gpu_operators(absent.c_str()).starts_with("no " + absent + ": cannot open shared object file"));
+    CHECK(std::string(gpu_operators_library(GpuKind::cuda)) == "libtorch_cuda.so");
+    CHECK(std::string(gpu_operators_library(GpuKind::hip)) == "libtorch_hip.so");
 }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The device of other tests: results of the CPU, memory closed to the host.
+#include "tests/catch_with_torch.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorIndexing.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Generator.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
+
+#include "tests/core/device/emulated_device.h"
+
+using namespace headscope;
+using test::emulated_device;
+
+namespace {
+
+at::Tensor noise(std::vector<std::int64_t> shape, std::uint64_t seed) {
+    return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed));
+}
+
+at::TensorOptions on_device() {
+    return at::TensorOptions(emulated_device());
+}
+
+/// Loss and gradient of a product, views, softmax and a sum.
+std::pair<double, at::Tensor> loss_and_gradient(c10::Device device) {
+    const at::Tensor a = noise({64, 32}, 1).to(device).requires_grad_(true), b = noise({32, 16}, 2).to(device);
+    const at::Tensor c = at::full({16}, 0.5, at::TensorOptions(device));
+    const at::Tensor y = at::silu(a.matmul(b) + c);
+    const at::Tensor weights = at::softmax(y.view({4, 16, 16}).transpose(1, 2), -1);
+    const at::Tensor loss = weights.narrow(2, 3, 5).pow(2).sum();
+    loss.backward();
+    REQUIRE(a.grad().device() == device);
+    return {loss.item<double>(), a.grad().cpu()};
+}
+
+std::string refusal(const auto& work) {
+    try {
+        work();
+    } catch (const c10::Error& error) {
+        return error.what_without_backtrace();
+    }
+    return "no refusal";
+}
+
+/// The signal that ends a child process that runs `work`; 0 if it ends by itself.
+int signal_of(const auto& work) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        const rlimit none{0, 0};
+        ::setrlimit(RLIMIT_CORE, &none);
+        ::signal(SIGSEGV, SIG_DFL);
+        work();
+        ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+}  // namespace
+
+TEST_CASE("Products, softmax, views and a backward pass on the emulated device equal the CPU's", "[device]") {
+    CHECK(c10::Device(emulated_device()).str() == "emulated:0");
+    const auto [loss, gradient] = loss_and_gradient(emulated_device());
+    const auto [expected_loss, expected] = loss_and_gradient(at::kCPU);
+    const double largest = expected.abs().max().item<double>();
+    REQUIRE(largest > 0.1);
+    // Float32 sums of 64 terms, in another order where copies of views are contiguous.
+    constexpr double kError = 64 * 0x1p-24;
+    CHECK(loss == Approx(expected_loss).epsilon(kError));
+    CHECK((gradient - expected).abs().max().item<double>() < kError * largest);
+}
+
+TEST_CASE("Views of the emulated device share its memory", "[device]") {
+    const at::Tensor host = noise({6, 8}, 3), there = host.to(emulated_device());
+    there.narrow(0, 1, 2).t().fill_(2);
+    there.view({48}).slice(0, 40).zero_();
+    host.narrow(0, 1, 2).fill_(2);
+    host.narrow(0, 5, 1).zero_();
+    CHECK(there.cpu().equal(host));
+    CHECK(there.unfold(1, 4, 2).cpu().equal(host.unfold(1, 4, 2)));
+    CHECK(there.index({at::arange(3)}).cpu().equal(host.narrow(0, 0, 3)));
+    CHECK(at::cat({there, there}, 1).cpu().equal(at::cat({host, host}, 1)));
+    const at::Tensor grown = at::empty({0}, on_device());
+    grown.resize_({5}).fill_(3).resize_({2, 4});
+    CHECK(grown.flatten().narrow(0, 0, 5).cpu().equal(at::full({5}, 3.0)));
+    CHECK(at::empty({0, 4}, on_device()).sum().item<float>() == 0);
+    const at::Tensor counts = at::zeros({3}, on_device());
+    counts.index_put_({at::arange(2).to(emulated_device())}, at::ones({2}, on_device()), true);
+    CHECK(counts.cpu().equal(at::arange(3).lt(2).to(at::kFloat)));
+}
+
+TEST_CASE("Tensors of the emulated device and of the CPU do not mix", "[device]") {
+    const at::Tensor host = at::ones({4, 4}), there = host.to(emulated_device());
+    const std::string expected =
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        "emulated:0 and cpu!";
+    CHECK(refusal([&] { there + host; }).starts_with(expected));
+    CHECK(refusal([&] { there.matmul(host); }).starts_with(expected));
+    CHECK(refusal([&] { at::cat({there, host}); }).starts_with(expected));
+    CHECK((there + at::ones({})).cpu().equal(host * 2));  // a number may lie anywhere, as on CUDA
+}
+
+TEST_CASE("The host reads memory of the emulated device only where it is opened", "[device]") {
+    const at::Tensor there = at::full({1000}, 7.0, on_device());
+    there.sum().item<float>();  // closed again after an operator
+    const auto* memory = there.const_data_ptr<float>();
+    float found = 0;
+    CHECK(signal_of([&] { found = *static_cast<const volatile float*>(memory); }) == SIGSEGV);
+    CHECK(signal_of([&] { *static_cast<volatile float*>(there.mutable_data_ptr<float>() + 999) = 1; }) == SIGSEGV);
+    {
+        const test::OpenDeviceMemory open;
+        CHECK(signal_of([&] { found = *static_cast<const volatile float*>(memory); }) == 0);
+        CHECK(memory[999] == 7);
+    }
+    CHECK(signal_of([&] { found = *static_cast<const volatile float*>(memory); }) == SIGSEGV);
+}
