@@ -84,7 +84,8 @@ public:
     virtual void save(const QString& path) = 0;
 
 Q_SIGNALS:
-    void changed();  ///< any value of the above
+    void changed();         ///< any value of the above
+    void models_changed();  ///< model() is another
     void failed(const QString& message);
 };
 

@@ -58,6 +58,7 @@ void StepperView::join() {
     source_ = desk().stepper();
     if (source_) {
         connect(source_, &StepSource::changed, this, &StepperView::refresh_later);
+        connect(source_, &StepSource::models_changed, this, &StepperView::refresh_later);
         connect(source_, &StepSource::failed, this, [this](const QString& message) { failure_->set(message); });
     }
     refresh_later();
