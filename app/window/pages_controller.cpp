@@ -47,7 +47,7 @@ PagesController::PagesController(Context& context)
     connect(&context_.desk.asks(), &widgets::AskShelf::changed, this, [this] {
         if (page() == Page::analysis && !has_analyses()) show_page(Page::start);
     });
-    connect(context_.text, &widgets::TextPanel::changed, &steps_, &StepService::models_changed);
+    connect(context_.text, &widgets::TextPanel::changed, &steps_, &StepService::follow_choice);
     connect(&steps_, &StepService::saved, this,
             [this](const QString& path, const std::shared_ptr<const store::AskRecord>& record) {
                 context_.desk.asks().take(path, record);

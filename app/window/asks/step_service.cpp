@@ -340,7 +340,11 @@ void StepService::drop_closed() {
         drop();
         Q_EMIT changed();
     }
-    Q_EMIT models_changed();
+    follow_choice();
+}
+
+void StepService::follow_choice() {
+    if (std::exchange(model_, model()) != model_) Q_EMIT models_changed();
 }
 
 }  // namespace headscope::app

@@ -36,6 +36,8 @@ public:
     void replace(int step, const QString& token) override;
     void stop() override;
     void save(const QString& path) override;
+    /// The text panel's choice may be another.
+    void follow_choice();
 
 Q_SIGNALS:
     void saved(const QString& path, std::shared_ptr<const headscope::store::AskRecord> record);
@@ -55,6 +57,7 @@ private:
     std::shared_ptr<const widgets::ShownGeneration> generation_;
     int pending_ = 0;  ///< pieces of work that have not ended
     QString words_;
+    QString model_;  ///< model() at its last change
     widgets::Mailbox mailbox_{this};
 };
 
