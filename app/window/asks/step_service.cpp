@@ -85,11 +85,13 @@ void StepService::Stepping::read(const Cancellation& cancellation) {
 
 double StepService::Stepping::bytes(model::Residence residence, int tokens) const {
     const auto made = static_cast<double>(tokens) + (session ? static_cast<double>(session->steps().size()) : 0.0);
-    const double all = static_cast<double>(prompt.ids.size()) + made;
+    double all = static_cast<double>(prompt.ids.size()) + made;
+    if (const std::int64_t most = model->inspection.config.max_positions; most > 0)
+        all = std::min(all, static_cast<double>(most));
     std::int64_t heads = 0;
     for (const Site& site : model->inspection.sites) heads += site.heads;
     // Rows are held by the session and by the window.
-    const double rows = options.maps ? 2 * sizeof(float) * made * all * static_cast<double>(heads) : 0;
+    const double rows = options.maps ? 2 * sizeof(float) * std::min(made, all) * all * static_cast<double>(heads) : 0;
     return rows + model::reading_bytes(model->inspection, static_cast<double>(prompt.ids.size()), kCaches * all,
                                        checkpoint::LoadAs::float32, residence);
 }

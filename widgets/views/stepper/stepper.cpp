@@ -74,13 +74,13 @@ int StepperView::chosen_step() const {
 }
 
 void StepperView::refresh() {
+    fill_tokens();
     if (!source_ || (source_->model().isEmpty() && !shown())) {
         return show_notice(tr("No model is open"),
                            tr("Open a checkpoint from the start page, or drop one onto this window. Its tokens are "
                               "generated here one by one."));
     }
     picture_->set_theme(desk().theme());
-    fill_tokens();
     show_chosen();
     enable_controls();
     show_content();
@@ -132,10 +132,14 @@ void StepperView::fill_tokens() {
 
 void StepperView::fill_sites() {
     const QSignalBlocker quiet_sites(site_), quiet_heads(head_);
-    if (site_->count() != static_cast<int>(filled_->sites.size())) {
+    QStringList sites;
+    for (std::int64_t i = 0; i < std::ssize(filled_->sites); ++i)
+        sites << tr("Layer %1").arg(QString::fromStdString(site_label(filled_->sites, i)));
+    bool same = site_->count() == static_cast<int>(sites.size());
+    for (int i = 0; same && i < site_->count(); ++i) same = site_->itemText(i) == sites[i];
+    if (!same) {
         site_->clear();
-        for (std::int64_t i = 0; i < std::ssize(filled_->sites); ++i)
-            site_->addItem(tr("Layer %1").arg(QString::fromStdString(site_label(filled_->sites, i))));
+        site_->addItems(sites);
     }
     head_->setMaximum(static_cast<int>(std::max<std::int64_t>(0, filled_->heads - 1)));
 }

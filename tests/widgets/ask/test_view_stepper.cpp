@@ -12,9 +12,9 @@
 #include <QTest>
 #include <catch2/catch.hpp>
 
+#include "tests/widgets/ask/made_steps.h"
 #include "tests/widgets/child.h"
 #include "tests/widgets/desk_fixture.h"
-#include "tests/widgets/made_steps.h"
 #include "widgets/plots/figure/figure_view.h"
 #include "widgets/plots/figure/offscreen.h"
 #include "widgets/text/banner.h"
