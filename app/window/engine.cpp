@@ -373,7 +373,7 @@ void Engine::work_with(int id, const void* owner, ModelWork work) {
                                   {}, advice);
                 else
                     residence = model::choose_residence(work.bytes, {checkpoint::LoadAs::float32, {}, false, advice});
-                WordReporter progress(work.told);
+                WordReporter progress(work.report);
                 load(model, residence, progress, cancellation, send);
                 work.run(cancellation);
             } catch (const Stopped&) {

@@ -26,14 +26,14 @@ namespace headscope::app {
 
 struct OpenModel;
 
-/// Work of a service with a model's weights. Everything is called on the compute thread; all but `told` and `ended` may
-/// throw Error and Stopped.
+/// Work of a service with a model's weights. Everything is called on the compute thread; all but `report` and `ended`
+/// may throw Error and Stopped.
 struct ModelWork {
     std::string device = "cpu";
     std::function<void(const Cancellation&)> prepare{};   ///< before weights are read
     std::function<double(model::Residence)> bytes{};      ///< of weights and work, at most
     std::function<void(const Cancellation&)> run{};       ///< OpenModel::weights are there
-    std::function<void(const QString& words)> told{};     ///< progress of reading weights
+    std::function<void(const QString& words)> report{};   ///< progress of reading weights
     std::function<void(const QString& failure)> ended{};  ///< empty: done, or stopped
 };
 

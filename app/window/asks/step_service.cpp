@@ -309,9 +309,9 @@ void StepService::post(int tokens, const QString& words, Work work) {
         }
         publish();
     };
-    piece.told = [this, send](const QString& told) {
-        send([this, told] {
-            words_ = told;
+    piece.report = [this, send](const QString& now) {
+        send([this, now] {
+            words_ = now;
             Q_EMIT changed();
         });
     };
