@@ -15,7 +15,9 @@
 #include "core/analysis/job_request.h"
 #include "core/analysis/rate_book.h"
 #include "core/base/error.h"
+#include "core/base/process/free_memory.h"
 #include "core/figures/token_text.h"
+#include "core/model/load/memory.h"
 #include "core/model/load/model_device.h"
 #include "kernels/parallel.h"
 
@@ -52,6 +54,24 @@ std::filesystem::path output_name(const std::filesystem::path& folder, const std
         if (!std::filesystem::exists(path, ignored)) return path;
     }
 }
+
+/// Progress as words, a few times a second at most.
+class WordReporter final : public Progress {
+public:
+    explicit WordReporter(const std::function<void(const QString&)>& told) : told_(told) {}
+
+    void advance(double done, double total, const std::string& what) override {
+        const auto now = Clock::now();
+        if (now - last_ < std::chrono::milliseconds(200)) return;
+        last_ = now;
+        const double share = total > 0 ? 100 * done / total : 0;
+        told_(QStringLiteral("%1, %2 %").arg(QString::fromStdString(what)).arg(share, 0, 'f', 0));
+    }
+
+private:
+    const std::function<void(const QString&)>& told_;
+    Clock::time_point last_{};
+};
 
 }  // namespace
 
@@ -240,20 +260,8 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             make_room(model, send);
             const analysis::MemoryOptions memory{.weights_there = model->weights != nullptr};
             request.batch_tokens = analysis::fitting_batch_tokens(model->inspection, request, memory);
-            const auto residence = analysis::expect_memory(model->inspection, request, memory);
-            if (!model->weights) {
-                model->residence = residence;
-                model->weights =
-                    model::Model::build(*model->file, checkpoint::LoadAs::float32, &reporter, &cancellation, residence);
-                send([this, id = model->card.id] {
-                    for (auto& card : cards_)
-                        if (card.id == id) card.loaded = true;
-                    Q_EMIT models_changed();
-                });
-            }
-            if (model->weights->device() != model::model_device()) model->weights->to(model::model_device());
+            load(model, analysis::expect_memory(model->inspection, request, memory), reporter, cancellation, send);
             request.settings_json = analysis::with_residence(request.settings_json, model->residence);
-            loaded_.push_back(model);
             plan.read_values(*model->weights, &cancellation);
             request.interventions.insert(request.interventions.begin(), plan.list.begin(), plan.list.end());
             request.model_sha256 = model->file->fingerprint(cancellation);
@@ -328,6 +336,57 @@ void Engine::make_room(const std::shared_ptr<OpenModel>& model, const widgets::M
         }
         loaded_.pop_front();
     }
+}
+
+/// Compute thread. Reads the weights where they are not in memory.
+void Engine::load(const std::shared_ptr<OpenModel>& model, model::Residence residence, Progress& progress,
+                  const Cancellation& cancellation, const widgets::Mailbox::Sender& send) {
+    if (!model->weights) {
+        model->residence = residence;
+        model->weights =
+            model::Model::build(*model->file, checkpoint::LoadAs::float32, &progress, &cancellation, residence);
+        send([this, id = model->card.id] {
+            for (auto& card : cards_)
+                if (card.id == id) card.loaded = true;
+            Q_EMIT models_changed();
+        });
+    }
+    if (model->weights->device() != model::model_device()) model->weights->to(model::model_device());
+    loaded_.push_back(model);
+}
+
+void Engine::work_with(int id, const void* owner, ModelWork work) {
+    const auto model = find(id);
+    if (!model) return work.ended(tr("The model is closed"));
+    compute_.cancel(&kCalibration);
+    compute_.post(
+        owner, [this, model, work = std::move(work), send = mailbox_.sender()](const Cancellation& cancellation) {
+            QString failure;
+            try {
+                choose_device(work.device);
+                work.prepare(cancellation);
+                make_room(model, send);
+                const char* const advice = "shorten the text";
+                model::Residence residence = model->residence;
+                if (model->weights)
+                    expect_memory("the text",
+                                  work.bytes(residence) -
+                                      model::resident_bytes(model->inspection, checkpoint::LoadAs::float32, residence),
+                                  {}, advice);
+                else
+                    residence = model::choose_residence(work.bytes, {checkpoint::LoadAs::float32, {}, false, advice});
+                WordReporter progress(work.report);
+                load(model, residence, progress, cancellation, send);
+                work.run(cancellation);
+            } catch (const Stopped&) {
+            } catch (...) {
+                try {
+                    failure = message_of("model");
+                } catch (const Stopped&) {
+                }
+            }
+            work.ended(failure);
+        });
 }
 
 void Engine::tell_progress() {

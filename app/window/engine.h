@@ -16,6 +16,8 @@
 
 #include "app/window/training/run_progress.h"
 #include "core/base/process/worker.h"
+#include "core/base/progress.h"
+#include "core/model/load/residence.h"
 #include "widgets/desk/desk.h"
 #include "widgets/mailbox.h"
 #include "widgets/panels/text_choice.h"
@@ -23,6 +25,17 @@
 namespace headscope::app {
 
 struct OpenModel;
+
+/// Work of a service with a model's weights. Everything is called on the compute thread; all but `report` and `ended`
+/// may throw Error and Stopped.
+struct ModelWork {
+    std::string device = "cpu";
+    std::function<void(const Cancellation&)> prepare{};   ///< before weights are read
+    std::function<double(model::Residence)> bytes{};      ///< of weights and work, at most
+    std::function<void(const Cancellation&)> run{};       ///< OpenModel::weights are there
+    std::function<void(const QString& words)> report{};   ///< progress of reading weights
+    std::function<void(const QString& failure)> ended{};  ///< empty: done, or stopped
+};
 
 class Engine : public QObject {
     Q_OBJECT
@@ -45,6 +58,13 @@ public:
     /// Runs a choice into a new analysis file of `folder`. One run at a time.
     void run(const widgets::TextChoice& choice, const std::filesystem::path& folder);
     void stop();
+    /// Does a service's work, behind what was posted before. `owner` stops it. A model that is not open ends it at
+    /// once.
+    void work_with(int model, const void* owner, ModelWork work);
+    /// Stops the owner's work. Returns how many pieces of it had not begun: their `ended` is not called.
+    std::size_t stop_work(const void* owner) { return compute_.cancel(owner); }
+    /// Frees tensors where they were made.
+    void let_go(std::shared_ptr<void> value) { compute_.let_go(std::move(value)); }
     /// Speed of this machine in multiplications a second, for estimates: a stored rate, or one measured in the
     /// background until a run begins. Runs and measurements emit rate_measured().
     void set_rate(double rate) { rate_ = rate; }
@@ -77,6 +97,8 @@ private:
     std::shared_ptr<OpenModel> find(int id) const;
     void choose_device(const std::string& device);
     void make_room(const std::shared_ptr<OpenModel>& model, const widgets::Mailbox::Sender& send);
+    void load(const std::shared_ptr<OpenModel>& model, model::Residence residence, Progress& progress,
+              const Cancellation& cancellation, const widgets::Mailbox::Sender& send);
     void take(std::shared_ptr<OpenModel> model);
 
     std::string resources_;

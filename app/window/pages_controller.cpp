@@ -29,12 +29,14 @@ std::optional<std::int64_t> optional_from(const QJsonValue& value) {
 PagesController::PagesController(Context& context)
     : context_(context),
       tensors_(&context.engine),
+      steps_(&context.engine, [text = context.text] { return text ? text->choice() : widgets::TextChoice(); }),
       history_([this] { return looks(); }, [this](const QJsonObject& looks) { restore_looks(looks); }) {
     build();
     build_switches();
     build_actions();
     build_theme_actions();
     context_.desk.set_tensors(&tensors_);
+    context_.desk.set_stepper(&steps_);
     connect(&history_, &widgets::History::moved, &context_, &Context::updated);
     connect(&context_, &Context::updated, this, &PagesController::update);
     connect(&context_.desk, &widgets::Desk::changed, &history_, &widgets::History::note);
@@ -45,6 +47,12 @@ PagesController::PagesController(Context& context)
     connect(&context_.desk.asks(), &widgets::AskShelf::changed, this, [this] {
         if (page() == Page::analysis && !has_analyses()) show_page(Page::start);
     });
+    connect(context_.text, &widgets::TextPanel::changed, &steps_, &StepService::follow_choice);
+    connect(&steps_, &StepService::saved, this,
+            [this](const QString& path, const std::shared_ptr<const store::AskRecord>& record) {
+                context_.desk.asks().take(path, record);
+                context_.report(tr("Saved %1").arg(path));
+            });
     connect(context_.tree, &widgets::ProjectTree::tensors_wanted, this, &PagesController::show_tensors);
     connect(context_.start, &widgets::StartPage::training_wanted, this, [this] { show_view(QStringLiteral("train")); });
     apply_theme();
@@ -54,6 +62,7 @@ PagesController::PagesController(Context& context)
 PagesController::~PagesController() {
     delete widget_;  // views use the desk and the tensors until they are gone
     context_.desk.set_tensors(nullptr);
+    context_.desk.set_stepper(nullptr);
 }
 
 void PagesController::build() {

@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 
+#include "app/window/asks/step_service.h"
 #include "app/window/context.h"
 #include "app/window/pages/tensor_service.h"
 #include "widgets/desk/history.h"
@@ -75,6 +76,7 @@ private:
 
     Context& context_;
     TensorService tensors_;
+    StepService steps_;
     QPointer<QWidget> widget_;
     QWidget* switches_ = nullptr;
     QStackedWidget* pages_ = nullptr;

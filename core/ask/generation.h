@@ -7,29 +7,25 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <vector>
+#include <span>
 
+#include "core/ask/generation_session.h"
 #include "core/base/progress.h"
 #include "core/store/ask/ask_file.h"
 
-namespace headscope::model {
-class Editor;
-class Model;
-}  // namespace headscope::model
-
 namespace headscope::ask {
 
-struct GenerationOptions {
-    std::int64_t tokens = 20;  ///< steps
-    std::int64_t top = 5;
-    double temperature = 0;  ///< 0: greedy
-    std::uint64_t seed = 0;  ///< of text s: seed + s
-    std::vector<std::int64_t> end_tokens;
+/// `seed`: of text s, seed + s.
+struct GenerationOptions : SessionOptions {
+    std::int64_t tokens = 20;                       ///< steps
     std::map<std::int64_t, std::int64_t> replaced;  ///< step -> token in place of the chosen one
-    bool maps = false;                              ///< keeps the rows
-    model::Editor* editor = nullptr;
     std::function<void()> saved;
 };
+
+/// Adds the tables of `tokens` steps, unless the record has tables; throws limit for too many weights (`maps`).
+void add_generation_tables(store::AskRecord& record, std::int64_t tokens, std::int64_t top, bool maps);
+/// Puts the steps of one text into these tables, and marks it as done.
+void put_generation(store::AskRecord& record, std::int64_t sequence, std::span<const GeneratedStep> steps);
 
 /// Fills /generate of `record`, whose sequences are the prompts: token, log_probability (temperature 1) [S, T], top_id,
 /// top_probability [S, T, K], entropy, sink, mean_distance [S, T, n, H] of the row that led to the token, with `maps`

@@ -40,6 +40,13 @@ public:
     virtual std::unique_ptr<MixerCache> clone() const = 0;
     /// The cache of sequences [n] int64 of its batch, in this order; one may repeat.
     virtual std::unique_ptr<MixerCache> chosen(const at::Tensor& sequences) const = 0;
+    /// True if drop(tokens) restores the state before these tokens. States that sum up their tokens cannot.
+    virtual bool can_drop(std::int64_t tokens) const {
+        (void)tokens;
+        return false;
+    }
+    /// Forgets the last tokens; after can_drop(tokens) alone.
+    virtual void drop(std::int64_t tokens) { (void)tokens; }
 };
 
 /// Query and key of a guide stream at one layer, from position 0 on, the same for every text: [1, Lg, heads +

@@ -10,7 +10,7 @@
 // `alibi` and `heads` analyses of models that never were (synthetic_recurrent.h, synthetic_lazy.h, synthetic_heads.h);
 // `asked-lens` and other tools ask files of no model (sample_asks.h);
 // the view `tensors` shows a
-// checkpoint that never was (made_tensors.h). With
+// checkpoint that never was (made_tensors.h), `stepper` a generation of no model (ask/made_steps.h). With
 // --compare the picture is held against one that was looked at and approved; it ends with 3 when they differ.
 #include <QApplication>
 #include <QImage>
@@ -34,6 +34,7 @@
 #include "tests/core/store/synthetic_heads.h"
 #include "tests/core/store/synthetic_lazy.h"
 #include "tests/core/store/synthetic_recurrent.h"
+#include "tests/widgets/ask/made_steps.h"
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/made_tensors.h"
 #include "tests/widgets/run_fixture.h"
@@ -160,8 +161,10 @@ int main(int argc, char** argv) try {
     tests::write_lazy_analysis(folder / "alibi.headscope.h5", tests::alibi_sample());
     tests::write_head_embeddings_analysis(folder / "heads.headscope.h5");
     tests::AnsweringTensors tensors;
+    tests::MadeSteps steps(6);
     widgets::Desk desk;
     desk.set_tensors(&tensors);
+    desk.set_stepper(&steps);
     desk.runs().draft().set_choices(tests::made_choices());
     desk.runs().draft().set_estimate(
         tests::made_estimate({"approximate", "standard", "approximate", "non_approximate", "mlp", "standard"}));

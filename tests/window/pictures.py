@@ -37,7 +37,8 @@ RUN_VIEWS = [("train", ["made"]), ("layout", ["made"]), ("run", ["made", "made"]
              ("corpus_scatter", ["asked-corpus"]), ("corpus_head", ["asked-corpus"]), ("series", ["asked-series"]),
              ("cache_error", ["asked-cache"]),
              ("knockout", ["asked-knockout"]), ("steering", ["asked-steer"]), ("head_kinds", ["asked-kinds"]),
-             ("circuits", ["asked-circuits"]), ("generation", ["asked-generate"])]
+             ("circuits", ["asked-circuits"]), ("generation", ["asked-generate"]),
+             ("stepper", ["made"])]
 
 
 def main():

@@ -179,6 +179,11 @@ void Desk::set_tensors(TensorSource* source) {
     Q_EMIT tensors_changed();
 }
 
+void Desk::set_stepper(StepSource* source) {
+    stepper_ = source;
+    Q_EMIT stepper_changed();
+}
+
 void Desk::set_dark(bool dark) {
     if (dark == theme_.dark) return;
     theme_ = make_theme(dark);

@@ -25,6 +25,7 @@ class EvaluationShelf;
 class HeadColumns;
 class HeadSetStore;
 class RunShelf;
+class StepSource;
 class TensorSource;
 
 /// A view's request to run the shown analysis again: the same text and model with these changes.
@@ -106,6 +107,10 @@ public:
     TensorSource* tensors() const { return tensors_; }
     void set_tensors(TensorSource* source);
 
+    /// The generation that goes step by step; may be null. It outlives the desk or is reset before.
+    StepSource* stepper() const { return stepper_; }
+    void set_stepper(StepSource* source);
+
     const Theme& theme() const { return theme_; }
     void set_dark(bool dark);
 
@@ -120,6 +125,7 @@ Q_SIGNALS:
     void theme_changed();
     void arrived();          ///< values of some study came
     void tensors_changed();  ///< another source
+    void stepper_changed();  ///< likewise
 
     // Requests of views to the window.
     void run_wanted(const headscope::widgets::RunRequest& wish);
@@ -156,6 +162,7 @@ private:
     QString head_filter_;
     Theme theme_;
     TensorSource* tensors_ = nullptr;
+    StepSource* stepper_ = nullptr;
 };
 
 }  // namespace headscope::widgets

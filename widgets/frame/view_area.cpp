@@ -21,6 +21,7 @@
 #include "widgets/desk/run_shelf.h"
 #include "widgets/frame/tab_button.h"
 #include "widgets/text/flow_layout.h"
+#include "widgets/views/stepper/step_source.h"
 #include "widgets/views/tensors/tensor_source.h"
 
 namespace headscope::widgets {
@@ -141,6 +142,12 @@ void ViewArea::follow_analyses() {
     };
     connect(desk_, &Desk::tensors_changed, this, follow_tensors);
     follow_tensors();
+    const auto follow_stepper = [this] {
+        if (desk_->stepper()) connect(desk_->stepper(), &StepSource::models_changed, this, &ViewArea::update_tabs);
+        update_tabs();
+    };
+    connect(desk_, &Desk::stepper_changed, this, follow_stepper);
+    follow_stepper();
 }
 
 void ViewArea::follow_training() {

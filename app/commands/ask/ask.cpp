@@ -20,6 +20,7 @@
 #include "core/ask/cells.h"
 #include "core/ask/edits/intervention_file.h"
 #include "core/ask/series.h"
+#include "core/ask/token_list.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
 #include "core/base/io/output_folder.h"
@@ -225,10 +226,7 @@ private:
     }
 
     void save() {
-        if (tokenizer_)
-            for (const std::int64_t id : store::ids_in_tables(record_))
-                if (id < tokenizer_->vocabulary_size() && !record_.words.contains(id))
-                    record_.words[id] = tokenizer_->surface(static_cast<std::int32_t>(id));
+        if (tokenizer_) ask::add_words(record_, *tokenizer_);
         store::write_ask(options_.output, record_, inputs_);
     }
 

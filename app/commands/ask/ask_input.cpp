@@ -2,7 +2,6 @@
 #include "app/commands/ask/ask_input.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "app/commands/options.h"
 #include "core/base/error.h"
@@ -13,21 +12,6 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& option, const std::string& expected, const std::string& found) {
     throw Error(ErrorCode::usage, option, "expected " + expected, "found " + found);
-}
-
-/// The end of a quoted string that begins at `begin`, behind its quote.
-std::size_t quoted_end(const std::string& option, const std::string& list, std::size_t begin) {
-    const std::size_t end = list.find('"', begin + 1);
-    if (end == std::string::npos) refuse(option, "a closing quote", escaped(list.substr(begin)));
-    return end + 1;
-}
-
-std::int64_t whole_number(const std::string& option, const std::string& text) {
-    std::int64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc() || stop != end) refuse(option, "a number", escaped(text));
-    return value;
 }
 
 }  // namespace
@@ -42,30 +26,6 @@ const std::vector<std::string>& ask_metric_options() {
     return names;
 }
 
-std::vector<std::int64_t> parse_tokens(const std::string& option, const std::string& list,
-                                       const tokenizer::Tokenizer* tokenizer) {
-    std::vector<std::int64_t> tokens;
-    for (std::size_t at = 0; at < list.size();) {
-        if (list[at] != '"') {
-            const std::size_t end = std::min(list.find(',', at), list.size());
-            tokens.push_back(whole_number(option, list.substr(at, end - at)));
-            at = end;
-        } else {
-            const std::size_t end = quoted_end(option, list, at);
-            const std::string text = list.substr(at + 1, end - at - 2);
-            if (tokenizer == nullptr) refuse(option, "ids, as the model has no tokenizer", escaped(text));
-            const auto ids = tokenizer->encode(text, false).ids;
-            if (ids.size() != 1)
-                refuse(option, "strings of one token", escaped(text) + ", " + std::to_string(ids.size()) + " tokens");
-            tokens.push_back(ids.front());
-            at = end;
-        }
-        if (at == list.size()) break;
-        if (list[at++] != ',' || at == list.size()) refuse(option, "tokens apart by commas", escaped(list));
-    }
-    return tokens;
-}
-
 ask::Metric metric_of(const AskOptions& options, const tokenizer::Tokenizer* tokenizer) {
     ask::Metric metric;
     for (std::int64_t k = 0; k < ask::kMetricKinds; ++k)
@@ -73,7 +33,7 @@ ask::Metric metric_of(const AskOptions& options, const tokenizer::Tokenizer* tok
     metric.answer = parse_tokens("--answer", options.answer, tokenizer);
     metric.against = parse_tokens("--against", options.against, tokenizer);
     metric.all_positions = options.position == "all";
-    if (!metric.all_positions) metric.position = whole_number("--position", options.position);
+    if (!metric.all_positions) metric.position = ask::whole_number("--position", options.position);
     return metric;
 }
 

@@ -9,6 +9,7 @@
 #include "app/commands/ask/ask_tool.h"
 #include "app/commands/option_use.h"
 #include "core/ask/metric.h"
+#include "core/ask/token_list.h"
 #include "core/model/edits/editor.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -18,9 +19,7 @@ namespace headscope::app {
 const std::vector<std::string>& ask_text_options();
 const std::vector<std::string>& ask_metric_options();
 
-/// "464,\"the\"": ids, or quoted strings that must be one token each. Throws usage.
-std::vector<std::int64_t> parse_tokens(const std::string& option, const std::string& list,
-                                       const tokenizer::Tokenizer* tokenizer);
+using ask::parse_tokens;
 
 ask::Metric metric_of(const AskOptions& options, const tokenizer::Tokenizer* tokenizer);
 std::vector<model::Point> points_of(const std::string& option, const std::string& list);

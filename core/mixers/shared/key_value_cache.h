@@ -14,8 +14,9 @@ public:
 
     /// key [B, G, L, dk], value [B, G, L, dv]: copied behind what is held.
     void append(const at::Tensor& key, const at::Tensor& value);
-    /// The last `count` tokens are forgotten.
-    void drop(std::int64_t count) { held_ -= count; }
+    bool can_drop(std::int64_t tokens) const override { return forgotten_ == 0 && tokens <= held_; }
+    /// The last `tokens` tokens are forgotten.
+    void drop(std::int64_t tokens) override { held_ -= tokens; }
     /// All tokens but the `first` and the `last` ones may be forgotten, and are where they are many.
     void keep(std::int64_t first, std::int64_t last);
     std::int64_t forgotten() const { return forgotten_; }  ///< how many keep() has forgotten

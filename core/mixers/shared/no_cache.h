@@ -13,6 +13,7 @@ public:
     std::int64_t bytes() const override { return 0; }
     std::unique_ptr<MixerCache> clone() const override { return std::make_unique<NoCache>(); }
     std::unique_ptr<MixerCache> chosen(const at::Tensor&) const override { return clone(); }
+    bool can_drop(std::int64_t) const override { return true; }
 };
 
 }  // namespace headscope::mixers

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -49,6 +50,16 @@ public:
     void advance(std::int64_t batch, std::int64_t tokens) {
         batch_ = batch;
         length_ += tokens;
+    }
+    /// True if drop(tokens) leaves the cache of the earlier tokens alone.
+    bool can_drop(std::int64_t tokens) const {
+        return !spoiled_ && tokens <= length_ &&
+               std::all_of(layers_.begin(), layers_.end(), [&](const auto& layer) { return layer->can_drop(tokens); });
+    }
+    /// Forgets the last tokens of each sequence; after can_drop(tokens) alone.
+    void drop(std::int64_t tokens) {
+        for (const auto& layer : layers_) layer->drop(tokens);
+        length_ -= tokens;
     }
     /// A forward pass that ended early has filled some layers and not others: such a cache is refused from then on.
     void spoil() { spoiled_ = true; }

@@ -13,6 +13,7 @@
 #include "tests/core/store/synthetic_heads.h"
 #include "tests/core/store/synthetic_lazy.h"
 #include "tests/core/store/synthetic_recurrent.h"
+#include "tests/widgets/ask/made_steps.h"
 #include "tests/widgets/desk_fixture.h"
 #include "tests/widgets/made_tensors.h"
 #include "tests/widgets/run_fixture.h"
@@ -89,6 +90,7 @@ struct Frame {
     bool application = (widgets::ensure_application(), true);
     test::TemporaryFolder folder;
     AnsweringTensors tensors;  // it outlives the desk's pointer to it
+    MadeSteps steps{6};        // likewise
     widgets::Desk desk;
     std::unique_ptr<widgets::ViewArea> shown;
 };

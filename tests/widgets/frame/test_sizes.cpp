@@ -40,6 +40,7 @@ void open_all(Frame& frame) {
     frame.open_evaluations();
     frame.open_asks();
     frame.desk.set_tensors(&frame.tensors);
+    frame.desk.set_stepper(&frame.steps);
 }
 
 /// Panels and dialogs, each shown in its least size.

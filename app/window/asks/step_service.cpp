@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/asks/step_service.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "app/commands/loading.h"
+#include "app/window/engine.h"
+#include "app/window/text_job.h"
+#include "core/analysis/job_request.h"
+#include "core/ask/generation.h"
+#include "core/ask/generation_session.h"
+#include "core/ask/token_list.h"
+#include "core/base/error.h"
+#include "core/figures/token_text.h"
+#include "core/model/edits/intervention.h"
+#include "core/model/generate/generate.h"
+#include "core/model/load/memory.h"
+#include "core/store/ask/ask_file.h"
+
+namespace headscope::app {
+namespace {
+
+constexpr std::size_t kLongestWord = 24;  // characters of a token
+/// Caches that a session holds at most, in caches of the text: buffers double when full, or states are kept.
+constexpr double kCaches = 4;
+
+const widgets::ModelCard* card_of(const Engine& engine, int id) {
+    for (const widgets::ModelCard& card : engine.models())
+        if (card.id == id) return &card;
+    return nullptr;
+}
+
+}  // namespace
+
+/// One text. What begin() gave is fixed; the rest is touched on the compute thread alone.
+struct StepService::Stepping {
+    std::shared_ptr<const OpenModel> model;
+    widgets::TextChoice choice;
+    widgets::StepOptions options;
+    std::string resources;
+
+    void read(const Cancellation& cancellation);
+    double bytes(model::Residence residence, int tokens) const;
+    void bind(const Cancellation& cancellation);
+    std::shared_ptr<const widgets::ShownGeneration> show();
+    std::shared_ptr<const store::AskRecord> save(const QString& path, const Cancellation& cancellation) const;
+
+    store::SequenceTokens prompt;
+    std::string settings;
+    ask::InterventionPlan plan;
+    std::vector<model::Intervention> list;  ///< of all edits, with their values
+    std::unique_ptr<model::Interventions> edits;
+    std::weak_ptr<model::Model> bound;  ///< that the session uses
+    std::unique_ptr<ask::GenerationSession> session;
+
+private:
+    widgets::StepWord word(std::int64_t id) const;
+    std::shared_ptr<const widgets::ShownStep> shown_step(const ask::GeneratedStep& step) const;
+
+    std::vector<std::shared_ptr<const widgets::ShownStep>> shown_;
+};
+
+/// The tokens of the first text, and the edits.
+void StepService::Stepping::read(const Cancellation& cancellation) {
+    if (!prompt.ids.empty()) return;
+    analysis::Input input = read_choice(*model, choice, resources, cancellation);
+    analysis::AnalysisRequest request = make_request(*model, choice, input, cancellation);
+    ask::InterventionPlan edits_of_choice = read_interventions(*model, choice);
+    if (request.sequences.empty() || request.sequences.front().ids.empty())
+        throw Error(ErrorCode::usage, "prompt", "expected a text of at least one token", "found none");
+    const auto& ids = request.sequences.front().ids;
+    model::GenerateOptions checked;
+    checked.tokens = 1;
+    checked.temperature = options.temperature;
+    model::check_prompt(model->inspection, std::vector<std::int64_t>(ids.begin(), ids.end()), checked);
+    settings = request.settings_json;
+    list = request.interventions;
+    plan = std::move(edits_of_choice);
+    prompt = std::move(request.sequences.front());
+}
+
+double StepService::Stepping::bytes(model::Residence residence, int tokens) const {
+    const auto made = static_cast<double>(tokens) + (session ? static_cast<double>(session->steps().size()) : 0.0);
+    double all = static_cast<double>(prompt.ids.size()) + made;
+    if (const std::int64_t most = model->inspection.config.max_positions; most > 0)
+        all = std::min(all, static_cast<double>(most));
+    std::int64_t heads = 0;
+    for (const Site& site : model->inspection.sites) heads += site.heads;
+    // Rows are held by the session and by the window.
+    const double rows = options.maps ? 2 * sizeof(float) * std::min(made, all) * all * static_cast<double>(heads) : 0;
+    return rows + model::reading_bytes(model->inspection, static_cast<double>(prompt.ids.size()), kCaches * all,
+                                       checkpoint::LoadAs::float32, residence);
+}
+
+/// Gives the session the weights that are in memory now: others may have taken the place of those that it began with.
+void StepService::Stepping::bind(const Cancellation& cancellation) {
+    if (session && bound.lock() == model->weights) return;
+    model::Model& weights = *model->weights;
+    if (!session) {
+        plan.read_values(weights, &cancellation);
+        list.insert(list.begin(), plan.list.begin(), plan.list.end());
+    }
+    std::unique_ptr<model::Interventions> fresh;
+    if (!list.empty()) fresh = std::make_unique<model::Interventions>(list, weights.config(), weights.sites());
+    if (session) {
+        session->rebind(weights, fresh.get());
+    } else {
+        ask::SessionOptions own;
+        own.top = options.top;
+        own.temperature = options.temperature;
+        own.seed = static_cast<std::uint64_t>(options.seed);
+        own.end_tokens = analysis::ending_tokens(*model->file, model->tokenizer.get());
+        own.maps = options.maps;
+        own.editor = fresh.get();
+        session = std::make_unique<ask::GenerationSession>(
+            weights, own, std::vector<std::int64_t>(prompt.ids.begin(), prompt.ids.end()));
+    }
+    edits = std::move(fresh);
+    bound = model->weights;
+}
+
+widgets::StepWord StepService::Stepping::word(std::int64_t id) const {
+    if (!model->tokenizer || id >= model->tokenizer->vocabulary_size()) return {id, QStringLiteral("#%1").arg(id)};
+    return {id, QString::fromStdString(
+                    figures::visible_token(model->tokenizer->surface(static_cast<std::int32_t>(id)), kLongestWord))};
+}
+
+std::shared_ptr<const widgets::ShownStep> StepService::Stepping::shown_step(const ask::GeneratedStep& step) const {
+    auto shown = std::make_shared<widgets::ShownStep>();
+    shown->token = word(step.token);
+    shown->replaced = step.replaced;
+    shown->probability = std::exp(step.log_probability);
+    for (const std::int64_t id : step.top_id) shown->top.push_back(word(id));
+    shown->top_probability = step.top_probability;
+    const std::vector<Site>& sites = model->inspection.sites;
+    std::size_t heads = 0;
+    for (const Site& site : sites) heads = std::max(heads, static_cast<std::size_t>(site.heads));
+    for (auto& measure : shown->measures) measure.assign(sites.size() * heads, std::nan(""));
+    shown->rows.resize(sites.size());
+    for (const ask::GeneratedRow& row : step.rows) {
+        const auto site = static_cast<std::size_t>(row.site);
+        const std::vector<double>* const values[] = {&row.entropy, &row.sink, &row.mean_distance};
+        for (std::size_t m = 0; m < widgets::kStepMeasures; ++m)
+            std::copy(values[m]->begin(), values[m]->end(),
+                      shown->measures[m].begin() + static_cast<std::ptrdiff_t>(site * heads));
+        shown->rows[site] = {row.first_key, row.keys, row.weights};
+    }
+    return shown;
+}
+
+/// Steps that were shown before keep their objects.
+std::shared_ptr<const widgets::ShownGeneration> StepService::Stepping::show() {
+    const auto& steps = session->steps();
+    shown_.resize(std::min(shown_.size(), steps.size()));
+    while (shown_.size() < steps.size()) shown_.push_back(shown_step(steps[shown_.size()]));
+    auto now = std::make_shared<widgets::ShownGeneration>();
+    now->model = model->card.name;
+    now->sites = model->inspection.sites;
+    for (const Site& site : now->sites) now->heads = std::max<std::int64_t>(now->heads, site.heads);
+    for (const std::int32_t id : prompt.ids) now->prompt.push_back(word(id));
+    now->steps = shown_;
+    now->ended = session->ended();
+    now->full = session->room() < 1;
+    return now;
+}
+
+/// The file of `headscope ask generate` with --replace for the tokens that were given.
+std::shared_ptr<const store::AskRecord> StepService::Stepping::save(const QString& path,
+                                                                    const Cancellation& cancellation) const {
+    const auto& steps = session->steps();
+    auto record = std::make_shared<store::AskRecord>();
+    nlohmann::json stored = nlohmann::json::parse(analysis::with_residence(settings, model->residence));
+    stored["tool"] = "generate";
+    stored["generate"] = steps.size();
+    stored["top"] = options.top;
+    stored["temperature"] = options.temperature;
+    stored["seed"] = options.seed;
+    stored["record"] = options.maps ? "maps" : "";
+    stored["replace"] = nlohmann::json::array();
+    for (std::size_t t = 0; t < steps.size(); ++t)
+        if (steps[t].replaced) stored["replace"].push_back(std::to_string(t) + "=" + std::to_string(steps[t].token));
+    record->tool = "generate";
+    record->settings_json = stored.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    record->model_name = model_title(model->file->path(), *model->file);
+    if (record->model_name.empty()) record->model_name = model->file->display_name();
+    record->model_type = model->inspection.config.family;
+    record->model_sha256 = model->file->fingerprint(cancellation);
+    record->config_json = model->weights->config().to_json();
+    record->interventions = plan.toml;
+    record->mixers = model->weights->mixers();
+    record->sites = model->inspection.sites;
+    record->sequences = {prompt};
+    store::add_usual_dimensions(*record);
+    ask::add_generation_tables(*record, std::ssize(steps), options.top, options.maps);
+    ask::put_generation(*record, 0, steps);
+    record->complete = true;
+    if (model->tokenizer) ask::add_words(*record, *model->tokenizer);
+    store::write_ask(path.toStdString(), *record);
+    return record;
+}
+
+StepService::StepService(Engine* engine, std::function<widgets::TextChoice()> choice, QObject* parent)
+    : StepSource(parent), engine_(engine), choice_(std::move(choice)) {
+    connect(engine_, &Engine::models_changed, this, &StepService::drop_closed);
+}
+
+StepService::~StepService() {
+    mailbox_.close();
+    engine_->stop_work(this);
+    if (stepping_) engine_->let_go(std::move(stepping_));
+}
+
+QString StepService::model() const {
+    const widgets::ModelCard* card = card_of(*engine_, choice_().model);
+    return card && !card->tensors_only ? card->name : QString();
+}
+
+void StepService::begin(const widgets::StepOptions& options) {
+    widgets::TextChoice choice = choice_();
+    const auto model = engine_->opened(choice.model);
+    if (busy() || !model) return;
+    if (model->card.tensors_only) return Q_EMIT failed(model->card.note);
+    if (model->card.encoder_decoder)
+        return Q_EMIT failed(tr("[ask generate] expected a decoder; found an encoder-decoder"));
+    if (!options.prompt.isEmpty()) {
+        choice.sources = {{widgets::TextSource::Kind::text, options.prompt}};
+        choice.tokens = nullptr;
+    }
+    choice.pair.clear();
+    choice.windows = false;
+    drop();
+    stepping_ = std::make_shared<Stepping>();
+    stepping_->model = model;
+    stepping_->choice = choice;
+    stepping_->options = options;
+    stepping_->resources = engine_->resources();
+    post(1, tr("Reading the prompt…"), [](Stepping& stepping, const auto&, const Cancellation& cancellation) {
+        stepping.session->step(cancellation);
+    });
+}
+
+void StepService::step(int count) {
+    post(count, tr("Generating…"),
+         [count](Stepping& stepping, const std::function<void()>& publish, const Cancellation& cancellation) {
+             for (int i = 0; i < count && !stepping.session->ended() && stepping.session->room() > 0; ++i) {
+                 stepping.session->step(cancellation);
+                 publish();
+             }
+         });
+}
+
+void StepService::keep(int count) {
+    post(0, tr("Going back…"),
+         [count](Stepping& stepping, const auto&, const Cancellation&) { stepping.session->keep(count); });
+}
+
+void StepService::replace(int step, const QString& token) {
+    post(1, tr("Replacing the token…"),
+         [step, token](Stepping& stepping, const auto&, const Cancellation& cancellation) {
+             const auto ids = ask::parse_tokens("replacement", token.toStdString(), stepping.model->tokenizer.get());
+             if (ids.size() != 1)
+                 throw Error(ErrorCode::usage, "replacement", "expected one token",
+                             "found " + std::to_string(ids.size()));
+             stepping.session->replace(step, ids.front(), cancellation);
+         });
+}
+
+void StepService::save(const QString& path) {
+    post(0, tr("Saving…"),
+         [this, path, send = mailbox_.sender()](Stepping& stepping, const auto&, const Cancellation& cancellation) {
+             send([this, path, record = stepping.save(path, cancellation)] { Q_EMIT saved(path, record); });
+         });
+}
+
+void StepService::stop() {
+    pending_ -= static_cast<int>(engine_->stop_work(this));
+    Q_EMIT changed();
+}
+
+void StepService::post(int tokens, const QString& words, Work work) {
+    if (!stepping_) return;
+    const std::shared_ptr<Stepping> stepping = stepping_;
+    const auto send = mailbox_.sender();
+    ++pending_;
+    words_ = words;
+    // The last piece of a text that was dropped frees it on the compute thread.
+    ModelWork piece;
+    piece.device = stepping->choice.device.toStdString();
+    piece.prepare = [stepping](const Cancellation& cancellation) { stepping->read(cancellation); };
+    piece.bytes = [stepping, tokens](model::Residence residence) { return stepping->bytes(residence, tokens); };
+    piece.run = [this, stepping, work = std::move(work), send](const Cancellation& cancellation) {
+        const auto publish = [&] {
+            send([this, stepping, now = stepping->show()] {
+                if (stepping != stepping_) return;
+                generation_ = now;
+                Q_EMIT changed();
+            });
+        };
+        try {
+            stepping->bind(cancellation);
+            work(*stepping, publish, cancellation);
+        } catch (...) {  // steps before it stay, and those that it dropped are gone
+            if (stepping->session) publish();
+            throw;
+        }
+        publish();
+    };
+    piece.report = [this, send](const QString& now) {
+        send([this, now] {
+            words_ = now;
+            Q_EMIT changed();
+        });
+    };
+    piece.ended = [this, stepping, send](const QString& failure) {
+        send([this, stepping, failure] { ended(stepping, failure); });
+    };
+    engine_->work_with(stepping->model->card.id, this, std::move(piece));
+    Q_EMIT changed();
+}
+
+void StepService::ended(const std::shared_ptr<Stepping>& of, const QString& failure) {
+    --pending_;
+    if (of == stepping_ && !generation_) drop();  // its prompt was refused, or stopped
+    if (!failure.isEmpty()) Q_EMIT failed(failure);
+    Q_EMIT changed();
+}
+
+void StepService::drop() {
+    generation_.reset();
+    if (stepping_) engine_->let_go(std::move(stepping_));
+    stepping_.reset();
+}
+
+/// A text goes with its model.
+void StepService::drop_closed() {
+    if (stepping_ && !engine_->opened(stepping_->model->card.id)) {
+        stop();
+        drop();
+        Q_EMIT changed();
+    }
+    follow_choice();
+}
+
+void StepService::follow_choice() {
+    if (std::exchange(model_, model()) != model_) Q_EMIT models_changed();
+}
+
+}  // namespace headscope::app

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Tokens as users type them. Threads: any. Errors: Error (usage), whose place is the option.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace headscope::tokenizer {
+class Tokenizer;
+}
+namespace headscope::store {
+struct AskRecord;
+}
+
+namespace headscope::ask {
+
+std::int64_t whole_number(const std::string& option, const std::string& text);
+
+/// "464,\"the\"": ids, or quoted strings that must be one token each. `tokenizer` may be null: ids alone.
+std::vector<std::int64_t> parse_tokens(const std::string& option, const std::string& list,
+                                       const tokenizer::Tokenizer* tokenizer);
+
+/// Fills in the texts of the ids in tables of tokens, where they are missing.
+void add_words(store::AskRecord& record, const tokenizer::Tokenizer& tokenizer);
+
+}  // namespace headscope::ask

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window's generation, step by step with the sample: its file is that of `headscope ask generate`.
+#include <QElapsedTimer>
+#include <QSignalSpy>
+#include <QTest>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "app/window/asks/step_service.h"
+#include "app/window/engine.h"
+#include "app/window/text_job.h"
+#include "core/ask/generation.h"
+#include "core/store/ask/ask_file.h"
+#include "tests/catch_with_torch.h"
+#include "tests/core/base/temporary_folder.h"
+#include "widgets/plots/figure/offscreen.h"
+
+using namespace headscope;
+using namespace headscope::app;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr qint64 kStepPatience = 60'000;  // ms
+
+struct SteppedSample {
+    SteppedSample() {
+        QSignalSpy opened(&engine, &Engine::model_opened);
+        engine.open_model(QString::fromStdString(
+            (fs::path(HEADSCOPE_SOURCE_DIR) / "resources/samples/llama-kjv-shakespeare").string()));
+        REQUIRE(opened.wait(kStepPatience));
+        choice.model = opened.first().first().toInt();
+        choice.sources = {{widgets::TextSource::Kind::text, QStringLiteral("In the beginning")}};
+    }
+    void finish() {
+        QElapsedTimer clock;
+        clock.start();
+        while (service.busy() && clock.elapsed() < kStepPatience) QTest::qWait(5);
+        REQUIRE_FALSE(service.busy());
+    }
+    void begin(widgets::StepOptions options = {}) {
+        service.begin(options);
+        finish();
+    }
+    std::vector<std::int64_t> tokens() const {
+        std::vector<std::int64_t> ids;
+        for (const auto& step : service.generation()->steps) ids.push_back(step->token.id);
+        return ids;
+    }
+
+    bool application = (widgets::ensure_application(), true);
+    test::TemporaryFolder folder;
+    Engine engine{1};
+    widgets::TextChoice choice;
+    StepService service{&engine, [this] { return choice; }};
+    QSignalSpy failures{&service, &widgets::StepSource::failed};
+};
+
+}  // namespace
+
+TEST_CASE("Steps, a replaced token and steps back end in the file of the command", "[app][stepper]") {
+    SteppedSample sample;
+    CHECK_FALSE(sample.service.model().isEmpty());
+    sample.begin();
+    REQUIRE(sample.service.generation());
+    CHECK(sample.service.generation()->steps.size() == 1);
+    CHECK(sample.service.generation()->steps.front()->top.size() == 5);
+    sample.service.step(4);
+    sample.finish();
+    const auto greedy = sample.tokens();
+    REQUIRE(greedy.size() == 5);
+    sample.service.keep(3);
+    sample.service.step(2);
+    sample.finish();
+    CHECK(sample.tokens() == greedy);
+    const auto second = sample.service.generation()->steps[1]->top[1].id;
+    const auto first_step = sample.service.generation()->steps.front();
+    sample.service.replace(1, QString::number(second));
+    sample.service.step(2);
+    sample.finish();
+    REQUIRE(sample.tokens().size() == 4);
+    CHECK(sample.tokens()[1] == second);
+    CHECK(sample.service.generation()->steps[1]->replaced);
+    CHECK(sample.service.generation()->steps.front() == first_step);
+
+    QSignalSpy saved(&sample.service, &StepService::saved);
+    const fs::path file = sample.folder / "steps.ask.h5";
+    sample.service.save(QString::fromStdString(file.string()));
+    sample.finish();
+    REQUIRE(saved.size() == 1);
+    CHECK(sample.failures.isEmpty());
+    const store::AskRecord stepped = store::read_ask(file);
+    CHECK(stepped.complete);
+    CHECK(stepped.tool == "generate");
+    const auto settings = nlohmann::json::parse(stepped.settings_json);
+    CHECK(settings.at("generate") == 4);
+    CHECK(settings.at("replace") == nlohmann::json{"1=" + std::to_string(second)});
+
+    // The same by the function of the command, with the weights that no work uses now.
+    const auto open = sample.engine.opened(sample.choice.model);
+    REQUIRE(open->weights);
+    ask::GenerationOptions options;
+    options.tokens = 4;
+    options.maps = true;
+    options.replaced[1] = second;
+    store::AskRecord whole;
+    whole.tool = "generate";
+    whole.mixers = open->weights->mixers();
+    whole.sites = open->weights->sites();
+    whole.sequences = stepped.sequences;
+    store::add_usual_dimensions(whole);
+    NoProgress progress;
+    ask::run_generation(*open->weights, options, whole, progress, Cancellation());
+    REQUIRE(whole.tables.size() == stepped.tables.size());
+    for (const store::AskTable& table : whole.tables) {
+        INFO(table.path);
+        const auto& values = stepped.table(table.path).values;
+        REQUIRE(values.size() == table.values.size());
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const bool none = std::isnan(table.values[i]);
+            const bool none_stored = std::isnan(values[i]) || (table.whole && values[i] == -1);
+            if (!(none && none_stored)) CHECK(values[i] == Approx(table.values[i]).margin(1e-4));
+        }
+    }
+}
+
+TEST_CASE("A model that lost its weights continues with fresh ones, and goes with its text when closed",
+          "[app][stepper]") {
+    SteppedSample sample;
+    sample.begin({QStringLiteral("The king"), 3, 0, 0, false});
+    sample.service.step(5);
+    sample.finish();
+    const auto whole = sample.tokens();
+    sample.service.keep(2);
+    sample.finish();
+    // As the engine does for another model.
+    const auto open = std::const_pointer_cast<OpenModel>(sample.engine.opened(sample.choice.model));
+    open->weights.reset();
+    sample.service.step(4);
+    sample.finish();
+    CHECK(open->weights != nullptr);
+    CHECK(sample.tokens() == whole);
+    CHECK(sample.service.generation()->steps.back()->rows.front().weights.empty());
+    sample.engine.close_model(sample.choice.model);
+    CHECK(sample.service.generation() == nullptr);
+    CHECK(sample.service.model().isEmpty());
+}
+
+TEST_CASE("Refused prompts and tokens leave the text as it was", "[app][stepper]") {
+    SteppedSample sample;
+    sample.choice.sources = {{widgets::TextSource::Kind::text, QString()}};
+    sample.begin();
+    CHECK(sample.failures.size() == 1);
+    CHECK(sample.service.generation() == nullptr);
+    sample.begin({QStringLiteral("In the beginning"), 5, 0, 0, true});
+    sample.service.step(2);
+    sample.finish();
+    const auto before = sample.tokens();
+    for (const char* token : {"\"In the beginning God\"", "12345678", "\"open"}) {
+        sample.service.replace(1, QLatin1String(token));
+        sample.finish();
+        CHECK(sample.tokens() == before);
+    }
+    CHECK(sample.failures.size() == 4);
+    sample.service.step(10'000'000);
+    sample.service.stop();
+    sample.finish();
+    CHECK(sample.tokens().size() >= before.size());
+    CHECK(sample.failures.size() <= 5);
+}

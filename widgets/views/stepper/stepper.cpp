@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/views/stepper/stepper.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+#include <QResizeEvent>
+#include <QSignalBlocker>
+#include <QSpinBox>
+#include <QSplitter>
+#include <QTableWidget>
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/site_name.h"
+#include "core/figures/subject.h"
+#include "widgets/desk/presence.h"
+#include "widgets/file_dialog.h"
+#include "widgets/plots/figure/figure_view.h"
+#include "widgets/text/banner.h"
+#include "widgets/views/stepper/step_figure.h"
+
+namespace headscope::widgets {
+namespace {
+
+constexpr int kNarrowStepper = 760;    // pixels
+constexpr int kStrongestShade = 150;   // of 255: words stay readable on it
+constexpr int kTokenNumberDigits = 1;  // after the point, of percent
+
+/// Text typed for a token, as the source takes it: an id or words in quotes as they are, other words quoted.
+QString as_token(const QString& typed) {
+    const QString plain = typed.trimmed();
+    const bool number =
+        !plain.isEmpty() && std::all_of(plain.begin(), plain.end(), [](QChar c) { return c.isDigit(); });
+    const bool quoted = plain.size() > 1 && plain.startsWith(QLatin1Char('"')) && plain.endsWith(QLatin1Char('"'));
+    return number || quoted ? plain : QLatin1Char('"') + typed + QLatin1Char('"');
+}
+
+QString percent(double share) {
+    return QStringLiteral("%1 %").arg(100 * share, 0, 'f', kTokenNumberDigits);
+}
+
+}  // namespace
+
+StepperView::StepperView(Desk* desk, QWidget* parent) : View(desk, parent) {
+    build();
+    connect_controls();
+    connect(desk, &Desk::stepper_changed, this, &StepperView::join);
+    join();
+}
+
+void StepperView::join() {
+    if (source_) source_->disconnect(this);
+    source_ = desk().stepper();
+    if (source_) {
+        connect(source_, &StepSource::changed, this, &StepperView::refresh_later);
+        connect(source_, &StepSource::models_changed, this, &StepperView::refresh_later);
+        connect(source_, &StepSource::failed, this, [this](const QString& message) { failure_->set(message); });
+    }
+    refresh_later();
+}
+
+std::shared_ptr<const ShownGeneration> StepperView::shown() const {
+    return source_ ? source_->generation() : nullptr;
+}
+
+int StepperView::chosen_step() const {
+    if (!filled_) return -1;
+    return std::max(-1, tokens_->currentRow() - static_cast<int>(filled_->prompt.size()));
+}
+
+void StepperView::refresh() {
+    fill_tokens();
+    if (!source_ || (source_->model().isEmpty() && !shown())) {
+        return show_notice(tr("No model is open"),
+                           tr("Open a checkpoint from the start page, or drop one onto this window. Its tokens are "
+                              "generated here one by one."));
+    }
+    picture_->set_theme(desk().theme());
+    show_chosen();
+    enable_controls();
+    show_content();
+}
+
+void StepperView::begin() {
+    if (!source_) return;
+    failure_->set({});
+    source_->begin({prompt_->text(), top_->value(), temperature_->value(), seed_->value(), maps_->isChecked()});
+}
+
+/// Items of tokens that stay are kept; after a step the new token is chosen.
+void StepperView::fill_tokens() {
+    const auto now = shown();
+    if (now == filled_) return;
+    const QSignalBlocker quiet(tokens_);
+    const bool same_text = now && filled_ && now->prompt.size() == filled_->prompt.size() &&
+                           std::equal(now->prompt.begin(), now->prompt.end(), filled_->prompt.begin(),
+                                      [](const StepWord& a, const StepWord& b) { return a.id == b.id; });
+    std::size_t kept = 0;
+    if (same_text)
+        while (kept < now->steps.size() && kept < filled_->steps.size() && now->steps[kept] == filled_->steps[kept])
+            ++kept;
+    const int stays = same_text ? static_cast<int>(now->prompt.size() + kept) : 0;
+    while (tokens_->count() > stays) delete tokens_->takeItem(tokens_->count() - 1);
+    filled_ = now;
+    if (!now) return;
+    if (!same_text) {
+        for (std::size_t i = 0; i < now->prompt.size(); ++i) {
+            auto* item = new QListWidgetItem(now->prompt[i].text, tokens_);
+            item->setToolTip(tr("Prompt, token %1, id %2").arg(i).arg(now->prompt[i].id));
+            item->setForeground(desk().theme().muted);
+        }
+    }
+    for (std::size_t t = kept; t < now->steps.size(); ++t) {
+        const ShownStep& step = *now->steps[t];
+        auto* item = new QListWidgetItem(step.token.text, tokens_);
+        const QString how = step.replaced ? tr("chosen by hand") : tr("generated");
+        item->setToolTip(
+            tr("Step %1, id %2, %3, probability %4").arg(t).arg(step.token.id).arg(how, percent(step.probability)));
+        QFont font = tokens_->font();
+        font.setUnderline(step.replaced);
+        item->setFont(font);
+    }
+    fill_sites();
+    tokens_->setCurrentRow(tokens_->count() - 1);
+    tokens_->scrollToItem(tokens_->currentItem());
+}
+
+void StepperView::fill_sites() {
+    const QSignalBlocker quiet_sites(site_), quiet_heads(head_);
+    QStringList sites;
+    for (std::int64_t i = 0; i < std::ssize(filled_->sites); ++i)
+        sites << tr("Layer %1").arg(QString::fromStdString(site_label(filled_->sites, i)));
+    bool same = site_->count() == static_cast<int>(sites.size());
+    for (int i = 0; same && i < site_->count(); ++i) same = site_->itemText(i) == sites[i];
+    if (!same) {
+        site_->clear();
+        site_->addItems(sites);
+    }
+    head_->setMaximum(static_cast<int>(std::max<std::int64_t>(0, filled_->heads - 1)));
+}
+
+void StepperView::show_chosen() {
+    show_candidates();
+    const int step = chosen_step();
+    const auto now = step >= 0 ? filled_->steps[static_cast<std::size_t>(step)] : nullptr;
+    if (!now) {
+        picture_->set_figure(nullptr);
+        drawn_.reset();
+    } else if (drawn_.lock() != now || drawn_measure_ != measure_->currentIndex()) {
+        picture_->set_figure(
+            step_figure(*filled_, static_cast<std::size_t>(step), static_cast<StepMeasure>(measure_->currentIndex())));
+        drawn_ = now;
+        drawn_measure_ = measure_->currentIndex();
+    }
+    picture_->set_selected({{0, site_->currentIndex(), head_->value()}});
+    shade_tokens();
+    show_words();
+}
+
+void StepperView::show_candidates() {
+    const int chosen = chosen_step();
+    const QSignalBlocker quiet(candidates_);
+    if (chosen < 0) return candidates_->setRowCount(0);
+    const ShownStep& step = *filled_->steps[static_cast<std::size_t>(chosen)];
+    candidates_->setRowCount(static_cast<int>(step.top.size()));
+    for (std::size_t k = 0; k < step.top.size(); ++k) {
+        const int row = static_cast<int>(k);
+        auto* token = new QTableWidgetItem(step.top[k].text);
+        QFont font = candidates_->font();
+        font.setBold(step.top[k].id == step.token.id);
+        token->setFont(font);
+        token->setData(Qt::UserRole, static_cast<qlonglong>(step.top[k].id));
+        candidates_->setItem(row, 0, token);
+        const QString cells[] = {QString::number(step.top[k].id), percent(step.top_probability[k])};
+        for (int column = 1; column <= 2; ++column) {
+            auto* item = new QTableWidgetItem(cells[column - 1]);
+            item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+            candidates_->setItem(row, column, item);
+        }
+    }
+}
+
+/// Generated tokens by how unlikely they were; or all tokens by the chosen head's weights in the chosen token's row.
+void StepperView::shade_tokens() {
+    if (!filled_) return;
+    const QSignalBlocker quiet(tokens_);
+    const int chosen = chosen_step();
+    const bool by_row = row_->isChecked() && chosen >= 0;
+    std::vector<float> weights;
+    if (by_row)
+        weights = step_weights(*filled_, static_cast<std::size_t>(chosen), site_->currentIndex(), head_->value());
+    const int prompt = static_cast<int>(filled_->prompt.size());
+    for (int i = 0; i < tokens_->count(); ++i) {
+        double strength = 0;
+        if (by_row)
+            strength = i < static_cast<int>(weights.size()) ? weights[static_cast<std::size_t>(i)] : 0;
+        else if (i >= prompt)
+            strength = 1 - filled_->steps[static_cast<std::size_t>(i - prompt)]->probability;
+        QColor shade = desk().theme().accent;
+        shade.setAlpha(static_cast<int>(std::lround(kStrongestShade * std::clamp(strength, 0.0, 1.0))));
+        tokens_->item(i)->setBackground(shade);
+        tokens_->item(i)->setForeground(i < prompt ? desk().theme().muted : desk().theme().text);
+    }
+}
+
+void StepperView::enable_controls() {
+    const bool busy = source_->busy(), begun = filled_ != nullptr;
+    const bool goes_on = begun && !busy && !filled_->ended && !filled_->full;
+    begin_->setEnabled(!busy && !source_->model().isEmpty());
+    step_->setEnabled(goes_on);
+    run_->setEnabled(goes_on);
+    back_->setEnabled(begun && !busy && !filled_->steps.empty());
+    save_->setEnabled(begun && !busy && !filled_->steps.empty());
+    replace_->setEnabled(!busy && chosen_step() >= 0);
+    replacement_->setEnabled(replace_->isEnabled());
+    candidates_->setEnabled(!busy);
+    stop_->setEnabled(busy);
+}
+
+void StepperView::show_words() {
+    QString text = source_ ? source_->words() : QString();
+    if (text.isEmpty() && !filled_)
+        text = tr("Start takes the prompt and computes its first token with %1")
+                   .arg(source_ ? source_->model() : QString());
+    if (text.isEmpty()) {
+        text = tr("%1 tokens of prompt, %2 generated").arg(filled_->prompt.size()).arg(filled_->steps.size());
+        if (filled_->ended) text += tr("; the text has ended");
+        if (filled_->full) text += tr("; the model has no position left");
+        const int step = chosen_step();
+        if (row_->isChecked() && step >= 0 &&
+            step_weights(*filled_, static_cast<std::size_t>(step), site_->currentIndex(), head_->value()).empty())
+            text += tr("; this head has no row");
+    }
+    words_->setText(text);
+    words_->setToolTip(text);
+}
+
+void StepperView::replace_typed() {
+    if (!replacement_->text().isEmpty()) replace_by(as_token(replacement_->text()));
+}
+
+void StepperView::replace_by(const QString& token) {
+    const int step = chosen_step();
+    if (!source_ || source_->busy() || step < 0) return;
+    failure_->set({});
+    source_->replace(step, token);
+}
+
+void StepperView::ask_where_to_save() {
+    FileQuestion question{tr("Save the generated text"), tr("Ask files (*.ask.h5)")};
+    question.mode = QFileDialog::AnyFile;
+    question.suffix = QStringLiteral("ask.h5");
+    question.suggestion = QStringLiteral("generated.ask.h5");
+    ask_for_file(this, question, [this](const QString& path) {
+        if (source_) source_->save(path);
+    });
+}
+
+void StepperView::head_clicked(const figures::Subject& subject) {
+    set_head(subject.sites.empty() ? site_->currentIndex() : subject.sites.front(),
+             subject.head.value_or(head_->value()));
+}
+
+void StepperView::set_head(std::int64_t site, std::int64_t head) {
+    {
+        const QSignalBlocker quiet_sites(site_), quiet_heads(head_);
+        site_->setCurrentIndex(static_cast<int>(site));
+        head_->setValue(static_cast<int>(head));
+    }
+    show_chosen();
+    Q_EMIT state_changed();
+}
+
+void StepperView::resizeEvent(QResizeEvent* event) {
+    View::resizeEvent(event);
+    const auto wanted = width() < kNarrowStepper ? Qt::Vertical : Qt::Horizontal;
+    if (split_->orientation() != wanted) split_->setOrientation(wanted);
+}
+
+QJsonObject StepperView::state() const {
+    return {{"prompt", prompt_->text()},
+            {"top", top_->value()},
+            {"temperature", temperature_->value()},
+            {"seed", seed_->value()},
+            {"maps", maps_->isChecked()},
+            {"count", count_->value()},
+            {"measure", measure_->currentIndex()},
+            {"row", row_->isChecked()}};
+}
+
+void StepperView::restore(const QJsonObject& state) {
+    prompt_->setText(state["prompt"].toString(prompt_->text()));
+    top_->setValue(state["top"].toInt(top_->value()));
+    temperature_->setValue(state["temperature"].toDouble(temperature_->value()));
+    seed_->setValue(state["seed"].toInt(seed_->value()));
+    maps_->setChecked(state["maps"].toBool(maps_->isChecked()));
+    count_->setValue(state["count"].toInt(count_->value()));
+    const int measure = state["measure"].toInt(measure_->currentIndex());
+    if (measure >= 0 && measure < measure_->count()) measure_->setCurrentIndex(measure);
+    row_->setChecked(state["row"].toBool(row_->isChecked()));
+}
+
+extern const ViewKind kStepper{"stepper",
+                               "Step by step",
+                               "What a model generates next, and what follows from another token",
+                               [](Desk* desk, QWidget* parent) -> View* { return new StepperView(desk, parent); },
+                               ViewGroup::asked,
+                               [](const Desk& desk) {
+                                   return filled_if(desk.stepper() && (!desk.stepper()->model().isEmpty() ||
+                                                                       desk.stepper()->generation() != nullptr));
+                               }};
+
+}  // namespace headscope::widgets
