@@ -84,7 +84,7 @@ def expected_patches(bridge, clean, corrupted, parallel):
 def expected_lens(bridge, ids):
     _, cache = bridge.run_with_cache(torch.tensor([ids]))
     logits = cache.logit_lens(positions=None).readout.values
-    logs = logits.detach().double().view(-1, len(ids), VOCABULARY).log_softmax(-1)
+    logs = logits.detach().double().reshape(-1, len(ids), VOCABULARY).log_softmax(-1)
     target = torch.tensor(ids[1:])
     own = logs[:, :-1].gather(-1, target.expand(len(logs), -1)[..., None])[..., 0]
     rest = torch.full((len(logs), 1), float("nan"), dtype=torch.float64)
