@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`headscope ask` beside other people's software, in one run on one machine, on a random GPT-2 of 12 x 12 heads, 768 wide.
+"""`headscope ask` beside TransformerLens and an eager script, in one run, on a random GPT-2 of 12 x 12 heads, 768 wide.
 
     python ask_ratio.py HEADSCOPE patch [--packages FOLDER] [--length 64] [--pairs 1] [--threads N] [--check]
     python ask_ratio.py HEADSCOPE corpus [--texts 40] [--length 512] [--threads N] [--check]
 
 patch: every head's output replaced at all positions, by us (the whole process, loading included) and by
-TransformerLens's get_act_patch_attn_head_out_all_pos (loading excluded), wall time; the median of neighbors' ratios. The
-largest difference of both tables is printed. Wants transformer_lens (tests/oracle/make_venv.sh --lens).
+TransformerLens's get_act_patch_attn_head_out_all_pos (loading excluded), wall time; the median of neighbors' ratios.
+Prints the largest difference of both tables, too. Wants transformer_lens (tests/oracle/make_venv.sh --lens).
 corpus: processor time of `ask corpus` (the whole process, all of its indicators) and of a script that computes the
 measures of HeadVis in float32 from transformers' eager attention (loading excluded). --check makes exit status 1 of a
 ratio above a third.
@@ -39,8 +39,8 @@ VOCABULARY, ANSWER, AGAINST = 8192, ask_lens_acceptance.ANSWER, ask_lens_accepta
 
 def make_model(folder, layers, heads, width):
     torch.manual_seed(1)
-    config = transformers.GPT2Config(vocab_size=VOCABULARY, n_embd=width, n_layer=layers, n_head=heads, n_positions=1024,
-                                     bos_token_id=1, eos_token_id=2)
+    config = transformers.GPT2Config(vocab_size=VOCABULARY, n_embd=width, n_layer=layers, n_head=heads,
+                                     n_positions=1024, bos_token_id=1, eos_token_id=2)
     transformers.GPT2LMHeadModel(config).save_pretrained(folder)
 
 
@@ -75,15 +75,16 @@ def patch_ratio(given, folder):
                 bridge, torch.tensor([corrupted]), cache, ask_lens_acceptance.logit_difference)
 
     def ours():
-        found["ours"] = ask(given, "patch", folder, "--clean-tokens", folder / "clean.json", "--corrupted-tokens",
-                            folder / "corrupted.json", "--sites", "head_output", "--answer", ANSWER, "--against", AGAINST)
+        found["ours"] = ask(given, "patch", folder, "--clean-tokens", folder / "clean.json",
+                            "--corrupted-tokens", folder / "corrupted.json", "--sites", "head_output",
+                            "--answer", ANSWER, "--against", AGAINST)
 
     seconds = [(seconds_of(ours), seconds_of(theirs)) for _ in range(given.pairs)]
     with h5py.File(found["ours"]) as file:
         apart = (torch.from_numpy(file["patch/value/head_output"][0]) - found["theirs"].double()).abs().max().item()
     ratio = statistics.median(one / other for one, other in seconds)
-    print(f"patch, {given.length} tokens: ask {seconds[0][0]:.2f} s, TransformerLens {seconds[0][1]:.2f} s (first pair), "
-          f"ratio {ratio:.3f}; largest difference {apart:.1e}")
+    print(f"patch, {given.length} tokens: ask {seconds[0][0]:.2f} s, "
+          f"TransformerLens {seconds[0][1]:.2f} s (first pair), ratio {ratio:.3f}; largest difference {apart:.1e}")
     return ratio
 
 

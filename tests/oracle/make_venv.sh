@@ -3,8 +3,8 @@
 # make_venv.sh FOLDER: leaves FOLDER/python, which runs the interpreter that the slow tests compare with.
 # That is a virtual environment with requirements.txt (3 GB, made once and again only when the file changes), or
 # $HEADSCOPE_ORACLE_PYTHON where that is set. An interrupted download starts over.
-# make_venv.sh --lens FOLDER: also fills FOLDER/lens with requirements-lens.txt (400 MB), for the tests and benchmarks that
-# compare with TransformerLens and kvpress; without it they are skipped.
+# make_venv.sh --lens FOLDER: also fills FOLDER/lens with requirements-lens.txt (300 MB), for the tests and benchmarks
+# that compare with TransformerLens and kvpress; without it they are skipped.
 set -euo pipefail
 lens=no
 if [ "${1:-}" = --lens ]; then

@@ -30,7 +30,8 @@ def presses():
         "streaming_llm": lambda ratio: kvpress.StreamingLLMPress(ratio, n_sink=SINK),
         "key_norm": lambda ratio: kvpress.KnormPress(ratio),
         "key_difference": lambda ratio: kvpress.KeyDiffPress(ratio),
-        "expected_attention": lambda ratio: kvpress.ExpectedAttentionPress(ratio, n_future_positions=FUTURE, n_sink=SINK),
+        "expected_attention": lambda ratio: kvpress.ExpectedAttentionPress(ratio, n_future_positions=FUTURE,
+                                                                           n_sink=SINK),
     }
 
 

@@ -74,7 +74,8 @@ def expected_patches(bridge, clean, corrupted, parallel):
     for theirs, ours, by in PATCHES:
         if parallel and theirs == "resid_mid":
             continue
-        values = getattr(patching, f"get_act_patch_{theirs}")(bridge, torch.tensor([corrupted]), cache, logit_difference)
+        sweep = getattr(patching, f"get_act_patch_{theirs}")
+        values = sweep(bridge, torch.tensor([corrupted]), cache, logit_difference)
         if by == "both" and ours != "pattern":
             values = values.transpose(1, 2)  # [layers, positions, heads] of theirs
         found.setdefault(by, {})[f"value/{ours}"] = values.detach()[None].tolist()
@@ -121,7 +122,8 @@ def stored_attribution(path):
 
 
 def expected_composition(bridge):
-    return {f"composition_{mode.lower()}": bridge.all_composition_scores(mode).scores.detach().tolist() for mode in "QKV"}
+    scores = {mode: bridge.all_composition_scores(mode).scores for mode in "QKV"}
+    return {f"composition_{mode.lower()}": found.detach().tolist() for mode, found in scores.items()}
 
 
 def expected_kinds(bridge, ids, exclude):
