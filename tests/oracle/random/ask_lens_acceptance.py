@@ -46,20 +46,22 @@ def cases():
     }
 
 
-def word_tokenizer():
+def word_tokenizer(folder):
+    """A tokenizer read from `folder`: TransformerLens reads it again from there."""
     words = {f"w{token}": token for token in range(VOCABULARY)}
     plain = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="w0"))
     plain.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=plain, bos_token="w1", eos_token="w2", pad_token="w0",
-                                                unk_token="w0")
+    transformers.PreTrainedTokenizerFast(tokenizer_object=plain, bos_token="w1", eos_token="w2", pad_token="w0",
+                                         unk_token="w0").save_pretrained(folder)
+    return transformers.AutoTokenizer.from_pretrained(folder)
 
 
 def bridge_of(folder):
     """TransformerLens's bridge of a model of its own: folding changes the weights in place."""
     from transformer_lens.model_bridge import TransformerBridge
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32)
-    return TransformerBridge.boot_transformers(str(folder), hf_model=model.eval(), tokenizer=word_tokenizer(),
-                                               device="cpu")
+    return TransformerBridge.boot_transformers(str(folder), hf_model=model.eval(), device="cpu",
+                                               tokenizer=word_tokenizer(folder.parent / "tokenizer"))
 
 
 def logit_difference(logits):
