@@ -195,7 +195,7 @@ def main():
             for comparison in comparisons(given.headscope, name, kind, config, pathlib.Path(place)):
                 try:
                     comparison()
-                except Exception:  # the other comparisons are worth their numbers
+                except Exception:  # comparisons are independent; the exit status reports the failure
                     traceback.print_exc()
                     failed += 1
     return 1 if failed else 0
