@@ -23,9 +23,10 @@ from ask_acceptance import ask, compare, make, read
 
 ANSWER, AGAINST = 3, 5
 TOKENS, VOCABULARY = 8, 61
-DETECTION_TOLERANCE = 5e-4  # TransformerLens rounds `abs` to 3 decimals
+DETECTION_TOLERANCE = 5e-4 + 2e-6  # TransformerLens rounds `abs` to 3 decimals; float32
+# TransformerLens's patches write into the tensor, which at resid_mid is the skip connection's, too: residual_middle.
 # Function of TransformerLens (get_act_patch_...), our point, our --by.
-PATCHES = [("resid_pre", "residual_before", "head"), ("resid_mid", "feed_forward_input", "head"),
+PATCHES = [("resid_pre", "residual_before", "head"), ("resid_mid", "residual_middle", "head"),
            ("attn_out", "attention_output", "head"), ("mlp_out", "feed_forward_output", "head")]
 HEAD_POINTS = [("out", "head_output"), ("q", "query"), ("k", "key"), ("v", "value"), ("pattern", "pattern")]
 PATCHES += [(f"attn_head_{theirs}_all_pos", ours, "head") for theirs, ours in HEAD_POINTS]
