@@ -185,7 +185,7 @@ def expected_attribution(hooked, ids):
             "total": [metric(logits)]}
 
 
-def compare(name, expected, stored):
+def compare(name, expected, stored, tolerance=TOLERANCE):
     worst = 0
     for key, values in expected.items():
         wanted, found = torch.tensor(values, dtype=torch.float64), torch.tensor(stored[key], dtype=torch.float64)
@@ -193,7 +193,7 @@ def compare(name, expected, stored):
         assert torch.equal(wanted.isnan(), found.isnan()), (name, key)
         apart = ((wanted - found).abs() / wanted.abs().clamp_min(1)).nan_to_num(0)
         worst = max(worst, apart.max().item())
-        assert apart.max() < TOLERANCE, (name, key, apart.max().item())
+        assert apart.max() < tolerance, (name, key, apart.max().item())
     print(f"{name}: {len(expected)} tables, largest difference {worst:.1e}")
 
 
