@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define HS_GPU_ABI 2U
+#define HS_GPU_ABI 3U
 
 enum { HS_DONE = 0, HS_MEMORY = 1, HS_CANCELLED = 2, HS_UNSUPPORTED = 3, HS_DEVICE_FAILED = 4 };
 enum { HS_FLOAT32 = 0, HS_BFLOAT16 = 1 };
@@ -53,6 +53,9 @@ typedef struct {
     int32_t relative_length, relative_zero;
     const float* sink_logits; /* [heads] or null */
     const float* offsets;     /* [heads, queries] of the elastic normalizer, or null */
+    uint64_t dropout;         /* dropout_sequence() of kernels/summary/attention_dropout.h */
+    uint32_t dropout_threshold; /* 0: none; with statistics it must be 0 */
+    float dropout_factor;
 } HsRule;
 
 /* Sums of one block of 64 queries of one head, followed by one sum for each local distance. */

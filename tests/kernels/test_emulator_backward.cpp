@@ -135,15 +135,18 @@ void check(const AttentionCase& c, bool hidden_blocks = false) {
     CHECK(same(found.blocks, wide.blocks));
 }
 
+/// Keys of 20 numbers. A weight near 0 is kept or cut off by its rounding; scores of several hundred lose the digits of
+/// a weight.
+bool trains_here(const AttentionCase& c) {
+    return traits_of(c.rule.normaliser).trains() && c.rule.far_distance < 0 && c.rule.scale * std::sqrt(20.0) <= 20.0;
+}
+
 }  // namespace
 
 TEST_CASE("gradients agree with the reference under every option on the emulator", "[emulator]") {
     for (const auto& option : attention_options()) {
         const AttentionCase c = make_case({2, 4, 2, 65, 65, 20, 12}, option);
-        const bool trains = traits_of(c.rule.normaliser).trains() && c.rule.far_distance < 0;
-        // A weight near 0 is kept or cut off by its rounding; scores of several hundred lose the digits of a weight.
-        if (!trains || c.rule.scale * std::sqrt(20.0) > 20.0) continue;
-        check(c);
+        if (trains_here(c)) check(c);
     }
 }
 
@@ -156,16 +159,61 @@ TEST_CASE("gradients of odd shapes agree with the reference on the emulator", "[
     check(make_case({1, 4, 2, 70, 70, 20, 20}, plain, ElementType::bfloat16));
 }
 
-TEST_CASE("attention dropout is refused by GPU libraries", "[emulator]") {
-    const ForcedBackend forced(gpu_backends()[0]);
-    AttentionCase c = make_case({1, 1, 1, 8, 8, 8, 8}, attention_options().front());
-    Found found(c.shape());
-    const SoftmaxRows rows{found.shift.data(), found.factor.data()};
-    c.rule.dropout.share = 0.3;
-    const std::string refusal = "[attention dropout] expected a kernel of the " + gpu_backends()[0] + " plugin";
-    CHECK_THROWS_WITH(attention_forward(c.input(), found.output.view(), rows), Catch::Contains(refusal));
-    CHECK_THROWS_WITH(attention_backward(c.input(), found.output.input(), found.output.input(), rows, {}),
-                      Catch::Contains(refusal));
+TEST_CASE("gradients with dropped weights agree with the reference under every option on the emulator", "[emulator]") {
+    for (const auto& option : attention_options()) {
+        AttentionCase c = make_case({2, 4, 2, 65, 65, 20, 12}, option);
+        if (!trains_here(c)) continue;
+        c.rule.dropout = {0.3, 91, 3};
+        check(c);
+    }
+    const auto plain = attention_options().front();
+    for (const Shape& shape :
+         {Shape{1, 2, 1, 1, 1, 1, 1}, Shape{1, 2, 1, 65, 65, 3, 17}, Shape{1, 1, 1, 63, 64, 8, 130}}) {
+        AttentionCase c = make_case(shape, plain);
+        c.rule.dropout = {0.3, 92, 0};
+        check(c);
+    }
+    AttentionCase halves = make_case({1, 4, 2, 70, 70, 20, 20}, plain, ElementType::bfloat16);
+    halves.rule.dropout = {0.3, 93, 0};
+    check(halves);
+}
+
+TEST_CASE("dropped weights of the emulator are those of the rule", "[emulator]") {
+    constexpr std::int64_t kLength = 70;  // values are the identity: O holds the weights
+    AttentionCase c = make_case({2, 4, 2, kLength, kLength, 20, kLength}, attention_options().front());
+    for (std::int64_t b = 0; b < 2; ++b)
+        for (std::int64_t h = 0; h < 2; ++h)
+            for (std::int64_t j = 0; j < kLength; ++j)
+                for (std::int64_t x = 0; x < kLength; ++x) c.set('v', b, h, j, x, j == x ? 1.0F : 0.0F);
+    c.rule.causal = true;
+    c.rule.dropout = {0.3, 17, 2};
+    const auto [gpu, again] = gpu_backends();
+    const Found found = run_on(c, gpu, false);
+    std::int64_t wrong = 0, dropped = 0;
+    for (std::int64_t n = 0; n < 2 * 4 * kLength; ++n) {
+        const std::int64_t b = n / (4 * kLength), h = n / kLength % 4, i = n % kLength;
+        const std::uint64_t row = dropout_row(dropout_sequence(c.rule.dropout, b), h, i);
+        for (std::int64_t j = 0; j <= i; ++j) {
+            const bool drops = dropout_bits(row, j) < dropout_threshold(0.3);
+            const float weight = found.output.data[static_cast<std::size_t>(n * (kLength + 1) + j)];
+            wrong += drops == (weight == 0.0F) ? 0 : 1;
+            dropped += drops ? 1 : 0;
+        }
+    }
+    CHECK(wrong == 0);
+    CHECK(dropped > 1000);
+    CHECK(same(found.output.data, run_on(c, again, false).output.data));
+}
+
+TEST_CASE("dropout of share 0 changes no bit on the emulator", "[emulator]") {
+    AttentionCase c = make_case({2, 4, 2, 65, 65, 20, 12}, attention_options().front());
+    const Found plain = run_on(c, gpu_backends()[0], false);
+    c.rule.dropout = {0.0, 99, 7};
+    const Found none = run_on(c, gpu_backends()[0], false);
+    CHECK(same(none.output.data, plain.output.data));
+    CHECK(same(none.query.data, plain.query.data));
+    CHECK(same(none.key.data, plain.key.data));
+    CHECK(same(none.value.data, plain.value.data));
 }
 
 TEST_CASE("gradients of distance biases agree with the reference on the emulator", "[emulator]") {

@@ -5,6 +5,7 @@
 // that are functions of a row. Sums of a tile are float32, sums across tiles float64.
 
 #include "kernels/gpu/device/attend_end.h"
+#include "kernels/gpu/device/dropout.h"
 
 namespace headscope::gpu {
 
@@ -149,6 +150,11 @@ private:
                     for (int r = 0; r < 8; ++r)
 #pragma unroll
                         for (int n = 0; n < kColumns; ++n) o[r][n] *= shrink[r];
+                if (kAdjusted && !kStatistics && a.rule.dropout_threshold != 0U)
+#pragma unroll
+                    for (int r = 0; r < 8; ++r)
+                        drop_row(
+                            a.rule, head, first + ty + 8 * r, [&](int n) { return key + tx + 16 * n; }, s[r]);
 #pragma unroll
                 for (int r = 0; r < 8; ++r)
 #pragma unroll

@@ -13,7 +13,7 @@ public:
         const HsRule& rule = a_.rule;
         normaliser_ = static_cast<Normaliser>(a_.normaliser);
         adjusted_ = rule.far_distance >= 0 || rule.relative != nullptr || rule.soft_cap > 0.0f || rule.block_size > 0 ||
-                    kernels::traits_of(normaliser_).diagonal;
+                    rule.dropout_threshold != 0U || kernels::traits_of(normaliser_).diagonal;
         blocks_ = static_cast<long long>((a_.queries + kTile - 1) / kTile) * a_.heads;
     }
 

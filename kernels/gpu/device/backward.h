@@ -5,6 +5,7 @@
 // of a head, or 64 keys of a key head and walks the heads that read it. Scores and d loss / d A are computed again in
 // each launch; columns beyond 128 are launches of their own.
 
+#include "kernels/gpu/device/dropout.h"
 #include "kernels/gpu/device/reduce.h"
 #include "kernels/gpu/device/scores.h"
 
@@ -221,8 +222,13 @@ private:
         for (int part = 0; part < value_slices; ++part) multiply_slice<false>(c, advance(), u);
         finish_scores<true>(c, a, rows, Second::none, head, key, rows.is_full(key), s, u);
 #pragma unroll
-        for (int r = 0; r < 8; ++r)
-            differentiate(args, c, head, first + ty + 8 * r, s[r], u[r], v[0][r], v[1][r], v[2][r]);
+        for (int r = 0; r < 8; ++r) {
+            const auto column = [&](int n) { return key + tx + 16 * n; };
+            const int i = first + ty + 8 * r;
+            if (kOf != Of::value && a.rule.dropout_threshold != 0U) drop_row(a.rule, head, i, column, u[r]);
+            differentiate(args, c, head, i, s[r], u[r], v[0][r], v[1][r], v[2][r]);
+            if (kOf == Of::value && a.rule.dropout_threshold != 0U) drop_row(a.rule, head, i, column, s[r]);
+        }
         if (kOf == Of::rows) {
             float x, y;
 #pragma unroll

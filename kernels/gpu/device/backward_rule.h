@@ -54,8 +54,11 @@ struct SlopeTile {
 #pragma unroll
         for (int r = 0; r < 8; ++r) {
             float products, slopes, kept;
-            Gradient<Of::query, 64>::differentiate(plain, c, head, first + ty + 8 * r, s[r], u[r], products, slopes,
-                                                   kept);
+            const int i = first + ty + 8 * r;
+            if (a.rule.dropout_threshold != 0U)
+                drop_row(
+                    a.rule, head, i, [&](int n) { return key + tx + 16 * n; }, u[r]);
+            Gradient<Of::query, 64>::differentiate(plain, c, head, i, s[r], u[r], products, slopes, kept);
 #pragma unroll
             for (int n = 0; n < 4; ++n) weights[(ty + 8 * r) * kWeightStride + tx + 16 * n] = s[r][n];
         }

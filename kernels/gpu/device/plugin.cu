@@ -85,8 +85,12 @@ void describe(int device, HsDevice* description) {
     cudaDeviceProp properties;
 #endif
     if (HS_GPU(GetDeviceProperties)(&properties, device) != HS_GPU(Success)) return;
+#if defined(__HIPCC__)
+    std::snprintf(description->name, sizeof description->name, "%s %s", properties.name, properties.gcnArchName);
+#else
     std::snprintf(description->name, sizeof description->name, "%s sm_%d%d", properties.name, properties.major,
                   properties.minor);
+#endif
     std::size_t free_bytes = 0, total = 0;
     if (HS_GPU(SetDevice)(device) == HS_GPU(Success) && HS_GPU(MemGetInfo)(&free_bytes, &total) == HS_GPU(Success)) {
         description->memory = static_cast<std::int64_t>(total);

@@ -223,7 +223,6 @@ void attention_gpu(const AttentionInput& input, OutputView output, const Statist
 void attention_forward_gpu(const AttentionInput& input, const MutableView& output, const SoftmaxRows& rows) {
     constexpr const char* where = "attention forward";
     const HsPlugin& library = gpu::plugin(where);
-    if (input.rule->dropout.share > 0.0) gpu::refuse("attention dropout");
     if (library.attention == nullptr) gpu::refuse(where);
     for (std::int64_t b = 0; b < input.query.batch; ++b) {
         const cpu::SequencePlan plan(input, b);

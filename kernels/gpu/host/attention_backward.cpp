@@ -64,7 +64,6 @@ void attention_backward_gpu(const AttentionInput& input, const TensorView& outpu
                             const SoftmaxRows& rows, const AttentionGradients& gradients) {
     const HsPlugin& library = gpu::plugin(kWhere);
     if (library.attention_backward == nullptr) gpu::refuse(kWhere);
-    if (input.rule->dropout.share > 0.0) gpu::refuse("attention dropout");
     const NormaliserTraits& traits = traits_of(input.rule->normaliser);
     const Device device = input.query.device;
     const auto heads = static_cast<std::size_t>(input.query.heads);

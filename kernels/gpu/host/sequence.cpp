@@ -61,6 +61,9 @@ HsRule upload(Memory& memory, const cpu::Sequence& s) {
     rule.relative_zero = narrow(s.relative_zero);
     if (s.sink_logits != nullptr) rule.sink_logits = memory.upload(s.sink_logits, s.heads);
     if (s.offsets != nullptr) rule.offsets = memory.upload(s.offsets, s.heads * s.queries);
+    rule.dropout = s.dropout;
+    rule.dropout_threshold = s.dropout_threshold;
+    rule.dropout_factor = s.dropout_factor;
     return rule;
 }
 
