@@ -25,9 +25,10 @@ void select(int, HsOutcome* outcome) {
     set_outcome(*outcome, HS_DONE, "");
 }
 
-/// Poisoned, so that results that no kernel writes show.
+/// Poisoned, so that results that no kernel writes show. No byte more, so that AddressSanitizer finds accesses beyond.
 void* allocate(std::size_t bytes, HsOutcome* outcome) {
-    void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
+    void* memory = nullptr;
+    if (posix_memalign(&memory, 64, bytes == 0 ? 1 : bytes) != 0) memory = nullptr;
     set_outcome(*outcome, memory == nullptr ? HS_MEMORY : HS_DONE, memory == nullptr ? "out of memory" : "");
     if (memory != nullptr) std::memset(memory, 0xFF, bytes);
     return memory;
