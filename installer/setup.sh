@@ -5,6 +5,7 @@
 # nothing is missing, starts over after an interruption. Changes nothing outside the checkout but apt packages.
 #   --no-window    leave Qt, plots and fonts out (preset core-only)
 #   --no-parquet   leave Arrow out
+#   --hip          install hipcc, too (Debian's, with clang 15: 66 MB, 353 MB unpacked), for -DHEADSCOPE_HIP=ON
 #   --cuda         fetch the libraries that whole models on an NVIDIA GPU need, too (wheels-cuda.txt, 1.98 GB)
 #   --rocm WHEEL   unpack a ROCm torch wheel of LibTorch's version, which you bring, into .deps/libtorch-rocm
 set -euo pipefail
@@ -12,6 +13,7 @@ cd "$(dirname "$0")/.."
 
 window=yes
 parquet=yes
+hip=no
 cuda=no
 rocm=
 readonly started=$OLDPWD
@@ -19,12 +21,13 @@ while [ $# -gt 0 ]; do
     case "$1" in
         --no-window) window=no ;;
         --no-parquet) parquet=no ;;
+        --hip) hip=yes ;;
         --cuda) cuda=yes ;;
         --rocm)
             shift
             [ $# -gt 0 ] || { echo "setup.sh: --rocm: expected a ROCm torch wheel; found nothing" >&2; exit 2; }
             case "$1" in /*) rocm=$1 ;; *) rocm=$started/$1 ;; esac ;;
-        *) echo "setup.sh: expected --no-window, --no-parquet, --cuda, --rocm WHEEL or nothing; found $1" >&2; exit 2 ;;
+        *) echo "setup.sh: expected --no-window, --no-parquet, --hip, --cuda, --rocm WHEEL or nothing; found $1" >&2; exit 2 ;;
     esac
     shift
 done
@@ -36,8 +39,11 @@ fail() { echo "setup.sh: $*" >&2; exit 1; }
     fail "[system] Linux on x86-64 is expected, for the LibTorch wheel is built for it; found $(uname -s) on $(uname -m)"
 
 wanted_packages() {
+    local left_out='^$'
+    [ "$window" = yes ] || left_out+='|# (window|fonts)'
+    [ "$hip" = yes ] || left_out+='|# hip'
     sed -n 's/^\([a-z0-9][^ #]*\)\( *#.*\)\{0,1\}$/\0/p' installer/packages.txt |
-        if [ "$window" = no ]; then grep -v -E '# (window|fonts)'; else cat; fi | sed 's/ *#.*//'
+        grep -v -E "$left_out" | sed 's/ *#.*//'
 }
 
 install_packages() {
