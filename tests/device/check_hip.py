@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""check_hip.py [--jobs N] [--architecture NAME]: the GPU kernels as hipcc compiles them.
+
+Compiles kernels/gpu/device/*.cu for gfx90a, links libheadscope_gpu_hip.so and loads it. Fails if a source does not
+compile, a kernel spills registers to memory, or the library cannot be loaded. Kernels that use scratch memory are
+listed. No kernel runs. Exit status 77 without hipcc.
+"""
+import argparse
+import concurrent.futures
+import ctypes
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEVICE = ROOT / "kernels/gpu/device"
+SKIPPED = 77
+FLAGS = ["-x", "hip", "-std=c++20", "-O3", "-fgpu-flush-denormals-to-zero", "-fPIC", "-fvisibility=hidden",
+         "-Rpass-analysis=kernel-resource-usage", f"-I{ROOT}"]
+REMARK = re.compile(r"remark:\s+(Function Name|[SV]GPRs Spill|VGPRs|ScratchSize)[^:]*: (\S+)")
+
+
+def read_report(report):
+    """{mangled name: {field: value}} of the remarks on kernels."""
+    found, fields = {}, None
+    for line in report.splitlines():
+        match = REMARK.search(line)
+        if not match:
+            continue
+        if match[1] == "Function Name":
+            fields = found.setdefault(match[2], {})
+        elif fields is not None:
+            fields[match[1]] = int(match[2])
+    return found
+
+
+def run(command, place):
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise SystemExit(f"[{place}] expected a source that hipcc compiles; found\n{made.stderr}")
+    return made.stderr
+
+
+def compile_library(hipcc, architecture, jobs, folder):
+    """The kernels' reports; the library is folder/libheadscope_gpu_hip.so."""
+    sources = sorted(DEVICE.glob("*.cu"))
+
+    def compile_source(source):
+        return run([hipcc, *FLAGS, f"--offload-arch={architecture}", "-c", str(source), "-o",
+                    str(folder / (source.stem + ".o"))], source.name)
+
+    kernels = {}
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for report in pool.map(compile_source, sources):
+            kernels.update(read_report(report))
+    run([hipcc, "-shared", f"--offload-arch={architecture}", *map(str, sorted(folder.glob("*.o"))), "-o",
+         str(folder / "libheadscope_gpu_hip.so")], "libheadscope_gpu_hip.so")
+    return kernels
+
+
+def problem_of_library(path):
+    """None, or why the table of the plugin cannot be had."""
+    abi = int(re.search(r"#define HS_GPU_ABI (\d+)U", (ROOT / "kernels/gpu/plugin.h").read_text(encoding="utf-8"))[1])
+    try:
+        entry = ctypes.CDLL(str(path)).headscope_gpu_plugin
+    except (OSError, AttributeError) as error:
+        return str(error)
+    entry.restype = ctypes.c_void_p
+    entry.argtypes = [ctypes.c_uint32]
+    if entry(abi + 1) is not None:
+        return f"a table for interface {abi + 1}, which is not {abi}"
+    if entry(abi) is None:
+        return f"no table for interface {abi}"
+
+    class Head(ctypes.Structure):
+        _fields_ = [("abi", ctypes.c_uint32), ("name", ctypes.c_char_p)]
+
+    head = Head.from_address(entry(abi))
+    return None if (head.abi, head.name) == (abi, b"hip") else f"the table of {head.name}, interface {head.abi}"
+
+
+def problems_of(kernels):
+    found = []
+    for name, fields in sorted(kernels.items()):
+        for field in ("SGPRs Spill", "VGPRs Spill"):
+            if fields.get(field, 0) > 0:
+                found.append(f"[{name}] expected no spilled registers; found {fields[field]} ({field})")
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--architecture", default="gfx90a")
+    options = parser.parse_args()
+    hipcc = shutil.which("hipcc")
+    if hipcc is None:
+        print("check_hip: skipped, no hipcc in PATH")
+        return SKIPPED
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        kernels = compile_library(hipcc, options.architecture, options.jobs, folder)
+        problems = problems_of(kernels)
+        problem = problem_of_library(folder / "libheadscope_gpu_hip.so")
+    if problem:
+        problems.append(f"[libheadscope_gpu_hip.so] expected the plugin's table; found {problem}")
+    print(*problems, sep="\n", end="\n" if problems else "")
+    for name, fields in sorted(kernels.items()):
+        if fields.get("ScratchSize", 0) > 0:
+            print(f"{name}: {fields['ScratchSize']} bytes of scratch memory a thread")
+    print(f"check_hip: {len(kernels)} kernels for {options.architecture}, {len(problems)} problems")
+    return 1 if problems or not kernels else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
