@@ -7,6 +7,7 @@
 #include "kernels/gpu/device/platform.h"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -189,6 +190,10 @@ void Block::fail(const std::string& message) {
 }
 
 void Block::prepare(int t) {
+#if defined(__SANITIZE_ADDRESS__)
+    // The last leave() of the block before never returned, so its frame is still poisoned.
+    __asan_unpoison_memory_region(stacks_[static_cast<std::size_t>(t)].get(), kStack);
+#endif
     char* end = stacks_[static_cast<std::size_t>(t)].get() + kStack;
     const auto top = reinterpret_cast<std::uintptr_t>(end) & ~std::uintptr_t{63};
     void** p = reinterpret_cast<void**>(top) - 1;  // the alignment that a call leaves
