@@ -3,8 +3,8 @@
 """check_hip.py [--jobs N] [--architecture NAME]: the GPU kernels as hipcc compiles them.
 
 Compiles kernels/gpu/device/*.cu for gfx90a, links libheadscope_gpu_hip.so and loads it. Fails if a source does not
-compile, a kernel uses scratch memory, or the library cannot be loaded. Scalar registers may spill to lanes of vector
-registers. No kernel runs. Exit status 77 without hipcc.
+compile, a kernel uses more than 64 bytes of scratch memory a thread, or the library cannot be loaded. No kernel runs.
+Exit status 77 without hipcc.
 """
 import argparse
 import concurrent.futures
@@ -19,9 +19,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEVICE = ROOT / "kernels/gpu/device"
 SKIPPED = 77
+MOST_SCRATCH = 64  # bytes a thread; gfx90a takes up to 36 where many scalar registers spill
 FLAGS = ["-x", "hip", "-std=c++20", "-O3", "-fgpu-flush-denormals-to-zero", "-fPIC", "-fvisibility=hidden",
          "-Rpass-analysis=kernel-resource-usage", f"-I{ROOT}"]
-REMARK = re.compile(r"remark:\s+(Function Name|VGPRs Spill|ScratchSize)[^:]*: (\S+)")
+REMARK = re.compile(r"remark:\s+(Function Name|ScratchSize)[^:]*: (\S+)")
 
 
 def read_report(report):
@@ -86,9 +87,8 @@ def problem_of_library(path):
 def problems_of(kernels):
     found = []
     for name, fields in sorted(kernels.items()):
-        if fields.get("ScratchSize", 0) > 0 or fields.get("VGPRs Spill", 0) > 0:
-            found.append(f"[{name}] expected no scratch memory; found {fields.get('ScratchSize')} bytes, "
-                         f"{fields.get('VGPRs Spill')} spilled registers")
+        if fields["ScratchSize"] > MOST_SCRATCH:
+            found.append(f"[{name}] expected at most {MOST_SCRATCH} bytes of scratch; found {fields['ScratchSize']}")
     return found
 
 
@@ -109,7 +109,9 @@ def main():
     if problem:
         problems.append(f"[libheadscope_gpu_hip.so] expected the plugin's table; found {problem}")
     print(*problems, sep="\n", end="\n" if problems else "")
-    print(f"check_hip: {len(kernels)} kernels for {options.architecture}, {len(problems)} problems")
+    scratch = max((fields["ScratchSize"] for fields in kernels.values()), default=0)
+    print(f"check_hip: {len(kernels)} kernels for {options.architecture}, {len(problems)} problems, "
+          f"at most {scratch} bytes of scratch memory a thread")
     return 1 if problems or not kernels else 0
 
 
