@@ -3,8 +3,8 @@
 """check_hip.py [--jobs N] [--architecture NAME]: the GPU kernels as hipcc compiles them.
 
 Compiles kernels/gpu/device/*.cu for gfx90a, links libheadscope_gpu_hip.so and loads it. Fails if a source does not
-compile, a kernel uses more than 64 bytes of scratch memory a thread, or the library cannot be loaded. No kernel runs.
-Exit status 77 without hipcc.
+compile, a kernel uses more than 64 bytes of scratch memory a thread, or the library cannot be loaded. Other
+architectures have fewer registers: their scratch memory is not bounded. No kernel runs. Exit status 77 without hipcc.
 """
 import argparse
 import concurrent.futures
@@ -19,7 +19,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEVICE = ROOT / "kernels/gpu/device"
 SKIPPED = 77
-MOST_SCRATCH = 64  # bytes a thread; gfx90a takes up to 36 where many scalar registers spill
+BOUNDED = "gfx90a"
+MOST_SCRATCH = 64  # bytes a thread; 36 are taken where many scalar registers spill
 FLAGS = ["-x", "hip", "-std=c++20", "-O3", "-fgpu-flush-denormals-to-zero", "-fPIC", "-fvisibility=hidden",
          "-Rpass-analysis=kernel-resource-usage", f"-I{ROOT}"]
 REMARK = re.compile(r"remark:\s+(Function Name|ScratchSize)[^:]*: (\S+)")
@@ -95,7 +96,7 @@ def problems_of(kernels):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--architecture", default="gfx90a")
+    parser.add_argument("--architecture", default=BOUNDED)
     options = parser.parse_args()
     hipcc = shutil.which("hipcc")
     if hipcc is None:
@@ -104,7 +105,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         kernels = compile_library(hipcc, options.architecture, options.jobs, folder)
-        problems = problems_of(kernels)
+        problems = problems_of(kernels) if options.architecture == BOUNDED else []
         problem = problem_of_library(folder / "libheadscope_gpu_hip.so")
     if problem:
         problems.append(f"[libheadscope_gpu_hip.so] expected the plugin's table; found {problem}")
