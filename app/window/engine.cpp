@@ -58,18 +58,18 @@ std::filesystem::path output_name(const std::filesystem::path& folder, const std
 /// Progress as words, a few times a second at most.
 class WordReporter final : public Progress {
 public:
-    explicit WordReporter(const std::function<void(const QString&)>& told) : told_(told) {}
+    explicit WordReporter(const std::function<void(const QString&)>& report) : report_(report) {}
 
     void advance(double done, double total, const std::string& what) override {
         const auto now = Clock::now();
         if (now - last_ < std::chrono::milliseconds(200)) return;
         last_ = now;
         const double share = total > 0 ? 100 * done / total : 0;
-        told_(QStringLiteral("%1, %2 %").arg(QString::fromStdString(what)).arg(share, 0, 'f', 0));
+        report_(QStringLiteral("%1, %2 %").arg(QString::fromStdString(what)).arg(share, 0, 'f', 0));
     }
 
 private:
-    const std::function<void(const QString&)>& told_;
+    const std::function<void(const QString&)>& report_;
     Clock::time_point last_{};
 };
 

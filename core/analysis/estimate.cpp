@@ -88,7 +88,7 @@ double batch_bytes(const model::Inspection& inspection, const store::AnalysisHea
            implicit_bytes(header, count, longer);
 }
 
-/// What the process takes more than it holds.
+/// Bytes of an analysis beyond those that the process holds.
 double needed_bytes(const model::Inspection& inspection, const AnalysisRequest& request, const MemoryOptions& options,
                     model::Residence residence) {
     EstimateOptions of;
