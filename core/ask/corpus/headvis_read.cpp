@@ -26,8 +26,8 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLargestTreeFile = 256U << 20U;
 constexpr std::int64_t kMostTreeLayers = 1 << 12, kMostTreeHeads = 1 << 12;
-constexpr double kMostTreeGrid = 1 << 18;   // heads of all layers, if each had as many as the largest
-constexpr double kMostTreeCells = 1 << 24;  // of a table
+constexpr double kMostTreeGrid = 1 << 16;   // heads of all layers, if each had as many as the largest
+constexpr double kMostTreeCells = 1 << 22;  // of a table
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 using HeadName = std::pair<std::int64_t, std::int64_t>;  // layer, head
@@ -249,8 +249,8 @@ private:
         sizes.distances = std::max(sizes.distances, std::ssize(distance_edges_));
         store::add_usual_dimensions(record_);
         const double heads = static_cast<double>(record_.sites.size()) * static_cast<double>(record_.size_of("/head"));
-        const auto most = static_cast<double>(
-            std::max({sizes.slots, sizes.histogram_cells, sizes.distances, sizes.top_tokens, intervals_}));
+        const auto most = static_cast<double>(std::max(
+            {sizes.slots, sizes.histogram_cells, sizes.distances, sizes.top_tokens, intervals_, std::ssize(more_)}));
         if (heads * most > kMostTreeCells)
             throw Error(
                 ErrorCode::limit, shown(folder_), "expected heads with fewer texts and cells",
