@@ -247,7 +247,7 @@ TEST_CASE("What a command's option is stored in is read by the command", "[app][
     CHECK(walked > 120);
 }
 
-TEST_CASE("A replay reads the settings that the list says", "[app][options][reproduce]") {
+TEST_CASE("A replay reads the settings of the list", "[app][options][reproduce]") {
     const auto& use = app::option_use("reproduce");
     const auto words_of = [](const reproduce::Paper& paper, const reproduce::Settings& settings) {
         reproduce::Pace pace;
