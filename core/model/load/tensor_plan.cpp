@@ -12,6 +12,7 @@
 #include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/stored_tensor.h"
+#include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/torch_types.h"
 
 namespace headscope::model {
@@ -227,27 +228,30 @@ std::int64_t TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision
     const checkpoint::LoadAs as = want.precision(precision);
     const Cancellation never;
     const Cancellation& stop = cancellation ? *cancellation : never;
-    std::int64_t not_finite = 0;
-    if (want.row >= 0) {
-        std::vector<std::int64_t> shape = want.sizes();
-        const std::int64_t rows = std::exchange(shape.at(0), want.rows);
-        if (!want.into->defined()) {
-            const DataType type = checkpoint::loaded_type(file_->tensor(want.tensor).type, as);
-            *want.into = at::empty(shape, at::TensorOptions(checkpoint::torch_type(type).value()));
-        }
-        const at::Tensor own = want.into->narrow(0, want.row, rows);
+    std::vector<std::int64_t> shape = want.sizes();
+    const at::ScalarType type =
+        checkpoint::torch_type(checkpoint::loaded_type(file_->tensor(want.tensor).type, as)).value();
+    const auto fill = [&](const at::Tensor& into) {
         if (!file_->adapter() || !file_->adapter()->changes(want.tensor))
-            return checkpoint::load_into(*file_, want.tensor, own, stop);
-        own.copy_(file_->load(want.tensor, as, stop, &not_finite));
+            return checkpoint::load_into(*file_, want.tensor, into, stop);
+        std::int64_t not_finite = 0;
+        into.copy_(file_->load(want.tensor, as, stop, &not_finite));
+        return not_finite;
+    };
+    if (want.row >= 0) {
+        const std::int64_t rows = std::exchange(shape.at(0), want.rows);
+        if (!want.into->defined()) *want.into = at::empty(shape, at::TensorOptions(type));
+        return fill(want.into->narrow(0, want.row, rows));
+    }
+    if (want.heads > 0) {
+        const at::Tensor tensor = checkpoint::brief_tensor(shape, type);
+        const std::int64_t not_finite = fill(tensor);
+        *want.into = tensor.unflatten(0, {want.heads, want.parts, -1}).transpose(0, 1).reshape(shape);
         return not_finite;
     }
+    std::int64_t not_finite = 0;
     const at::Tensor tensor = file_->load(want.tensor, as, stop, &not_finite);
-    if (want.heads > 0) {
-        const at::Tensor grouped = tensor.unflatten(0, {want.heads, want.parts, -1}).transpose(0, 1);
-        *want.into = grouped.reshape(tensor.sizes());
-    } else {
-        *want.into = want.transposed ? tensor.t() : tensor;
-    }
+    *want.into = want.transposed ? tensor.t() : tensor;
     return not_finite;
 }
 
