@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/base/process/free_memory.h"
+#include "core/model/wide_product.h"
 
 namespace headscope::model {
 namespace {
@@ -20,6 +21,13 @@ double packed_bytes(const WeightSizes& sizes) {
     // Numbers that are not quantized take 2 bytes or more.
     const bool packed_layers = sizes.layer_stored < 2 * sizes.layer;
     return std::max(sizes.tables_kept, packed_layers ? sizes.layer_stored : 0);
+}
+
+/// Bytes of a product of bfloat16 in float32 (widened_linear): a piece of the weight, what it is multiplied with, and
+/// the results.
+double widened_bytes(double rows, double in, double out) {
+    const double outputs = std::min(out, std::max(1.0, static_cast<double>(kWidenedNumbers) / in));
+    return 4 * (in * outputs + rows * (in + outputs));
 }
 
 double key_value_width(const ModelConfig& config) {
@@ -72,7 +80,8 @@ double pass_bytes(const ModelConfig& tower, double rows, double number) {
     const double feed_forward = 3 * d + (tower.gated_feed_forward ? 3 : 2) * f;
     // Query and key before and after rotary, value, output in float32 and in the model's type.
     const double attention = 3 * d + 4 * heads_width(tower) + 3 * key_value_width(tower);
-    return rows * number * (feed_forward + attention);
+    const bool widens = number == 2 && !multiplies_bfloat16();
+    return rows * number * (feed_forward + attention) + (widens ? widened_bytes(rows, d, std::max(d, f)) : 0);
 }
 
 double cache_bytes(const ModelConfig& config, double rows, double number) {
