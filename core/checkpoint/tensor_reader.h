@@ -31,8 +31,8 @@ at::Tensor load_briefly(const InputFile& file, const TensorInfo& info, const Can
 /// Uninitialized bytes in pages outside the heap, which keeps freed memory (app/main.cpp). Only pages that are written
 /// take memory. Throws std::bad_alloc.
 at::Tensor mapped_bytes(std::int64_t size);
-/// An uninitialized tensor for a short time, in mapped_bytes() if it is large: in the heap, what is allocated before it
-/// is freed keeps a gap between weights that nothing of that size fits into again.
+/// An uninitialized tensor for a short time, in mapped_bytes() if it is large. Freed in the heap, it would leave a gap
+/// between weights: a small allocation takes a part of it, and no tensor of that size fits again.
 at::Tensor brief_tensor(const std::vector<std::int64_t>& shape, c10::ScalarType type);
 
 /// Throws limit at `where` if a finite number of `from` became infinite in `to`, which is of `type`.
