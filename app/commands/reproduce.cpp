@@ -128,7 +128,7 @@ void add_reproduce(CLI::App& app, Context& context) {
     add_option(*command, "--minutes", options->settings.minutes, "Time for all of it, earlier sessions included")
         ->check(in_range(0.2, 100000.0));
     add_option(*command, "--seeds", options->settings.seeds,
-               "Of each configuration, where the paper's replay has several; 0: as the minutes allow")
+               "Seeds of each configuration that the replay trains more than once; 0: as the minutes allow")
         ->check(in_range(0, 100));
     add_option(*command, "--data", options->settings.data,
                "Text instead of the King James Bible: files, folders, patterns");

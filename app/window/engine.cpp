@@ -58,18 +58,18 @@ std::filesystem::path output_name(const std::filesystem::path& folder, const std
 /// Progress as words, a few times a second at most.
 class WordReporter final : public Progress {
 public:
-    explicit WordReporter(const std::function<void(const QString&)>& told) : told_(told) {}
+    explicit WordReporter(const std::function<void(const QString&)>& report) : report_(report) {}
 
     void advance(double done, double total, const std::string& what) override {
         const auto now = Clock::now();
         if (now - last_ < std::chrono::milliseconds(200)) return;
         last_ = now;
         const double share = total > 0 ? 100 * done / total : 0;
-        told_(QStringLiteral("%1, %2 %").arg(QString::fromStdString(what)).arg(share, 0, 'f', 0));
+        report_(QStringLiteral("%1, %2 %").arg(QString::fromStdString(what)).arg(share, 0, 'f', 0));
     }
 
 private:
-    const std::function<void(const QString&)>& told_;
+    const std::function<void(const QString&)>& report_;
     Clock::time_point last_{};
 };
 
@@ -336,6 +336,7 @@ void Engine::make_room(const std::shared_ptr<OpenModel>& model, const widgets::M
         }
         loaded_.pop_front();
     }
+    if (model->weights) loaded_.push_back(model);  // the latest, also if its work is refused
 }
 
 /// Compute thread. Reads the weights where they are not in memory.
@@ -345,6 +346,7 @@ void Engine::load(const std::shared_ptr<OpenModel>& model, model::Residence resi
         model->residence = residence;
         model->weights =
             model::Model::build(*model->file, checkpoint::LoadAs::float32, &progress, &cancellation, residence);
+        loaded_.push_back(model);
         send([this, id = model->card.id] {
             for (auto& card : cards_)
                 if (card.id == id) card.loaded = true;
@@ -352,7 +354,6 @@ void Engine::load(const std::shared_ptr<OpenModel>& model, model::Residence resi
         });
     }
     if (model->weights->device() != model::model_device()) model->weights->to(model::model_device());
-    loaded_.push_back(model);
 }
 
 void Engine::work_with(int id, const void* owner, ModelWork work) {

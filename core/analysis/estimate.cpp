@@ -2,7 +2,6 @@
 #include "core/analysis/estimate.h"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 
 #include "core/analysis/work_plan.h"
@@ -88,7 +87,7 @@ double batch_bytes(const model::Inspection& inspection, const store::AnalysisHea
            implicit_bytes(header, count, longer);
 }
 
-/// What the process takes more than it holds.
+/// Bytes of an analysis beyond those that the process holds.
 double needed_bytes(const model::Inspection& inspection, const AnalysisRequest& request, const MemoryOptions& options,
                     model::Residence residence) {
     EstimateOptions of;
@@ -155,16 +154,12 @@ Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& re
 
 std::int64_t fitting_batch_tokens(const model::Inspection& inspection, const AnalysisRequest& request,
                                   const MemoryOptions& options, double room) {
-    constexpr std::int64_t kLeast = 256;
     AnalysisRequest tried = request;
-    const auto fits = [&] {
-        return std::any_of(std::begin(model::kResidences), std::end(model::kResidences), [&](model::Residence one) {
-            return options.residence.value_or(one) == one && needed_bytes(inspection, tried, options, one) <= room;
-        });
-    };
-    while (room > 0 && tried.batch_tokens > kLeast && !fits())
-        tried.batch_tokens = std::max(kLeast, tried.batch_tokens / 2);
-    return tried.batch_tokens;
+    return model::fitting_batch_tokens(request.batch_tokens, options.residence, room,
+                                       [&](std::int64_t tokens, model::Residence residence) {
+                                           tried.batch_tokens = tokens;
+                                           return needed_bytes(inspection, tried, options, residence);
+                                       });
 }
 
 model::Residence expect_memory(const model::Inspection& inspection, const AnalysisRequest& request,

@@ -259,7 +259,7 @@ at::Tensor Checkpoint::load(const std::string& name, LoadAs as, const Cancellati
         if (!is_made(name)) return load_tensor(impl_->open_files.at(info.file), info, type, cancellation, not_finite);
         const auto read = [&](DataType read_as) {
             if (!info.packed) return load_tensor(impl_->open_files.at(info.file), info, read_as, cancellation);
-            return PackedBytes(impl_->open_files, info.packed, cancellation).all(torch_type(read_as).value());
+            return PackedBytes(impl_->open_files, info.packed, cancellation, true).all(torch_type(read_as).value());
         };
         const bool changed = impl_->adapter && impl_->adapter->changes(name);
         at::Tensor made = changed ? impl_->adapter->load(name, type, read, cancellation) : read(type);

@@ -64,12 +64,28 @@ std::int64_t StoredTensor::not_finite() const {
     return packed_ ? 0 : count_not_finite(numbers_);
 }
 
+std::int64_t load_into(const Checkpoint& file, const std::string& tensor, const at::Tensor& into,
+                       const Cancellation& cancellation) {
+    const TensorInfo& info = file.tensor(tensor);
+    try {
+        std::int64_t not_finite = 0;
+        if (!info.packed) {
+            load_tensor_into(file.open_files().at(info.file), info, into, cancellation, &not_finite);
+            return not_finite;
+        }
+        const PackedBytes packed(file.open_files(), info.packed, cancellation, true);
+        packed.unpack(0, info.packed->tensor->rows(), info.packed->transposed ? into.transpose(-1, -2) : into);
+        return count_not_finite(into);
+    } catch (...) {
+        throw current_error(shown(file.path()) + ", tensor \"" + escaped(info.name) + '"');
+    }
+}
+
 at::Tensor gather_rows(const at::Tensor& ids, std::int64_t columns, c10::ScalarType type,
                        const std::function<void(std::int64_t row, const at::Tensor& into)>& read) {
     const auto [numbers, place, counts] = at::_unique2(ids, true, true);
     const at::Tensor found = at::empty({numbers.numel(), columns}, at::TensorOptions(type));
-    for (std::int64_t i = 0; i < numbers.numel(); ++i)
-        read(numbers[i].item<std::int64_t>(), found.narrow(0, i, 1));
+    for (std::int64_t i = 0; i < numbers.numel(); ++i) read(numbers[i].item<std::int64_t>(), found.narrow(0, i, 1));
     return at::embedding(found, place);
 }
 

@@ -45,6 +45,12 @@ private:
     std::optional<PackedBytes> packed_;
 };
 
+/// Writes the numbers of a tensor that no adapter changes into `into`: contiguous, of its shape and any floating type.
+/// Nothing else is in memory but a piece of a few megabytes, or a packed tensor as the file has it. Returns how many
+/// are NaN or infinite. Errors as of Checkpoint::load.
+std::int64_t load_into(const Checkpoint& file, const std::string& tensor, const at::Tensor& into,
+                       const Cancellation& cancellation);
+
 /// Rows that `ids` (int64, of any shape) name, [.., columns]: `read` writes each of them once, into [1, columns].
 at::Tensor gather_rows(const at::Tensor& ids, std::int64_t columns, c10::ScalarType type,
                        const std::function<void(std::int64_t row, const at::Tensor& into)>& read);

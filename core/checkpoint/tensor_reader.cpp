@@ -3,12 +3,15 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/isinf.h>
 #include <c10/util/Exception.h>
+#include <sys/mman.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include "core/base/process/os_error.h"
@@ -21,6 +24,8 @@
 
 namespace headscope::checkpoint {
 namespace {
+
+constexpr std::int64_t kMappedBytes = 128 << 10;  ///< of a brief_tensor() outside the heap
 
 std::string place(const InputFile& file, const TensorInfo& info) {
     return shown(file.path()) + ", tensor \"" + escaped(info.name) + '"';
@@ -71,7 +76,7 @@ void normalise_booleans(unsigned char* bytes, std::size_t size) {
 }
 
 template <class Seen>
-void load_as_stored(FilePieces& pieces, const TensorInfo& info, at::Tensor& to, const Seen& seen) {
+void load_as_stored(FilePieces& pieces, const TensorInfo& info, const at::Tensor& to, const Seen& seen) {
     auto* out = static_cast<unsigned char*>(to.mutable_data_ptr());
     const at::Tensor flat = to.view({-1});
     const std::uint64_t element = to.element_size();
@@ -91,8 +96,7 @@ template <class Use>
 void for_each_piece(const InputFile& file, const TensorInfo& info, FilePieces& pieces, const Use& use) {
     const auto element = static_cast<std::int64_t>(bits(info.type) / 8);
     const std::int64_t most = elements_of_a_piece(info);
-    const at::Tensor buffer =
-        at::empty({std::min(most, info.elements)}, at::TensorOptions(required_type(file, info, info.type)));
+    const at::Tensor buffer = brief_tensor({std::min(most, info.elements)}, required_type(file, info, info.type));
     for (std::int64_t first = 0; first < info.elements; first += most) {
         const std::int64_t count = std::min(most, info.elements - first);
         pieces.read(info.begin + static_cast<std::uint64_t>(first * element), buffer.mutable_data_ptr(),
@@ -130,23 +134,22 @@ void expect_in_range(const std::string& where, const at::Tensor& from, const at:
                 "found " + std::to_string(lost) + " too large for it; bfloat16 and float32 reach further than float16");
 }
 
-at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation,
-                       std::int64_t* not_finite) {
+void load_tensor_into(const InputFile& file, const TensorInfo& info, const at::Tensor& into,
+                      const Cancellation& cancellation, std::int64_t* not_finite) {
     const auto seen = [not_finite](const at::Tensor& piece) {
         if (not_finite) *not_finite += count_not_finite(piece);
     };
     if (not_finite) *not_finite = 0;
     try {
-        required_type(file, info, info.type);
-        at::Tensor tensor = allocate(file, info, required_type(file, info, type));
+        const c10::ScalarType stored = required_type(file, info, info.type);
         FilePieces pieces(file, info, cancellation);
         if (!info.strides.empty()) {
-            read_strided(pieces, info, tensor);
-            seen(tensor);
-        } else if (type == info.type) {
-            load_as_stored(pieces, info, tensor, seen);
+            read_strided(pieces, info, into.view(info.shape));
+            seen(into);
+        } else if (into.scalar_type() == stored) {
+            load_as_stored(pieces, info, into, seen);
         } else {
-            const at::Tensor flat = tensor.view({-1});
+            const at::Tensor flat = into.view({-1});
             for_each_piece(file, info, pieces, [&](std::int64_t first, const at::Tensor& piece) {
                 const at::Tensor part = flat.narrow(0, first, piece.size(0));
                 part.copy_(piece);
@@ -154,13 +157,43 @@ at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType t
             });
         }
         pieces.finish();
-        if (info.type == DataType::boolean) {
-            normalise_booleans(static_cast<unsigned char*>(tensor.mutable_data_ptr()), tensor.nbytes());
-        }
-        return tensor;
+        if (info.type == DataType::boolean)
+            normalise_booleans(static_cast<unsigned char*>(into.mutable_data_ptr()), into.nbytes());
     } catch (const c10::Error& error) {
         throw torch_error(file, info, error);
     }
+}
+
+at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation,
+                       std::int64_t* not_finite) {
+    required_type(file, info, info.type);
+    const at::Tensor tensor = allocate(file, info, required_type(file, info, type));
+    load_tensor_into(file, info, tensor, cancellation, not_finite);
+    return tensor;
+}
+
+at::Tensor load_briefly(const InputFile& file, const TensorInfo& info, const Cancellation& cancellation) {
+    const c10::ScalarType type = required_type(file, info, info.type);
+    if (info.bytes < static_cast<std::uint64_t>(kMappedBytes)) return load_tensor(file, info, info.type, cancellation);
+    const at::Tensor tensor = brief_tensor(info.shape, type);
+    load_tensor_into(file, info, tensor, cancellation);
+    return tensor;
+}
+
+at::Tensor mapped_bytes(std::int64_t size) {
+    const auto length = static_cast<std::size_t>(size);
+    void* const pages = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    ::madvise(pages, length, MADV_HUGEPAGE);  // faster, where the system has it
+    const auto unmap = [length](void* begin) { ::munmap(begin, length); };
+    return at::from_blob(pages, {size}, unmap, at::kByte);
+}
+
+at::Tensor brief_tensor(const std::vector<std::int64_t>& shape, c10::ScalarType type) {
+    auto bytes = static_cast<std::int64_t>(c10::elementSize(type));
+    for (const std::int64_t size : shape) bytes *= size;
+    if (bytes < kMappedBytes) return at::empty(shape, at::TensorOptions(type));
+    return mapped_bytes(bytes).view(type).view(shape);
 }
 
 void stream_tensor(const InputFile& file, const TensorInfo& info, DataType type, const Cancellation& cancellation,

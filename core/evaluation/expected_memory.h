@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstdint>
+
+#include "core/base/machine/memory_room.h"
 #include "core/evaluation/tasks.h"
 #include "core/model/load/memory.h"
 
 namespace headscope::evaluation {
+
+/// Tokens of a forward pass (ScoreOptions::batch_tokens), halved down to 256 until the evaluation fits into `room`
+/// bytes (model::fitting_batch_tokens).
+std::int64_t fitting_batch_tokens(const Request& request, const model::Inspection& inspection,
+                                  const model::WeightChoice& choice, double room = own_memory_room());
 
 /// The residence of a model's weights. Throws Error(memory) for a model that does not fit
 /// (core/base/process/free_memory.h): weights, a batch, and keys and values of its tokens; `speed` trains a second one.

@@ -12,7 +12,7 @@ namespace headscope::model {
 namespace {
 
 // Numbers of the weight in a piece: for few rows one that stays in cache, for many one that keeps products whole.
-constexpr std::int64_t kFewRows = 8, kNumbersInCache = 1 << 18, kNumbersOfPiece = 1 << 24;
+constexpr std::int64_t kFewRows = 8, kNumbersInCache = 1 << 18;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ bool multiplies_bfloat16() {
 at::Tensor widened_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
     const std::int64_t out = weight.size(0), in = weight.size(1), rows = x.numel() / std::max<std::int64_t>(1, in);
     const at::Tensor wide = x.reshape({rows, in}).to(at::kFloat);
-    const std::int64_t numbers = rows <= kFewRows ? kNumbersInCache : kNumbersOfPiece;
+    const std::int64_t numbers = rows <= kFewRows ? kNumbersInCache : kWidenedNumbers;
     const std::int64_t step = std::max<std::int64_t>(1, numbers / std::max<std::int64_t>(1, in));
     const at::Tensor result = at::empty({rows, out}, x.options());
     for (std::int64_t first = 0; first < out; first += step) {

@@ -154,8 +154,7 @@ std::string claims_markdown(const std::vector<Claim>& claims, const std::string&
             ". The criteria were fixed in the program before anything was trained.\n\n";
     text +=
         "In the tables, x@n is x at n times the training length, and ± is twice the standard error of the difference "
-        "over "
-        "seeds, where more than one was trained.\n\n";
+        "over seeds, where more than one was trained.\n\n";
     if (!remark.empty()) text += remark + "\n\n";
     text += table_head_markdown({"claim", "verdict"});
     for (const Claim& claim : claims) text += row_markdown({claim.title, "**" + verdict_text(claim.verdict) + "**"});

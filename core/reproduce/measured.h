@@ -51,7 +51,7 @@ struct Scope {
     std::map<std::string, std::string> words{};  ///< of texts, besides the plan's
 
     Spread spread(const std::string& expression) const;
-    /// Of a quotient, errors are those over seeds.
+    /// A quotient has the error over seeds alone.
     Estimate estimate(const std::string& expression) const;
     /// With the error over seeds alone: items are the same for all models. `deviation`: of one that has one seed.
     Estimate over_seeds(const std::string& expression, double deviation) const;

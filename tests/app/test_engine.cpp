@@ -6,6 +6,7 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -222,6 +223,8 @@ TEST_CASE("A run applies the interventions of its choice, and stores them", "[ap
     const auto edited = store::AnalysisFile::open(run(choice).first.toStdString());
     CHECK(edited->loss(0).data[2] != plain->loss(0).data[2]);
     const auto settings = nlohmann::json::parse(edited->header().settings_json);
+    CHECK(settings.at("weights_format") == "bfloat16");
+    CHECK(settings.at("weights") == "float32");
     CHECK(settings.at("interventions") == choice.interventions.toml.toStdString());
     choice.interventions.toml =
         QStringLiteral("[[intervention]]\npoint = \"head_output\"\nlayer = 99\nwhat = \"zero\"\n");
@@ -230,4 +233,52 @@ TEST_CASE("A run applies the interventions of its choice, and stores them", "[ap
     snapshots.engine.preview(choice);
     REQUIRE(previewed.wait(kPatience));
     CHECK(previewed.first().first().value<widgets::TokenPreview>().failure.contains("intervention 1"));
+}
+
+TEST_CASE("A run that no memory holds is refused before a weight is read", "[app][engine][memory]") {
+    Snapshots snapshots(0);
+    // The sample with one layer, whose feed-forward is 4 million wide: 1.6 TB that are a hole in a file.
+    constexpr std::int64_t kWords = 2048, kHidden = 65'536, kInner = 4'194'304, kHeads = 256, kKeys = 128;
+    const fs::path sample = fs::path(HEADSCOPE_SOURCE_DIR) / "resources/samples/llama-kjv-shakespeare";
+    const fs::path huge = snapshots.folder / "huge";
+    fs::create_directory(huge);
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) fs::copy(sample / name, huge / name);
+    std::ifstream read(sample / "config.json");
+    nlohmann::json config = nlohmann::json::parse(read), header;
+    config.update({{"hidden_size", kHidden}, {"intermediate_size", kInner}, {"num_hidden_layers", 1}});
+    test::write_file(huge / "config.json", config.dump());
+    std::int64_t bytes = 0;
+    const auto add = [&](const std::string& name, const std::vector<std::int64_t>& shape) {
+        std::int64_t size = 2;
+        for (const std::int64_t one : shape) size *= one;
+        header["model." + name + ".weight"] = {
+            {"dtype", "BF16"}, {"shape", shape}, {"data_offsets", {bytes, bytes + size}}};
+        bytes += size;
+    };
+    add("embed_tokens", {kWords, kHidden});
+    add("norm", {kHidden});
+    for (const char* name : {"input", "post_attention"}) add(std::string("layers.0.") + name + "_layernorm", {kHidden});
+    for (const char* name : {"gate", "up"}) add(std::string("layers.0.mlp.") + name + "_proj", {kInner, kHidden});
+    add("layers.0.mlp.down_proj", {kHidden, kInner});
+    for (const char* name : {"k", "v"}) add(std::string("layers.0.self_attn.") + name + "_proj", {kKeys, kHidden});
+    add("layers.0.self_attn.q_proj", {kHeads, kHidden});
+    add("layers.0.self_attn.o_proj", {kHidden, kHeads});
+    const std::string begin = test::safetensors_bytes(header.dump());
+    test::write_file(huge / "model.safetensors", begin);
+    fs::resize_file(huge / "model.safetensors", begin.size() + static_cast<std::uintmax_t>(bytes));
+
+    QSignalSpy opened(&snapshots.engine, &Engine::model_opened);
+    snapshots.engine.open_model(QString::fromStdString(huge.string()));
+    REQUIRE(opened.wait(kPatience));
+    const widgets::TextChoice choice = Snapshots::choice(opened.first().first().toInt());
+    QSignalSpy previewed(&snapshots.engine, &Engine::previewed), ended(&snapshots.engine, &Engine::run_ended);
+    snapshots.engine.preview(choice);
+    REQUIRE(previewed.wait(kPatience));
+    const QString advice = QStringLiteral("nothing fits: shorten --length or record less");
+    CHECK(previewed.first().first().value<widgets::TokenPreview>().failure.contains(advice));
+    snapshots.engine.run(choice, snapshots.folder / "out");
+    REQUIRE(ended.wait(kPatience));
+    CHECK(ended.first().at(0).toString().isEmpty());
+    CHECK(ended.first().at(1).toString().contains(advice));
+    CHECK(snapshots.loaded().empty());
 }

@@ -372,6 +372,7 @@ TEST_CASE("evaluate scores stored answers without a model", "[app][evaluate][har
     CHECK(json::parse(store::read_items(saved).at(0).metrics).at("score") == 1);
     std::filesystem::remove(folder / "mine" / "lcc.jsonl");
     check_refusal(run_headscope(of_folder), "longbench_lcc_e.jsonl");
+    check_usage_error(run_headscope({"evaluate", "--predictions", answers, "--data", data}));
 
     write_lines(folder / "data" / "LongBench" / "qasper_e.jsonl", {item("the cat", 100), item("a dog", 9000)});
     write_lines(file, {said("pred", "The cat."), said("pred", "cats"), said("pred", "one more")});

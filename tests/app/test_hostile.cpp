@@ -222,6 +222,27 @@ TEST_CASE("heads and layers that a configuration claims are not made before the 
     refused({"analyze", (folder / "model").string(), "--tokens", ids, "-o", x}, "n_head] expected at most 65536");
 }
 
+TEST_CASE("a HeadVis tree whose configuration claims many heads, intervals or measures is refused", "[app][hostile]") {
+    TemporaryFolder folder;
+    const fs::path tree = folder / "tree";
+    fs::create_directories(tree / "heads");
+    write_file(tree / "scatter_data.json", "[]");
+    write_file(tree / "heads/L0H0.json", R"({"sequences": []})");
+    write_file(tree / "heads/L0H4095.json", R"({"sequences": []})");
+    json config{{"heads", {{0, 0}, {0, 4095}}}, {"n_layers", 4096}};
+    write_file(tree / "config.json", config.dump());
+    refused({"info", tree.string()}, "4096 layers of up to 4096 heads");
+    config["n_layers"] = 16;
+    config["n_intervals"] = 1000;
+    write_file(tree / "config.json", config.dump());
+    refused({"info", tree.string()}, "fewer texts and cells");
+    config["n_intervals"] = 1;
+    config["metrics"] = json::array();
+    for (int i = 0; i < 100; ++i) config["metrics"].push_back("measure_" + std::to_string(i));
+    write_file(tree / "config.json", config.dump());
+    refused({"info", tree.string()}, "fewer texts and cells");
+}
+
 TEST_CASE("Ctrl-C is heard while files are opened and hashed", "[app][hostile][interrupt]") {
     TemporaryFolder folder;
     const auto big = folder / "big.safetensors";

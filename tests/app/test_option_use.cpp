@@ -174,7 +174,7 @@ TEST_CASE("An output that is another output or an input is refused, whatever the
     // Both lists name options that exist.
     CHECK(outputs == std::set<std::string>(app::output_options().begin(), app::output_options().end()));
     CHECK(inputs == std::set<std::string>(app::input_options().begin(), app::input_options().end()));
-    // Of several inputs each counts, and names of data sets are cut off.
+    // Each of several inputs counts, and names of data sets are cut off.
     CHECK_THROWS_MATCHES(
         app::check_outputs({{"--data", {other.string(), "set=" + file.string()}}, {"--output", {file.string()}}}),
         Error, test::IsError(ErrorCode::usage, "--output"));
@@ -247,7 +247,7 @@ TEST_CASE("What a command's option is stored in is read by the command", "[app][
     CHECK(walked > 120);
 }
 
-TEST_CASE("A replay reads the settings that the list says", "[app][options][reproduce]") {
+TEST_CASE("A replay reads the settings of the list", "[app][options][reproduce]") {
     const auto& use = app::option_use("reproduce");
     const auto words_of = [](const reproduce::Paper& paper, const reproduce::Settings& settings) {
         reproduce::Pace pace;

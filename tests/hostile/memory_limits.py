@@ -128,10 +128,10 @@ def gguf_llama(path, *, hidden, inner, layers, heads, groups, words, head=64):
 
 
 class Model:
-    """`cases`: limits in GB and lengths in tokens. `small`: it fits in every residence."""
+    """`cases`: limits in GB and lengths in tokens. `small`: it fits in every residence, from `enough` GB on."""
 
-    def __init__(self, name, path, cases, small=True):
-        self.name, self.path, self.cases, self.small = name, path, cases, small
+    def __init__(self, name, path, cases, small=True, enough=8):
+        self.name, self.path, self.cases, self.small, self.enough = name, path, cases, small, enough
 
 
 def models(folder, sample):
@@ -140,7 +140,7 @@ def models(folder, sample):
     return [
         Model("llama", llama(folder / "llama", sample, layers=8, **middle), ((2, 64), (4, POSITIONS), (8, 256))),
         Model("experts", llama(folder / "experts", sample, hidden=1024, inner=3584, layers=6, heads=16, groups=4,
-                               words=32000, experts=8), ((2, 64), (4, 256), (8, POSITIONS))),
+                               words=32000, experts=8), ((2, 64), (4, 256), (8, POSITIONS)), enough=4),
         Model("gpt2", gpt2(folder / "gpt2", sample, hidden=1280, layers=12, words=50257),
               ((2, 256), (4, SHORT), (8, 16))),
         Model("gguf", gguf_llama(folder / "llama.gguf", layers=16, **middle),
@@ -183,7 +183,7 @@ class Runs:
     def fixed(self, model):
         for limit, length in model.cases:
             for residence in RESIDENCES:
-                ends = limit == 8 and length <= SHORT and (model.small or residence in ("auto", "stream"))
+                ends = limit >= model.enough and length <= SHORT and (model.small or residence in ("auto", "stream"))
                 refused = length == POSITIONS or not model.small and residence in ("float32", "file")
                 self.analyze(model, residence, length, limit * 1e9, must_end=ends, must_refuse=refused)
 

@@ -136,18 +136,16 @@ void ViewArea::follow_analyses() {
     connect(desk_, &Desk::selection_changed, this, [this] {
         if (std::exchange(study_, desk_->selection().study) != desk_->selection().study) update_tabs();
     });
-    const auto follow_tensors = [this] {
-        if (desk_->tensors()) connect(desk_->tensors(), &TensorSource::models_changed, this, &ViewArea::update_tabs);
-        update_tabs();
+    const auto follow = [this](auto source, auto models_changed, auto another_source) {
+        const auto join = [this, source, models_changed] {
+            if (auto* now = (desk_->*source)()) connect(now, models_changed, this, &ViewArea::update_tabs);
+            update_tabs();
+        };
+        connect(desk_, another_source, this, join);
+        join();
     };
-    connect(desk_, &Desk::tensors_changed, this, follow_tensors);
-    follow_tensors();
-    const auto follow_stepper = [this] {
-        if (desk_->stepper()) connect(desk_->stepper(), &StepSource::models_changed, this, &ViewArea::update_tabs);
-        update_tabs();
-    };
-    connect(desk_, &Desk::stepper_changed, this, follow_stepper);
-    follow_stepper();
+    follow(&Desk::tensors, &TensorSource::models_changed, &Desk::tensors_changed);
+    follow(&Desk::stepper, &StepSource::models_changed, &Desk::stepper_changed);
 }
 
 void ViewArea::follow_training() {
@@ -187,17 +185,14 @@ void ViewArea::build_tabs() {
     // Both rows in the order of groups, not of the list of views.
     for (int at = 0; at < kViewGroups; ++at) {
         const auto group = static_cast<ViewGroup>(at);
-        bool any = false;
+        QStringList titles;
         for (const ViewKind* kind : kinds_) {
             if (kind->group != group) continue;
             views->addWidget(tabs_[QLatin1String(kind->name)]);
-            any = true;
+            titles << tr(kind->title);
         }
-        if (!any || group == ViewGroup::other) continue;
+        if (titles.isEmpty() || group == ViewGroup::other) continue;
         TabButton* button = add_group(group);
-        QStringList titles;
-        for (const ViewKind* kind : kinds_)
-            if (kind->group == group) titles << tr(kind->title);
         button->setToolTip(titles.join(QStringLiteral(", ")));
         connect(button, &QAbstractButton::clicked, this, [this, group] { choose_group(group); });
     }

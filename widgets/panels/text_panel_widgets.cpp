@@ -308,7 +308,7 @@ QWidget* TextPanel::build_options() {
     connect(target_, &QLineEdit::textChanged, this, &TextPanel::touch);
     device_label_ = new QLabel(tr("Device"), box);
     device_ = named(new DeviceBox(box), "text_device",
-                    tr("Where attention is computed. The processor does the rest, and has a kernel for every model"));
+                    tr("Where models are computed. The processor has a kernel for every model"));
     device_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     grid->addWidget(device_label_, 10, 0);
     grid->addWidget(device_, 10, 1, 1, 2);

@@ -108,7 +108,7 @@ public:
     virtual bool takes_models() const { return false; }
     /// Files that an output must not replace, after read().
     virtual std::vector<std::filesystem::path> inputs() const { return {}; }
-    /// Files that it writes beside the answers, none of which is an input.
+    /// Further files that it writes, none of which is an input.
     virtual std::vector<std::filesystem::path> outputs() const { return {}; }
     /// Folders that it makes; each must be new or empty.
     virtual std::vector<std::filesystem::path> output_folders() const { return {}; }

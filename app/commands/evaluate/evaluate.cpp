@@ -228,8 +228,11 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
         }
     }
     evaluation::check_request(request, inspection.config, !prepared.texts.empty());
-    prepared.residence = evaluation::expect_memory(
-        request, inspection, {.precision = precision_of(options), .residence = model::residence(options.weights)});
+    const model::WeightChoice choice{.precision = precision_of(options),
+                                     .residence = model::residence(options.weights)};
+    if (std::find(options.given.begin(), options.given.end(), "--batch-tokens") == options.given.end())
+        request.score.batch_tokens = evaluation::fitting_batch_tokens(request, inspection, choice);
+    prepared.residence = evaluation::expect_memory(request, inspection, choice);
     return prepared;
 }
 

@@ -76,7 +76,8 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
     add_option(command, "-o,--output", options.output, "Results: .evaluation.h5, .csv or .json");
     add_option(command, "--dtype", options.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(command, "--weights", options.weights, model::kResidenceHelp)->check(one_of(model::residence_choices()));
-    add_option(command, "--batch-tokens", options.batch_tokens, "Tokens of one forward pass")
+    add_option(command, "--batch-tokens", options.batch_tokens,
+               "Tokens of one forward pass; default: 4096, or as many as fit")
         ->check(in_range(1, 1 << 24));
     add_device_option(command, options.device);
     add_option(command, "--threads", options.threads, "0: all processors")->check(in_range(0, 4096));

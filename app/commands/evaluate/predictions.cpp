@@ -98,29 +98,27 @@ StoredAnswers stored_of_questions(const EvaluationOptions& options, const Cancel
 void evaluate_predictions(const EvaluationOptions& options, const Cancellation& cancellation) {
     check_options("evaluate", options.given, {"--predictions"});
     if (!options.models.empty())
-        throw UsageError("--predictions: no model is expected beside it; found " + escaped(options.models.front()));
+        throw UsageError("--predictions: expected no model with it; found " + escaped(options.models.front()));
     const fs::path file = options.predictions;
     std::error_code ignored;
     const bool several = fs::is_directory(file, ignored);
     const std::vector<std::string> names = evaluation::expanded_tasks(options.tasks);
-    if ((!several && names.size() != 1) || options.data.size() != 1)
-        throw UsageError(
-            "--predictions: one --task (of a folder several) and one --data are expected beside it; found " +
-            std::to_string(names.size()) + " and " + std::to_string(options.data.size()));
+    if (names.empty() || (!several && names.size() != 1) || options.data.size() != 1)
+        throw UsageError("--predictions: expected one --task (for a folder, one or more) and one --data; found " +
+                         std::to_string(names.size()) + " and " + std::to_string(options.data.size()));
     std::vector<const evaluation::HarnessTask*> tasks;
     for (const std::string& name : names) {
         tasks.push_back(evaluation::find_harness_task(name));
         if (tasks.back() == nullptr && (several || !evaluation::find_task(name).kind->asks_questions()))
-            throw UsageError(std::string("--predictions: one of lm-eval's tasks") +
-                             (several ? "" : ", squad or squad_v2") + " is expected beside it; found " + escaped(name));
+            throw UsageError(std::string("--predictions: expected one of lm-eval's tasks") +
+                             (several ? "" : ", squad or squad_v2") + "; found " + escaped(name));
     }
     for (const std::string& option : options.task_options)
         if (!option.starts_with(kLongBenchOption) || std::none_of(tasks.begin(), tasks.end(), [](const auto* task) {
                 return task != nullptr && evaluation::is_longbench(*task);
             }))
             throw UsageError(
-                "--task-option: longbench.rules of one of LongBench's tasks is expected beside "
-                "--predictions; found " +
+                "--task-option: expected longbench.rules and one of LongBench's tasks with --predictions; found " +
                 escaped(option));
     std::vector<StoredAnswers> all;
     std::vector<fs::path> inputs;

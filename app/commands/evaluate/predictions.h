@@ -6,8 +6,8 @@
 
 namespace headscope::app {
 
-/// `evaluate --predictions`: scores stored answers to one of lm-eval's tasks, or of a folder's files to several, without
-/// a model. Errors: UsageError for models or other tasks beside it; Error for a wrong number of answers, or what reading
+/// `evaluate --predictions`: scores stored answers to one of lm-eval's tasks, or those of a folder to several, without
+/// a model. Errors: UsageError for models or other tasks with it; Error for a wrong number of answers, or what reading
 /// the files throws.
 void evaluate_predictions(const EvaluationOptions& options, const Cancellation& cancellation);
 

@@ -61,6 +61,7 @@ private:
     widgets::StepWord word(std::int64_t id) const;
     std::shared_ptr<const widgets::ShownStep> shown_step(const ask::GeneratedStep& step) const;
 
+    std::vector<widgets::StepWord> prompt_words_;
     std::vector<std::shared_ptr<const widgets::ShownStep>> shown_;
 };
 
@@ -152,7 +153,7 @@ std::shared_ptr<const widgets::ShownStep> StepService::Stepping::shown_step(cons
     return shown;
 }
 
-/// Steps that were shown before keep their objects.
+/// Steps that were shown before keep their objects, and words of the prompt are made once.
 std::shared_ptr<const widgets::ShownGeneration> StepService::Stepping::show() {
     const auto& steps = session->steps();
     shown_.resize(std::min(shown_.size(), steps.size()));
@@ -161,7 +162,8 @@ std::shared_ptr<const widgets::ShownGeneration> StepService::Stepping::show() {
     now->model = model->card.name;
     now->sites = model->inspection.sites;
     for (const Site& site : now->sites) now->heads = std::max<std::int64_t>(now->heads, site.heads);
-    for (const std::int32_t id : prompt.ids) now->prompt.push_back(word(id));
+    while (prompt_words_.size() < prompt.ids.size()) prompt_words_.push_back(word(prompt.ids[prompt_words_.size()]));
+    now->prompt = prompt_words_;
     now->steps = shown_;
     now->ended = session->ended();
     now->full = session->room() < 1;

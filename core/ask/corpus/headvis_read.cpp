@@ -26,7 +26,8 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLargestTreeFile = 256U << 20U;
 constexpr std::int64_t kMostTreeLayers = 1 << 12, kMostTreeHeads = 1 << 12;
-constexpr double kMostTreeCells = 1 << 26;  // of a table
+constexpr double kMostTreeGrid = 1 << 16;   // heads of all layers, if each had as many as the largest
+constexpr double kMostTreeCells = 1 << 22;  // of a table
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 using HeadName = std::pair<std::int64_t, std::int64_t>;  // layer, head
@@ -112,6 +113,7 @@ private:
             texts_ = pipeline->integer_or("actual_sequences_processed", pipeline->integer_or("n_sequences", -1));
             tokens_ = pipeline->integer_or("n_tokens", -1);
         }
+        check_grid(layers, heads);
         record_.mixers.resize(static_cast<std::size_t>(layers));
         for (std::int64_t layer = 0; layer < layers; ++layer) {
             Site site;
@@ -120,6 +122,15 @@ private:
             site.has_matrix = site.heads > 0;
             record_.sites.push_back(site);
         }
+    }
+
+    /// Tables have a cell for every head that a layer may have: a few numbers of config.json decide their size.
+    void check_grid(std::int64_t layers, const std::map<std::int64_t, std::int64_t>& heads) const {
+        std::int64_t most = 0;
+        for (const auto& [layer, count] : heads) most = std::max(most, count);
+        if (static_cast<double>(layers) * static_cast<double>(most) > kMostTreeGrid)
+            throw Error(ErrorCode::limit, place("config.json"), "expected fewer layers or heads",
+                        "found " + std::to_string(layers) + " layers of up to " + std::to_string(most) + " heads");
     }
 
     /// Measures that ask corpus has, too; the one of HeadVis's own page has another name there.
@@ -238,14 +249,18 @@ private:
         sizes.distances = std::max(sizes.distances, std::ssize(distance_edges_));
         store::add_usual_dimensions(record_);
         const double heads = static_cast<double>(record_.sites.size()) * static_cast<double>(record_.size_of("/head"));
-        if (heads *
-                static_cast<double>(std::max({sizes.slots, sizes.histogram_cells, sizes.distances, sizes.top_tokens})) >
-            kMostTreeCells)
+        const auto most = static_cast<double>(std::max(
+            {sizes.slots, sizes.histogram_cells, sizes.distances, sizes.top_tokens, intervals_, std::ssize(more_)}));
+        if (heads * most > kMostTreeCells)
             throw Error(
                 ErrorCode::limit, shown(folder_), "expected heads with fewer texts and cells",
                 "found tables of more than " + std::to_string(static_cast<std::int64_t>(kMostTreeCells)) + " numbers");
         add_corpus_dimensions(record_, sizes);
         add_corpus_tables(record_);
+        for (const std::string& name : more_)
+            if (record_.find(corpus_path(name)))
+                throw Error(ErrorCode::format, place("config.json") + ": metrics", "expected names of measures",
+                            "found " + name + ", a table of ask corpus");
         // The tree has neither indicators nor the boundaries of intervals, nor sums.
         std::erase_if(record_.tables, [](const store::AskTable& table) {
             const auto begins = [&](const char* name) { return table.path.starts_with(corpus_path(name)); };

@@ -36,11 +36,9 @@ void OutputFolder::check_target(const fs::path& destination, std::span<const fs:
     struct stat status {};
     if (::stat(destination.c_str(), &status) == 0) {
         for (const fs::path& input : inputs) {
-            struct stat other {};
-            if (::stat(input.c_str(), &other) == 0 && other.st_dev == status.st_dev && other.st_ino == status.st_ino) {
+            if (same_file(destination, input))
                 throw Error(ErrorCode::usage, shown(destination), "expected an output that is not an input",
                             "found the same folder as " + shown(input));
-            }
         }
         if (!S_ISDIR(status.st_mode)) {
             throw Error(ErrorCode::usage, shown(destination), wanted, "found " + file_kind(status.st_mode));

@@ -18,10 +18,12 @@ constexpr std::int64_t kNumbersAtOnce = 1 << 22;    ///< that lie in between in 
 }  // namespace
 
 PackedBytes::PackedBytes(const std::vector<InputFile>& files, std::shared_ptr<const PackedSource> source,
-                         const Cancellation& cancellation)
+                         const Cancellation& cancellation, bool briefly)
     : source_(std::move(source)) {
     for (const TensorInfo& part : source_->parts) {
-        parts_.push_back(load_tensor(files.at(part.file), part, part.type, cancellation));
+        const InputFile& file = files.at(part.file);
+        parts_.push_back(briefly ? load_briefly(file, part, cancellation)
+                                 : load_tensor(file, part, part.type, cancellation));
         bytes_.emplace_back(static_cast<const std::byte*>(parts_.back().const_data_ptr()), parts_.back().nbytes());
     }
     source_->tensor->check(bytes_);

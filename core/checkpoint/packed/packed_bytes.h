@@ -17,9 +17,10 @@ namespace headscope::checkpoint {
 /// LibTorch's threads of the caller, the numbers do not depend on how many.
 class PackedBytes {
 public:
-    /// Reads all parts and checks their content. Errors: as load_tensor and PackedTensor::check.
+    /// Reads all parts and checks their content. `briefly`: for a short time (brief_tensor). Errors: as load_tensor and
+    /// PackedTensor::check.
     PackedBytes(const std::vector<InputFile>& files, std::shared_ptr<const PackedSource> source,
-                const Cancellation& cancellation);
+                const Cancellation& cancellation, bool briefly = false);
 
     const PackedSource& source() const { return *source_; }
 

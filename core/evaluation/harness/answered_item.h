@@ -41,9 +41,9 @@ struct AnsweredItem {
 /// prompt.
 std::string item_line(const AnsweredItem& answered, std::int64_t model, bool texts);
 
-/// A row of an evaluation file, of a said answer.
+/// A row of an evaluation file, for a generated answer.
 store::EvaluatedItem evaluated_answer(const AnsweredItem& answered, std::int64_t model);
-/// The same of any item. `tokenizer`: says what the scored tokens read as.
+/// The same for any item. `tokenizer` gives the texts of scored tokens.
 store::EvaluatedItem evaluated_item(const AnsweredItem& answered, std::int64_t model,
                                     const tokenizer::Tokenizer& tokenizer);
 

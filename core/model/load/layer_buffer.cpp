@@ -1,32 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/load/layer_buffer.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <new>
 #include <utility>
-
-#include <ATen/ops/from_blob.h>
 
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/packed/packed_source.h"
+#include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/torch_types.h"
 
 namespace headscope::model {
 namespace {
 
 constexpr std::int64_t kAligned = 64;  ///< bytes, as LibTorch's own tensors begin
-
-/// Pages outside the heap, which keeps freed memory (app/main.cpp). Only those that are written take memory.
-at::Tensor mapped_bytes(std::int64_t size) {
-    const auto length = static_cast<std::size_t>(size);
-    void* const pages = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) throw std::bad_alloc();
-    ::madvise(pages, length, MADV_HUGEPAGE);  // faster, where the system has it
-    const auto unmap = [length](void* begin) { ::munmap(begin, length); };
-    return at::from_blob(pages, {size}, unmap, at::kByte);
-}
 
 }  // namespace
 
@@ -62,7 +48,7 @@ void LayerBuffer::reserve(std::int64_t bytes) {
 }
 
 at::Tensor LayerBuffer::place(const TensorPlan::Want& want, std::int64_t begin) {
-    if (!bytes_.defined()) bytes_ = mapped_bytes(size_);
+    if (!bytes_.defined()) bytes_ = checkpoint::mapped_bytes(size_);
     const std::vector<std::int64_t> shape = memory_shape(want);
     const at::ScalarType type = type_of(want);
     auto bytes = static_cast<std::int64_t>(c10::elementSize(type));

@@ -2,8 +2,10 @@
 #include "core/model/load/memory.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/base/process/free_memory.h"
+#include "core/model/wide_product.h"
 
 namespace headscope::model {
 namespace {
@@ -12,6 +14,20 @@ constexpr double kLogitChunkBytes = 64 << 20;  ///< Model::logit_rows
 
 double heads_width(const ModelConfig& config) {
     return static_cast<double>(config.heads) * static_cast<double>(config.head_size);
+}
+
+/// Bytes in the file of quantized tensors that may be in memory while they become numbers: one is at a time.
+double packed_bytes(const WeightSizes& sizes) {
+    // Numbers that are not quantized take 2 bytes or more.
+    const bool packed_layers = sizes.layer_stored < 2 * sizes.layer;
+    return std::max(sizes.tables_kept, packed_layers ? sizes.layer_stored : 0);
+}
+
+/// Bytes of a product of bfloat16 in float32 (widened_linear): a piece of the weight, what it is multiplied with, and
+/// the results.
+double widened_bytes(double rows, double in, double out) {
+    const double outputs = std::min(out, std::max(1.0, static_cast<double>(kWidenedNumbers) / in));
+    return 4 * (in * outputs + rows * (in + outputs));
 }
 
 double key_value_width(const ModelConfig& config) {
@@ -37,7 +53,7 @@ double weight_bytes(const Inspection& inspection, checkpoint::LoadAs precision) 
 }
 
 double resident_bytes(const Inspection& inspection, checkpoint::LoadAs precision, Residence residence) {
-    if (residence == Residence::float32) return weight_bytes(inspection, precision);
+    if (residence == Residence::float32) return weight_bytes(inspection, precision) + packed_bytes(inspection.sizes);
     const double number = number_bytes(precision);
     const WeightSizes& sizes = inspection.sizes;
     const ModelConfig& config = inspection.config;
@@ -64,7 +80,8 @@ double pass_bytes(const ModelConfig& tower, double rows, double number) {
     const double feed_forward = 3 * d + (tower.gated_feed_forward ? 3 : 2) * f;
     // Query and key before and after rotary, value, output in float32 and in the model's type.
     const double attention = 3 * d + 4 * heads_width(tower) + 3 * key_value_width(tower);
-    return rows * number * (feed_forward + attention);
+    const bool widens = number == 2 && !multiplies_bfloat16();
+    return rows * number * (feed_forward + attention) + (widens ? widened_bytes(rows, d, std::max(d, f)) : 0);
 }
 
 double cache_bytes(const ModelConfig& config, double rows, double number) {
@@ -84,6 +101,18 @@ double reading_bytes(const Inspection& inspection, double rows, double cached, c
     if (config.encoder) pass = std::max(pass, pass_bytes(*config.encoder, rows, number));
     return resident_bytes(inspection, precision, residence) + pass + logit_bytes(inspection, rows) +
            cache_bytes(config, cached, number);
+}
+
+std::int64_t fitting_batch_tokens(std::int64_t most, std::optional<Residence> residence, double room,
+                                  const std::function<double(std::int64_t tokens, Residence)>& bytes) {
+    constexpr std::int64_t kLeast = 256;
+    std::int64_t tokens = most;
+    const auto fits = [&] {
+        return std::any_of(std::begin(kResidences), std::end(kResidences),
+                           [&](Residence one) { return residence.value_or(one) == one && bytes(tokens, one) <= room; });
+    };
+    while (room > 0 && tokens > kLeast && !fits()) tokens = std::max(kLeast, tokens / 2);
+    return tokens;
 }
 
 Residence choose_residence(const std::function<double(Residence)>& bytes, const WeightChoice& choice,

@@ -3,6 +3,7 @@
 
 // The memory that a model takes, from its description alone: before weights are read. Bytes. Threads: any.
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -32,6 +33,11 @@ double logit_bytes(const Inspection& inspection, double rows);
 /// Bytes of weights, a pass of `rows` tokens through a tower and the head, and keys and values of `cached` tokens.
 double reading_bytes(const Inspection& inspection, double rows, double cached, checkpoint::LoadAs precision,
                      Residence residence);
+
+/// Tokens of a batch, halved from `most` down to 256 until `bytes(tokens, residence)` fit into `room` bytes in the
+/// residence, or in any where the choice is open. A `room` of 0 is not known.
+std::int64_t fitting_batch_tokens(std::int64_t most, std::optional<Residence> residence, double room,
+                                  const std::function<double(std::int64_t tokens, Residence)>& bytes);
 
 /// A user's choice about weights.
 struct WeightChoice {

@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include <ATen/ops/empty.h>
 
 #include "core/base/error.h"
 #include "core/base/text/shape_text.h"
 #include "core/base/text/text.h"
-#include "core/checkpoint/not_finite.h"
+#include "core/checkpoint/adapter.h"
+#include "core/checkpoint/stored_tensor.h"
+#include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/torch_types.h"
 
 namespace headscope::model {
@@ -223,24 +226,32 @@ LoadReport TensorPlan::check() {
 std::int64_t TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision,
                                   const Cancellation* cancellation) const {
     const checkpoint::LoadAs as = want.precision(precision);
-    std::int64_t not_finite = 0;
     const Cancellation never;
-    at::Tensor tensor = file_->load(want.tensor, as, cancellation ? *cancellation : never, &not_finite);
+    const Cancellation& stop = cancellation ? *cancellation : never;
+    std::vector<std::int64_t> shape = want.sizes();
+    const at::ScalarType type =
+        checkpoint::torch_type(checkpoint::loaded_type(file_->tensor(want.tensor).type, as)).value();
+    const auto fill = [&](const at::Tensor& into) {
+        if (!file_->adapter() || !file_->adapter()->changes(want.tensor))
+            return checkpoint::load_into(*file_, want.tensor, into, stop);
+        std::int64_t not_finite = 0;
+        into.copy_(file_->load(want.tensor, as, stop, &not_finite));
+        return not_finite;
+    };
+    if (want.row >= 0) {
+        const std::int64_t rows = std::exchange(shape.at(0), want.rows);
+        if (!want.into->defined()) *want.into = at::empty(shape, at::TensorOptions(type));
+        return fill(want.into->narrow(0, want.row, rows));
+    }
     if (want.heads > 0) {
-        const at::Tensor grouped = tensor.unflatten(0, {want.heads, want.parts, -1}).transpose(0, 1);
-        *want.into = grouped.reshape(tensor.sizes());
+        const at::Tensor tensor = checkpoint::brief_tensor(shape, type);
+        const std::int64_t not_finite = fill(tensor);
+        *want.into = tensor.unflatten(0, {want.heads, want.parts, -1}).transpose(0, 1).reshape(shape);
         return not_finite;
     }
-    if (want.row < 0) {
-        *want.into = want.transposed ? tensor.t() : tensor;
-        return not_finite;
-    }
-    if (!want.into->defined()) {
-        std::vector<std::int64_t> shape = tensor.sizes().vec();
-        shape[0] = want.rows;
-        *want.into = at::empty(shape, tensor.options());
-    }
-    want.into->narrow(0, want.row, tensor.size(0)).copy_(tensor);
+    std::int64_t not_finite = 0;
+    const at::Tensor tensor = file_->load(want.tensor, as, stop, &not_finite);
+    *want.into = want.transposed ? tensor.t() : tensor;
     return not_finite;
 }
 

@@ -78,7 +78,7 @@ public:
     /// So long a text is about to grow token by token: its guide streams are run once, for all of it. 0: not known.
     void expect(std::int64_t tokens) { expected_ = tokens; }
 
-    /// Where the weights are: tables of positions are made for it.
+    /// The device of the weights. Tables of positions are made for it.
     void set_device(const at::Device& device) {
         device_ = device;
         forget();

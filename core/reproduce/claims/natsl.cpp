@@ -54,7 +54,7 @@ double apart(const std::vector<double>& one, const std::vector<double>& other) {
     return finite_mean(differences);
 }
 
-/// Of one seed; false: not measured.
+/// Numbers of one seed. False: it was not measured.
 bool derive_types(const std::string& subject, std::size_t seed, Measured& measured) {
     const double no_error = std::nan("");
     std::vector<double> heads;  // the largest fraction of each over texts

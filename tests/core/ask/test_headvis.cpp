@@ -327,6 +327,15 @@ TEST_CASE("Trees whose parts do not fit are refused by file and key", "[ask][cor
     refused(
         "config.json", [](json& all) { all["n_layers"] = 1; }, Code::limit, "n_layers");
     refused(
+        "config.json",
+        [](json& all) {
+            all["n_layers"] = 4096;
+            all["heads"][1] = {1, 4095};
+        },
+        Code::limit, "config.json");
+    refused(
+        "config.json", [](json& all) { all["metrics"].push_back("interval_count"); }, Code::format, "metrics");
+    refused(
         "config.json", [](json& all) { all["head_data_pattern"] = "../L{layer}H{head}.json"; }, Code::format,
         "without a folder");
     refused(

@@ -49,7 +49,7 @@ TEST_CASE("Allocations that are refused end in one line of memory", "[base][memo
           "[memory] expected 1.20 GB for logits; found none left");
 }
 
-TEST_CASE("A GPU without memory left is one line that says what takes less", "[base][memory]") {
+TEST_CASE("A GPU without memory left is one line with ways to take less", "[base][memory]") {
     try {
         throw std::runtime_error("CUDA out of memory. Tried to allocate 2.00 GiB.\nException raised from malloc");
     } catch (...) {

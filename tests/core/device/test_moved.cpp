@@ -70,7 +70,7 @@ at::Tensor hidden_of(model::Trainable& model, const model::Batch& batch) {
     return model.model().forward(batch);
 }
 
-/// Hidden states and logits, and what a probe sees.
+/// Hidden states and logits, and the values of a probe.
 struct Seen {
     at::Tensor hidden, logits;
     RecordingProbe probe{true};
@@ -147,7 +147,7 @@ TEST_CASE("Every mixer computes forward and backward on the emulated device what
     }
 }
 
-TEST_CASE("Models of several families compute on the emulated device what the oracle says", "[device][golden]") {
+TEST_CASE("Models of several families compute the oracle's numbers on the emulated device", "[device][golden]") {
     for (const char* name : {"gpt2", "llama", "qwen2-windows", "bloom", "neox", "gemma2", "gpt-oss", "gptj", "bert",
                              "distilbert", "albert", "modernbert", "fnet-63"}) {
         INFO(name);

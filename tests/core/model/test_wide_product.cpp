@@ -9,6 +9,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
 
+#include "core/model/load/memory.h"
 #include "core/model/wide_product.h"
 
 using namespace headscope;
@@ -53,4 +54,17 @@ TEST_CASE("Products of bfloat16 are widened where the processor has none of them
     check_rounded_once(found, x, weight, bias);
     const at::Tensor wide = x.to(at::kFloat), wide_weight = weight.to(at::kFloat);
     CHECK(at::equal(model::linear_map(wide, wide_weight), at::linear(wide, wide_weight)));
+}
+
+TEST_CASE("The plan of a pass in bfloat16 counts what is in float32 meanwhile", "[model][memory]") {
+    model::ModelConfig config;
+    config.hidden = 4096;
+    config.feed_forward = 14'336;
+    config.heads = 32;
+    config.head_size = 128;
+    constexpr double kRows = 100;
+    const double more = model::pass_bytes(config, kRows, 2) - model::pass_bytes(config, kRows, 4) / 2;
+    // 4096 rows of the weight at once, the rows they are multiplied with, and the results.
+    const double widened = 4 * (4096.0 * 4096 + kRows * (4096 + 4096));
+    CHECK(more == Approx(model::multiplies_bfloat16() ? 0 : widened).margin(1));
 }

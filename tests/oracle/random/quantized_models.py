@@ -52,7 +52,7 @@ def int8_module(random, module, out, columns):
 
 
 def grid(codes, rows=1, one=False):
-    """A function that makes a module with a scale for so many rows."""
+    """A function that makes a module with a scale for a number of rows."""
     return lambda random, module, out, columns: grid_module(random, module, codes, out, columns, rows, columns, one=one)
 
 
