@@ -13,7 +13,8 @@ import time
 from program import Failed, Program, Sent, exit_status_of
 from training import corpus
 
-PLAIN = ["overview", "all_heads", "map", "lines", "on_text", "loss", "logits", "mass", "radar", "compare", "tensors"]
+PLAIN = ["overview", "all_heads", "map", "lines", "on_text", "loss", "logits", "mass", "radar", "stepper", "compare",
+         "tensors"]
 
 
 def start(program, home, arguments=()):

@@ -18,6 +18,7 @@
 #include "core/base/io/output_folder.h"
 #include "core/base/json/json.h"
 #include "core/model/model.h"
+#include "core/store/hdf5/utf8.h"
 
 namespace headscope::ask::corpus {
 namespace {
@@ -237,7 +238,7 @@ private:
             for (const float one : own.values) values.push_back(rounded_number(one));
             sequences.push_back({{"sequence_id", static_cast<std::int64_t>(kept("kept", head, slot))},
                                  {"interval", std::min(slot / kKeptByChance + 1, intervals)},
-                                 {"tokens", text.pieces},
+                                 {"tokens", readable(text.pieces)},
                                  {"attention_indices", own.places},
                                  {"attention_values", std::move(values)},
                                  {"seq_len", text.ids.size()},
@@ -276,6 +277,11 @@ private:
         return {{"bin_edges", std::move(edges)}, {"bin_values", std::move(values)}};
     }
 
+    static std::vector<std::string> readable(std::vector<std::string> pieces) {
+        for (std::string& piece : pieces) piece = store::readable_utf8(piece);
+        return pieces;
+    }
+
     json top_tokens(const TreeHead& head, const char* tokens, const char* masses) const {
         const std::int64_t most = record_.size_of("/top_token");
         json rows = json::array();
@@ -283,9 +289,9 @@ private:
             const double id = number(tokens, head.cell, most, i);
             if (!(id >= 0)) break;
             const auto word = words_.find(static_cast<std::int64_t>(id));
-            rows.push_back(
-                {{"token", word != words_.end() ? word->second : "#" + std::to_string(static_cast<std::int64_t>(id))},
-                 {"weight", rounded_number(number(masses, head.cell, most, i))}});
+            rows.push_back({{"token", word != words_.end() ? store::readable_utf8(word->second)
+                                                           : "#" + std::to_string(static_cast<std::int64_t>(id))},
+                            {"weight", rounded_number(number(masses, head.cell, most, i))}});
         }
         return rows;
     }
