@@ -153,10 +153,15 @@ std::shared_ptr<const widgets::ShownStep> StepService::Stepping::shown_step(cons
     return shown;
 }
 
-/// Steps that were shown before keep their objects, and words of the prompt are made once.
+/// Steps that were shown before keep their objects up to the first other token: what follows depends on it. Words of
+/// the prompt are made once.
 std::shared_ptr<const widgets::ShownGeneration> StepService::Stepping::show() {
     const auto& steps = session->steps();
-    shown_.resize(std::min(shown_.size(), steps.size()));
+    std::size_t same = 0;
+    while (same < std::min(shown_.size(), steps.size()) && shown_[same]->token.id == steps[same].token &&
+           shown_[same]->replaced == steps[same].replaced)
+        ++same;
+    shown_.resize(same);
     while (shown_.size() < steps.size()) shown_.push_back(shown_step(steps[shown_.size()]));
     auto now = std::make_shared<widgets::ShownGeneration>();
     now->model = model->card.name;

@@ -189,7 +189,7 @@ TEST_CASE("A replay's dialog warns of minutes that decide nothing", "[frame][tas
     auto* warning = child<QLabel>(dialog, "reproduce_dialog_warning");
     child<QComboBox>(dialog, "reproduce_dialog_paper")->setCurrentIndex(1);
     child<QDoubleSpinBox>(dialog, "reproduce_dialog_minutes")->setValue(6);
-    CHECK(asked == QStringList{"deconattn 40", "lazy 40", "lazy 6"});
+    CHECK(asked == QStringList{"lazy 40", "lazy 6"});
     dialog.set_outlook("lazy", 40, "of an older choice");
     CHECK(warning->isHidden());
     dialog.set_outlook("lazy", 6, "6 minutes are too few");
