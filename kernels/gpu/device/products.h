@@ -72,8 +72,9 @@ private:
     Shared<float> weights_;
 };
 
-/// Two bfloat16 a word. Queries, keys and values are bfloat16; weights are rounded to it, in two terms where O is
-/// float32 (errors below 2^-17) and in one where O is bfloat16 itself. No normalizer with squares of products.
+/// Two bfloat16 a word. Queries, keys and values are bfloat16; weights enter as the sum of two such
+/// numbers, with errors below 2^-17, so that O of bfloat16 is that of float32 rounded. No normalizer with squares of
+/// products.
 class MmaProducts {
 public:
     using Grid = MmaGrid;
@@ -85,8 +86,7 @@ public:
         : slices(a, adjusted, kNumbers),
           c_(c),
           a_(a),
-          queries_(c.shared<unsigned>(8 * kSlotFloats)),
-          split_(a.output.type == HS_FLOAT32) {}
+          queries_(c.shared<unsigned>(8 * kSlotFloats)) {}
 
     /// Keeps the queries from `first` for all tiles if they fit; else parts bring them again with each tile.
     HS_DEVICE void hold_queries(int head, int first) {
@@ -155,7 +155,7 @@ public:
                 unsigned b[4];
                 c_.load_matrices<true>(values, (k * 16 + lane % 16) * (kWidth / 2 + 4) + n * 4 + lane / 16 * 4, b);
                 multiply_pair(a, b, n, o);
-                if (split_) multiply_pair(rest, b, n, o);
+                multiply_pair(rest, b, n, o);
             }
         }
     }
@@ -223,7 +223,7 @@ private:
     const Context& c_;
     const HsAttention& a_;
     Shared<unsigned> queries_;
-    bool held_ = false, split_;
+    bool held_ = false;
 };
 
 }  // namespace headscope::gpu
