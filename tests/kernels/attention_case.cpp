@@ -230,9 +230,7 @@ void check_equal(const AttentionCase& c, const Result& found, const Result& expe
     INFO("case " << c.name);
     // Tensor cores take a weight as two bfloat16 numbers: 2^-9 of it remains, and 2^-9 of that. Values are below 1.
     const NormaliserTraits& traits = traits_of(c.rule.normaliser);
-    const double mass = traits.is_signed()                ? taylor_amplification(c)
-                        : traits.takes_sinks_and_blocks() ? 1.0
-                                                          : keys;
+    const double mass = traits.is_signed() ? taylor_amplification(c) : traits.takes_sinks_and_blocks() ? 1.0 : keys;
     compare("output", found.output, expected.output, t.weight + (found.mma ? 0x1p-18 * mass : 0.0));
     if (e.heads == 0) return;
     REQUIRE(a.batch == e.batch);

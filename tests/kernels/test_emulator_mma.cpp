@@ -75,8 +75,8 @@ struct Multiply {
 };
 
 std::string multiply(const std::vector<std::uint16_t>& numbers, bool by_rows, Fault fault, std::vector<float>& d) {
-    const char* error = headscope::gpu::launch<Multiply>(1, 4 * Multiply::kWords,
-                                                         {numbers.data(), by_rows, fault, d.data()}, nullptr);
+    const char* error =
+        headscope::gpu::launch<Multiply>(1, 4 * Multiply::kWords, {numbers.data(), by_rows, fault, d.data()}, nullptr);
     return error == nullptr ? "" : error;
 }
 
@@ -146,7 +146,8 @@ TEST_CASE("faults around the emulated mma are named", "[emulator]") {
 }
 
 TEST_CASE("every option of bfloat16 attention agrees with the reference on tensor cores", "[emulator]") {
-    for (const auto& option : attention_options()) check(make_case({2, 4, 2, 65, 65, 20, 20}, option, ElementType::bfloat16));
+    for (const auto& option : attention_options())
+        check(make_case({2, 4, 2, 65, 65, 20, 20}, option, ElementType::bfloat16));
 }
 
 TEST_CASE("odd shapes of bfloat16 attention agree with the reference on tensor cores", "[emulator]") {

@@ -50,8 +50,8 @@ struct AttendTile {
         return args.a.panel + (static_cast<long long>(c.block()) * kTile + row) * args.a.keys;
     }
 
-    static HS_DEVICE void measure_scores(const Args& args, const Context& c, int first, const Tile& s,
-                                         Row& minimum, Pairs& pairs) {
+    static HS_DEVICE void measure_scores(const Args& args, const Context& c, int first, const Tile& s, Row& minimum,
+                                         Pairs& pairs) {
         const auto counters = c.shared<unsigned>(4 * kCounters);
         const int t = c.thread();
         float sum = 0.0f, squares = 0.0f, size = 0.0f;
@@ -136,8 +136,7 @@ struct AttendTile {
         }
     }
 
-    static HS_DEVICE void raise_maxima(const Context& c, const Tile& s, Row& maximum,
-                                       Row& shrink, Row& gap) {
+    static HS_DEVICE void raise_maxima(const Context& c, const Tile& s, Row& maximum, Row& shrink, Row& gap) {
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
             float high = kMasked;
@@ -153,8 +152,8 @@ struct AttendTile {
     }
 
     /// Scores become 2^(t - maximum); v: Z, T, F and the sum of columns of a tile.
-    static HS_DEVICE void exponentials(const Context& c, bool full, Tile& s, Row& maximum,
-                                       Row& shrink, Row& gap, float (&v)[4][kRows]) {
+    static HS_DEVICE void exponentials(const Context& c, bool full, Tile& s, Row& maximum, Row& shrink, Row& gap,
+                                       float (&v)[4][kRows]) {
         raise_maxima(c, s, maximum, shrink, gap);
         const float from = static_cast<float>(Grid::column(c.thread(), 0));
 #pragma unroll
@@ -182,8 +181,7 @@ struct AttendTile {
     }
 
     /// v: the sum of the terms; by order, of s and of the second order.
-    static HS_DEVICE void taylor_sums(Normaliser normaliser, const Tile& s, const Tile& u,
-                                      float (&v)[4][kRows]) {
+    static HS_DEVICE void taylor_sums(Normaliser normaliser, const Tile& s, const Tile& u, float (&v)[4][kRows]) {
         const bool per_order = is_per_order(normaliser), diagonal = is_diagonal(normaliser);
         const bool taylor = is_taylor_rule(normaliser);
 #pragma unroll
@@ -205,8 +203,8 @@ struct AttendTile {
     }
 
     /// Scores become weights; v: mass, entropy, squares and the sum of columns.
-    static HS_DEVICE void weigh_tile(const Context& c, Normaliser normaliser, bool full, Tile& s,
-                                     const Tile& u, const RowConstant (&constants)[kRows], float (&v)[4][kRows]) {
+    static HS_DEVICE void weigh_tile(const Context& c, Normaliser normaliser, bool full, Tile& s, const Tile& u,
+                                     const RowConstant (&constants)[kRows], float (&v)[4][kRows]) {
         const float from = static_cast<float>(Grid::column(c.thread(), 0));
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {

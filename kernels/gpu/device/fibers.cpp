@@ -189,8 +189,9 @@ void Block::release_warps() {
             if (operations_[static_cast<std::size_t>(t)] != operation)
                 throw std::runtime_error("lanes of one warp that run different instructions");
         if (operation != nullptr) {
-            if (end - begin != 32) throw std::runtime_error("a matrix instruction of a warp of " +
-                                                            std::to_string(end - begin) + " threads");
+            if (end - begin != 32)
+                throw std::runtime_error("a matrix instruction of a warp of " + std::to_string(end - begin) +
+                                         " threads");
             operation(joined_.data() + begin);
             std::fill(states_.begin() + begin, states_.begin() + end, State::ready);
             continue;

@@ -83,10 +83,7 @@ public:
     static constexpr int kNumbers = 2 * kSlice;  ///< of a row in a slot
 
     HS_DEVICE MmaProducts(const Context& c, const HsAttention& a, bool adjusted)
-        : slices(a, adjusted, kNumbers),
-          c_(c),
-          a_(a),
-          queries_(c.shared<unsigned>(8 * kSlotFloats)) {}
+        : slices(a, adjusted, kNumbers), c_(c), a_(a), queries_(c.shared<unsigned>(8 * kSlotFloats)) {}
 
     /// Keeps the queries from `first` for all tiles if they fit; else parts bring them again with each tile.
     HS_DEVICE void hold_queries(int head, int first) {
