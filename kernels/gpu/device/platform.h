@@ -44,6 +44,15 @@ inline bool has_mma() {
 #endif
 }
 
+/// Ends a launch that has_mma() does not allow.
+HS_DEVICE void stop() {
+#if defined(__HIPCC__)
+    __builtin_trap();
+#else
+    __trap();
+#endif
+}
+
 template <class T>
 using Shared = T*;
 
@@ -111,7 +120,7 @@ struct Context {
                          : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                          : "r"(address));
 #else
-        __builtin_trap();
+        stop();
 #endif
     }
     /// d += a b by mma.sync.m16n8k16 of bfloat16 with float32 sums; d, a and b are the lane's fragments.
@@ -124,7 +133,7 @@ struct Context {
             : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #else
-        __builtin_trap();
+        stop();
 #endif
     }
     HS_DEVICE void add(unsigned long long* to, unsigned long long x) const {
@@ -158,7 +167,8 @@ HS_DEVICE unsigned pack_halves(float low, float high) {
 #else
     (void)low;
     (void)high;
-    __builtin_trap();
+    stop();
+    return 0U;
 #endif
 }
 
