@@ -69,6 +69,13 @@ double taylor_amplification(const AttentionCase& c) {
     return worst * (1.0 + worst);
 }
 
+/// Tensor cores take a weight as two bfloat16 numbers: 2^-9 of it remains, and 2^-9 of that. Values are below 1.
+double split_error(const AttentionCase& c) {
+    const NormaliserTraits& traits = traits_of(c.rule.normaliser);
+    if (traits.is_signed()) return 0x1p-18 * taylor_amplification(c);
+    return 0x1p-18 * (traits.takes_sinks_and_blocks() ? 1.0 : static_cast<double>(c.shape().keys));
+}
+
 Tolerance tolerance_of(const AttentionCase& c) {
     const Shape& s = c.shape();
     double largest_q = 0.0, largest_k = 0.0;
@@ -228,10 +235,7 @@ void check_equal(const AttentionCase& c, const Result& found, const Result& expe
     const Statistics &a = found.statistics, &e = expected.statistics;
     const double keys = static_cast<double>(c.shape().keys), bits = 1.0 + std::log(keys);
     INFO("case " << c.name);
-    // Tensor cores take a weight as two bfloat16 numbers: 2^-9 of it remains, and 2^-9 of that. Values are below 1.
-    const NormaliserTraits& traits = traits_of(c.rule.normaliser);
-    const double mass = traits.is_signed() ? taylor_amplification(c) : traits.takes_sinks_and_blocks() ? 1.0 : keys;
-    compare("output", found.output, expected.output, t.weight + (found.mma ? 0x1p-18 * mass : 0.0));
+    compare("output", found.output, expected.output, t.weight + (found.mma ? split_error(c) : 0.0));
     if (e.heads == 0) return;
     REQUIRE(a.batch == e.batch);
     REQUIRE(a.heads == e.heads);
