@@ -87,7 +87,7 @@ std::vector<std::uint16_t> some_numbers() {
     return numbers;
 }
 
-/// Of bfloat16, on the devices that tests run on.
+/// The backend multiplies bfloat16 on tensor cores.
 bool has_mma(const std::string& backend) {
     return backend != "emulator64" && backend != "hip";
 }

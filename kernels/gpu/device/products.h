@@ -72,9 +72,8 @@ private:
     Shared<float> weights_;
 };
 
-/// Two bfloat16 a word. Queries, keys and values are bfloat16; weights enter as the sum of two such
-/// numbers, with errors below 2^-17, so that O of bfloat16 is that of float32 rounded. No normalizer with squares of
-/// products.
+/// Two bfloat16 a word. Queries, keys and values are bfloat16; a weight enters as the sum of two such numbers, within
+/// 2^-18 of it, so that O of bfloat16 is that of float32 rounded. No normalizer with squares of products.
 class MmaProducts {
 public:
     using Grid = MmaGrid;
