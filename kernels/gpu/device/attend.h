@@ -108,22 +108,22 @@ private:
             products.template multiply<kAdjusted>(advance, s, u);
             const bool full = rows.is_full(key);
             finish_scores<kAdjusted, Grid>(c, a, rows, slices.second, head, key, full, s, u);
-            if (kStatistics && kPass != Pass::weigh && args.constants != 0)
+            if (kStatistics && kPass != Pass::weigh)
                 Base::measure_scores(args, c, first, s, minimum, pairs);
             if (kPass == Pass::sums && a.panel != nullptr) Base::store_panel(args, c, key, s);
             float v[4][kRows];
             Row shrink, gap;
             if (kPass == Pass::online) {
-                if (kStatistics && args.constants != 0) Base::keep(args, head, first, key, t, s);
+                if (kStatistics) Base::keep(args, head, first, key, t, s);
                 Base::exponentials(c, full, s, maximum, shrink, gap, v);
             } else if (kPass == Pass::sums) {
                 Base::raise_maxima(c, s, maximum, shrink, gap);
                 Base::taylor_sums(normaliser, s, u, v);
             } else {
                 Base::weigh_tile(c, normaliser, full, s, u, constants, v);
-                if (kStatistics && args.constants != 0) Base::keep(args, head, first, key, t, s);
+                if (kStatistics) Base::keep(args, head, first, key, t, s);
             }
-            if (kPass == Pass::sums || (kStatistics && args.constants != 0)) {
+            if (kPass == Pass::sums || kStatistics) {
                 float x, y;
                 sum_by_halves(c, v, x, y);
                 Base::join(c, key, pick(shrink, t % kRows), pick(gap, t % kRows), x, y, low, high);
@@ -141,7 +141,7 @@ private:
             }
             key = rows.next_tile(key + kTile, head);
         }
-        if (kPass == Pass::online && !(kStatistics && args.constants != 0)) {
+        if (kPass == Pass::online && !kStatistics) {
 #pragma unroll
             for (int r = 0; r < kRows; ++r) z[r] = sum_of_lanes<kLanes>(c, z[r]);
         }

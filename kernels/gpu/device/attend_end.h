@@ -32,7 +32,7 @@ struct AttendEnd : AttendTile<kPass, kWidth, kStatistics, Products> {
 
     static HS_DEVICE void finish(const Args& args, const Context& c, int head, int first, const Row& maximum,
                                  Row& minimum, const Row& z, double low, double high, const Pairs& pairs) {
-        const bool measures = kStatistics && args.constants != 0;
+        const bool measures = kStatistics;
         const int t = c.thread(), lane = t % kLanes;
         const auto sums = c.shared<double>(0);
         const auto maxima = c.shared<float>(kMaximumBytes), minima = c.shared<float>(kMinimumBytes);

@@ -19,7 +19,7 @@ struct AttendArgs {
     HsStatistics s;
     long long begin;  ///< of the blocks (query block x head, later queries first) of this launch
     int column;       ///< first column of O
-    int constants;    ///< the launch writes constants and statistics
+    int constants;    ///< the launch writes constants; those with statistics always do
 };
 
 template <Pass kPass, int kWidth, bool kStatistics, class Products>

@@ -16,7 +16,7 @@ public:
     static constexpr int kValueParts = 4;  ///< slots that the values of 64 keys take
 
     HS_DEVICE FmaProducts(const Context& c, const HsAttention& a, bool adjusted)
-        : slices(a, adjusted), c_(c), a_(a), weights_(c.shared<float>(8 * kSlotFloats)) {}
+        : slices(a, adjusted), c_(c), a_(a) {}
 
     HS_DEVICE void hold_queries(int, int) {}
 
@@ -53,13 +53,14 @@ public:
     /// o += weights p times values.
     template <int kWidth, class Advance>
     HS_DEVICE void add_values(const Advance& advance, const float (&p)[8][4], float (&o)[8][kWidth / 16]) const {
+        const auto weights = c_.shared<float>(8 * kSlotFloats);
         const int t = c_.thread();
 #pragma unroll
         for (int r = 0; r < 8; ++r)
 #pragma unroll
-            for (int n = 0; n < 4; ++n) weights_[Grid::row(t, r) * kWeightStride + Grid::column(t, n)] = p[r][n];
+            for (int n = 0; n < 4; ++n) weights[Grid::row(t, r) * kWeightStride + Grid::column(t, n)] = p[r][n];
         for (int part = 0; part < kValueParts; ++part)
-            multiply_slab<kWidth / 16, kValueRows, kWidth + 4>(c_, weights_, part * kValueRows, advance(), o);
+            multiply_slab<kWidth / 16, kValueRows, kWidth + 4>(c_, weights, part * kValueRows, advance(), o);
     }
 
     const Slices slices;
@@ -69,7 +70,6 @@ private:
 
     const Context& c_;
     const HsAttention& a_;
-    Shared<float> weights_;
 };
 
 /// Two bfloat16 a word. Queries, keys and values are bfloat16; a weight enters as the sum of two such numbers, within
