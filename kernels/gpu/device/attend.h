@@ -108,8 +108,7 @@ private:
             products.template multiply<kAdjusted>(advance, s, u);
             const bool full = rows.is_full(key);
             finish_scores<kAdjusted, Grid>(c, a, rows, slices.second, head, key, full, s, u);
-            if (kStatistics && kPass != Pass::weigh)
-                Base::measure_scores(args, c, first, s, minimum, pairs);
+            if (kStatistics && kPass != Pass::weigh) Base::measure_scores(args, c, first, s, minimum, pairs);
             if (kPass == Pass::sums && a.panel != nullptr) Base::store_panel(args, c, key, s);
             float v[4][kRows];
             Row shrink, gap;

@@ -15,8 +15,7 @@ public:
     using Word = float;
     static constexpr int kValueParts = 4;  ///< slots that the values of 64 keys take
 
-    HS_DEVICE FmaProducts(const Context& c, const HsAttention& a, bool adjusted)
-        : slices(a, adjusted), c_(c), a_(a) {}
+    HS_DEVICE FmaProducts(const Context& c, const HsAttention& a, bool adjusted) : slices(a, adjusted), c_(c), a_(a) {}
 
     HS_DEVICE void hold_queries(int, int) {}
 
