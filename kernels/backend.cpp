@@ -99,6 +99,12 @@ std::string chosen_backend() {
     return choice().name();
 }
 
+std::string chosen_kernels(const std::string& dtype) {
+    std::string name = chosen_backend();
+    if (choice().get() != Backend::gpu || dtype != "bfloat16") return name;
+    return name + " " + gpu::chosen_products();
+}
+
 std::string chosen_device() {
     return choice().get() == Backend::gpu ? gpu::device_name() : "cpu";
 }
@@ -114,7 +120,7 @@ Backend backend_for(Device device) {
 void note_backend(Backend backend) {
     last_backend_name = backend == Backend::reference ? "reference"
                         : backend == Backend::cpu     ? cpu::last_target()
-                                                      : gpu::chosen_name();
+                                                      : gpu::ran_name();
 }
 
 }  // namespace headscope::kernels

@@ -50,10 +50,15 @@ std::string gpu_problem(const std::string& name);
 /// Threads: any.
 std::string chosen_backend();
 
+/// The same for operands of a type, "float32" or "bfloat16": "cuda mma" if attention of bfloat16 runs on tensor cores,
+/// "cuda fma" if not. Threads: any.
+std::string chosen_kernels(const std::string& dtype);
+
 /// The device that it runs on: "cpu", or "cuda:0 NVIDIA H100 80GB HBM3 sm_90". Threads: any.
 std::string chosen_device();
 
-/// The backend that ran the last operator on this thread (proof for tests and for the files' settings).
+/// The backend that ran the last operator on this thread (proof for tests and for the files' settings); after attention
+/// of bfloat16 on a GPU with its products, as chosen_kernels().
 std::string last_backend();
 
 }  // namespace headscope::kernels

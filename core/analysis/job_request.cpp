@@ -24,7 +24,7 @@ std::string settings_json(const AnalysisJob& job, const Input& input, const chec
     const checkpoint::Adapter* adapter = file.adapter();
     nlohmann::json settings = to_json(job);
     settings["device"] = kernels::chosen_device();
-    settings["kernels"] = kernels::chosen_backend();
+    settings["kernels"] = kernels::chosen_kernels(job.dtype);
     if (const std::string part = model::on_device(); !part.empty()) settings["on_device"] = part;
     settings["weights_format"] = checkpoint::weights_format(file);
     settings["first_token"] = input.first_token.empty() ? "as given" : input.first_token;

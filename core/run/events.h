@@ -30,7 +30,7 @@ struct Started {
     std::string machine;     ///< processor, for people
     std::string data_hash;   ///< of the token file or generator: what the run learns from
     std::int64_t steps = 0;  ///< planned; 0: until a time is over
-    /// kernels::chosen_device() and chosen_backend(); empty: not recorded
+    /// kernels::chosen_device() and chosen_kernels(); empty: not recorded
     std::string device, kernels;
 };
 

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""check_sass.py [--update] [--jobs N]: registers, local memory and spills of every GPU kernel, against a table.
+"""check_sass.py [--update] [--jobs N]: registers, spills and tensor-core instructions of every GPU kernel.
 
-Compiles kernels/gpu/device/*.cu for sm_90 and reads what ptxas reports. Fails if a kernel uses local memory, spills, or
-takes more registers than tests/device/sass_sm_90.txt says, and if kernels are missing there or gone. Registers are
-compared for the nvcc of the table alone: another version allocates others. --update writes the table; it never accepts
-local memory. Then compiles all sources for sm_75, the oldest architecture of nvcc 13, with little optimization: that
-they build, since copies to shared memory and tensor cores differ there. Exit status 77 without nvcc.
+Compiles kernels/gpu/device/*.cu for sm_90 and reads ptxas' report and the machine code. Fails if a kernel uses local
+memory, spills, or takes more registers than tests/device/sass_sm_90.txt says, if kernels are missing there or gone, if
+a kernel named ..Mma has no HMMA instruction, and if another one has some. Registers are compared for the nvcc of the
+table alone: another version allocates others. --update writes the table; it never accepts local memory, nor a kernel of
+tensor cores without HMMA. Then compiles all sources for sm_75, the oldest architecture of nvcc 13, with little
+optimization: that they build, since copies to shared memory and tensor cores differ there. Exit status 77 without nvcc.
 """
 import argparse
 import concurrent.futures
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,7 @@ BUILT = ["-arch=sm_75", "-O1", "-Xcicc", "-O1", "-Xptxas", "-O1"]  # a fifth of 
 ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 REGISTERS = re.compile(r"Used (\d+) registers")
+HMMA, OPCODE, INSTRUCTION = 0x23C, 0xFFF, 16  # the opcode, its bits, and bytes of an instruction since sm_70
 
 
 def find_nvcc():
@@ -47,7 +50,7 @@ def plain(name):
 
 
 def read_report(report):
-    """{mangled name: (registers, stack, spills)} of ptxas -v."""
+    """{mangled name: (registers, stack, spills)} of ptxas -v"""
     found, entry, frame = {}, None, (0, 0)
     for line in report.splitlines():
         if match := ENTRY.search(line):
@@ -60,12 +63,30 @@ def read_report(report):
     return found
 
 
+def count_hmma(cubin):
+    """{mangled name: HMMA instructions} of a cubin, an ELF file with a section of code for each kernel"""
+    data = cubin.read_bytes()
+    table, = struct.unpack_from("<Q", data, 0x28)
+    size, count, names = struct.unpack_from("<HHH", data, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQ", data, table + n * size) for n in range(count)]
+    found = {}
+    for name, _, _, _, begin, length in sections:
+        at = sections[names][4] + name
+        text = data[at:data.index(b"\0", at)].decode()
+        if text.startswith(".text."):
+            codes = (struct.unpack_from("<H", data, x)[0] & OPCODE for x in range(begin, begin + length, INSTRUCTION))
+            found[text[len(".text."):]] = sum(code == HMMA for code in codes)
+    return found
+
+
 def compile_source(nvcc, flags, source, folder):
-    made = subprocess.run([nvcc, *FLAGS, *flags, "-o", str(folder / (source.stem + ".cubin")), str(source)],
-                          capture_output=True, text=True, check=False)
+    cubin = folder / (source.stem + ".cubin")
+    made = subprocess.run([nvcc, *FLAGS, *flags, "-o", str(cubin), str(source)], capture_output=True, text=True,
+                          check=False)
     if made.returncode != 0:
         raise SystemExit(f"[{source.name}] expected a source that nvcc compiles with {flags[0]}; found\n{made.stderr}")
-    return read_report(made.stderr + made.stdout)
+    hmma = count_hmma(cubin)
+    return {name: (*numbers, hmma[name]) for name, numbers in read_report(made.stderr + made.stdout).items()}
 
 
 def compile_all(nvcc, flags, jobs):
@@ -91,14 +112,18 @@ def read_table():
 
 def write_table(version, kernels):
     lines = ["# SPDX-License-Identifier: GPL-3.0-or-later",
-             f"# Registers of each GPU kernel on sm_90 by nvcc {version}; local memory and spills are 0. check_sass.py"]
-    lines += [f"{name} {numbers[0]}" for name, numbers in sorted(kernels.items())]
+             f"# Registers of each GPU kernel on sm_90 by nvcc {version}; local memory and spills are 0. check_sass.py",
+             "# Then the number of HMMA instructions, of kernels on tensor cores."]
+    lines += [f"{name} {numbers[0]}" + (f" {numbers[3]}" if numbers[3] else "")
+              for name, numbers in sorted(kernels.items())]
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def problems_of(kernels, table, compares):
     found = []
-    for name, (registers, stack, spills) in sorted(kernels.items()):
+    for name, (registers, stack, spills, hmma) in sorted(kernels.items()):
+        if bool(hmma) != ("Mma<" in name):
+            found.append(f"[{name}] expected HMMA in kernels of tensor cores alone; found {hmma}")
         if stack or spills:
             found.append(f"[{name}] expected no local memory; found {stack} bytes of stack, {spills} of spills")
         if name not in table:

@@ -49,6 +49,7 @@ private:
 struct Result {
     std::vector<float> output;  ///< [batch, heads, queries, value_size]
     Statistics statistics;
+    bool mma = false;  ///< by tensor cores, or their emulation
 };
 
 using Operator = std::function<void(const AttentionInput&, OutputView, const StatisticsRequest*, Statistics*)>;

@@ -72,6 +72,11 @@ inline bool same_bits(const Fields& a, const Fields& b) {
     return true;
 }
 
+/// `backend` ran the last operator, with any products ("emulator mma").
+inline bool ran_on(const std::string& backend) {
+    return last_backend() == backend || last_backend().starts_with(backend + " ");
+}
+
 /// run() gives Fields on the forced backend, and notes that backend as the last one.
 template <class Run>
 void check_emulator(const Run& run, double tolerance) {

@@ -182,7 +182,7 @@ private:
     std::string settings() const {
         nlohmann::json settings = analysis::to_json(options_.job);
         settings["device"] = kernels::chosen_device();
-        settings["kernels"] = kernels::chosen_backend();
+        settings["kernels"] = kernels::chosen_kernels(options_.job.dtype);
         if (const std::string part = model::on_device(); !part.empty()) settings["on_device"] = part;
         settings["tool"] = options_.tool;
         settings["interventions"] = options_.interventions;

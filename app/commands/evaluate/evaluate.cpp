@@ -255,7 +255,7 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
                      {"weights_requested", options.weights},
                      {"device", kernels::chosen_device()},
                      {"device_requested", options.device},
-                     {"kernels", kernels::chosen_backend()},
+                     {"kernels", kernels::chosen_kernels(options.dtype)},
                      {"kernels_requested", options.kernels},
                      {"beyond_positions", options.beyond_positions}};
     if (const std::string part = model::on_device(); !part.empty()) settings["on_device"] = part;

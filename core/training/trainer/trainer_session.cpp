@@ -180,7 +180,7 @@ Started started_event(const Session& session, const std::string& program_version
     started.threads = kernels::threads();
     started.machine = processor_name();
     started.device = kernels::chosen_device();
-    started.kernels = kernels::chosen_backend();
+    started.kernels = kernels::chosen_kernels(session.job.training.precision);
     started.data_hash = session.data->hash();
     started.steps = session.state.planned_steps;
     return started;

@@ -10,19 +10,21 @@
 namespace headscope::gpu {
 
 /// O's columns [column, column + kWidth).
-template <Pass kPass, int kWidth, bool kStatistics, bool kAdjusted>
-struct Attend : AttendEnd<kPass, kWidth, kStatistics> {
-    using Base = AttendEnd<kPass, kWidth, kStatistics>;
+template <Pass kPass, int kWidth, bool kStatistics, bool kAdjusted, class Products>
+struct AttendBlock : AttendEnd<kPass, kWidth, kStatistics, Products> {
+    using Base = AttendEnd<kPass, kWidth, kStatistics, Products>;
     using Base::kColumns;
     using Base::kCounters;
     using Base::kCounts;
+    using Base::kLanes;
     using Base::kRanges;
+    using Base::kRows;
     using Base::kThreads;
-    using Base::kValueRows;
-    using Base::kValueStride;
-    using Base::kWeights;
     using typename Base::Args;
+    using typename Base::Grid;
     using typename Base::Pairs;
+    using typename Base::Row;
+    using typename Base::Tile;
 
     static HS_DEVICE void run(const Args& args, const Context& c) {
         const HsAttention& a = args.a;
@@ -55,33 +57,24 @@ private:
         for (long long x = c.thread(); x < size; x += kThreads) panel[x] = kMasked;
     }
 
-    static HS_DEVICE void load_values(const Args& args, const Context& c, Shared<float> slot, int head, int key) {
-        const HsAttention& a = args.a;
-        const Rows values = rows_of(a.value, a.value_size, head / (a.heads / a.key_heads));
-        for (int x = c.thread(); x < kValueRows * (kWidth / 4); x += kThreads) {
-            const int row = x / (kWidth / 4), column = x % (kWidth / 4) * 4, j = key + row;
-            load_four(c, slot, row * kValueStride + column, values, j, args.column + column, a.value_size,
-                      j >= a.rule.key_begin && j < a.rule.key_end);
-        }
-    }
-
     static HS_DEVICE void walk(const Args& args, const Context& c, const BlockRows& rows, int head, int first) {
         const HsAttention& a = args.a;
         const Normaliser normaliser = static_cast<Normaliser>(a.normaliser);
-        const Slices slices(a, kAdjusted);
-        const int t = c.thread(), tx = t % 16, ty = t / 16;
-        const auto ring = c.shared<float>(0), weights = c.shared<float>(4 * kWeights);
+        Products products(c, a, kAdjusted);
+        const Slices& slices = products.slices;
+        const int t = c.thread();
+        const auto ring = c.shared<typename Products::Word>(0);
         const bool with_output = kPass != Pass::sums && a.output.data != nullptr;
-        const int parts = slices.count() + (with_output ? kTile / kValueRows : 0), end = rows.end_key();
+        const int parts = slices.count() + (with_output ? Products::kValueParts : 0), end = rows.end_key();
 
         int load_key = rows.any() ? rows.first_tile(head) : end, load_at = 0, slot = 0;
         const auto load_next = [&](int to) {
             if (load_key >= end) return;
             const auto place = ring + to * kSlotFloats;
             if (load_at < slices.count())
-                load_part(c, a, slices, place, head, load_key, first, load_at);
+                products.load(place, head, load_key, first, load_at);
             else
-                load_values(args, c, place, head, load_key + (load_at - slices.count()) * kValueRows);
+                products.template load_values<kWidth>(place, head, load_key, args.column, load_at - slices.count());
             if (++load_at == parts) {
                 load_at = 0;
                 load_key = rows.next_tile(load_key + kTile, head);
@@ -96,88 +89,78 @@ private:
             return ready;
         };
 
-        RowConstant constants[8];
-        if (kPass == Pass::weigh) load_constants(args, rows, head, first, ty, constants);
-        float o[8][kColumns] = {}, maximum[8], minimum[8], z[8];
-        double low = 0.0, high = 0.0;  // sums of row tx % 8: values 0 and 1, or 2 and 3
+        RowConstant constants[kRows];
+        if (kPass == Pass::weigh) load_constants(args, rows, head, first, t, constants);
+        float o[kRows][kColumns] = {};
+        Row maximum, minimum, z;
+        double low = 0.0, high = 0.0;  // sums of row t % kRows: values 0 and 1, or 2 and 3
         Pairs pairs;
 #pragma unroll
-        for (int r = 0; r < 8; ++r) {
+        for (int r = 0; r < kRows; ++r) {
             maximum[r] = kMasked;
             minimum[r] = kHuge;
             z[r] = 0.0f;
         }
         int key = load_key;
+        products.hold_queries(head, first);
         load_next(0);
         while (key < end) {
-            float s[8][4] = {}, u[8][4] = {};
-            for (int part = 0; part < slices.near; ++part) multiply_slice<false>(c, advance(), s);
-            if (kAdjusted) {
-                for (int part = 0; part < slices.far; ++part) {
-                    if (slices.second == Second::squares)
-                        multiply_slice<true>(c, advance(), u);
-                    else
-                        multiply_slice<false>(c, advance(), u);
-                }
-            }
+            Tile s = {}, u = {};
+            products.template multiply<kAdjusted>(advance, s, u);
             const bool full = rows.is_full(key);
-            finish_scores<kAdjusted>(c, a, rows, slices.second, head, key, full, s, u);
-            if (kStatistics && kPass != Pass::weigh && args.constants != 0)
-                Base::measure_scores(args, c, first, s, minimum, pairs);
+            finish_scores<kAdjusted, Grid>(c, a, rows, slices.second, head, key, full, s, u);
+            if (kStatistics && kPass != Pass::weigh) Base::measure_scores(args, c, first, s, minimum, pairs);
             if (kPass == Pass::sums && a.panel != nullptr) Base::store_panel(args, c, key, s);
-            float v[4][8], shrink[8], gap[8];
+            float v[4][kRows];
+            Row shrink, gap;
             if (kPass == Pass::online) {
-                if (kStatistics && args.constants != 0) Base::keep(args, head, first, key, tx, ty, s);
+                if (kStatistics) Base::keep(args, head, first, key, t, s);
                 Base::exponentials(c, full, s, maximum, shrink, gap, v);
             } else if (kPass == Pass::sums) {
                 Base::raise_maxima(c, s, maximum, shrink, gap);
                 Base::taylor_sums(normaliser, s, u, v);
             } else {
                 Base::weigh_tile(c, normaliser, full, s, u, constants, v);
-                if (kStatistics && args.constants != 0) Base::keep(args, head, first, key, tx, ty, s);
+                if (kStatistics) Base::keep(args, head, first, key, t, s);
             }
-            if (kPass == Pass::sums || (kStatistics && args.constants != 0)) {
+            if (kPass == Pass::sums || kStatistics) {
                 float x, y;
                 sum_by_halves(c, v, x, y);
-                Base::join(c, key, pick(shrink, tx % 8), pick(gap, tx % 8), x, y, low, high);
+                Base::join(c, key, pick(shrink, t % kRows), pick(gap, t % kRows), x, y, low, high);
             } else if (kPass == Pass::online) {
 #pragma unroll
-                for (int r = 0; r < 8; ++r) z[r] = z[r] * shrink[r] + v[0][r];
+                for (int r = 0; r < kRows; ++r) z[r] = z[r] * shrink[r] + v[0][r];
             }
             if (with_output) {
                 if (kPass == Pass::online)
 #pragma unroll
-                    for (int r = 0; r < 8; ++r)
+                    for (int r = 0; r < kRows; ++r)
 #pragma unroll
                         for (int n = 0; n < kColumns; ++n) o[r][n] *= shrink[r];
                 if (kAdjusted && !kStatistics && a.rule.dropout_threshold != 0U)
 #pragma unroll
-                    for (int r = 0; r < 8; ++r)
+                    for (int r = 0; r < kRows; ++r)
                         drop_row(
-                            a.rule, head, first + ty + 8 * r, [&](int n) { return key + tx + 16 * n; }, s[r]);
-#pragma unroll
-                for (int r = 0; r < 8; ++r)
-#pragma unroll
-                    for (int n = 0; n < 4; ++n) weights[(ty + 8 * r) * kWeightStride + tx + 16 * n] = s[r][n];
-                for (int part = 0; part < kTile / kValueRows; ++part)
-                    multiply_slab<kColumns, kValueRows, kValueStride>(c, weights, part * kValueRows, advance(), o);
+                            a.rule, head, first + Grid::row(t, r), [&](int n) { return key + Grid::column(t, n); },
+                            s[r]);
+                products.template add_values<kWidth>(advance, s, o);
             }
             key = rows.next_tile(key + kTile, head);
         }
-        if (kPass == Pass::online && !(kStatistics && args.constants != 0)) {
+        if (kPass == Pass::online && !kStatistics) {
 #pragma unroll
-            for (int r = 0; r < 8; ++r) z[r] = sum_of_lanes(c, z[r]);
+            for (int r = 0; r < kRows; ++r) z[r] = sum_of_lanes<kLanes>(c, z[r]);
         }
         Base::finish(args, c, head, first, maximum, minimum, z, low, high, pairs);
         if (with_output) Base::write_output(args, c, head, first, o);
     }
 
-    static HS_DEVICE void load_constants(const Args& args, const BlockRows& rows, int head, int first, int ty,
-                                         RowConstant (&constants)[8]) {
+    static HS_DEVICE void load_constants(const Args& args, const BlockRows& rows, int head, int first, int t,
+                                         RowConstant (&constants)[kRows]) {
         const HsAttention& a = args.a;
 #pragma unroll
-        for (int r = 0; r < 8; ++r) {
-            const int i = first + ty + 8 * r;
+        for (int r = 0; r < kRows; ++r) {
+            const int i = first + Grid::row(t, r);
             constants[r] = {0.0f, 0.0f, 0.0f};
             if (i >= a.queries) continue;
             const long long at = static_cast<long long>(head) * a.queries + i;
@@ -185,11 +168,18 @@ private:
             constants[r].factor = a.factor[at];
             if (a.rule.offsets != nullptr) constants[r].extra = a.rule.offsets[at];
             if (is_per_order(static_cast<Normaliser>(a.normaliser))) {
-                const int row = ty + 8 * r;
+                const int row = Grid::row(t, r);
                 constants[r].extra = 1.0f / static_cast<float>(rows.end(row) - rows.begin(row));
             }
         }
     }
 };
+
+template <Pass kPass, int kWidth, bool kStatistics, bool kAdjusted>
+struct Attend : AttendBlock<kPass, kWidth, kStatistics, kAdjusted, FmaProducts> {};
+
+/// On tensor cores.
+template <Pass kPass, int kWidth, bool kStatistics, bool kAdjusted>
+struct AttendMma : AttendBlock<kPass, kWidth, kStatistics, kAdjusted, MmaProducts> {};
 
 }  // namespace headscope::gpu

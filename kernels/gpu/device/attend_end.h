@@ -8,17 +8,21 @@
 
 namespace headscope::gpu {
 
-template <Pass kPass, int kWidth, bool kStatistics>
-struct AttendEnd : AttendTile<kPass, kWidth, kStatistics> {
-    using Base = AttendTile<kPass, kWidth, kStatistics>;
+template <Pass kPass, int kWidth, bool kStatistics, class Products>
+struct AttendEnd : AttendTile<kPass, kWidth, kStatistics, Products> {
+    using Base = AttendTile<kPass, kWidth, kStatistics, Products>;
     using Base::kColumns;
     using Base::kCounters;
     using Base::kCounts;
     using Base::kept_of;
+    using Base::kLanes;
+    using Base::kRows;
     using Base::kThreads;
     using Base::kWeights;
     using typename Base::Args;
+    using typename Base::Grid;
     using typename Base::Pairs;
+    using typename Base::Row;
 
     // Shared memory holds, from 0, sums of rows as float64 [4][64], factors of O [64], then results.
     static constexpr int kFactorBytes = 4 * 8 * kTile, kMaximumBytes = kFactorBytes + 4 * kTile;
@@ -26,34 +30,33 @@ struct AttendEnd : AttendTile<kPass, kWidth, kStatistics> {
     static constexpr int kTreeBytes = kResultBytes + 8 * 8 * kTile;
     static_assert(kTreeBytes + 8 * kThreads <= 4 * kWeights);
 
-    static HS_DEVICE void finish(const Args& args, const Context& c, int head, int first, const float (&maximum)[8],
-                                 float (&minimum)[8], const float (&z)[8], double low, double high,
-                                 const Pairs& pairs) {
-        const bool measures = kStatistics && args.constants != 0;
-        const int t = c.thread(), tx = t % 16, ty = t / 16;
+    static HS_DEVICE void finish(const Args& args, const Context& c, int head, int first, const Row& maximum,
+                                 Row& minimum, const Row& z, double low, double high, const Pairs& pairs) {
+        const bool measures = kStatistics;
+        const int t = c.thread(), lane = t % kLanes;
         const auto sums = c.shared<double>(0);
         const auto maxima = c.shared<float>(kMaximumBytes), minima = c.shared<float>(kMinimumBytes);
         if (measures) {
 #pragma unroll
-            for (int r = 0; r < 8; ++r)
+            for (int r = 0; r < kRows; ++r)
 #pragma unroll
-                for (int x = 1; x < 16; x *= 2) minimum[r] = least(c.shuffle_xor(minimum[r], x), minimum[r]);
+                for (int x = 1; x < kLanes; x *= 2) minimum[r] = least(c.shuffle_xor(minimum[r], x), minimum[r]);
         }
         c.sync();
         if (kPass == Pass::online && !measures) {
-            if (tx == 0)
+            if (lane == 0)
 #pragma unroll
-                for (int r = 0; r < 8; ++r) sums[ty + 8 * r] = static_cast<double>(z[r]);
+                for (int r = 0; r < kRows; ++r) sums[Grid::row(t, r)] = static_cast<double>(z[r]);
         } else {
-            const int row = ty + 8 * (tx % 8), from = tx < 8 ? 0 : 2 * kTile;
+            const int row = Grid::row(t, lane % kRows), from = lane < kRows ? 0 : 2 * kTile;
             sums[from + row] = low;
             sums[from + kTile + row] = high;
         }
-        if (tx == 0)
+        if (lane == 0)
 #pragma unroll
-            for (int r = 0; r < 8; ++r) {
-                maxima[ty + 8 * r] = maximum[r];
-                minima[ty + 8 * r] = minimum[r];
+            for (int r = 0; r < kRows; ++r) {
+                maxima[Grid::row(t, r)] = maximum[r];
+                minima[Grid::row(t, r)] = minimum[r];
             }
         c.sync();
         if (t < kTile) finish_row(args, c, head, first + t, measures);
@@ -224,20 +227,20 @@ struct AttendEnd : AttendTile<kPass, kWidth, kStatistics> {
     }
 
     static HS_DEVICE void write_output(const Args& args, const Context& c, int head, int first,
-                                       const float (&o)[8][kColumns]) {
+                                       const float (&o)[kRows][kColumns]) {
         const HsTarget& to = args.a.output;
-        const int tx = c.thread() % 16, ty = c.thread() / 16;
+        const int t = c.thread();
         const auto factors = c.shared<float>(kFactorBytes);
 #pragma unroll
-        for (int r = 0; r < 8; ++r) {
-            const int i = first + ty + 8 * r;
+        for (int r = 0; r < kRows; ++r) {
+            const int i = first + Grid::row(t, r);
             if (i >= args.a.queries) continue;
-            const float factor = factors[ty + 8 * r];
+            const float factor = factors[Grid::row(t, r)];
             const long long row =
                 head * static_cast<long long>(to.head_stride) + i * static_cast<long long>(to.row_stride);
 #pragma unroll
             for (int n = 0; n < kColumns; ++n) {
-                const int column = args.column + n / 4 * 64 + tx * 4 + n % 4;
+                const int column = args.column + Grid::output_column(t, n);
                 if (column < args.a.value_size) store_element(to.data, to.type, row + column, o[r][n] * factor);
             }
         }

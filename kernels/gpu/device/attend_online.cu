@@ -5,10 +5,8 @@
 namespace headscope::gpu {
 
 void launch_online(Launcher& launcher, const AttendArgs& args, long long blocks, const Instance& instance) {
-    if (instance.statistics)
-        launch_pass<Pass::online, true>(launcher, args, blocks, instance);
-    else
-        launch_pass<Pass::online, false>(launcher, args, blocks, instance);
+    if (instance.mma) return launch_online_mma(launcher, args, blocks, instance);
+    launch_online_of<Attend>(launcher, args, blocks, instance);
 }
 
 }  // namespace headscope::gpu

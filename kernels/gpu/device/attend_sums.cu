@@ -5,14 +5,8 @@
 namespace headscope::gpu {
 
 void launch_sums(Launcher& launcher, const AttendArgs& args, long long blocks, const Instance& instance) {
-    if (instance.statistics && instance.adjusted)
-        launcher.run<Attend<Pass::sums, 64, true, true>>(blocks, args);
-    else if (instance.statistics)
-        launcher.run<Attend<Pass::sums, 64, true, false>>(blocks, args);
-    else if (instance.adjusted)
-        launcher.run<Attend<Pass::sums, 64, false, true>>(blocks, args);
-    else
-        launcher.run<Attend<Pass::sums, 64, false, false>>(blocks, args);
+    if (instance.mma) return launch_sums_mma(launcher, args, blocks, instance);
+    launch_sums_of<Attend>(launcher, args, blocks, instance);
 }
 
 void launch_search(Launcher& launcher, const SearchArgs& args, long long rows) {

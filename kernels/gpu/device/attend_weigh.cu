@@ -5,12 +5,8 @@
 namespace headscope::gpu {
 
 void launch_weigh(Launcher& launcher, const AttendArgs& args, long long blocks, const Instance& instance) {
-    if (instance.statistics && instance.adjusted)
-        launcher.run<Attend<Pass::weigh, 64, true, true>>(blocks, args);
-    else if (instance.statistics)
-        launcher.run<Attend<Pass::weigh, 64, true, false>>(blocks, args);
-    else
-        launch_pass<Pass::weigh, false>(launcher, args, blocks, instance);
+    if (instance.mma) return launch_weigh_mma(launcher, args, blocks, instance);
+    launch_weigh_of<Attend>(launcher, args, blocks, instance);
 }
 
 }  // namespace headscope::gpu

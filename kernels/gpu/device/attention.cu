@@ -14,6 +14,8 @@ public:
         normaliser_ = static_cast<Normaliser>(a_.normaliser);
         adjusted_ = rule.far_distance >= 0 || rule.relative != nullptr || rule.soft_cap > 0.0f || rule.block_size > 0 ||
                     rule.dropout_threshold != 0U || kernels::traits_of(normaliser_).diagonal;
+        mma_ = a_.query.type == HS_BFLOAT16 && a_.key.type == HS_BFLOAT16 && a_.value.type == HS_BFLOAT16 &&
+               attention_mma(a_.normaliser) != 0;
         blocks_ = static_cast<long long>((a_.queries + kTile - 1) / kTile) * a_.heads;
     }
 
@@ -32,7 +34,7 @@ public:
 
 private:
     void launch(Pass pass, const AttendArgs& args, long long count, bool wide, bool statistics) {
-        const Instance instance{wide, statistics, adjusted_};
+        const Instance instance{wide, statistics, adjusted_, mma_};
         if (pass == Pass::online)
             launch_online(launcher_, args, count, instance);
         else if (pass == Pass::sums)
@@ -80,18 +82,23 @@ private:
         MeasureArgs args{a_, *a_.statistics, 0};
         for (; args.begin < tiles; args.begin += kBandBlocks) {
             const long long count = tiles - args.begin < kBandBlocks ? tiles - args.begin : kBandBlocks;
-            launch_measure(launcher_, args, count, adjusted_);
+            launch_measure(launcher_, args, count, {false, true, adjusted_, mma_});
         }
     }
 
     const HsAttention& a_;
     Launcher& launcher_;
     Normaliser normaliser_;
-    bool adjusted_;
+    bool adjusted_, mma_;
     long long blocks_;
 };
 
 }  // namespace
+
+int attention_mma(int normaliser) {
+    // Diagonal normalizers need products of squares, which are no bfloat16 numbers.
+    return has_mma() && !kernels::traits_of(static_cast<Normaliser>(normaliser)).diagonal ? 1 : 0;
+}
 
 void attention_entry(const HsAttention* attention, const HsCall* call, HsOutcome* outcome) {
     Launcher launcher(*call, *outcome);

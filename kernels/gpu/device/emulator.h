@@ -38,6 +38,9 @@ public:
     int index() const { return static_cast<int>(index_); }
     void barrier();
     std::uint64_t exchange(std::uint64_t x, int mask);
+    /// Calls operation(lanes) once for a warp of 32, with what each of its lanes passes.
+    using WarpOperation = void (*)(void* const* lanes);
+    void join_warp(void* lane, WarpOperation operation);
     void read(int word, int words);
     void write(int word, int words);
     /// An atomic operation: no order is needed, but an earlier value is.
@@ -76,6 +79,8 @@ private:
     std::vector<State> states_;
     std::vector<int> order_, masks_;
     std::vector<std::uint64_t> values_;
+    std::vector<void*> joined_;  ///< by thread, of join_warp()
+    std::vector<WarpOperation> operations_;
     void* main_ = nullptr;
     Body body_ = nullptr;
     const void* argument_ = nullptr;
@@ -128,6 +133,29 @@ inline Float4 load4(Shared<float> p, int i) {
     return v;
 }
 
+/// One lane's part of ldmatrix.x4.
+struct MatrixRows {
+    const unsigned* row;
+    unsigned to[4];
+};
+void share_matrices(void* const* lanes);
+void transpose_matrices(void* const* lanes);
+
+/// One lane's part of mma.m16n8k16, as the PTX manual lays out bfloat16 operands and float32 sums.
+struct Fragments {
+    float d[4];
+    unsigned a[4], b[2];
+};
+/// Products enter a sum one by one, in the order of k: a device adds them in another order.
+void multiply_fragments(void* const* lanes);
+
+inline constexpr bool kCompilesMma = true;
+
+/// Warps of 32 threads have the instruction.
+inline bool has_mma() {
+    return emulated_warp() == 32;
+}
+
 struct Context {
     int thread() const { return Block::current()->thread(); }
     int block() const { return Block::current()->index(); }
@@ -149,7 +177,8 @@ struct Context {
         const float y = std::exp2(x);
         return y < 0x1p-126F ? 0.0F : y;
     }
-    void copy16(Shared<float> to, int at, const float* from, bool valid) const {
+    template <class T>
+    void copy16(Shared<T> to, int at, const T* from, bool valid) const {
         if (valid) expect_aligned(from);
         expect_aligned(to.data + at);
         Block::current()->write(to.word + at, 4);
@@ -159,6 +188,23 @@ struct Context {
             std::memset(to.data + at, 0, 16);
     }
     void wait_copies() const {}
+    template <bool kTransposed>
+    void load_matrices(Shared<unsigned> p, int at, unsigned (&to)[4]) const {
+        expect_aligned(p.data + at);
+        Block::current()->read(p.word + at, 4);
+        MatrixRows lane{p.data + at, {}};
+        Block::current()->join_warp(&lane, kTransposed ? &transpose_matrices : &share_matrices);
+        for (int m = 0; m < 4; ++m) to[m] = lane.to[m];
+    }
+    void multiply_add(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
+                      unsigned b1) const {
+        Fragments lane{{d0, d1, d2, d3}, {a[0], a[1], a[2], a[3]}, {b0, b1}};
+        Block::current()->join_warp(&lane, &multiply_fragments);
+        d0 = lane.d[0];
+        d1 = lane.d[1];
+        d2 = lane.d[2];
+        d3 = lane.d[3];
+    }
     void add(unsigned long long* to, unsigned long long x) const { *to += x; }
     void add(unsigned* to, unsigned x) const { *to += x; }
     void add(Shared<unsigned> to, int at, unsigned x) const {
@@ -176,6 +222,14 @@ inline unsigned bits_of(float x) {
 }
 inline float float_of(unsigned bits) {
     return std::bit_cast<float>(bits);
+}
+
+inline unsigned pack_halves(float low, float high) {
+    const auto rounded = [](float x) {
+        const unsigned bits = bits_of(x);
+        return x == x ? (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16 : 0x7FFFU;
+    };
+    return rounded(low) | rounded(high) << 16;
 }
 
 /// Runs all blocks; returns null, or the text of an error until the next launch of this thread.

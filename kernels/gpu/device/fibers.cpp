@@ -57,6 +57,50 @@ int& emulated_warp() {
     return warp;
 }
 
+void share_matrices(void* const* lanes) {
+    for (int lane = 0; lane < 32; ++lane)
+        for (int m = 0; m < 4; ++m)
+            static_cast<MatrixRows*>(lanes[lane])->to[m] =
+                static_cast<const MatrixRows*>(lanes[8 * m + lane / 4])->row[lane % 4];
+}
+
+void transpose_matrices(void* const* lanes) {
+    const auto number = [lanes](int m, int row, int column) {
+        const unsigned word = static_cast<const MatrixRows*>(lanes[8 * m + row])->row[column / 2];
+        return column % 2 == 0 ? word & 0xFFFFU : word >> 16;
+    };
+    for (int lane = 0; lane < 32; ++lane)
+        for (int m = 0; m < 4; ++m)
+            static_cast<MatrixRows*>(lanes[lane])->to[m] =
+                number(m, lane % 4 * 2, lane / 4) | number(m, lane % 4 * 2 + 1, lane / 4) << 16;
+}
+
+void multiply_fragments(void* const* lanes) {
+    const auto low = [](unsigned word) { return float_of(word << 16); };
+    const auto high = [](unsigned word) { return float_of(word & 0xFFFF0000U); };
+    float a[16][16], b[16][8];
+    for (int lane = 0; lane < 32; ++lane) {
+        const auto& from = *static_cast<const Fragments*>(lanes[lane]);
+        const int group = lane / 4, pair = lane % 4 * 2;
+        for (int x = 0; x < 4; ++x) {
+            const int row = group + x % 2 * 8, k = pair + x / 2 * 8;
+            a[row][k] = low(from.a[x]);
+            a[row][k + 1] = high(from.a[x]);
+        }
+        for (int x = 0; x < 2; ++x) {
+            b[pair + 8 * x][group] = low(from.b[x]);
+            b[pair + 8 * x + 1][group] = high(from.b[x]);
+        }
+    }
+    for (int lane = 0; lane < 32; ++lane) {
+        auto& to = *static_cast<Fragments*>(lanes[lane]);
+        for (int x = 0; x < 4; ++x) {
+            const int row = lane / 4 + x / 2 * 8, column = lane % 4 * 2 + x % 2;
+            for (int k = 0; k < 16; ++k) to.d[x] += a[row][k] * b[k][column];
+        }
+    }
+}
+
 Block*& Block::current() {
     static thread_local Block* block = nullptr;
     return block;
@@ -73,6 +117,8 @@ Block::Block(int threads, int shared_bytes, std::uint64_t seed)
     states_.resize(count);
     masks_.resize(count);
     values_.resize(count);
+    joined_.resize(count);
+    operations_.resize(count);
     for (int t = 0; t < threads; ++t) {
         stacks_.push_back(std::make_unique_for_overwrite<char[]>(kStack));
         order_.push_back(t);
@@ -117,12 +163,21 @@ std::uint64_t Block::exchange(std::uint64_t x, int mask) {
     const auto t = static_cast<std::size_t>(now_);
     values_[t] = x;
     masks_[t] = mask;
+    operations_[t] = nullptr;
     states_[t] = State::in_exchange;
     leave();
     return values_[t];
 }
 
-/// Exchanges values in the warps of which all threads have arrived.
+void Block::join_warp(void* lane, WarpOperation operation) {
+    const auto t = static_cast<std::size_t>(now_);
+    joined_[t] = lane;
+    operations_[t] = operation;
+    states_[t] = State::in_exchange;
+    leave();
+}
+
+/// Exchanges values, or calls the common operation, in the warps of which all threads have arrived.
 void Block::release_warps() {
     for (int begin = 0; begin < threads_; begin += warp_) {
         const int end = std::min(begin + warp_, threads_);
@@ -130,6 +185,18 @@ void Block::release_warps() {
         bool all = true;
         for (int t = begin; t < end; ++t) all = all && arrived(t);
         if (!all) continue;
+        const WarpOperation operation = operations_[static_cast<std::size_t>(begin)];
+        for (int t = begin; t < end; ++t)
+            if (operations_[static_cast<std::size_t>(t)] != operation)
+                throw std::runtime_error("lanes of one warp that run different instructions");
+        if (operation != nullptr) {
+            if (end - begin != 32)
+                throw std::runtime_error("a matrix instruction of a warp of " + std::to_string(end - begin) +
+                                         " threads");
+            operation(joined_.data() + begin);
+            std::fill(states_.begin() + begin, states_.begin() + end, State::ready);
+            continue;
+        }
         std::uint64_t found[kMostWarp];
         for (int t = begin; t < end; ++t) {
             const int from = begin + ((t - begin) ^ masks_[static_cast<std::size_t>(t)]);

@@ -5,8 +5,8 @@
 // registers. Sums by key and by thumbnail cell are 64-bit fixed point numbers: any order of additions gives the same
 // bits.
 
+#include "kernels/gpu/device/products.h"
 #include "kernels/gpu/device/reduce.h"
-#include "kernels/gpu/device/scores.h"
 
 namespace headscope::gpu {
 
@@ -16,9 +16,11 @@ struct MeasureArgs {
     long long begin;  ///< of the tiles (query block x key block) of this launch
 };
 
-template <bool kAdjusted>
-struct Measure {
+template <bool kAdjusted, class Products>
+struct MeasureBlock {
     using Args = MeasureArgs;
+    using Grid = typename Products::Grid;
+    using Tile = float[Grid::kRows][Grid::kColumns];
     static constexpr int kThreads = kTileThreads, kHalf = kTile / 2;
     static constexpr int kWeights = 2 * kSlotFloats, kRanges = kWeights + kTile * kWeightStride;
     static constexpr int kCells = kRanges + BlockRows::kInts;
@@ -48,13 +50,15 @@ private:
     static HS_DEVICE void walk(const Args& args, const Context& c, const BlockRows& rows, int first, int key,
                                long long tile) {
         const HsAttention& a = args.a;
-        const Slices slices(a, kAdjusted);
-        const auto ring = c.shared<float>(0), weights = c.shared<float>(4 * kWeights);
-        const int tx = c.thread() % 16, ty = c.thread() / 16, steps = a.heads * slices.count();
+        const Products products(c, a, kAdjusted);
+        const Slices& slices = products.slices;
+        const auto ring = c.shared<typename Products::Word>(0);
+        const auto weights = c.shared<float>(4 * kWeights);
+        const int t = c.thread(), steps = a.heads * slices.count();
         int step = 0;
         const auto load = [&](int n) {
             if (n < steps)
-                load_part(c, a, slices, ring + n % 2 * kSlotFloats, n / slices.count(), key, first, n % slices.count());
+                products.load(ring + n % 2 * kSlotFloats, n / slices.count(), key, first, n % slices.count());
         };
         const auto advance = [&]() {
             c.wait_copies();
@@ -65,30 +69,22 @@ private:
         unsigned duplicate = 0U, induction = 0U;
         if (args.s.tokens != nullptr) match_tokens(args, c, first, key, duplicate, induction);
         const bool full = rows.is_full(key);
-        float mean[8][4] = {}, deviations[8][4] = {};
+        Tile mean = {}, deviations = {};
         load(0);
         for (int head = 0; head < a.heads; ++head) {
-            float s[8][4] = {}, u[8][4] = {};
-            for (int part = 0; part < slices.near; ++part) multiply_slice<false>(c, advance(), s);
-            if (kAdjusted) {
-                for (int part = 0; part < slices.far; ++part) {
-                    if (slices.second == Second::squares)
-                        multiply_slice<true>(c, advance(), u);
-                    else
-                        multiply_slice<false>(c, advance(), u);
-                }
-            }
-            finish_scores<kAdjusted>(c, a, rows, slices.second, head, key, full, s, u);
+            Tile s = {}, u = {};
+            products.template multiply<kAdjusted>(advance, s, u);
+            finish_scores<kAdjusted, Grid>(c, a, rows, slices.second, head, key, full, s, u);
             weigh_tile(args, c, rows, head, first, s, u);
             const float inverse = 1.0f / static_cast<float>(head + 1);
 #pragma unroll
-            for (int r = 0; r < 8; ++r)
+            for (int r = 0; r < Grid::kRows; ++r)
 #pragma unroll
-                for (int n = 0; n < 4; ++n) {
+                for (int n = 0; n < Grid::kColumns; ++n) {
                     const float p = s[r][n], delta = p - mean[r][n];
                     mean[r][n] += delta * inverse;
                     deviations[r][n] += delta * (p - mean[r][n]);
-                    weights[(ty + 8 * r) * kWeightStride + tx + 16 * n] = p;
+                    weights[Grid::row(t, r) * kWeightStride + Grid::column(t, n)] = p;
                 }
             c.sync();
             add_columns(args, c, head, first, key, duplicate, induction);
@@ -97,23 +93,22 @@ private:
         const float divisor = 1.0f / static_cast<float>(a.heads - 1);
         double sum = 0.0;
 #pragma unroll
-        for (int r = 0; r < 8; ++r)
+        for (int r = 0; r < Grid::kRows; ++r)
 #pragma unroll
-            for (int n = 0; n < 4; ++n) sum += static_cast<double>(sqrtf(deviations[r][n] * divisor));
+            for (int n = 0; n < Grid::kColumns; ++n) sum += static_cast<double>(sqrtf(deviations[r][n] * divisor));
         sum = sum_of_block<kThreads>(c, c.shared<double>(0), sum);
         if (c.thread() == 0) args.s.diversity[tile] = sum;
     }
 
     /// Scores become weights; counts those of allowed pairs below 2^-126.
     static HS_DEVICE void weigh_tile(const Args& args, const Context& c, const BlockRows& rows, int head, int first,
-                                     float (&s)[8][4], const float (&u)[8][4]) {
+                                     Tile& s, const Tile& u) {
         const HsAttention& a = args.a;
         const Normaliser normaliser = static_cast<Normaliser>(a.normaliser);
-        const int ty = c.thread() / 16;
         unsigned zeros = 0U;
 #pragma unroll
-        for (int r = 0; r < 8; ++r) {
-            const int row = ty + 8 * r, i = first + row;
+        for (int r = 0; r < Grid::kRows; ++r) {
+            const int row = Grid::row(c.thread(), r), i = first + row;
             RowConstant constant{0.0f, 0.0f, 0.0f};
             if (i < a.queries) {
                 const long long at = static_cast<long long>(head) * a.queries + i;
@@ -124,7 +119,7 @@ private:
                     constant.extra = 1.0f / static_cast<float>(rows.end(row) - rows.begin(row));
             }
 #pragma unroll
-            for (int n = 0; n < 4; ++n) {
+            for (int n = 0; n < Grid::kColumns; ++n) {
                 float p = 0.0f;
                 if (s[r][n] != kMasked) {
                     p = weigh(c, normaliser, s[r][n], u[r][n], constant);
@@ -203,5 +198,12 @@ private:
             c.add(args.s.token_sums + 2LL * head + 1, fixed(args, c, static_cast<double>(inductions), head));
     }
 };
+
+template <bool kAdjusted>
+struct Measure : MeasureBlock<kAdjusted, FmaProducts> {};
+
+/// On tensor cores.
+template <bool kAdjusted>
+struct MeasureMma : MeasureBlock<kAdjusted, MmaProducts> {};
 
 }  // namespace headscope::gpu

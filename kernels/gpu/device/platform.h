@@ -19,8 +19,39 @@
 #endif
 #define HS_DEVICE __device__ __forceinline__
 #define HS_BOTH __host__ __device__ inline
+#if !defined(__HIPCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define HS_TENSOR_CORES 1
+#else
+#define HS_TENSOR_CORES 0
+#endif
 
 namespace headscope::gpu {
+
+#if defined(__HIPCC__)
+inline constexpr bool kCompilesMma = false;
+#else
+inline constexpr bool kCompilesMma = true;
+#endif
+
+/// The current device multiplies bfloat16 by Context::multiply_add().
+inline bool has_mma() {
+#if defined(__HIPCC__)
+    return false;
+#else
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 8;
+#endif
+}
+
+/// Ends a launch that has_mma() does not allow.
+HS_DEVICE void stop() {
+#if defined(__HIPCC__)
+    __builtin_trap();
+#else
+    __trap();
+#endif
+}
 
 template <class T>
 using Shared = T*;
@@ -57,8 +88,9 @@ struct Context {
 #endif
     }
     /// Copies 16 bytes into shared memory, or zeros; complete after wait_copies() and sync().
-    HS_DEVICE void copy16(Shared<float> to, int at, const float* from, bool valid) const {
-#if !defined(__HIPCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    template <class T>
+    HS_DEVICE void copy16(Shared<T> to, int at, const T* from, bool valid) const {
+#if HS_TENSOR_CORES
         const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to + at));
         const int bytes = valid ? 16 : 0;
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes));
@@ -69,8 +101,39 @@ struct Context {
     }
     /// All copies of this thread have arrived.
     HS_DEVICE void wait_copies() const {
-#if !defined(__HIPCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if HS_TENSOR_CORES
         asm volatile("cp.async.wait_all;");
+#endif
+    }
+    /// ldmatrix.x4 of b16: lane 8 m + x gives row x of 8 x 8 matrix m, 16 bytes from p[at] on. to[m] holds numbers
+    /// 2 (lane % 4) and 2 (lane % 4) + 1 of row lane / 4 of matrix m, or of its transpose.
+    template <bool kTransposed>
+    HS_DEVICE void load_matrices(Shared<unsigned> p, int at, unsigned (&to)[4]) const {
+#if HS_TENSOR_CORES
+        const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(p + at));
+        if (kTransposed)
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                         : "r"(address));
+        else
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                         : "r"(address));
+#else
+        stop();
+#endif
+    }
+    /// d += a b by mma.sync.m16n8k16 of bfloat16 with float32 sums; d, a and b are the lane's fragments.
+    HS_DEVICE void multiply_add(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
+                                unsigned b1) const {
+#if HS_TENSOR_CORES
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+            "{%0, %1, %2, %3};"
+            : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+        stop();
 #endif
     }
     HS_DEVICE void add(unsigned long long* to, unsigned long long x) const {
@@ -93,6 +156,20 @@ struct Context {
 HS_DEVICE Float4 load4(Shared<float> p, int i) {
     const float4 v = *reinterpret_cast<const float4*>(p + i);
     return {v.x, v.y, v.z, v.w};
+}
+
+/// Two numbers rounded to bfloat16, `low` in the lower half.
+HS_DEVICE unsigned pack_halves(float low, float high) {
+#if HS_TENSOR_CORES
+    unsigned word;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+#else
+    (void)low;
+    (void)high;
+    stop();
+    return 0U;
+#endif
 }
 
 HS_DEVICE unsigned bits_of(float x) {

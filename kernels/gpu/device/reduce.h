@@ -14,10 +14,11 @@ HS_DEVICE float nan_value() {
     return float_of(0x7FC00000U);
 }
 
-/// The sum over 16 lanes, in all of them.
+/// The sum over kLanes lanes, in all of them.
+template <int kLanes = 16>
 HS_DEVICE float sum_of_lanes(const Context& c, float x) {
 #pragma unroll
-    for (int n = 1; n < 16; n *= 2) x += c.shuffle_xor(x, n);
+    for (int n = 1; n < kLanes; n *= 2) x += c.shuffle_xor(x, n);
     return x;
 }
 

@@ -18,13 +18,13 @@ struct Slices {
     int near, far;  ///< slices of the products and of the second ones
     Second second;
 
-    HS_DEVICE Slices(const HsAttention& a, bool adjusted) {
-        near = (a.key_size + kSlice - 1) / kSlice;
+    HS_DEVICE Slices(const HsAttention& a, bool adjusted, int width = kSlice) {
+        near = (a.key_size + width - 1) / width;
         second = !adjusted                                            ? Second::none
                  : a.rule.far_distance >= 0                           ? Second::far
                  : is_diagonal(static_cast<Normaliser>(a.normaliser)) ? Second::squares
                                                                       : Second::none;
-        far = second == Second::none ? 0 : second == Second::far ? (a.rule.near_begin + kSlice - 1) / kSlice : near;
+        far = second == Second::none ? 0 : second == Second::far ? (a.rule.near_begin + width - 1) / width : near;
     }
     HS_DEVICE int count() const { return near + far; }
 };
@@ -41,14 +41,15 @@ HS_DEVICE void load_part(const Context& c, const HsAttention& a, const Slices& s
 
 /// t = s log2(e) of products s; u: the second ones, which become second orders if they are squares. Masked pairs get
 /// kMasked. `full`: all pairs are allowed.
-template <bool kAdjusted>
+template <bool kAdjusted, class Grid = FmaGrid>
 HS_DEVICE void finish_scores(const Context& c, const HsAttention& a, const BlockRows& rows, Second second, int head,
-                             int key, bool full, float (&s)[8][4], float (&u)[8][4]) {
-    const int tx = c.thread() % 16, ty = c.thread() / 16;
+                             int key, bool full, float (&s)[Grid::kRows][Grid::kColumns],
+                             float (&u)[Grid::kRows][Grid::kColumns]) {
+    const int thread = c.thread();
     const float factor = a.rule.query_factor;
 #pragma unroll
-    for (int r = 0; r < 8; ++r) {
-        const int row = ty + 8 * r;
+    for (int r = 0; r < Grid::kRows; ++r) {
+        const int row = Grid::row(thread, r);
         const int i = least(rows.first() + row, a.queries - 1), position = i + a.rule.query_offset;
         float last = 0.0f;
         if (kAdjusted && second == Second::far)
@@ -56,8 +57,8 @@ HS_DEVICE void finish_scores(const Context& c, const HsAttention& a, const Block
                                 head * static_cast<long long>(a.query.head_stride) +
                                     i * static_cast<long long>(a.query.row_stride) + a.key_size - 1);
 #pragma unroll
-        for (int n = 0; n < 4; ++n) {
-            const int j = key + tx + 16 * n;
+        for (int n = 0; n < Grid::kColumns; ++n) {
+            const int j = key + Grid::column(thread, n);
             float t = s[r][n];
             if (kAdjusted) {
                 if (second == Second::far && position - j > a.rule.far_distance) t = u[r][n] + last;
@@ -75,10 +76,10 @@ HS_DEVICE void finish_scores(const Context& c, const HsAttention& a, const Block
     }
     if (full) return;
 #pragma unroll
-    for (int r = 0; r < 8; ++r)
+    for (int r = 0; r < Grid::kRows; ++r)
 #pragma unroll
-        for (int n = 0; n < 4; ++n)
-            if (!rows.allows(ty + 8 * r, key + tx + 16 * n, head)) s[r][n] = kMasked;
+        for (int n = 0; n < Grid::kColumns; ++n)
+            if (!rows.allows(Grid::row(thread, r), key + Grid::column(thread, n), head)) s[r][n] = kMasked;
 }
 
 /// The bin of kernels/statistics.h's histogram_edges(); -1 for NaN.

@@ -41,15 +41,35 @@ HS_DEVICE float load_element(const void* data, int type, long long at) {
     return float_of(static_cast<unsigned>(static_cast<const std::uint16_t*>(data)[at]) << 16);
 }
 
+/// The bits of x rounded to bfloat16.
+HS_DEVICE unsigned round_half(float x) {
+    const unsigned bits = bits_of(x);
+    return x == x ? (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16 : (bits >> 16) | 0x40U;
+}
+
 HS_DEVICE void store_element(void* data, int type, long long at, float x) {
     if (type == HS_FLOAT32) {
         static_cast<float*>(data)[at] = x;
         return;
     }
-    const unsigned bits = bits_of(x);
-    const unsigned rounded = x == x ? (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16 : (bits >> 16) | 0x40U;
-    static_cast<std::uint16_t*>(data)[at] = static_cast<std::uint16_t>(rounded);
+    static_cast<std::uint16_t*>(data)[at] = static_cast<std::uint16_t>(round_half(x));
 }
+
+/// Rows and columns of a tile of scores, and columns of O, that a thread owns: those of tile products in float32.
+struct FmaGrid {
+    static constexpr int kLanes = 16, kRows = 8, kColumns = 4;  ///< lanes that share their rows
+    static HS_DEVICE int row(int t, int r) { return t / 16 + 8 * r; }
+    static HS_DEVICE int column(int t, int n) { return t % 16 + 16 * n; }
+    static HS_DEVICE int output_column(int t, int n) { return n / 4 * 64 + t % 16 * 4 + n % 4; }
+};
+
+/// The same by mma.m16n8k16: a warp has 16 rows, four lanes share two of them.
+struct MmaGrid {
+    static constexpr int kLanes = 4, kRows = 2, kColumns = 16;
+    static HS_DEVICE int row(int t, int r) { return t / 32 * 16 + t % 32 / 4 + 8 * r; }
+    static HS_DEVICE int column(int t, int n) { return n / 2 * 8 + t % 4 * 2 + n % 2; }
+    static HS_DEVICE int output_column(int t, int n) { return column(t, n); }
+};
 
 HS_DEVICE float element(const HsMatrix& m, int head, int row, int column) {
     return load_element(
@@ -196,7 +216,23 @@ HS_DEVICE void sum_by_halves(const Context& c, const float (&v)[4][8], float& a,
     b = (up1 ? y[1][1] : y[1][0]) + c.shuffle_xor(up1 ? y[1][0] : y[1][1], 1);
 }
 
+/// The same over the 4 lanes of MmaGrid: lane x gets the sums of row x % 2, values 0 and 1 for x < 2.
+HS_DEVICE void sum_by_halves(const Context& c, const float (&v)[4][2], float& a, float& b) {
+    const bool up2 = (c.thread() & 2) != 0, up1 = (c.thread() & 1) != 0;
+    float w[2][2];
+#pragma unroll
+    for (int n = 0; n < 2; ++n)
+#pragma unroll
+        for (int r = 0; r < 2; ++r)
+            w[n][r] = (up2 ? v[2 + n][r] : v[n][r]) + c.shuffle_xor(up2 ? v[n][r] : v[2 + n][r], 2);
+    a = (up1 ? w[0][1] : w[0][0]) + c.shuffle_xor(up1 ? w[0][0] : w[0][1], 1);
+    b = (up1 ? w[1][1] : w[1][0]) + c.shuffle_xor(up1 ? w[1][0] : w[1][1], 1);
+}
+
 /// x[r] without an array in local memory.
+HS_DEVICE float pick(const float (&x)[2], int r) {
+    return (r & 1) != 0 ? x[1] : x[0];
+}
 HS_DEVICE float pick(const float (&x)[8], int r) {
     const float a = (r & 1) != 0 ? x[1] : x[0], b = (r & 1) != 0 ? x[3] : x[2];
     const float d = (r & 1) != 0 ? x[5] : x[4], e = (r & 1) != 0 ? x[7] : x[6];

@@ -11,11 +11,14 @@
 
 #include "core/base/machine/gpu_driver.h"
 #include "kernels/backend.h"
+#include "kernels/score_rule.h"
 
 namespace headscope::kernels::gpu {
 namespace {
 
 constexpr const char* kEmulator = "emulator";
+
+thread_local std::string products_of_call;
 
 std::filesystem::path own_folder() {
     Dl_info info{};
@@ -137,7 +140,23 @@ std::string chosen_name() {
     return "gpu";
 }
 
+std::string chosen_products() {
+    if (libraries().chosen().name.empty()) return {};
+    return plugin("device").mma(static_cast<int>(Normaliser::softmax)) != 0 ? "mma" : "fma";
+}
+
+void note_products(const char* products) {
+    products_of_call = products;
+}
+
+std::string ran_name() {
+    std::string name = chosen_name();
+    if (!products_of_call.empty()) name += " " + products_of_call;
+    return name;
+}
+
 const HsPlugin& plugin(const char* where) {
+    products_of_call.clear();
     const std::string name = chosen_name();
     const HsPlugin* found = name == "gpu" ? nullptr : find(name);
     if (found == nullptr)

@@ -29,6 +29,15 @@ std::string device_name();
 /// The chosen backend, or "gpu" without one. Threads: any.
 std::string chosen_name();
 
+/// "mma" if attention of bfloat16 runs on tensor cores of the chosen device, else "fma"; "" without a choice.
+std::string chosen_products();
+
+/// Keeps the products of the running call, "mma" or "fma", for ran_name() until the next plugin(). Per thread.
+void note_products(const char* products);
+
+/// chosen_name(), and the products that the last call on this thread noted, if any: "cuda mma".
+std::string ran_name();
+
 /// The chosen library, configured for a call on this thread. Throws Error that names `where` if there is none.
 const HsPlugin& plugin(const char* where);
 

@@ -146,10 +146,10 @@ TEST_CASE("Indicators and outliers of several seeds are judged by their means", 
     CHECK(far.deviation == Approx(1.0 / 96));
     CHECK(all.value("rnd_emb_qk uniform", "largest score") == Approx(920));
     CHECK(all.value("rnd_emb_qk uniform", "beyond 10") == Approx((0.1 + 0.2 + 0.2) / 3));
-    // The first seed alone would say no.
+    // The first seed alone would say no, and the others differ from it too much to say anything of the largest score.
     const auto claims = reproduce::judge(a_plan(), measured);
     CHECK(verdict_of(claims, "Uniform variants attend") == Verdict::held);
-    CHECK(verdict_of(claims, "Scores before softmax") == Verdict::held);
+    CHECK(test::claim_of(claims, "Scores before softmax")->parts.front().verdict == Verdict::too_near);
     CHECK(verdict_of(reproduce::judge(a_plan(), first), "Scores before softmax") == Verdict::partly);
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("Numbers of several seeds are compared with their noise, those of one 
     CHECK(hybrids({40.08}).parts.front().verdict == Verdict::too_near);
     const std::string text = reproduce::claims_markdown({near}, "");
     CHECK(text.find("| perplexity@1 of Approximate hybrid | 40.00 (3 seeds) | at most 1.05 times that of Standard | "
-                    "40.08 (3 seeds) | -0.085 ± 2.310 | undecided: within the noise |") != std::string::npos);
+                    "40.09 (3 seeds) | -0.085 ± 2.310 | undecided: within the noise |") != std::string::npos);
 }
 
 TEST_CASE("A quotient of two numbers of each seed has the noise of the quotients", "[reproduce]") {
