@@ -77,9 +77,10 @@ inline bool ran_on(const std::string& backend) {
     return last_backend() == backend || last_backend().starts_with(backend + " ");
 }
 
-/// run() gives Fields on the forced backend, and notes that backend as the last one.
+/// run() gives Fields on the forced backend, and notes that backend as the last one. `products`: warps of 32 multiply
+/// on tensor cores, so those of 64 round otherwise.
 template <class Run>
-void check_emulator(const Run& run, double tolerance) {
+void check_emulator(const Run& run, double tolerance, bool products = false) {
     const auto on = [&](const std::string& backend, const char* seed) {
         const ForcedBackend forced(backend, seed);
         Fields fields = run();
@@ -90,7 +91,9 @@ void check_emulator(const Run& run, double tolerance) {
     const Fields expected = on("reference", "1"), found = on(gpu, "1");
     check_fields(found, expected, tolerance);
     CHECK(same_bits(on(gpu, "2"), found));
-    CHECK(same_bits(on(again, "3"), found));
+    const Fields wide = on(again, "3");
+    check_fields(wide, expected, tolerance);
+    CHECK(same_bits(products ? on(again, "4") : found, wide));
 }
 
 }  // namespace headscope::kernels::testing
