@@ -32,8 +32,9 @@ struct ClaimPart {
     std::string what;      ///< "perplexity of MLP hybrid"
     std::string relation;  ///< "at most 1.05 times that of Standard"
     Estimate own, limit;
-    double noise = std::numeric_limits<double>::quiet_NaN();  ///< twice the standard error of their difference
-    Verdict verdict = Verdict::not_measured;                  ///< held, failed or too_near
+    /// Twice the standard error of their difference; NaN: made from both errors.
+    double noise = std::numeric_limits<double>::quiet_NaN();
+    Verdict verdict = Verdict::not_measured;  ///< held, failed or too_near
 };
 
 struct Claim {

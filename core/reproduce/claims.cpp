@@ -68,10 +68,21 @@ private:
             const double factor = view_.number_or("factor", 1);
             part.limit.value = view_.number_or("plus", 0) + factor * part.limit.value;
             part.limit.error *= factor;
+            if (bound->is_string() && !noise_)
+                part.noise = paired_noise(own.values(metric), other.values(bound->string()), factor);
             parts.add(one.relation, std::move(part), noise_);
             return;
         }
         view_.refuse(ErrorCode::format, "expected below, above, at_most, at_least or between");
+    }
+
+    /// Runs of one seed read the same tokens in the same order. NaN where fewer than two seeds have both numbers.
+    static double paired_noise(const std::vector<double>& own, const std::vector<double>& limit, double factor) {
+        std::vector<double> differences;
+        for (std::size_t seed = 0; seed < std::min(own.size(), limit.size()); ++seed)
+            differences.push_back(own[seed] - factor * limit[seed]);
+        const Spread over = spread_of(differences);
+        return 2 * over.deviation / std::sqrt(static_cast<double>(over.count));
     }
 
     /// " 1.05 times that of Standard", " sink of Softmax - 0.02".

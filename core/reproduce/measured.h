@@ -55,6 +55,7 @@ struct Scope {
     Estimate estimate(const std::string& expression) const;
     /// With the error over seeds alone: items are the same for all models. `deviation`: of one that has one seed.
     Estimate over_seeds(const std::string& expression, double deviation) const;
+    std::vector<double> values(const std::string& expression) const;  ///< of each seed
     double value(const std::string& expression) const { return spread(expression).mean; }
     /// Fills {label}, words of the plan, and {EXPRESSION} or {EXPRESSION|FORMAT}. Formats: % share, 100 per cent
     /// without the sign, 100- of what is left of 1, ± with the deviation over seeds, 100±, ±e with the standard error,
@@ -66,7 +67,6 @@ struct Scope {
     std::string subject_of(std::string& name) const;
 
 private:
-    std::vector<double> values(const std::string& expression) const;  ///< of each seed
     std::string number(const std::string& expression, const std::string& format, bool* complete) const;
 };
 
