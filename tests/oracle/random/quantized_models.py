@@ -175,16 +175,18 @@ def analysed(program, model, tokens, *options):
     return {name: value for name, value in found.items() if not name.startswith("model/")}
 
 
-def logits_apart(plain, tokens, found):
-    """The largest difference from transformers' logits, relative to the largest of them."""
-    model = transformers.AutoModelForCausalLM.from_pretrained(plain, dtype=torch.float64, attn_implementation="eager",
+def logits_of(plain, tokens, dtype):
+    """transformers' logits of each text."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(plain, dtype=dtype, attn_implementation="eager",
                                                               experts_implementation="eager", pad_token_id=None)
-    worst = 0.0
-    for row, ids in enumerate(tokens):
-        with torch.no_grad():
-            expected = model(torch.tensor([ids])).logits[0].numpy()
-        worst = max(worst, float(np.abs(found[row, : len(ids)] - expected).max() / np.abs(expected).max()))
-    return worst
+    with torch.no_grad():
+        return [model(torch.tensor([ids])).logits[0].numpy() for ids in tokens]
+
+
+def logits_apart(found, expected):
+    """The largest difference of two lists of logits, relative to the largest of them."""
+    return max(float(np.abs(one[: len(other)] - other).max() / np.abs(other).max())
+               for one, other in zip(found, expected))
 
 
 def check(program, packed, plain, words, turned, scratch):
@@ -198,8 +200,10 @@ def check(program, packed, plain, words, turned, scratch):
         if residence == "float32" and turned:
             expected = found  # products of matrices that lie the other way round are rounded otherwise
         faults += [f"{residence}: {fault}" for fault in compare(found, expected)]
-    apart = logits_apart(plain, tokens, expected["output/logits"])
-    if not apart <= TOLERANCE:
+    exact = logits_of(plain, tokens, torch.float64)
+    apart = logits_apart(expected["output/logits"], exact)
+    # Weights of large random scales make some models amplify the rounding of float32, transformers' too.
+    if apart > TOLERANCE and not apart <= 2 * logits_apart(logits_of(plain, tokens, torch.float32), exact):
         faults.append(f"logits: {apart:.2g} from transformers")
     run(program, "convert", packed, scratch / "converted", "--dtype", "float32")
     found, theirs = load_file(scratch / "converted/model.safetensors"), load_file(plain / "model.safetensors")
