@@ -41,7 +41,7 @@ void ClaimParts::add(bool held, ClaimPart part) {
 void ClaimParts::add(const Relation& relation, ClaimPart part, bool noise) {
     const double more = part.own.value - part.limit.value, difference = relation.above ? more : -more;
     if (!std::isfinite(difference)) return;
-    part.noise = 2 * std::hypot(part.own.error, part.limit.error);
+    if (std::isnan(part.noise)) part.noise = 2 * std::hypot(part.own.error, part.limit.error);
     const double wide = noise || std::isfinite(part.noise) ? part.noise : 0;
     if (wide == 0) return add(difference > 0 || (relation.equal && difference == 0), std::move(part));
     part.verdict = difference > wide ? Verdict::held : difference < -wide ? Verdict::failed : Verdict::too_near;
