@@ -13,6 +13,8 @@
 #include "core/base/io/sha256.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/gguf/tokenizer_documents.h"
+#include "core/model/model.h"
+#include "core/store/ask/ask_file.h"
 #include "core/tokenizer/files/gguf_files.h"
 #include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
@@ -103,6 +105,17 @@ std::string model_title(const fs::path& path, const checkpoint::Checkpoint& chec
     std::string title = training::snapshot_title(path);
     if (!title.empty() && checkpoint.adapter() != nullptr) title += " + " + checkpoint.adapter()->display_name();
     return title;
+}
+
+void describe_model(store::AskRecord& record, const fs::path& path, const checkpoint::Checkpoint& checkpoint,
+                    const model::Model& model, const Cancellation& cancellation) {
+    record.model_name = model_title(path, checkpoint);
+    if (record.model_name.empty()) record.model_name = checkpoint.display_name();
+    record.model_type = model.config().family;
+    record.model_sha256 = checkpoint.fingerprint(cancellation);
+    record.config_json = model.config().to_json();
+    record.mixers = model.mixers();
+    record.sites = model.sites();
 }
 
 tokenizer::ChatTemplate load_chat_template(const fs::path& path) {

@@ -11,6 +11,13 @@
 #include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/tokenizer.h"
 
+namespace headscope::model {
+class Model;
+}
+namespace headscope::store {
+struct AskRecord;
+}
+
 namespace headscope::app {
 
 /// The tokenizer of a checkpoint folder, of any file in it, or a tokenizer.json itself. Throws Error when there is
@@ -25,6 +32,10 @@ std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint
 
 /// Name in an analysis file: the title of the run that saved the checkpoint, with its adapter; empty for others.
 std::string model_title(const std::filesystem::path& path, const checkpoint::Checkpoint& checkpoint);
+/// Fills in what a file of `headscope ask` says of its model. `path` is the checkpoint's, as it was given.
+void describe_model(store::AskRecord& record, const std::filesystem::path& path,
+                    const checkpoint::Checkpoint& checkpoint, const model::Model& model,
+                    const Cancellation& cancellation);
 
 /// The chat template of a checkpoint folder, or of the folder that any file of one lies in. Throws Error when there is
 /// none.

@@ -156,14 +156,8 @@ private:
     void describe() {
         record_.tool = options_.tool;
         record_.settings_json = settings();
-        record_.model_name = model_title(options_.job.model, *checkpoint_);
-        if (record_.model_name.empty()) record_.model_name = checkpoint_->display_name();
-        record_.model_type = model_->config().family;
-        record_.model_sha256 = checkpoint_->fingerprint(cancellation_);
-        record_.config_json = model_->config().to_json();
+        describe_model(record_, options_.job.model, *checkpoint_, *model_, cancellation_);
         record_.interventions = plan_.toml;
-        record_.mixers = model_->mixers();
-        record_.sites = model_->sites();
         store::add_usual_dimensions(record_);
         std::error_code ignored;
         if (!options_.resume || !fs::exists(options_.output, ignored)) return;
@@ -183,7 +177,7 @@ private:
         nlohmann::json settings = analysis::to_json(options_.job);
         settings["device"] = kernels::chosen_device();
         settings["kernels"] = kernels::chosen_kernels(options_.job.dtype);
-        if (const std::string part = model::on_device(); !part.empty()) settings["on_device"] = part;
+        if (const std::string part = model::gpu_part(); !part.empty()) settings["on_device"] = part;
         settings["tool"] = options_.tool;
         settings["interventions"] = options_.interventions;
         settings["metric"] = options_.metric;

@@ -8,13 +8,6 @@
 #include "core/base/text/text.h"
 
 namespace headscope::app {
-namespace {
-
-[[noreturn]] void refuse(const std::string& option, const std::string& expected, const std::string& found) {
-    throw Error(ErrorCode::usage, option, "expected " + expected, "found " + found);
-}
-
-}  // namespace
 
 const std::vector<std::string>& ask_text_options() {
     static const std::vector<std::string> names{"--text", "--file", "--tokens"};
@@ -45,7 +38,9 @@ std::vector<model::Point> points_of(const std::string& option, const std::string
         const std::size_t end = std::min(list.find(',', at), list.size());
         const std::string one = list.substr(at, end - at);
         const auto found = std::find(names.begin(), names.end(), one);
-        if (found == names.end()) refuse(option, "points: " + list_text(names, names.size()), escaped(one));
+        if (found == names.end())
+            throw Error(ErrorCode::usage, option, "expected points: " + list_text(names, names.size()),
+                        "found " + escaped(one));
         points.push_back(static_cast<model::Point>(found - names.begin()));
         at = end + 1;
     }

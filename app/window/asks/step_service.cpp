@@ -15,7 +15,6 @@
 #include "core/ask/generation_session.h"
 #include "core/ask/token_list.h"
 #include "core/base/error.h"
-#include "core/figures/token_text.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/generate/generate.h"
 #include "core/model/load/memory.h"
@@ -24,7 +23,6 @@
 namespace headscope::app {
 namespace {
 
-constexpr std::size_t kLongestWord = 24;  // characters of a token
 /// Caches that a session holds at most, in caches of the text: buffers double when full, or states are kept.
 constexpr double kCaches = 4;
 
@@ -42,6 +40,7 @@ struct StepService::Stepping {
     widgets::TextChoice choice;
     widgets::StepOptions options;
     std::string resources;
+    std::function<QString(std::int32_t)> spell;  ///< empty without a tokenizer
 
     void read(const Cancellation& cancellation);
     double bytes(model::Residence residence, int tokens) const;
@@ -125,9 +124,8 @@ void StepService::Stepping::bind(const Cancellation& cancellation) {
 }
 
 widgets::StepWord StepService::Stepping::word(std::int64_t id) const {
-    if (!model->tokenizer || id >= model->tokenizer->vocabulary_size()) return {id, QStringLiteral("#%1").arg(id)};
-    return {id, QString::fromStdString(
-                    figures::visible_token(model->tokenizer->surface(static_cast<std::int32_t>(id)), kLongestWord))};
+    if (!spell || id >= model->tokenizer->vocabulary_size()) return {id, QStringLiteral("#%1").arg(id)};
+    return {id, spell(static_cast<std::int32_t>(id))};
 }
 
 std::shared_ptr<const widgets::ShownStep> StepService::Stepping::shown_step(const ask::GeneratedStep& step) const {
@@ -192,14 +190,8 @@ std::shared_ptr<const store::AskRecord> StepService::Stepping::save(const QStrin
         if (steps[t].replaced) stored["replace"].push_back(std::to_string(t) + "=" + std::to_string(steps[t].token));
     record->tool = "generate";
     record->settings_json = stored.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    record->model_name = model_title(model->file->path(), *model->file);
-    if (record->model_name.empty()) record->model_name = model->file->display_name();
-    record->model_type = model->inspection.config.family;
-    record->model_sha256 = model->file->fingerprint(cancellation);
-    record->config_json = model->weights->config().to_json();
+    describe_model(*record, model->file->path(), *model->file, *model->weights, cancellation);
     record->interventions = plan.toml;
-    record->mixers = model->weights->mixers();
-    record->sites = model->inspection.sites;
     record->sequences = {prompt};
     store::add_usual_dimensions(*record);
     ask::add_generation_tables(*record, std::ssize(steps), options.top, options.maps);
@@ -245,6 +237,7 @@ void StepService::begin(const widgets::StepOptions& options) {
     stepping_->choice = choice;
     stepping_->options = options;
     stepping_->resources = engine_->resources();
+    stepping_->spell = engine_->speller(choice.model);
     post(1, tr("Reading the prompt…"), [](Stepping& stepping, const auto&, const Cancellation& cancellation) {
         stepping.session->step(cancellation);
     });
