@@ -23,16 +23,6 @@ namespace {
 
 constexpr std::int64_t kFewestSetting = 50, kMostSetting = 2000;  // texts that set the intervals
 
-struct SumOf {
-    const char* path;
-    double HeadMeasures::*member;
-};
-constexpr SumOf kSums[] = {
-    {"/corpus/sum/self", &HeadMeasures::self},       {"/corpus/sum/previous", &HeadMeasures::previous},
-    {"/corpus/sum/entropy", &HeadMeasures::entropy}, {"/corpus/sum/distance", &HeadMeasures::distance},
-    {"/corpus/sum/square", &HeadMeasures::square},   {"/corpus/sum/induction", &HeadMeasures::induction},
-    {"/corpus/sum/maximum", &HeadMeasures::maximum}};
-
 std::int64_t setting_texts(const CorpusOptions& options) {
     return std::min(kMostSetting, std::max(kFewestSetting, options.documents / 10));
 }
@@ -142,7 +132,7 @@ private:
     }
 
     void add(const store::SequenceTokens& text, const std::vector<HeadMeasures>& all) {
-        for (const SumOf& one : kSums) {
+        for (const CorpusSum& one : kCorpusSums) {
             double* const sums = values(one.path);
             for (std::size_t head = 0; head < all.size(); ++head) sums[head] += all[head].*one.member;
         }

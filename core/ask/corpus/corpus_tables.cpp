@@ -10,9 +10,6 @@
 namespace headscope::ask::corpus {
 namespace {
 
-constexpr const char* kSumNames[] = {"sum/self",   "sum/previous",  "sum/entropy", "sum/distance",
-                                     "sum/square", "sum/induction", "sum/maximum"};
-
 constexpr HeadMeasure kHeadMeasures[] = {
     {"self_attention_score", "mean weight on the token itself", ""},
     {"prev_token_score", "mean weight on the previous token", ""},
@@ -56,7 +53,7 @@ void add_corpus_tables(store::AskRecord& record) {
                          std::string(one->file_text) + ", standard deviation over texts", unit);
         record.add_table(corpus_path("count/" + name), heads, "texts that have the indicator", "text", true);
     }
-    for (const char* one : kSumNames) record.add_table(corpus_path(one), heads, "sum over all texts");
+    for (const CorpusSum& one : kCorpusSums) record.add_table(one.path, heads, "sum over all texts");
     record.add_table("/corpus/maximum_histogram", by("/histogram_cell"), "texts by their largest weight", "text", true);
     record.add_table("/corpus/setting_maximum", {"/setting_text", "/site", "/head"},
                      "largest weights of the texts that set the intervals");

@@ -24,6 +24,17 @@ struct HeadMeasure {
 };
 std::span<const HeadMeasure> head_measures();
 
+/// A sum over all texts, [n, H], and the numbers of a text that it adds.
+struct CorpusSum {
+    const char* path;
+    double HeadMeasures::*member;
+};
+inline constexpr CorpusSum kCorpusSums[] = {
+    {"/corpus/sum/self", &HeadMeasures::self},       {"/corpus/sum/previous", &HeadMeasures::previous},
+    {"/corpus/sum/entropy", &HeadMeasures::entropy}, {"/corpus/sum/distance", &HeadMeasures::distance},
+    {"/corpus/sum/square", &HeadMeasures::square},   {"/corpus/sum/induction", &HeadMeasures::induction},
+    {"/corpus/sum/maximum", &HeadMeasures::maximum}};
+
 inline std::string corpus_path(const std::string& name) {
     return "/corpus/" + name;
 }
