@@ -30,10 +30,6 @@ Error bad_step(const std::string& expected, const std::string& found) {
 
 }  // namespace
 
-struct GenerationSession::Snapshot {
-    std::unique_ptr<model::Cache> cache;
-};
-
 void check_continuation(const model::Model& model, std::span<const std::int64_t> prompt, double temperature,
                         std::int64_t tokens, const char* where) {
     if (model.config().encoder)
@@ -104,9 +100,9 @@ at::Tensor GenerationSession::pass_of_one(std::int64_t token, GeneratedStep* ste
 
 void GenerationSession::snapshot() {
     if (cache_->can_drop(1)) return;
-    if (!snapshots_.empty() && snapshots_.back().cache->length() >= cache_->length()) return;
+    if (!snapshots_.empty() && snapshots_.back()->length() >= cache_->length()) return;
     if (snapshots_.size() == kMostSnapshots) snapshots_.erase(snapshots_.begin() + 1);
-    snapshots_.push_back({cache_->clone()});
+    snapshots_.push_back(cache_->clone());
 }
 
 /// Leaves a cache of the first `length` tokens, made by the passes that generation makes: the prompt's but for its last
@@ -120,7 +116,7 @@ void GenerationSession::read_up_to(std::int64_t length, const Cancellation& canc
         else
             cache_.reset();
     }
-    if (!cache_ && !snapshots_.empty()) cache_ = snapshots_.back().cache->clone();
+    if (!cache_ && !snapshots_.empty()) cache_ = snapshots_.back()->clone();
     if (!cache_) {
         cache_ = model_->new_cache();
         const std::span<const std::int64_t> all(prompt_);
@@ -158,7 +154,7 @@ void GenerationSession::keep(std::int64_t count) {
     steps_.resize(static_cast<std::size_t>(count));
     draws_.erase(draws_.begin() + count + 1, draws_.end());
     const std::int64_t read = std::ssize(prompt_) - 1 + count;  // tokens before the last one
-    std::erase_if(snapshots_, [&](const Snapshot& one) { return one.cache->length() > read; });
+    std::erase_if(snapshots_, [&](const auto& one) { return one->length() > read; });
     if (!cache_ || cache_->spoiled() || cache_->length() <= read) return;
     if (const std::int64_t more = cache_->length() - read; cache_->can_drop(more))
         cache_->drop(more);

@@ -65,7 +65,6 @@ public:
     GenerationSession(const GenerationSession&) = delete;
     GenerationSession& operator=(const GenerationSession&) = delete;
 
-    const std::vector<std::int64_t>& prompt() const { return prompt_; }
     const std::vector<GeneratedStep>& steps() const { return steps_; }
     const SessionOptions& options() const { return options_; }
     bool ended() const;         ///< the last token is an end token
@@ -82,8 +81,6 @@ public:
     void rebind(model::Model& model, model::Editor* editor);
 
 private:
-    struct Snapshot;
-
     void check_token(std::int64_t token) const;
     std::int64_t token_at(std::int64_t position) const;
     at::Tensor pass(std::span<const std::int64_t> ids, model::Editor* editor, const Cancellation& cancellation);
@@ -101,7 +98,7 @@ private:
     std::vector<GeneratedStep> steps_;
     std::vector<model::Random> draws_;  ///< [steps + 1], before each step
     std::unique_ptr<model::Cache> cache_;
-    std::vector<Snapshot> snapshots_;  ///< by length; of caches that cannot drop tokens
+    std::vector<std::unique_ptr<model::Cache>> snapshots_;  ///< by length; of caches that cannot drop tokens
 };
 
 /// Puts a step into the tables of add_generation_tables().
