@@ -98,8 +98,7 @@ at::Tensor unmeasured(const at::Tensor& query, const at::Tensor& key, const at::
         at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad());
     if (query.scalar_type() == at::kDouble) return side_by_side(dense_attention(query, key, value, rule, tensors));
     if (recorded || rule.dropout.share > 0) return block_attention(query, key, value, rule);
-    const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
-                     v = unit_stride(model::for_kernel(value));
+    const at::Tensor q = kernel_operand(query), k = kernel_operand(key), v = kernel_operand(value);
     at::Tensor output = at::empty({q.size(0), q.size(2), q.size(1) * v.size(3)}, q.options().dtype(at::kFloat));
     run_kernel(q, k, v, rule, cancellation, output, nullptr, nullptr);
     return model::on_device(output.to(query.scalar_type()), query.device());
@@ -116,8 +115,7 @@ kernels::AttentionDropout dropout_at(SiteIndex site, const StackContext& context
 at::Tensor measured(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                     const kernels::ScoreRule& rule, const Cancellation* cancellation,
                     const kernels::StatisticsRequest& request, kernels::Statistics& statistics) {
-    const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
-                     v = unit_stride(model::for_kernel(value));
+    const at::Tensor q = kernel_operand(query), k = kernel_operand(key), v = kernel_operand(value);
     if (query.scalar_type() == at::kDouble) {
         run_kernel(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), rule, cancellation, {}, &request, &statistics);
         return side_by_side(dense_attention(query, key, value, rule));

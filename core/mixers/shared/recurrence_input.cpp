@@ -31,7 +31,7 @@ kernels::RecurrentRule rule_of(const Recurrence& what, std::int64_t open) {
 KernelInput::KernelInput(const Recurrence& what, kernels::RecurrentRule rule_of_call, const Cancellation* cancellation)
     : rule(std::move(rule_of_call)) {
     const auto narrow = [](const at::Tensor& x) {
-        return unit_stride(model::for_kernel(x.scalar_type() == at::kDouble ? x.to(at::kFloat) : x));
+        return kernel_operand(x.scalar_type() == at::kDouble ? x.to(at::kFloat) : x);
     };
     const auto floats = [](const at::Tensor& x) {
         return x.defined() ? model::for_kernel(x.to(at::kFloat)).contiguous() : at::Tensor();

@@ -104,8 +104,8 @@ public:
     static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& key,
                               const at::Tensor& value, double scale, const std::vector<std::int64_t>* lengths,
                               const Cancellation* cancellation) {
-        const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
-                         v = unit_stride(model::for_kernel(value)), rows = new_rows(q);
+        const at::Tensor q = kernel_operand(query), k = kernel_operand(key), v = kernel_operand(value),
+                         rows = new_rows(q);
         const at::Tensor output = at::empty({q.size(0), q.size(2), q.size(1) * v.size(3)}, q.options());
         run(input_of(q, k, v, scale, lengths, cancellation), as_heads(output, q.size(1)), rows, nullptr);
         context->save_for_backward({q, k, v, output, rows});
@@ -184,8 +184,7 @@ at::Tensor RunningCall::attend(RunningCache* cache, at::Tensor* scores) const {
         if (scores) *scores = all;
         return output;
     }
-    const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
-                     v = unit_stride(model::for_kernel(value));
+    const at::Tensor q = kernel_operand(query), k = kernel_operand(key), v = kernel_operand(value);
     const at::Tensor output = at::empty({q.size(0), length, heads * size}, q.options());
     const at::Tensor rows = scores ? new_rows(q) : at::Tensor();
     run(input_of(q, k, v, scale, lengths, cancellation), as_heads(output, heads), rows, cache);

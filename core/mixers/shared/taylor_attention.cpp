@@ -114,8 +114,7 @@ at::Tensor taylor_attention(const at::Tensor& query, const at::Tensor& key, cons
         }
         return output;
     }
-    const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
-                     v = unit_stride(model::for_kernel(value));
+    const at::Tensor q = kernel_operand(query), k = kernel_operand(key), v = kernel_operand(value);
     const at::Tensor output = at::empty({q.size(0), length, heads * size}, q.options());
     const at::Tensor state = cache ? model::for_kernel(cache->state) : at::Tensor();
     try {

@@ -16,6 +16,11 @@ inline at::Tensor unit_stride(const at::Tensor& tensor) {
     return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
 }
 
+/// `tensor` as kernels read it: with unit stride, in memory that they reach.
+inline at::Tensor kernel_operand(const at::Tensor& tensor) {
+    return unit_stride(model::for_kernel(tensor));
+}
+
 /// `tensor` has unit stride in its last dimension and is on the processor or comes from model::for_kernel().
 inline kernels::TensorView view_of(const at::Tensor& tensor) {
     kernels::TensorView view;

@@ -49,8 +49,7 @@ public:
                               const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& blocks,
                               const std::optional<at::Tensor>& offsets, bool hidden_blocks,
                               const kernels::ScoreRule& rule, const Cancellation* cancellation) {
-        const at::Tensor q = unit_stride(model::for_kernel(query)), k = unit_stride(model::for_kernel(key)),
-                         v = unit_stride(model::for_kernel(value));
+        const at::Tensor q = kernel_operand(query), k = kernel_operand(key), v = kernel_operand(value);
         const std::int64_t heads = q.size(1), length = q.size(2);
         const at::Tensor output = at::empty({q.size(0), length, heads * v.size(3)}, q.options());
         const at::Tensor by_head = output.view({q.size(0), length, heads, v.size(3)}).transpose(1, 2);
