@@ -25,7 +25,7 @@ std::string settings_json(const AnalysisJob& job, const Input& input, const chec
     nlohmann::json settings = to_json(job);
     settings["device"] = kernels::chosen_device();
     settings["kernels"] = kernels::chosen_kernels(job.dtype);
-    if (const std::string part = model::on_device(); !part.empty()) settings["on_device"] = part;
+    if (const std::string part = model::gpu_part(); !part.empty()) settings["on_device"] = part;
     settings["weights_format"] = checkpoint::weights_format(file);
     settings["first_token"] = input.first_token.empty() ? "as given" : input.first_token;
     if (adapter != nullptr) {

@@ -258,7 +258,7 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
                      {"kernels", kernels::chosen_kernels(options.dtype)},
                      {"kernels_requested", options.kernels},
                      {"beyond_positions", options.beyond_positions}};
-    if (const std::string part = model::on_device(); !part.empty()) settings["on_device"] = part;
+    if (const std::string part = model::gpu_part(); !part.empty()) settings["on_device"] = part;
     if (options.average > 0) settings["average"] = options.average;
     if (!options.adapter.empty()) settings["adapter"] = options.adapter;
     for (const Prepared& one : models)

@@ -90,7 +90,7 @@ void leave_gpu_of_models() {
     choose_gpu({});
 }
 
-std::string on_device() {
+std::string gpu_part() {
     if (kernels::chosen_device() == "cpu") return {};
     return model_device().is_cpu() ? "operators" : "model";
 }

@@ -25,7 +25,7 @@ void leave_gpu_of_models();
 
 /// "model" if models are moved to the chosen GPU, "operators" if it runs single operators on copies of their operands,
 /// empty without a GPU. For files' settings, as "on_device".
-std::string on_device();
+std::string gpu_part();
 
 /// Bytes free on model_device() by its driver; 0 for the processor and where the driver does not say.
 double model_device_room();

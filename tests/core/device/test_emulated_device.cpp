@@ -36,7 +36,7 @@ at::Tensor noise(std::vector<std::int64_t> shape, std::uint64_t seed) {
     return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed));
 }
 
-at::TensorOptions on_device() {
+at::TensorOptions gpu_part() {
     return at::TensorOptions(emulated_device());
 }
 
@@ -101,12 +101,12 @@ TEST_CASE("Views of the emulated device share its memory", "[device]") {
     CHECK(there.unfold(1, 4, 2).cpu().equal(host.unfold(1, 4, 2)));
     CHECK(there.index({at::arange(3)}).cpu().equal(host.narrow(0, 0, 3)));
     CHECK(at::cat({there, there}, 1).cpu().equal(at::cat({host, host}, 1)));
-    const at::Tensor grown = at::empty({0}, on_device());
+    const at::Tensor grown = at::empty({0}, gpu_part());
     grown.resize_({5}).fill_(3).resize_({2, 4});
     CHECK(grown.flatten().narrow(0, 0, 5).cpu().equal(at::full({5}, 3.0)));
-    CHECK(at::empty({0, 4}, on_device()).sum().item<float>() == 0);
-    const at::Tensor counts = at::zeros({3}, on_device());
-    counts.index_put_({at::arange(2).to(emulated_device())}, at::ones({2}, on_device()), true);
+    CHECK(at::empty({0, 4}, gpu_part()).sum().item<float>() == 0);
+    const at::Tensor counts = at::zeros({3}, gpu_part());
+    counts.index_put_({at::arange(2).to(emulated_device())}, at::ones({2}, gpu_part()), true);
     CHECK(counts.cpu().equal(at::arange(3).lt(2).to(at::kFloat)));
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("Tensors of the emulated device and of the CPU do not mix", "[device]"
 }
 
 TEST_CASE("The host reads memory of the emulated device only where it is opened", "[device]") {
-    const at::Tensor there = at::full({1000}, 7.0, on_device());
+    const at::Tensor there = at::full({1000}, 7.0, gpu_part());
     there.sum().item<float>();  // closed again after an operator
     const auto* memory = there.const_data_ptr<float>();
     float found = 0;
