@@ -30,6 +30,9 @@
 namespace headscope::training {
 namespace {
 
+constexpr const char *kTrained = "weights, gradients and optimizer",
+                     *kLessTraining = "lower training.batch or train a smaller model";
+
 using nlohmann::json;
 
 constexpr std::size_t kNgrams = 50'000;  ///< of a job's text, at most
@@ -354,20 +357,17 @@ double least_pass_bytes(const JobFile& job, const model::ModelConfig& config) {
 }
 
 void expect_free_memory(const JobFile& job, const model::Inspection& inspection) {
-    const double state = state_bytes(job, static_cast<double>(inspection.parameters));
-    const char* const advice = "lower training.batch or train a smaller model";
-    expect_memory("weights, gradients and optimizer", state + least_pass_bytes(job, inspection.config), {}, advice);
-    model::expect_device_memory("weights, gradients and optimizer", state + least_pass_bytes(job, inspection.config),
-                                advice);
+    const double bytes =
+        state_bytes(job, static_cast<double>(inspection.parameters)) + least_pass_bytes(job, inspection.config);
+    expect_memory(kTrained, bytes, {}, kLessTraining);
+    model::expect_device_memory(kTrained, bytes, kLessTraining);
 }
 
 void check_memory(const JobFile& job, const model::ModelConfig& config, double parameters) {
     const double memory = machine_memory(), state = state_bytes(job, parameters);
     const double pass = least_pass_bytes(job, config);
-    model::expect_device_memory("weights, gradients and optimizer", state + pass,
-                                "lower training.batch or train a smaller model");
-    if (memory <= 0) return;
-    if (state + pass <= memory) return;
+    model::expect_device_memory(kTrained, state + pass, kLessTraining);
+    if (memory <= 0 || state + pass <= memory) return;
     const auto bytes = [](double value) { return size_text(static_cast<std::uint64_t>(std::min(value, 9e18))); };
     throw error_at_key(job, state > memory ? "model" : "training.batch",
                        Error(ErrorCode::limit, "", "expected a job that fits into the machine's " + bytes(memory),
