@@ -152,10 +152,8 @@ std::string claims_markdown(const std::vector<Claim>& claims, const std::string&
             std::to_string(count(Verdict::partly)) + " in part, " + std::to_string(count(Verdict::failed)) +
             " did not" + (open > 0 ? ", " + std::to_string(open) + (open == 1 ? " is open" : " are open") : "") +
             ". The criteria were fixed in the program before anything was trained.\n\n";
-    text +=
-        "In the tables, x@n is x at n times the training length. ± is twice the standard error of the difference; runs "
-        "of "
-        "one seed are paired.\n\n";
+    text += "In the tables, x@n is x at n times the training length. ± is twice the standard error of the difference; ";
+    text += "runs of one seed are paired.\n\n";
     if (!remark.empty()) text += remark + "\n\n";
     text += table_head_markdown({"claim", "verdict"});
     for (const Claim& claim : claims) text += row_markdown({claim.title, "**" + verdict_text(claim.verdict) + "**"});

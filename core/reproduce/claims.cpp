@@ -43,7 +43,7 @@ public:
 private:
     void add(ClaimParts& parts, const Scope& own, const Scope& other) const {
         const std::string metric = view_.at("metric").string();
-        ClaimPart part{metric + " of " + subject_text(plan_, own.subject), "", own.estimate(metric), {0, 0}};
+        ClaimPart part{metric + " of " + subject_text(plan_, own.subject), "", own.estimate(metric), {}};
         if (const auto range = view_.find("between")) {
             const std::vector<double> ends = range->numbers();
             part.relation = "between " + number_text(ends.at(0)) + " and " + number_text(ends.at(1));
@@ -56,20 +56,18 @@ private:
             const auto bound = view_.find(one.key);
             if (!bound) continue;
             part.relation = one.words;
-            if (bound->is_string()) {
-                const std::string limit = bound->string();
-                if (!noise_) part.own = own.over_seeds(metric, other.spread(limit).deviation);
+            const std::string limit = bound->is_string() ? bound->string() : "";
+            const double factor = view_.number_or("factor", 1);
+            if (!noise_) part.own = own.over_seeds(metric, other.spread(limit).deviation);
+            if (limit.empty()) {
+                part.limit.value = bound->number();
+            } else {
                 part.limit = noise_ ? other.estimate(limit) : other.over_seeds(limit, own.spread(metric).deviation);
                 part.relation += limit_text(limit, metric, other);
-            } else {
-                part.own = noise_ ? part.own : own.over_seeds(metric, std::nan(""));
-                part.limit.value = bound->number();
+                if (!noise_) part.noise = paired_noise(own.values(metric), other.values(limit), factor);
             }
-            const double factor = view_.number_or("factor", 1);
             part.limit.value = view_.number_or("plus", 0) + factor * part.limit.value;
             part.limit.error *= factor;
-            if (bound->is_string() && !noise_)
-                part.noise = paired_noise(own.values(metric), other.values(bound->string()), factor);
             parts.add(one.relation, std::move(part), noise_);
             return;
         }
