@@ -13,7 +13,13 @@ struct AskRecord;
 namespace headscope::widgets {
 
 class AskShelf;
+struct OpenAsk;
 class Study;
+
+/// Open files whose scores are columns of a study's heads, in their order.
+std::vector<const OpenAsk*> files_with_columns(const AskShelf& asks, const Study& study);
+/// Number of a file among those of its tool, from 1, as columns count them.
+int column_number(const std::vector<const OpenAsk*>& files, const OpenAsk& file);
 
 /// Tables of heads with the columns of the open ask files of the same model. Window's thread.
 class HeadColumns {

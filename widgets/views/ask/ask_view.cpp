@@ -14,6 +14,7 @@
 #include "core/store/ask/ask_file.h"
 #include "core/workspace/asked_columns.h"
 #include "widgets/desk/ask_shelf.h"
+#include "widgets/desk/head_columns.h"
 #include "widgets/desk/run_shelf.h"
 #include "widgets/plain_controls.h"
 #include "widgets/plots/figure/figure_view.h"
@@ -162,11 +163,7 @@ void AskView::show_in_overview() {
     Study* const one = study_with_columns();
     if (!one) return;
     const OpenAsk* open = file();
-    int number = 0;
-    for (const OpenAsk* other : desk().asks().of_tool(page_.tool)) {
-        if (workspace::of_same_model(one->header(), *other->record)) ++number;
-        if (other == open) break;
-    }
+    const int number = column_number(files_with_columns(desk().asks(), *one), *open);
     if (one != study()) desk().select_study(one->id());
     const QString column = QString::fromStdString(workspace::main_asked_column(*open->record, number));
     Q_EMIT desk().view_wanted(QStringLiteral("overview"));
