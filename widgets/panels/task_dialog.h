@@ -4,6 +4,8 @@
 #include <QDialog>
 #include <QStringList>
 
+#include "widgets/plain_controls.h"
+
 class QFormLayout;
 class QLabel;
 class QLineEdit;
@@ -42,10 +44,7 @@ protected:
     /// Names a control and connects it to update_state() by its owner.
     template <class Control>
     Control* named(Control* control, const char* name, const QString& label, const QString& tip) {
-        control->setObjectName(objectName() + QLatin1Char('_') + QLatin1String(name));
-        control->setAccessibleName(label);
-        control->setToolTip(tip);
-        return control;
+        return described(control, objectName() + QLatin1Char('_') + QLatin1String(name), label, tip);
     }
     enum class Wants { new_folder, folder, files };
     /// A line for paths with a button that asks for them.

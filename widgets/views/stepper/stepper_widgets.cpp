@@ -28,17 +28,9 @@ constexpr int kMostCandidates = 100, kMostSteps = 10000, kMostSeed = 1'000'000'0
 constexpr double kMostTemperature = 1000;
 constexpr int kPromptWidth = 180, kReplacementWidth = 110;  // pixels
 
-template <class Control>
-Control* named_control(Control* control, const char* name, const QString& title, const QString& tip) {
-    control->setObjectName(QLatin1String(name));
-    control->setAccessibleName(title);
-    control->setToolTip(tip);
-    return control;
-}
-
 QSpinBox* make_spin(QWidget* parent, const char* name, const QString& title, const QString& tip, int least, int most,
                     int value) {
-    auto* box = named_control(new QSpinBox(parent), name, title, tip);
+    auto* box = described(new QSpinBox(parent), QLatin1String(name), title, tip);
     box->setRange(least, most);
     box->setValue(value);
     box->setPrefix(title + QLatin1Char(' '));
@@ -46,7 +38,7 @@ QSpinBox* make_spin(QWidget* parent, const char* name, const QString& title, con
 }
 
 QPushButton* make_button(QWidget* parent, const char* name, const QString& text, const QString& tip) {
-    auto* button = named_control(new QPushButton(text, parent), name, text, tip);
+    auto* button = described(new QPushButton(text, parent), QLatin1String(name), text, tip);
     button->setAutoDefault(false);
     return button;
 }
@@ -64,8 +56,8 @@ void StepperView::build() {
     column->addWidget(failure_);
     split_ = new QSplitter(content());
     split_->setChildrenCollapsible(false);
-    tokens_ = named_control(new QListWidget(split_), "step_tokens", tr("Tokens of the text"),
-                            tr("Choose a generated token to see its candidates and its heads"));
+    tokens_ = described(new QListWidget(split_), QStringLiteral("step_tokens"), tr("Tokens of the text"),
+                        tr("Choose a generated token to see its candidates and its heads"));
     tokens_->setFlow(QListView::LeftToRight);
     tokens_->setWrapping(true);
     tokens_->setResizeMode(QListView::Adjust);
@@ -88,20 +80,20 @@ void StepperView::build() {
 QWidget* StepperView::build_settings() {
     auto* bar = new QWidget(content());
     auto* row = new FlowLayout(bar);
-    prompt_ = named_control(new QLineEdit(bar), "step_prompt", tr("Prompt"),
-                            tr("The text to continue; empty: the first text of the text panel"));
+    prompt_ = described(new QLineEdit(bar), QStringLiteral("step_prompt"), tr("Prompt"),
+                        tr("The text to continue; empty: the first text of the text panel"));
     prompt_->setPlaceholderText(tr("Prompt (empty: the text panel's)"));
     prompt_->setMinimumWidth(kPromptWidth);
     top_ = make_spin(bar, "step_top", tr("Top"), tr("Likeliest tokens that are listed for each step"), 1,
                      kMostCandidates, 5);
-    temperature_ = named_control(new QDoubleSpinBox(bar), "step_temperature", tr("Temperature"),
-                                 tr("0 takes the likeliest token; otherwise tokens are drawn"));
+    temperature_ = described(new QDoubleSpinBox(bar), QStringLiteral("step_temperature"), tr("Temperature"),
+                             tr("0 takes the likeliest token; otherwise tokens are drawn"));
     temperature_->setRange(0, kMostTemperature);
     temperature_->setSingleStep(0.1);
     temperature_->setPrefix(tr("Temperature "));
     seed_ = make_spin(bar, "step_seed", tr("Seed"), tr("Of the draws; unused at temperature 0"), 0, kMostSeed, 0);
-    maps_ = named_control(new QCheckBox(tr("Keep rows"), bar), "step_maps", tr("Keep rows"),
-                          tr("Keep every head's row of attention, here and in the saved file"));
+    maps_ = described(new QCheckBox(tr("Keep rows"), bar), QStringLiteral("step_maps"), tr("Keep rows"),
+                      tr("Keep every head's row of attention, here and in the saved file"));
     maps_->setChecked(true);
     begin_ = make_button(bar, "step_begin", tr("Start"), tr("Take the prompt in and compute its first token"));
     for (QWidget* control : std::initializer_list<QWidget*>{prompt_, top_, temperature_, seed_, maps_, begin_})
@@ -119,9 +111,9 @@ QWidget* StepperView::build_steps() {
         make_button(bar, "step_run", tr("Run"), tr("Generate as many tokens, or up to the end of the text (Ctrl+F8)"));
     stop_ = make_button(bar, "step_stop", tr("Stop"), tr("Stop; finished tokens stay (Escape)"));
     save_ = make_button(bar, "step_save", tr("Save…"), tr("Save as headscope ask generate does, NAME.ask.h5"));
-    row_ = named_control(new QCheckBox(tr("Row of head"), bar), "step_row", tr("Row of head"),
-                         tr("Shade tokens by the chosen head's weights in the row that led to the chosen token; else "
-                            "generated tokens by how unlikely they were"));
+    row_ = described(new QCheckBox(tr("Row of head"), bar), QStringLiteral("step_row"), tr("Row of head"),
+                     tr("Shade tokens by the chosen head's weights in the row that led to the chosen token; else "
+                        "generated tokens by how unlikely they were"));
     site_ = make_combo(bar, "step_site", tr("Layer of the row"));
     head_ = make_spin(bar, "step_head", tr("Head"), tr("Head of the row; or click a cell"), 0, 0, 0);
     for (QWidget* control :
@@ -135,8 +127,9 @@ QWidget* StepperView::build_details(QWidget* parent) {
     auto* column = new QVBoxLayout(side);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(6);
-    candidates_ = named_control(new QTableWidget(0, 3, side), "step_candidates", tr("Likeliest tokens of the step"),
-                                tr("Enter or double-click takes this token; later ones are dropped"));
+    candidates_ =
+        described(new QTableWidget(0, 3, side), QStringLiteral("step_candidates"), tr("Likeliest tokens of the step"),
+                  tr("Enter or double-click takes this token; later ones are dropped"));
     candidates_->setHorizontalHeaderLabels({tr("Token"), tr("Id"), tr("Probability")});
     candidates_->setSelectionBehavior(QAbstractItemView::SelectRows);
     candidates_->setSelectionMode(QAbstractItemView::SingleSelection);
@@ -148,8 +141,8 @@ QWidget* StepperView::build_details(QWidget* parent) {
     column->addWidget(candidates_, 1);
     auto* line = new QWidget(side);
     auto* row = new FlowLayout(line);
-    replacement_ = named_control(new QLineEdit(line), "step_replacement", tr("Another token"),
-                                 tr("An id, or text that is one token; quotes keep spaces: \" the\""));
+    replacement_ = described(new QLineEdit(line), QStringLiteral("step_replacement"), tr("Another token"),
+                             tr("An id, or text that is one token; quotes keep spaces: \" the\""));
     replacement_->setPlaceholderText(tr("Another token"));
     replacement_->setMinimumWidth(kReplacementWidth);
     replace_ = make_button(line, "step_replace", tr("Replace"),
