@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What needs no second device that computes: LibTorch's meta device has shapes and no numbers.
+// Moves to LibTorch's meta device, which has shapes and no numbers.
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
