@@ -161,10 +161,10 @@ class Runs:
             file.write_text(json.dumps([[i % 997 for i in range(length)]]))
         return file
 
-    def run(self, name, arguments, bytes_, must_end=False, must_refuse=False):
+    def run(self, name, arguments, bytes_, must_end=False, must_refuse=False, may_print=False):
         outcome = self.judge.run(arguments, address_space=int(bytes_), limit=300, home=self.scratch)
         self.judge.judge(name, outcome, may_succeed=True, must_refuse=must_refuse, parts=("[memory]",), seconds=300,
-                         megabytes=bytes_ / 1e6)
+                         megabytes=bytes_ / 1e6, may_print=may_print)
         if must_end and outcome.status != 0:
             self.judge.fault(name, "expected an end", outcome)
         if outcome.status != 0 and self.output.exists():
@@ -201,7 +201,7 @@ class Runs:
         for residence in RESIDENCES:
             self.run(f"generate, {model.name}, {residence}, 2 GB",
                      ["generate", model.path, "--prompt", "In the beginning", "--tokens", "4", "--weights", residence],
-                     2e9)
+                     2e9, may_print=True)
 
 
 def main():
