@@ -35,17 +35,25 @@ struct Options {
     std::vector<std::string> given;
 };
 
-/// Refuses options that contradict the plan.
-void check_plan(const std::filesystem::path& plan, const Options& options, const reproduce::Settings& settings) {
+/// Refuses options that contradict the plan. Without --minutes the plan's hold.
+void follow_plan(const std::filesystem::path& plan, const Options& options, reproduce::Settings& settings) {
     const nlohmann::json document = read_json_file(plan, reproduce::kLargestPlan, "plan");
     const JsonView view(document, shown(plan));
-    const auto compare = [&](const char* option, const char* key, const nlohmann::json& wanted) {
-        if (std::count(options.given.begin(), options.given.end(), option) > 0 && view.at(key).value() != wanted)
-            throw Error(ErrorCode::usage, option,
-                        "expected what the plan in " + shown(plan) + " follows, " + view.at(key).value().dump(),
-                        "found " + wanted.dump());
+    const auto given = [&](const char* option) {
+        return std::count(options.given.begin(), options.given.end(), option) > 0;
     };
-    compare("--minutes", "minutes", settings.minutes);
+    const auto refuse = [&](const char* option, const char* key, const std::string& expected,
+                            const nlohmann::json& wanted) {
+        throw Error(ErrorCode::usage, option,
+                    expected + " the plan in " + shown(plan) + " follows, " + view.at(key).value().dump(),
+                    "found " + wanted.dump());
+    };
+    const auto compare = [&](const char* option, const char* key, const nlohmann::json& wanted) {
+        if (given(option) && view.at(key).value() != wanted) refuse(option, key, "expected what", wanted);
+    };
+    const double minutes = view.at("minutes").number(0);
+    if (!given("--minutes")) settings.minutes = minutes;
+    if (settings.minutes < minutes) refuse("--minutes", "minutes", "expected at least what", settings.minutes);
     compare("--data", "data", settings.data);
     compare("--threads", "threads", settings.threads);
     if (settings.seeds > 0) compare("--seeds", "seeds", settings.seeds);
@@ -79,7 +87,7 @@ void run(const Options& options, Context& context) {
     wanted.data_sets = options.data_sets;
     wanted.resume = options.resume;
     const std::filesystem::path plan = wanted.folder / "plan.json";
-    if (options.resume && std::filesystem::exists(plan)) check_plan(plan, options, wanted.settings);
+    if (options.resume && std::filesystem::exists(plan)) follow_plan(plan, options, wanted.settings);
     std::istringstream words(options.launch);
     for (std::string word; words >> word;) wanted.launch.push_back(word);
     // Small models train faster side by side with a thread each than one after the other with all threads.
@@ -125,7 +133,8 @@ void add_reproduce(CLI::App& app, Context& context) {
     add_option(*command, "paper", options->paper, help)->required()->check(one_of(names));
     add_option(*command, "-o,--output", options->output, "A new folder, or with --resume the one to go on in")
         ->required();
-    add_option(*command, "--minutes", options->settings.minutes, "Time for all of it, earlier sessions included")
+    add_option(*command, "--minutes", options->settings.minutes,
+               "Time for all of it, earlier sessions included; --resume with more plans what is left")
         ->check(in_range(0.2, 100000.0));
     add_option(*command, "--seeds", options->settings.seeds,
                "Seeds of each configuration that the replay trains more than once; 0: as the minutes allow")
@@ -139,7 +148,8 @@ void add_reproduce(CLI::App& app, Context& context) {
                "Of each run; as many run side by side as there are processors for")
         ->check(in_range(1, 4096));
     add_option(*command, "--launch", options->launch, "Words before the training program: \"mpirun -n 2\"");
-    add_flag(*command, "--resume", options->resume, "Go on where an earlier session ended, by its plan");
+    add_flag(*command, "--resume", options->resume,
+             "Go on where an earlier session ended, by its plan; a finished replay renders its report");
     add_flag(*command, "--json", options->json, "One JSON document at the end");
     command->callback([&context, options, command] {
         options->given = given_options(*command);

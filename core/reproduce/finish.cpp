@@ -279,9 +279,8 @@ fs::path Runner::write_report() {
     if (!seconds.empty())
         input.tokens_per_second =
             static_cast<double>(paper_.batch * paper_.sequence_length) / seconds[seconds.size() / 2];
-    const fs::path report = options_.folder / "report.md";
-    write_whole_file(report, report_markdown(input));
-    return report;
+    write_whole_file(report_file(), report_markdown(input));
+    return report_file();
 }
 
 }  // namespace headscope::reproduce

@@ -40,13 +40,29 @@ double seconds_of(const Plan& plan, const Trial& trial, const Pace& calibration)
     return seconds;
 }
 
-/// Seconds until the first `count` trials are done, each begun in order by the worker that is free first.
-double seconds_of_first(const Plan& plan, const Pace& calibration, std::int64_t count) {
-    std::vector<double> free(static_cast<std::size_t>(plan.workers), 0.0);
+std::vector<double> seconds_of_trials(const Plan& plan, const Pace& calibration) {
+    std::vector<double> seconds;
+    for (const Trial& trial : plan.trials) seconds.push_back(seconds_of(plan, trial, calibration));
+    return seconds;
+}
+
+/// Of the plan's trial of the same model and stack. Models that fewer minutes leave out were not timed: the slowest.
+double seconds_by_plan(const Plan& plan, const Trial& trial) {
+    for (std::size_t i = 0; i < plan.trials.size(); ++i)
+        if (plan.trials[i].model == trial.model && plan.trials[i].stack == trial.stack) return plan.trial_seconds[i];
+    return *std::max_element(plan.trial_seconds.begin(), plan.trial_seconds.end());
+}
+
+/// Seconds until the first `count` runs are done, each begun in order by the worker that is free first.
+double seconds_of_first(const std::vector<double>& seconds, std::int64_t count, std::int64_t workers) {
+    std::vector<double> free(static_cast<std::size_t>(workers), 0.0);
     for (std::int64_t i = 0; i < count; ++i)
-        *std::min_element(free.begin(), free.end()) +=
-            seconds_of(plan, plan.trials[static_cast<std::size_t>(i)], calibration);
+        *std::min_element(free.begin(), free.end()) += seconds[static_cast<std::size_t>(i)];
     return *std::max_element(free.begin(), free.end());
+}
+
+std::int64_t fewest_trials(const Plan& plan) {
+    return std::count_if(plan.trials.begin(), plan.trials.end(), [](const Trial& one) { return !one.extra; });
 }
 
 /// The most steps with which the planned trials are done in `seconds`.
@@ -54,9 +70,23 @@ void choose_steps(Plan& plan, const Pace& calibration, double seconds) {
     std::int64_t fits = kFewestUpdates, beyond = kMostSteps;
     while (beyond - fits > 1) {
         plan.steps = (fits + beyond) / 2;
-        (seconds_of_first(plan, calibration, plan.planned) <= seconds ? fits : beyond) = plan.steps;
+        const double needed = seconds_of_first(seconds_of_trials(plan, calibration), plan.planned, plan.workers);
+        (needed <= seconds ? fits : beyond) = plan.steps;
     }
     plan.steps = fits;
+}
+
+/// Trials take `seconds`, behind those that are spent. Time is often left: it is for the trials that are not planned.
+void plan_time(Plan& plan, double spent, const std::vector<double>& seconds) {
+    plan.planned_seconds = spent + plan.end_seconds + seconds_of_first(seconds, plan.planned, plan.workers);
+    double others = 0;
+    for (std::size_t i = static_cast<std::size_t>(plan.planned); i < seconds.size(); ++i)
+        others += seconds[i] / static_cast<double>(plan.workers);
+    plan.planned_seconds += std::min(others, kUsedTime * std::max(0.0, 60 * plan.minutes - plan.planned_seconds));
+}
+
+double seconds_left(double minutes, double spent, double end) {
+    return std::max(1.0, kUsedTime * (60 * minutes - spent) - end);
 }
 
 /// Growing lengths: a length takes its 20 seconds on a busy machine.
@@ -206,16 +236,14 @@ Plan make_plan(const Paper& paper, const Settings& settings, const Pace& calibra
     plan.size = calibration.size;
     plan.end_seconds = calibration.end;
     paper.size(plan.size);
-    const double given = 60 * settings.minutes;
-    const double left = std::max(1.0, kUsedTime * (given - calibration.spent) - calibration.end);
+    const double left = seconds_left(settings.minutes, calibration.spent, calibration.end);
     std::vector<Choice> choices = paper.choices;
     if (settings.seeds > 0) choices = {{settings.seeds, true}, {settings.seeds, false}};
     const auto learns = [&] { return static_cast<double>(plan.tokens()) >= paper.learn_tokens; };
     for (const Choice& choice : choices) {
         plan.seeds = choice.seeds;
         plan.trials = trials_of(paper, choice.seeds, settings.minutes);
-        const auto fewest =
-            std::count_if(plan.trials.begin(), plan.trials.end(), [](const Trial& one) { return !one.extra; });
+        const std::int64_t fewest = fewest_trials(plan);
         plan.planned = choice.extras ? std::ssize(plan.trials) : fewest;
         choose_steps(plan, calibration, left);
         while (paper.one_by_one && plan.planned > fewest && !learns()) {
@@ -224,14 +252,27 @@ Plan make_plan(const Paper& paper, const Settings& settings, const Pace& calibra
         }
         if (learns()) break;
     }
-    for (const Trial& trial : plan.trials) plan.trial_seconds.push_back(seconds_of(plan, trial, calibration));
-    plan.planned_seconds = calibration.spent + calibration.end + seconds_of_first(plan, calibration, plan.planned);
-    // Time is often left: it is for the other trials.
-    double others = 0;
-    for (std::size_t i = static_cast<std::size_t>(plan.planned); i < plan.trials.size(); ++i)
-        others += plan.trial_seconds[i] / static_cast<double>(plan.workers);
-    plan.planned_seconds += std::min(others, kUsedTime * std::max(0.0, given - plan.planned_seconds));
+    plan.trial_seconds = seconds_of_trials(plan, calibration);
+    plan_time(plan, calibration.spent, plan.trial_seconds);
     return plan;
+}
+
+Plan longer_plan(const Plan& plan, double minutes, double spent, const std::function<bool(const Trial&)>& done) {
+    Plan longer = plan;
+    longer.minutes = minutes;
+    longer.trials = trials_of(*plan.paper, plan.seeds, minutes);
+    longer.trial_seconds.clear();
+    std::vector<double> ahead;
+    for (const Trial& trial : longer.trials) {
+        longer.trial_seconds.push_back(seconds_by_plan(plan, trial));
+        ahead.push_back(done(trial) ? 0 : longer.trial_seconds.back());
+    }
+    const std::int64_t fewest = fewest_trials(longer);
+    const double left = seconds_left(minutes, spent, plan.end_seconds);
+    longer.planned = std::ssize(longer.trials);
+    while (longer.planned > fewest && seconds_of_first(ahead, longer.planned, longer.workers) > left) --longer.planned;
+    plan_time(longer, spent, ahead);
+    return longer;
 }
 
 std::string choose_size(const Paper& paper, const Settings& settings, double seconds_of_token) {

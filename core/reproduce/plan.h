@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// The models that a replay trains so that it ends within its minutes: planned once from a short calibration, kept in
-// plan.json, and followed on resume. Errors: Error (format for a file that is no plan).
+// The models that a replay trains so that it ends within its minutes: planned from a short calibration, kept in
+// plan.json, followed on resume, and extended for more minutes. Errors: Error (format for a file that is no plan).
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -87,6 +88,9 @@ Trial trial_of(const Model& model, const Stack& stack, std::int64_t seed = 1);
 /// Steps for the minutes that are left after the calibration: the first of the paper's choices of seeds and extras
 /// that leaves each run tokens enough to learn from.
 Plan make_plan(const Paper& paper, const Settings& settings, const Pace& calibration);
+/// The plan for more minutes: the same steps and seeds, and the time behind `spent` seconds for trials that are not
+/// done.
+Plan longer_plan(const Plan& plan, double minutes, double spent, const std::function<bool(const Trial&)>& done);
 /// The largest size whose runs see tokens enough, by the speed of the smallest.
 std::string choose_size(const Paper& paper, const Settings& settings, double seconds_of_token);
 

@@ -35,10 +35,12 @@ Runner::Runner(const Paper& paper, ReplayOptions options, Host host, Progress& p
     : paper_(paper), options_(std::move(options)), host_(std::move(host)), progress_(progress), start_(now()) {}
 
 fs::path Runner::run() {
-    if (enter_folder())
+    if (enter_folder()) {
         plan_ = plan_from_json(paper_, read_small_file(plan_file(), kLargestPlan, "plan"), plan_file().string());
-    else
+        if (options_.settings.minutes > plan_.minutes) plan_rest();
+    } else {
         make_plan();
+    }
     do_trials();
     time_models();
     do_endings();
@@ -55,7 +57,32 @@ double Runner::spent() const {
 }
 
 void Runner::keep_time() const {
-    write_whole_file(options_.folder / "time.json", json_text({{"seconds", spent()}}));
+    write_whole_file(time_file(), json_text({{"seconds", spent()}, {"pace", pace_}, {"left_out", left_out_}}));
+}
+
+void Runner::read_time() {
+    const nlohmann::json document = read_json_file(time_file(), kLargestPlan, "time");
+    const JsonView view(document, "time.json");
+    before_ = view.at("seconds").number(0);
+    if (view.has("pace")) pace_ = view.at("pace").numbers();
+    left_out_ = view.strings_or_none("left_out");
+    // Earlier versions did not list them: a replay with a report was carried out.
+    late_ = !view.has("left_out") && fs::exists(report_file());
+}
+
+/// For more minutes than the plan's: trials that were left out, or that so many minutes add.
+void Runner::plan_rest() {
+    left_out_.clear();
+    late_ = false;
+    plan_ = longer_plan(plan_, options_.settings.minutes, spent(), [this](const Trial& one) { return is_done(one); });
+    note("plans the rest for " + printf_text("%.4g", plan_.minutes) + " minutes");
+    const bool complete =
+        std::all_of(plan_.trials.begin(), plan_.trials.end(), [this](const Trial& one) { return is_done(one); });
+    // Comparisons of all models lack those that are trained now.
+    for (const JsonView& ending : paper_.rows("ending"))
+        if (!complete && ending.has("links")) fs::remove(options_.folder / ending.at("output").string());
+    write_whole_file(plan_file(), to_json(plan_));
+    keep_time();
 }
 
 void Runner::report_progress(const std::string& what) {
@@ -99,10 +126,7 @@ bool Runner::enter_folder() {
         throw Error(ErrorCode::usage, shown(options_.folder), "expected a new or empty folder", "found files in it");
     for (const char* name : {"jobs", "runs", "models", "analyses", "figures", "passages", "data-sets"})
         fs::create_directories(options_.folder / name);
-    if (options_.resume && fs::exists(options_.folder / "time.json"))
-        before_ = JsonView(read_json_file(options_.folder / "time.json", kLargestPlan, "time"), "time.json")
-                      .at("seconds")
-                      .number(0);
+    if (options_.resume && fs::exists(time_file())) read_time();
     return planned;
 }
 
@@ -119,10 +143,19 @@ void Runner::do_trials() {
     }
     in_threads(workers, [&](const std::atomic<bool>& failed) { work(failed); });
     plan_.planned_seconds = std::min(plan_.planned_seconds, spent() + plan_.end_seconds);
-    if (left_out_.empty() && others_left_out_ == 0) return;
-    std::string names = joined_text(left_out_, ", ");
-    if (others_left_out_ > 0)
-        names += (names.empty() ? "" : ", and ") + std::to_string(others_left_out_) + " of " + paper_.extras;
+    Strings planned;
+    int others = 0;
+    for (std::size_t i = 0; i < plan_.trials.size(); ++i) {
+        const Trial& trial = plan_.trials[i];
+        if (!contains(left_out_, trial.name) || is_done(trial)) continue;
+        if (static_cast<std::int64_t>(i) < plan_.planned)
+            planned.push_back(trial.name);
+        else
+            ++others;
+    }
+    if (planned.empty() && others == 0) return;
+    std::string names = joined_text(planned, ", ");
+    if (others > 0) names += (names.empty() ? "" : ", and ") + std::to_string(others) + " of " + paper_.extras;
     missing_.push_back("Left out, for the minutes were over: " + names + ".");
 }
 
@@ -141,13 +174,13 @@ void Runner::work(const std::atomic<bool>& failed) {
             // Trials that nothing was planned for must leave the end its time, even on a machine that slows down.
             const bool extra = static_cast<std::int64_t>(index) >= plan_.planned;
             const double margin = extra ? 1.3 : 1;
-            late_ = late_ || 60 * plan_.minutes - margin * plan_.end_seconds - spent() <
-                                 1.1 * margin * slowest * plan_.trial_seconds[index];
+            // What an earlier session left out stays out: seconds that it did not use are no time for a run.
+            const bool before = contains(left_out_, plan_.trials[index].name);
+            late_ = late_ || before ||
+                    60 * plan_.minutes - margin * plan_.end_seconds - spent() <
+                        1.1 * margin * slowest * plan_.trial_seconds[index];
             if (late_) {
-                if (extra)
-                    ++others_left_out_;
-                else
-                    left_out_.push_back(plan_.trials[index].name);
+                if (!before) left_out_.push_back(plan_.trials[index].name);
                 continue;
             }
             report_progress("training " + plan_.trials[index].name + " (" + std::to_string(next_) + " of " +

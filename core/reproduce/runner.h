@@ -3,8 +3,9 @@
 
 // Replays a paper in a folder: calibrates, plans, trains and measures as many models side by side as minutes and memory
 // allow, draws and reports. Every step is a run of this program, written to log.txt. Folder: plan.json, text.txt,
-// passages/, jobs/, runs/, models/, analyses/, figures/, data-sets/, *.evaluation.h5, log.txt, report.md. On resume,
-// steps whose files exist are done. Throws Error, Stopped.
+// passages/, jobs/, runs/, models/, analyses/, figures/, data-sets/, *.evaluation.h5, log.txt, time.json, report.md. On
+// resume, steps whose files exist are done, and trials that were left out stay out unless the minutes are more: so a
+// finished replay renders its report. Throws Error, Stopped.
 
 #include <atomic>
 #include <filesystem>
@@ -62,6 +63,8 @@ private:
     bool enter_folder();  ///< whether it has a plan
     double spent() const;
     void keep_time() const;
+    void read_time();
+    void plan_rest();
     void report_progress(const std::string& what);
     void note(const std::string& line) const;
     void own(Strings arguments, const Strings& before = {});
@@ -120,6 +123,8 @@ private:
         return last_snapshot(run_folder(trial, *plan_.stages_of(trial).back()));
     }
     Path plan_file() const { return options_.folder / "plan.json"; }
+    Path time_file() const { return options_.folder / "time.json"; }
+    Path report_file() const { return options_.folder / "report.md"; }
     Path model_link(const Trial& trial) const { return options_.folder / "models" / trial.label(); }
     Path speed_file(const Trial& trial) const {
         return run_folder(trial, *plan_.stages_of(trial).back()) / "speed.evaluation.h5";
@@ -140,8 +145,7 @@ private:
     double before_ = 0, start_ = 0;
     std::size_t next_ = 0;
     std::vector<double> pace_;  ///< of the trials that ended, in that order: seconds over the planned ones
-    Strings left_out_;          ///< trials that there was no time for
-    int others_left_out_ = 0;   ///< likewise, of those that nothing was planned for
+    Strings left_out_;          ///< trials that there was no time for, earlier sessions included
     bool late_ = false;
 };
 

@@ -4,79 +4,15 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 
-#include "core/base/error.h"
-#include "core/reproduce/runner.h"
-#include "core/run/journal.h"
 #include "core/store/evaluation/evaluation_file.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/reproduce/tiny_replay.h"
 
 using namespace headscope;
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char* kTiny = R"(
-title = "Tiny"
-summary = "Two models"
-size = [{ name = "nano", slower = 1, tokens = 0 }]
-stage = [{ name = "run", scores = { loss = "loss" }, evaluate = ["--task", "perplexity"] }]
-stack = [{ name = "run", stages = ["run"] }]
-model = [{ name = "a", label = "A" }, { name = "b", label = "B" }]
-[[data_set]]
-name = "choices"
-title = "Choices"
-tasks = ["arc_easy", "piqa"]
-metric = "acc"
-words = ["--limit", "9"]
-recipe = ["tasks"]
-[[data_set]]
-name = "glue"
-title = "Tuned"
-tuned = "run"
-tasks = ["rte", "cola"]
-metric = "accuracy"
-metrics = { cola = "matthews" }
-recipe = ["benchmark"]
-[[data_set]]
-name = "retrieval"
-title = "Retrieval"
-tasks = ["fda"]
-metric = "contains"
-words = []
-recipe = ["tasks"]
-[plan]
-sequence_length = 16
-batch = 2
-baseline = "a"
-runs = 2
-learn_tokens = 1
-judge_tokens = 1
-evaluation_tokens = [16, 16]
-choices = [{ seeds = 1, extras = true }]
-extras = "none"
-[job]
-optimizer = { learning_rate = 1e-3 }
-[text]
-validation = 0.1
-[printed]
-[[claim]]
-title = "A learns"
-paper = "yes"
-criterion = "its loss is below 9"
-found = [{ of = "a", text = "{loss}" }]
-holds = [{ metric = "loss", of = "a", below = 9 }]
-[report]
-title = "Tiny, replayed"
-who = "paper"
-intro = "Two models."
-facts = []
-section = []
-too_few = "Too few."
-notes = []
-commands = []
-)";
 
 /// Writes what `evaluate` would, but for tasks that its folder lacks.
 class FakeProgram {
@@ -124,46 +60,18 @@ private:
     fs::path sets_;
 };
 
-/// A replay whose two models are trained.
-void write_replay(const fs::path& folder, const reproduce::Paper& paper) {
-    reproduce::Pace pace;
-    pace.size = "nano";
-    for (const char* model : {"a", "b"}) pace.step_seconds[model] = 0.01;
-    pace.overhead["run"] = 1;
-    const reproduce::Plan plan = reproduce::make_plan(paper, {}, pace);
-    fs::create_directories(folder);
-    std::ofstream(folder / "plan.json") << reproduce::to_json(plan);
-    for (const reproduce::Trial& trial : plan.trials) {
-        const fs::path run = folder / "runs" / plan.run_name(trial, paper.stages.front());
-        fs::create_directories(run);
-        store::Evaluation scores;
-        scores.models.emplace_back();
-        scores.models.back().name = trial.name;
-        scores.results.push_back({0, "perplexity", "loss", 16, 3.5});
-        store::write_evaluation(run / "scores.evaluation.h5", scores);
-        std::ofstream(run / training::kJournalName).flush();
-    }
-}
-
-std::string report_of(const fs::path& folder) {
-    std::ifstream file(folder / "report.md");
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
 }  // namespace
 
 TEST_CASE("A replay has tables of the data sets in a folder, and names those that it lacks", "[reproduce]") {
     const test::TemporaryFolder folder;
-    const reproduce::Paper paper = reproduce::read_paper("tiny", kTiny);
+    const reproduce::Paper paper = reproduce::read_paper("tiny", test::kTinyPaper);
     const fs::path sets = folder / "sets", replay = folder / "replay";
     fs::create_directories(sets / "arc_easy");
     fs::create_directories(sets / "glue" / "rte");
     for (const char* split : {"train", "validation"})
         std::ofstream(sets / "glue" / "rte" / (std::string(split) + ".jsonl")) << R"({"text":"a","label":0})"
                                                                                << "\n";
-    write_replay(replay, paper);
+    test::write_tiny_replay(replay, paper, 2);
     reproduce::ReplayOptions options;
     options.folder = replay;
     options.resume = true;
@@ -173,7 +81,7 @@ TEST_CASE("A replay has tables of the data sets in a folder, and names those tha
     reproduce::Runner(paper, options, program.host(), progress).run();
     CHECK(program.tasks == std::vector<std::string>{"arc_easy", "arc_easy", "rte", "rte"});
     CHECK(program.trained.size() == 2);
-    const std::string report = report_of(replay);
+    const std::string report = test::report_of(replay);
     INFO(report);
     CHECK(report.find("## Choices") != std::string::npos);
     CHECK(report.find("| model | arc_easy, acc |\n") != std::string::npos);
@@ -198,5 +106,5 @@ TEST_CASE("A replay has tables of the data sets in a folder, and names those tha
     FakeProgram again(sets);
     reproduce::Runner(paper, options, again.host(), progress).run();
     CHECK(again.tasks.empty());
-    CHECK(report_of(replay).find("| A | 25.0 |") != std::string::npos);
+    CHECK(test::report_of(replay).find("| A | 25.0 |") != std::string::npos);
 }
