@@ -165,10 +165,7 @@ void Runner::make_plan() {
     calibration.workers = options_.settings.workers;
     plan_ = reproduce::make_plan(paper_, options_.settings, calibration);
     keep_replay_pace(paper_.name, calibration);
-    if (const std::string warning = outlook(paper_.name, options_.settings, calibration).text(); !warning.empty()) {
-        note("warning: " + warning);
-        host_.warn(warning);
-    }
+    if (const std::string few = outlook(paper_, options_.settings, calibration).text(); !few.empty()) warn(few);
     plan_.mask_id = mask;
     plan_.workers_wanted = wanted;
     plan_.run_bytes = largest_;

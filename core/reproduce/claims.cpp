@@ -115,9 +115,9 @@ std::string whole_text(double count) {
 
 constexpr double kMostSeeds = 1000;  // more would be another experiment
 
-/// "--minutes 80", of as many minutes a seed, or a token, as this replay took.
+/// "--minutes 80", of as many minutes a seed, or a token, as this plan gave.
 std::string minutes_option(const Plan& plan, double times) {
-    return "--minutes " + whole_text(std::ceil(plan.minutes * times));
+    return "--minutes " + whole_text(std::ceil(plan.steps_minutes * times));
 }
 
 /// An open claim within the noise: how many seeds would decide it.

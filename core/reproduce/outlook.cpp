@@ -76,19 +76,27 @@ std::string Outlook::text() const {
            (minutes_needed > 0 ? "Give about " + minutes_text(minutes_needed) : "Give more minutes, or a shorter text");
 }
 
-Outlook outlook(const std::string& paper, const Settings& settings, const Pace& pace) {
-    const Paper& of = reproduce::paper(paper);
+Outlook outlook(const Paper& paper, const Settings& settings, const Pace& pace) {
     Settings asked = settings;
     asked.workers = pace.workers;
     const auto tokens = [&](double minutes) {
         asked.minutes = minutes;
-        return static_cast<double>(make_plan(of, asked, pace).tokens());
+        return static_cast<double>(make_plan(paper, asked, pace).tokens());
     };
     Outlook found;
     found.minutes = settings.minutes;
-    found.needed = of.judge_tokens;
+    found.needed = paper.judge_tokens;
     found.tokens = tokens(settings.minutes);
     if (!found.enough()) found.minutes_needed = minutes_for(found.needed, settings.minutes, tokens);
+    return found;
+}
+
+Outlook outlook(const Plan& plan) {
+    Outlook found;
+    found.minutes = plan.steps_minutes;
+    found.needed = plan.paper->judge_tokens;
+    found.tokens = static_cast<double>(plan.tokens());
+    if (!found.enough()) found.minutes_needed = std::ceil(plan.steps_minutes * found.needed / found.tokens);
     return found;
 }
 
@@ -151,7 +159,7 @@ std::string minutes_warning(const std::string& paper, const Settings& settings) 
     const auto pace = kept_pace(*file, paper, processor_name(), settings.threads);
     if (!pace) return "";
     try {
-        return outlook(paper, settings, *pace).text();
+        return outlook(reproduce::paper(paper), settings, *pace).text();
     } catch (const Error&) {  // of a version that timed other models
         return "";
     }

@@ -23,8 +23,10 @@ struct Outlook {
     std::string text() const;
 };
 
-/// Error usage for an unknown paper, format for a pace that lacks one of its models.
-Outlook outlook(const std::string& paper, const Settings& settings, const Pace& pace);
+/// Error format for a pace that lacks one of the paper's models.
+Outlook outlook(const Paper& paper, const Settings& settings, const Pace& pace);
+/// Of a plan as it is: more minutes do not change its steps.
+Outlook outlook(const Plan& plan);
 
 /// Keeps the pace of a paper in `file`, in place of an older one. Throws Error io.
 void keep_pace(const std::filesystem::path& file, const std::string& paper, const std::string& processor,

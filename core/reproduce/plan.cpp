@@ -222,7 +222,7 @@ std::vector<Trial> trials_of(const Paper& paper, std::int64_t seeds, double minu
 Plan unplanned(const Paper& paper, const Settings& settings) {
     Plan plan;
     plan.paper = &paper;
-    plan.minutes = settings.minutes;
+    plan.minutes = plan.steps_minutes = settings.minutes;
     plan.size = paper.smallest();
     plan.data = settings.data;
     plan.threads = settings.threads;
@@ -368,6 +368,7 @@ std::string to_json(const Plan& plan) {
     json document{{"paper", plan.paper->name}, {"trials", json::array()}};
     for (const Trial& trial : plan.trials) document["trials"].push_back(trial.name);
     write_members(document, members_of(own));
+    document["steps_minutes"] = plan.steps_minutes;
     return json_text(document);
 }
 
@@ -379,6 +380,7 @@ Plan plan_from_json(const Paper& paper, const std::string& text, const std::stri
     Plan plan;
     plan.paper = &paper;
     read_members(view, members_of(plan));
+    plan.steps_minutes = view.number_or("steps_minutes", plan.minutes, 0);  // earlier plans: the same
     paper.size(plan.size);
     plan.trials = trials_of(paper, plan.seeds, plan.minutes);
     const std::vector<std::string> names = view.at("trials").strings();

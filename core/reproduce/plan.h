@@ -59,6 +59,7 @@ struct Trial {
 struct Plan {
     const Paper* paper = nullptr;
     double minutes = 0;
+    double steps_minutes = 0;  ///< that steps and seeds were chosen for; `minutes`, or fewer
     std::string size;
     std::int64_t steps = 0, seeds = 1, threads = 1, workers = 1;
     std::int64_t workers_wanted = 1;     ///< as many as there are processors for

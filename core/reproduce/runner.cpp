@@ -12,6 +12,7 @@
 #include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
 #include "core/reproduce/files.h"
+#include "core/reproduce/outlook.h"
 #include "core/run/run_history.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -76,6 +77,8 @@ void Runner::plan_rest() {
     late_ = false;
     plan_ = longer_plan(plan_, options_.settings.minutes, spent(), [this](const Trial& one) { return is_done(one); });
     note("plans the rest for " + printf_text("%.4g", plan_.minutes) + " minutes");
+    if (const std::string few = outlook(plan_).text(); !few.empty())
+        warn(few + " in a new folder: a plan that goes on keeps its steps");
     const bool complete =
         std::all_of(plan_.trials.begin(), plan_.trials.end(), [this](const Trial& one) { return is_done(one); });
     // Comparisons of all models lack those that are trained now.
@@ -92,6 +95,11 @@ void Runner::report_progress(const std::string& what) {
 
 void Runner::note(const std::string& line) const {
     std::ofstream(options_.folder / "log.txt", std::ios::app) << "\n" + line + "\n";
+}
+
+void Runner::warn(const std::string& text) const {
+    note("warning: " + text);
+    host_.warn(text);
 }
 
 void Runner::own(Strings arguments, const Strings& before) {

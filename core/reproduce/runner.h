@@ -67,6 +67,7 @@ private:
     void plan_rest();
     void report_progress(const std::string& what);
     void note(const std::string& line) const;
+    void warn(const std::string& text) const;
     void own(Strings arguments, const Strings& before = {});
     /// Runs a command with more words of the paper, on the plan's threads.
     void compute(Strings arguments, const Strings& words, const Trial& trial, const Path& output);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/device_choice.h"
 #include "core/base/machine/gpu_driver.h"
 #include "core/base/machine/gpu_operators.h"
+#include "tests/core/base/environment.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 
@@ -16,20 +16,8 @@ using test::TemporaryFolder;
 
 namespace {
 
-/// An environment variable of the test, removed afterwards.
-class Variable {
-public:
-    Variable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
-    ~Variable() { unsetenv(name_); }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-
-private:
-    const char* name_;
-};
-
 GpuDriver fake_driver(const std::string& devices, const std::string& library = HEADSCOPE_FAKE_DRIVER) {
-    const Variable driver("HEADSCOPE_CUDA_DRIVER", library), number("HEADSCOPE_FAKE_GPUS", devices);
+    const test::Environment driver("HEADSCOPE_CUDA_DRIVER", library), number("HEADSCOPE_FAKE_GPUS", devices);
     return find_gpus(GpuKind::cuda, true);
 }
 
@@ -68,7 +56,7 @@ TEST_CASE("Missing and broken driver libraries are problems in words", "[base][g
     CHECK(fake_driver("2", broken).problem.starts_with("no driver library " + broken + ": "));
     CHECK(fake_driver("2", HEADSCOPE_INCOMPLETE_DRIVER).problem ==
           std::string("driver library ") + HEADSCOPE_INCOMPLETE_DRIVER + " without the function cuDeviceGetCount");
-    const Variable driver("HEADSCOPE_HIP_DRIVER", HEADSCOPE_FAKE_DRIVER);
+    const test::Environment driver("HEADSCOPE_HIP_DRIVER", HEADSCOPE_FAKE_DRIVER);
     CHECK(find_gpus(GpuKind::hip).problem ==
           std::string("driver library ") + HEADSCOPE_FAKE_DRIVER + " without the function hipInit");
 }

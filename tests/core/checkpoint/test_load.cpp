@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <ATen/core/Tensor.h>
-#include <stdlib.h>
 
 #include <chrono>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include "core/checkpoint/data_type.h"
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/torch_types.h"
+#include "tests/core/base/environment.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/hostile.h"
@@ -34,25 +34,6 @@ std::string bytes_of(const at::Tensor& tensor) {
 std::string bytes_in_file(const Checkpoint& checkpoint, const TensorInfo& info) {
     return read_file(checkpoint.files().at(info.file)).substr(info.begin, info.bytes);
 }
-
-/// An environment variable set while this lives.
-class Environment {
-public:
-    Environment(const char* name, const std::string& value) : name_(name) {
-        if (const char* before = ::getenv(name)) before_ = before;
-        ::setenv(name, value.c_str(), 1);
-    }
-    ~Environment() {
-        if (before_)
-            ::setenv(name_, before_->c_str(), 1);
-        else
-            ::unsetenv(name_);
-    }
-
-private:
-    const char* name_;
-    std::optional<std::string> before_;
-};
 
 }  // namespace
 

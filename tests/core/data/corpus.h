@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "core/base/progress.h"
 #include "core/data/data_set.h"
 #include "core/data/source/text_parts.h"
+#include "tests/core/base/environment.h"
 #include "tests/core/base/temporary_folder.h"
 
 namespace headscope::test {
@@ -16,14 +16,9 @@ namespace headscope::test {
 class Corpus {
 public:
     Corpus() {
-        const char* before = std::getenv("XDG_CACHE_HOME");
-        if (before != nullptr) before_ = before;
-        had_one_ = before != nullptr;
-        ::setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1);
         std::filesystem::create_directory(folder / "text");
         std::filesystem::create_directory(folder / "run");
     }
-    ~Corpus() { had_one_ ? ::setenv("XDG_CACHE_HOME", before_.c_str(), 1) : ::unsetenv("XDG_CACHE_HOME"); }
 
     std::filesystem::path write(const std::string& name, const std::string& content) {
         const auto path = folder.path() / "text" / name;
@@ -38,8 +33,7 @@ public:
     TemporaryFolder folder;
 
 private:
-    std::string before_;
-    bool had_one_ = false;
+    Environment cache_{"XDG_CACHE_HOME", (folder / "cache").string()};
 };
 
 /// Keeps documents and how many parts each came in.

@@ -52,6 +52,11 @@ judge_tokens = 1
 evaluation_tokens = [16, 16]
 choices = [{ seeds = 1, extras = true }]
 extras = "none"
+[calibration]
+first = "a"
+model = "a"
+end = 10
+share = 1
 [job]
 optimizer = { learning_rate = 1e-3 }
 [text]
