@@ -131,7 +131,7 @@ public:
         settings.gradient_scale = norm > 1.0 ? scale / norm : scale;
         settings.clear_gradients = true;
         kernels::adamw_step(flat, settings);
-        return loss.cross_entropy * scale;
+        return loss.cross_entropy.value() * scale;
     }
 
     std::int64_t peak() const { return resident("VmHWM") - before_; }

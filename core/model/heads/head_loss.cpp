@@ -145,12 +145,11 @@ public:
         }
         const std::int64_t* target = targets_.const_data_ptr<std::int64_t>();
         for (std::size_t n = 0; n < loss_.size(); ++n) {
-            result.precise.add(loss_[n]);
+            result.cross_entropy.add(loss_[n]);
             result.z_loss += z_loss_ * normaliser_[n] * normaliser_[n];
             result.rows += target[n] >= 0 ? 1 : 0;
             result.correct += correct_[n];
         }
-        result.cross_entropy = result.precise.value();
         if (weight_gradient.defined()) weight_gradient = weight_gradient.to(weight_.scalar_type());
         if (bias_gradient.defined()) bias_gradient = bias_gradient.to(weight_.scalar_type());
         return result;
@@ -266,8 +265,7 @@ private:
 void add_rows(const at::Tensor& rows, LossSum& result) {
     const at::Tensor losses = on_processor(rows.detach()).contiguous();
     const double* loss = losses.const_data_ptr<double>();
-    for (std::int64_t n = 0; n < losses.numel(); ++n) result.precise.add(loss[n]);
-    result.cross_entropy = result.precise.value();
+    for (std::int64_t n = 0; n < losses.numel(); ++n) result.cross_entropy.add(loss[n]);
 }
 
 }  // namespace
@@ -280,7 +278,7 @@ LossSum head_loss(const at::Tensor& hidden, const VocabularyMap& map, const at::
     {
         const at::NoGradGuard unrecorded;
         result = chunks.run();
-        result.sum = at::empty({}, at::kDouble).fill_(result.cross_entropy + result.z_loss);
+        result.sum = at::empty({}, at::kDouble).fill_(result.cross_entropy.value() + result.z_loss);
     }
     if (chunks.records()) {
         result.sum =

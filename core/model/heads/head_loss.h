@@ -27,8 +27,7 @@ struct VocabularyMap {
 
 struct LossSum {
     at::Tensor sum;  ///< float64 scalar: cross_entropy + z_loss; autograd knows it where inputs are recorded
-    double cross_entropy = 0.0;  ///< sum over the counted rows, nats
-    PreciseSum precise{};        ///< the same sum with the digits that a double rounds off
+    PreciseSum cross_entropy{};  ///< over the counted rows, nats; chunks and passes do not round it
     double z_loss = 0.0;         ///< sum of z_loss * log(Z)^2
     std::int64_t rows = 0;       ///< counted: targets that are not -1
     std::int64_t correct = 0;    ///< of these, whose target has the largest logit (the first of equals)

@@ -84,15 +84,13 @@ model::Batch batch_of(const data::DataBatch& batch, const model::ModelConfig& co
 }
 
 void Loss::add(const std::vector<model::NamedLoss>& losses) {
-    precise.add(losses.front().loss.precise);
-    sum = precise.value();
+    sum.add(losses.front().loss.cross_entropy);
     counted += losses.front().loss.rows;
     correct += losses.front().loss.correct;
 }
 
 void Loss::add(const Loss& other) {
-    precise.add(other.precise);
-    sum = precise.value();
+    sum.add(other.sum);
     counted += other.counted;
     correct += other.correct;
 }
@@ -159,11 +157,10 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
         exchange_->sum(sums_);
     else
         exchange_->finish();
-    double sums[3] = {loss.sum, static_cast<double>(loss.counted), static_cast<double>(loss.correct)};
+    double sums[3] = {loss.sum.value(), static_cast<double>(loss.counted), static_cast<double>(loss.correct)};
     exchange_->processes().sum(sums, 3);
-    loss.sum = sums[0];
-    loss.precise = {};
-    loss.precise.add(loss.sum);
+    loss.sum = {};
+    loss.sum.add(sums[0]);
     loss.counted = static_cast<std::int64_t>(sums[1]);
     loss.correct = static_cast<std::int64_t>(sums[2]);
     return loss;

@@ -22,13 +22,12 @@ namespace headscope::training {
 
 /// Result of a pass over some sequences.
 struct Loss {
-    double sum = 0;            ///< of the objective's first loss: cross-entropy in nats, or squared errors
-    PreciseSum precise{};      ///< the same sum: how sequences are divided into passes does not round it
+    PreciseSum sum{};          ///< of the objective's first loss: cross-entropy in nats, or squared errors
     std::int64_t counted = 0;  ///< targets, or values
     std::int64_t correct = 0;  ///< targets that have the largest logit
     void add(const std::vector<model::NamedLoss>& losses);
     void add(const Loss& other);
-    double mean() const { return share(sum); }
+    double mean() const { return share(sum.value()); }
     double accuracy() const { return share(static_cast<double>(correct)); }
 
 private:

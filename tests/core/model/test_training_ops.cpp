@@ -426,7 +426,7 @@ TEST_CASE("the loss in chunks agrees with LibTorch's on the whole matrix, gradie
                 const model::LossSum sum = model::head_loss(t[0], {t[1]}, targets, {z, chunk});
                 CHECK(sum.rows == 48);
                 CHECK(sum.sum.scalar_type() == at::kDouble);
-                CHECK(sum.sum.item<double>() == Approx(sum.cross_entropy + sum.z_loss).epsilon(1e-12));
+                CHECK(sum.sum.item<double>() == Approx(sum.cross_entropy.value() + sum.z_loss).epsilon(1e-12));
                 return sum.sum.unsqueeze(0);
             };
             // Logits are as large as 10, and rounded to bfloat16.

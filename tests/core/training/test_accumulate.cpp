@@ -51,10 +51,10 @@ TEST_CASE("Gradients of several bfloat16 passes are added up in float32", "[trai
     at::Tensor expected = at::zeros({one.summed_gradients().numel()}, at::kFloat);
     double loss = 0;
     for (const auto& part : parts) {
-        loss += one.gradients({part}, 1).sum;
+        loss += one.gradients({part}, 1).sum.value();
         expected += one.summed_gradients().to(at::kFloat) / kPasses;
     }
-    for (int again = 0; again < 2; ++again) CHECK(all.gradients(parts, 1).sum == Approx(loss));
+    for (int again = 0; again < 2; ++again) CHECK(all.gradients(parts, 1).sum.value() == Approx(loss));
     const at::Tensor sums = all.summed_gradients();
     REQUIRE(sums.scalar_type() == at::kFloat);
     CHECK(at::equal(sums, expected));
@@ -83,24 +83,26 @@ TEST_CASE("Dropped attention weights depend on neither threads nor passes", "[tr
     const JobFile job = test::small_job(folder, {"training.attention_dropout=0.3"});
     Learner learner(model::Trainable::create(model_config(job, kVocabulary), 1, weight_type(job)), job);
     kernels::set_threads(1);
-    const double whole = learner.gradients({both}, 1).sum;
+    const double whole = learner.gradients({both}, 1).sum.value();
     const at::Tensor gradients = learner.summed_gradients().clone();
     for (const int threads : {2, 5}) {
         kernels::set_threads(threads);
-        CHECK(learner.gradients({both}, 1).sum == whole);
+        CHECK(learner.gradients({both}, 1).sum.value() == whole);
         CHECK(at::equal(learner.summed_gradients(), gradients));
     }
     kernels::set_threads(1);
-    CHECK(learner.gradients({first, second}, 1).sum == whole);  // gradients of weights are sums in another order
+    CHECK(learner.gradients({first, second}, 1).sum.value() ==
+          whole);  // gradients of weights are sums in another order
     CHECK((learner.summed_gradients() - gradients).abs().max().item<double>() <
           1e-4 * gradients.abs().max().item<double>());
-    CHECK(learner.gradients({second, first}, 1).sum != Approx(whole).epsilon(1e-6));  // other places, other weights
-    CHECK(learner.gradients({both}, 2).sum != whole);
-    CHECK(learner.evaluate(both).sum == learner.evaluate(both).sum);
+    CHECK(learner.gradients({second, first}, 1).sum.value() !=
+          Approx(whole).epsilon(1e-6));  // other places, other weights
+    CHECK(learner.gradients({both}, 2).sum.value() != whole);
+    CHECK(learner.evaluate(both).sum.value() == learner.evaluate(both).sum.value());
     const JobFile plain = test::small_job(folder);
     Learner undropped(model::Trainable::create(model_config(plain, kVocabulary), 1, weight_type(plain)), plain);
-    CHECK(undropped.evaluate(both).sum == learner.evaluate(both).sum);  // evaluation drops nothing
-    CHECK(undropped.gradients({both}, 1).sum != whole);
+    CHECK(undropped.evaluate(both).sum.value() == learner.evaluate(both).sum.value());  // evaluation drops nothing
+    CHECK(undropped.gradients({both}, 1).sum.value() != whole);
 }
 
 TEST_CASE("Attention dropout is refused for models without attention weights", "[training][learner]") {

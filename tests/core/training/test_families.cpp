@@ -302,7 +302,7 @@ TEST_CASE("A tiny encoder and a tiny encoder-decoder fit a batch", "[training][f
                 gradients.zero_();
                 const auto losses = objective->losses(*model, batch, {}, &training);
                 REQUIRE(losses.size() == objective->names().size());
-                last = losses.front().loss.cross_entropy / static_cast<double>(losses.front().loss.rows);
+                last = losses.front().loss.cross_entropy.value() / static_cast<double>(losses.front().loss.rows);
                 if (step == 1) first = last;
                 losses.front().loss.sum.backward();
                 const at::NoGradGuard no_gradient;
@@ -315,7 +315,7 @@ TEST_CASE("A tiny encoder and a tiny encoder-decoder fit a batch", "[training][f
             CHECK(first > 1.0);
             CHECK(last < 0.1 * first);
             // The same loss as from the logits that anybody else sees, and from the checkpoint that is written.
-            const double after = objective->losses(*model, batch, {}, nullptr).front().loss.cross_entropy;
+            const double after = objective->losses(*model, batch, {}, nullptr).front().loss.cross_entropy.value();
             NoProgress progress;
             model->save(folder / "saved", {}, progress, {});
             const auto read = model::Model::build(*checkpoint::Checkpoint::open(folder / "saved"));
