@@ -2,6 +2,8 @@
 #include "core/mixers/shared/recurrence.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -127,21 +129,16 @@ at::Tensor by_kernel(const Recurrence& what, const kernels::RecurrentRule& rule,
     const KernelInput own(what, rule, cancellation);
     const at::Tensor& v = own.value;
     const at::Tensor output = at::empty({v.size(0), v.size(2), v.size(1) * v.size(3)}, v.options());
-    RecurrentCache held;
-    if (cache)
-        held = {model::for_kernel(cache->now), model::for_kernel(cache->start), model::for_kernel(cache->decay), 0};
-    const auto floats = [](const at::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
-    const kernels::RecurrentState state{floats(held.now), floats(held.start), floats(held.decay)};
+    std::vector<at::Tensor> states;
+    if (cache) states = {cache->now, cache->start, cache->decay};
+    const KernelStates held(std::move(states));
+    const kernels::RecurrentState state{held.floats(0), held.floats(1), held.floats(2)};
     try {
         kernels::recurrent_forward(own.input, target_of(as_heads(output, v.size(1))), state, nullptr);
     } catch (const kernels::Cancelled&) {
         throw Stopped();
     }
-    if (cache) {
-        model::give_back(cache->now, held.now);
-        model::give_back(cache->start, held.start);
-        model::give_back(cache->decay, held.decay);
-    }
+    held.give_back();
     if (cache && rule.chunk_size > 0) cache->open = (rule.chunk_begin + v.size(2)) % rule.chunk_size;
     return model::on_device(output, what.value.device());
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cummax.h>
@@ -34,12 +35,6 @@ void clear(RunningCache& cache, const at::Tensor& query, std::int64_t size) {
     cache.maximum = at::full({query.size(0), query.size(1)}, -std::numeric_limits<double>::infinity(), options);
 }
 
-kernels::RunningState state_of(const RunningCache* cache) {
-    if (!cache) return {};
-    return {cache->numerator.mutable_data_ptr<float>(), cache->denominator.mutable_data_ptr<float>(),
-            cache->maximum.mutable_data_ptr<float>()};
-}
-
 /// Three vectors in one tensor [3, B, H, L].
 kernels::RunningRows rows_of(const at::Tensor& rows) {
     if (!rows.defined()) return {};
@@ -58,21 +53,16 @@ kernels::RunningInput input_of(const at::Tensor& query, const at::Tensor& key, c
 
 void run(const kernels::RunningInput& input, const at::Tensor& by_head, const at::Tensor& rows,
          const RunningCache* cache) {
-    RunningCache held;
-    if (cache) {
-        held.numerator = model::for_kernel(cache->numerator);
-        held.denominator = model::for_kernel(cache->denominator);
-        held.maximum = model::for_kernel(cache->maximum);
-    }
+    std::vector<at::Tensor> states;
+    if (cache) states = {cache->numerator, cache->denominator, cache->maximum};
+    const KernelStates held(std::move(states));
     try {
-        kernels::running_forward(input, target_of(by_head), rows_of(rows), state_of(cache ? &held : nullptr));
+        kernels::running_forward(input, target_of(by_head), rows_of(rows),
+                                 {held.floats(0), held.floats(1), held.floats(2)});
     } catch (const kernels::Cancelled&) {
         throw Stopped();
     }
-    if (!cache) return;
-    model::give_back(cache->numerator, held.numerator);
-    model::give_back(cache->denominator, held.denominator);
-    model::give_back(cache->maximum, held.maximum);
+    held.give_back();
 }
 
 at::Tensor new_rows(const at::Tensor& query) {

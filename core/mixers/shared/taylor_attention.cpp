@@ -116,16 +116,15 @@ at::Tensor taylor_attention(const at::Tensor& query, const at::Tensor& key, cons
     }
     const at::Tensor q = kernel_operand(query), k = kernel_operand(key), v = kernel_operand(value);
     const at::Tensor output = at::empty({q.size(0), length, heads * size}, q.options());
-    const at::Tensor state = cache ? model::for_kernel(cache->state) : at::Tensor();
+    const KernelStates held(std::vector<at::Tensor>{cache ? cache->state : at::Tensor()});
     try {
         kernels::taylor_forward({view_of(q), view_of(k), view_of(v), rule.scale, rule.normaliser,
                                  cancellation ? cancellation->flag() : nullptr},
-                                target_of(as_heads(output, heads)),
-                                state.defined() ? state.mutable_data_ptr<float>() : nullptr);
+                                target_of(as_heads(output, heads)), held.floats(0));
     } catch (const kernels::Cancelled&) {
         throw Stopped();
     }
-    if (cache) model::give_back(cache->state, state);
+    held.give_back();
     return model::on_device(output, query.device());
 }
 

@@ -3,6 +3,10 @@
 
 // Tensors [B, heads, L, size] of float32 or bfloat16 as the kernels name them.
 
+#include <cstddef>
+#include <utility>
+#include <vector>
+
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
@@ -59,6 +63,26 @@ inline at::Tensor new_heads(const at::Tensor& like, std::int64_t heads, std::int
 inline at::Tensor side_by_side(const at::Tensor& heads) {
     return heads.transpose(1, 2).flatten(2);
 }
+
+/// States of a cache that a kernel reads and writes: copies of those that it does not reach.
+class KernelStates {
+public:
+    explicit KernelStates(std::vector<at::Tensor> states) : states_(std::move(states)) {
+        for (const at::Tensor& one : states_) reached_.push_back(model::for_kernel(one));
+    }
+    /// Null for a state that is undefined, or absent.
+    float* floats(std::size_t index) const {
+        const bool has = index < reached_.size() && reached_[index].defined();
+        return has ? reached_[index].mutable_data_ptr<float>() : nullptr;
+    }
+    /// Copies what the kernel wrote back.
+    void give_back() const {
+        for (std::size_t i = 0; i < states_.size(); ++i) model::give_back(states_[i], reached_[i]);
+    }
+
+private:
+    std::vector<at::Tensor> states_, reached_;
+};
 
 /// A cache's numbers [B, ..] of the sequences [n] int64; undefined where it holds none.
 inline at::Tensor of_sequences(const at::Tensor& held, const at::Tensor& sequences) {
