@@ -124,15 +124,15 @@ at::Tensor chunk_means(const at::Tensor& x, std::int64_t size, const std::vector
 class NatslCache final : public MixerCache {
 public:
     std::int64_t bytes() const override {
-        std::int64_t sum = linear.bytes() + (inputs.defined() ? static_cast<std::int64_t>(inputs.nbytes()) : 0);
+        std::int64_t sum = linear.bytes() + bytes_of(inputs);
         for (const KeyValueCache& one : softmax) sum += one.bytes();
         return sum;
     }
     std::unique_ptr<MixerCache> clone() const override {
         auto copy = std::make_unique<NatslCache>();
         copy->linear.state = linear.state.clone();
-        if (linear.before.defined()) copy->linear.before = linear.before.clone();
-        if (inputs.defined()) copy->inputs = inputs.clone();
+        copy->linear.before = copied(linear.before);
+        copy->inputs = copied(inputs);
         for (const KeyValueCache& one : softmax) copy->softmax.push_back(one.copy());
         return copy;
     }

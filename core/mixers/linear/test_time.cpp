@@ -98,10 +98,6 @@ namespace {
 constexpr double kEpsilon = 1e-6;        // the operators', of the memory's layer norm
 constexpr double kFreshForgetting = -4;  // sigmoid: 0.018
 
-at::Tensor copied(const at::Tensor& tensor) {
-    return tensor.defined() ? tensor.clone() : tensor;
-}
-
 at::Tensor with_ones(const at::Tensor& x) {
     return at::cat({x, at::ones({x.size(0), x.size(1), x.size(2), 1}, x.options())}, 3);
 }
@@ -123,10 +119,7 @@ at::Tensor pairs(const at::Tensor& query, const at::Tensor& key) {
 class TestTimeMixer::Cache final : public MixerCache {
 public:
     std::int64_t bytes() const override {
-        std::int64_t sum = 0;
-        for (const at::Tensor* tensor : {&memory.start, &memory.change, &memory.now, &before})
-            if (tensor->defined()) sum += static_cast<std::int64_t>(tensor->nbytes());
-        return sum;
+        return bytes_of(memory.start) + bytes_of(memory.change) + bytes_of(memory.now) + bytes_of(before);
     }
     std::unique_ptr<MixerCache> clone() const override {
         auto copy = std::make_unique<Cache>();

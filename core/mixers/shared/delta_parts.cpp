@@ -25,13 +25,13 @@ at::Tensor at_least_float(const at::Tensor& x) {
 }
 
 std::int64_t DeltaCache::bytes() const {
-    return state.bytes() + (before.defined() ? static_cast<std::int64_t>(before.nbytes()) : 0);
+    return state.bytes() + bytes_of(before);
 }
 
 std::unique_ptr<MixerCache> DeltaCache::clone() const {
     auto copy = std::make_unique<DeltaCache>();
     copy->state = state.clone();
-    if (before.defined()) copy->before = before.clone();
+    copy->before = copied(before);
     return copy;
 }
 

@@ -50,8 +50,7 @@ at::Tensor KeyValueCache::value() const {
 }
 
 std::int64_t KeyValueCache::bytes() const {
-    const auto size = [](const at::Tensor& t) { return t.defined() ? static_cast<std::int64_t>(t.nbytes()) : 0; };
-    return size(keys_) + size(values_);
+    return bytes_of(keys_) + bytes_of(values_);
 }
 
 KeyValueCache KeyValueCache::copy() const {

@@ -30,10 +30,6 @@ namespace {
 
 constexpr std::int64_t kChannelPiece = 16;  // tokens, where a pair of them has a number for each of the key's
 
-std::int64_t bytes_of(const at::Tensor& tensor) {
-    return tensor.defined() ? static_cast<std::int64_t>(tensor.nbytes()) : 0;
-}
-
 /// The type of states, gates and decays beside numbers of `type`.
 at::ScalarType wide_type(at::ScalarType type) {
     return type == at::kDouble ? at::kDouble : at::kFloat;
@@ -177,8 +173,7 @@ std::int64_t RecurrentCache::bytes() const {
 }
 
 RecurrentCache RecurrentCache::clone() const {
-    const auto copy = [](const at::Tensor& t) { return t.defined() ? t.clone() : t; };
-    return {copy(now), copy(start), copy(decay), open};
+    return {copied(now), copied(start), copied(decay), open};
 }
 
 RecurrentCache RecurrentCache::chosen(const at::Tensor& sequences) const {

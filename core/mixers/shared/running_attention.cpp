@@ -131,16 +131,14 @@ public:
 }  // namespace
 
 std::int64_t RunningCache::bytes() const {
-    if (!numerator.defined()) return 0;
-    return static_cast<std::int64_t>(numerator.nbytes() + denominator.nbytes() + maximum.nbytes());
+    return bytes_of(numerator) + bytes_of(denominator) + bytes_of(maximum);
 }
 
 std::unique_ptr<MixerCache> RunningCache::clone() const {
     auto copy = std::make_unique<RunningCache>();
-    if (!numerator.defined()) return copy;
-    copy->numerator = numerator.clone();
-    copy->denominator = denominator.clone();
-    copy->maximum = maximum.clone();
+    copy->numerator = copied(numerator);
+    copy->denominator = copied(denominator);
+    copy->maximum = copied(maximum);
     return copy;
 }
 

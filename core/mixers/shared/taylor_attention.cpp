@@ -82,12 +82,12 @@ at::Tensor exact_chunk(const at::Tensor& query, const at::Tensor& key, const at:
 }  // namespace
 
 std::int64_t TaylorCache::bytes() const {
-    return state.defined() ? static_cast<std::int64_t>(state.nbytes()) : 0;
+    return bytes_of(state);
 }
 
 std::unique_ptr<MixerCache> TaylorCache::clone() const {
     auto copy = std::make_unique<TaylorCache>();
-    if (state.defined()) copy->state = state.clone();
+    copy->state = copied(state);
     return copy;
 }
 

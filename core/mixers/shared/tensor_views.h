@@ -4,6 +4,7 @@
 // Tensors [B, heads, L, size] of float32 or bfloat16 as the kernels name them.
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -83,6 +84,15 @@ public:
 private:
     std::vector<at::Tensor> states_, reached_;
 };
+
+inline std::int64_t bytes_of(const at::Tensor& held) {
+    return held.defined() ? static_cast<std::int64_t>(held.nbytes()) : 0;
+}
+
+/// A cache's numbers, cloned; undefined where it holds none.
+inline at::Tensor copied(const at::Tensor& held) {
+    return held.defined() ? held.clone() : held;
+}
 
 /// A cache's numbers [B, ..] of the sequences [n] int64; undefined where it holds none.
 inline at::Tensor of_sequences(const at::Tensor& held, const at::Tensor& sequences) {
