@@ -225,6 +225,7 @@ TEST_CASE("Models whose head is another one are refused by what they have", "[ev
 TEST_CASE("Forward passes and training steps are timed", "[evaluation][labelled]") {
     for (const json& options :
          {json{{"head", {{"kind", "masked_language"}}}}, classes_of_texts(1), classes_of_texts(3),
+          json{{"stack", "decoder"}, {"head", {{"kind", "sequence_classes"}, {"classes", 3}}}},
           json{{"head", {{"kind", "token_classes"}, {"classes", 3}}},
                {"vocab_size", 0},
                {"embedding", {{"kind", "add"}, {"hash", "md5"}}}},
