@@ -25,7 +25,7 @@ struct Outlook {
 
 /// Error format for a pace that lacks one of the paper's models.
 Outlook outlook(const Paper& paper, const Settings& settings, const Pace& pace);
-/// Of a plan as it is: more minutes do not change its steps.
+/// The tokens of a plan that goes on: more minutes do not change its steps.
 Outlook outlook(const Plan& plan);
 
 /// Keeps the pace of a paper in `file`, in place of an older one. Throws Error io.

@@ -46,7 +46,7 @@ std::vector<double> seconds_of_trials(const Plan& plan, const Pace& calibration)
     return seconds;
 }
 
-/// Of the plan's trial of the same model and stack. Models that fewer minutes leave out were not timed: the slowest.
+/// Seconds of the plan's trial of the same model and stack; of the slowest for models that its minutes left out.
 double seconds_by_plan(const Plan& plan, const Trial& trial) {
     for (std::size_t i = 0; i < plan.trials.size(); ++i)
         if (plan.trials[i].model == trial.model && plan.trials[i].stack == trial.stack) return plan.trial_seconds[i];

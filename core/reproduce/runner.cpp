@@ -71,7 +71,7 @@ void Runner::read_time() {
     late_ = !view.has("left_out") && fs::exists(report_file());
 }
 
-/// For more minutes than the plan's: trials that were left out, or that so many minutes add.
+/// Plans for more minutes: trials that were left out, and those that the longer time adds.
 void Runner::plan_rest() {
     left_out_.clear();
     late_ = false;
@@ -182,7 +182,7 @@ void Runner::work(const std::atomic<bool>& failed) {
             // Trials that nothing was planned for must leave the end its time, even on a machine that slows down.
             const bool extra = static_cast<std::int64_t>(index) >= plan_.planned;
             const double margin = extra ? 1.3 : 1;
-            // What an earlier session left out stays out: seconds that it did not use are no time for a run.
+            // A trial that an earlier session left out stays out: unused seconds are no time for a run.
             const bool before = contains(left_out_, plan_.trials[index].name);
             late_ = late_ || before ||
                     60 * plan_.minutes - margin * plan_.end_seconds - spent() <

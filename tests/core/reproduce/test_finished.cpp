@@ -138,7 +138,7 @@ TEST_CASE("Minutes that decide nothing are named before training starts", "[repr
                       [](const auto& one) { return one.starts_with("calibration/") || one.starts_with("runs/"); }));
 }
 
-TEST_CASE("More minutes for a plan of too few steps are no help, and the replay says so", "[reproduce]") {
+TEST_CASE("More minutes for a plan of too few steps bring a warning", "[reproduce]") {
     const test::TemporaryFolder place;
     const fs::path folder = place / "replay";
     test::write_tiny_replay(folder, tiny_paper(), 1);  // 3 million tokens a run
