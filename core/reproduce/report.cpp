@@ -131,6 +131,9 @@ private:
         line("- " + input_.program_version + " on " + input_.machine + ". " + printf_text("%.4g", plan_.minutes) +
              (plan_.minutes == 1 ? " minute was given, " : " minutes were given, ") + seconds_text(input_.seconds) +
              " taken" + speed + ". " + side_by_side_text());
+        if (plan_.steps_minutes < plan_.minutes)
+            line("- Steps and seeds are those of a plan for " + printf_text("%.4g", plan_.steps_minutes) +
+                 " of these minutes; the others came later.");
         for (const std::string& one : view.at("notes").strings()) {
             bool complete = true;
             const std::string note = filled_text(one, &complete);

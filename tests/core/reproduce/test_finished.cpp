@@ -99,6 +99,7 @@ TEST_CASE("A replay that was carried out renders its report, and with more minut
 
     CHECK(resume(folder, 80) == Names{"runs/b"});
     CHECK(test::report_of(folder).find("Left out") == std::string::npos);
+    CHECK(test::report_of(folder).find("a plan for 40 of these minutes") != std::string::npos);
     CHECK(document_of(folder / "plan.json").at("minutes") == 80);
     CHECK(resume(folder, 80).empty());
     CHECK(resume(folder, 240).empty());
