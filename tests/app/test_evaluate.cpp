@@ -732,6 +732,20 @@ void check_replay(const std::string& paper, const std::vector<std::string>& part
 
 }  // namespace
 
+TEST_CASE("A replay that goes on refuses fewer minutes, and other seeds, than its plan has", "[app][reproduce]") {
+    const TemporaryFolder folder;
+    write_file(folder / "plan.json", R"({"paper": "lazy", "minutes": 40, "seeds": 2, "threads": 1, "data": []})");
+    const auto resumed = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all{"reproduce", "lazy", "-o", folder.path().string(), "--resume"};
+        all.insert(all.end(), more.begin(), more.end());
+        return run_headscope(all);
+    };
+    check_refusal(resumed({"--minutes", "39"}), "expected at least what the plan in ");
+    check_refusal(resumed({"--seeds", "3"}), "expected what the plan in ");
+    check_refusal(resumed({"--threads", "2"}), "expected what the plan in ");
+    CHECK(folder.names() == std::vector<std::string>{"plan.json"});
+}
+
 TEST_CASE("A reproduction ends within its minutes with a report, and goes on after a stop", "[.slow][app][deconattn]") {
     const TemporaryFolder folder;
     write_two_words(folder / "text.txt", 20'000);
