@@ -43,7 +43,7 @@ TEST_CASE("A decoder's classes of texts are the same to evaluate and analyze, an
         write_file(folder / "job.toml",
                    "[model]\npreset = \"nano-transformer\"\n[data]\ntext = [\"texts.jsonl\"]\n"
                    "sequence_length = 64\nvalidation = 0.2\n[objective]\nkind = \"classify\"\nclasses = 3\n"
-                   "[training]\nsteps = 3\nbatch = 4\nthreads = 1\n[probe]\nevery = 0\n");
+                   "[training]\nsteps = 3\nbatch = 4\nthreads = 1\n[probe]\nevery = 0\n[sample]\nevery = 0\n");
     check_success(run_headscope({"train", job.string(), "-o", (folder / "run").string()}));
     const std::string snapshot = (folder / "run" / "snapshots" / "last").string();
 
