@@ -32,6 +32,11 @@ at::Tensor dropped(const at::Tensor& x, const mixers::StackContext& context, std
     return drop(x, context.training->dropout, random_key(context.training->dropout_seed, place), first);
 }
 
+/// x [B, L, size] at one position, [B, 1, size]; -1: all of it.
+at::Tensor at_position(const at::Tensor& x, std::int64_t position) {
+    return position < 0 ? x : x.narrow(1, position, 1).contiguous();
+}
+
 }  // namespace
 
 std::vector<const Layer*> Tower::layers() const {
@@ -98,6 +103,7 @@ struct Tower::Pass {
     std::vector<mixers::GuideMaps> recorded;
     const std::vector<mixers::GuideMaps>* guides = nullptr;
     std::size_t next_cache = 0;
+    bool has_one_position = false;  ///< `half` and `hidden` are those of ForwardOptions::only_position
 
     mixers::MixerCache* take_cache() { return options.cache ? &options.cache->layer(next_cache++) : nullptr; }
     /// The layer of the context.
@@ -164,8 +170,18 @@ void Tower::run_mixers(Pass& pass, std::size_t number, PassSize size) const {
     context.input_embedding = embedding_for(layer, pass.embedding);
     context.output_projection = layer.output.weight.defined() ? &layer.output.weight : nullptr;
     if (pass.skips()) return;
-    pass.half = mix(layer, context.edited(Point::residual_before, pass.hidden), context, caches);
+    const std::int64_t position = only_position(pass, number);
+    pass.half = mix(layer, context.edited(Point::residual_before, pass.hidden), context, caches, position);
+    pass.has_one_position = position >= 0;
     pass.hidden = at::Tensor();
+}
+
+std::int64_t Tower::only_position(const Pass& pass, std::size_t number) const {
+    if (is_encoder() || number + 1 != order_.size() || layers_[order_[number]].cross) return -1;
+    for (const Point point : {Point::attention_output, Point::residual_middle, Point::feed_forward_input,
+                              Point::feed_forward_output, Point::hidden, Point::final_norm})
+        if (pass.context.edits(point)) return -1;
+    return pass.options.only_position;
 }
 
 void Tower::run_feed_forward(Pass& pass, std::size_t number) const {
@@ -181,7 +197,9 @@ void Tower::run_feed_forward(Pass& pass, std::size_t number) const {
 at::Tensor Tower::end(Pass& pass) const {
     const at::Tensor hidden = final_norm_(pass.hidden);
     announce(pass.options.probe, end_prefix() + "final_norm", kNoLayer, hidden);
-    return is_encoder() ? hidden : pass.context.edited(Point::final_norm, hidden);
+    if (is_encoder()) return hidden;
+    const at::Tensor edited = pass.context.edited(Point::final_norm, hidden);
+    return pass.has_one_position ? edited : at_position(edited, pass.options.only_position);
 }
 
 /// An encoder-decoder announces both towers' ends: its decoder's are what forward() is about.
@@ -279,19 +297,23 @@ at::Tensor Tower::scaled(const at::Tensor& update, const SumFactors& factors) co
     return scale == 1 ? update : update * scale;
 }
 
-Tower::Halfway Tower::mix(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
-                          const LayerCaches& caches) const {
-    const at::Tensor read = config_->pre_norm ? layer.input_norm(hidden) : hidden;
+Tower::Halfway Tower::mix(const Layer& layer, const at::Tensor& entering, const mixers::StackContext& context,
+                          const LayerCaches& caches, std::int64_t position) const {
+    at::Tensor hidden = entering;
+    at::Tensor read = config_->pre_norm ? layer.input_norm(hidden) : hidden;
     at::Tensor mixed;
     if (layer.mixer) {
         context.announce("input_norm", read);
         at::Tensor attention = layer.mixer->forward(read, context, caches.own);
-        attention = context.pass(Point::mixer_output, attention);
+        // From here on no position reads another.
+        attention = at_position(context.pass(Point::mixer_output, attention), position);
         if (layer.output.there()) attention = layer.output(attention, context.cancellation);
         attention = scaled(layer.attention_update_norm(attention), layer.attention_sum);
         attention = context.pass(Point::attention_output, attention);
         mixed = dropped(attention, context, "attention");
     }
+    hidden = at_position(hidden, position);
+    read = at_position(read, position);
     if (config_->parallel_residual) return {hidden, read, mixed};
     at::Tensor middle =
         layer.mixer ? add(config_->residual_after_norm ? read : hidden, mixed, layer.input_norm, layer.attention_sum)

@@ -422,3 +422,54 @@ TEST_CASE("What a model does not have is refused by name", "[model][intervention
                              IsError(ErrorCode::usage, "where a text comes in pieces"));
     }
 }
+
+TEST_CASE("A pass for one position gives that row of the whole pass, edited or not", "[model][interventions]") {
+    for (const std::string& name : kFamilies) {
+        DYNAMIC_SECTION(name) {
+            const Case one = one_text(name);
+            const auto& config = one.model->config();
+            std::vector<std::vector<Intervention>> lists{{}};
+            for (const Point point : {Point::mixer_output, Point::attention_output, Point::feed_forward_input,
+                                      Point::feed_forward_output, Point::hidden, Point::final_norm}) {
+                const auto places = model::places_of(point, config, one.model->sites());
+                if (places.empty()) continue;
+                Intervention zero = edit(point, Action::zero);
+                if (places.back().layer >= 0) zero.layers = {places.back().layer};
+                zero.positions = {{1, -1}};
+                lists.push_back({zero});
+            }
+            for (const std::vector<Intervention>& list : lists) {
+                const at::Tensor whole = run(one, list);
+                for (const std::int64_t position : {std::int64_t{0}, whole.size(1) - 1}) {
+                    model::Interventions edits(list, config, one.model->sites());
+                    model::ForwardOptions options;
+                    options.beyond_positions = true;
+                    options.editor = &edits;
+                    options.only_position = position;
+                    const at::Tensor row = one.model->forward(one.batch, options);
+                    REQUIRE(row.sizes() == whole.narrow(1, position, 1).sizes());
+                    CHECK(close(row, whole.narrow(1, position, 1)));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("A pass for one position refuses a probe, a cache and a position that the text lacks",
+          "[model][interventions]") {
+    const Case one = one_text("llama");
+    const auto refused = [&](const model::ForwardOptions& options, const char* part) {
+        CHECK_THROWS_MATCHES(one.model->forward(one.batch, options), Error, IsError(ErrorCode::usage, part));
+    };
+    model::ForwardOptions options;
+    options.only_position = one.batch.ids.size(1);
+    refused(options, "expected a position below");
+    options.only_position = 0;
+    RecordingProbe probe(false, {"hidden"});
+    options.probe = &probe;
+    refused(options, "expected all positions");
+    options.probe = nullptr;
+    const auto cache = one.model->new_cache();
+    options.cache = cache.get();
+    refused(options, "expected all positions");
+}
