@@ -116,6 +116,7 @@ std::vector<double> measure_rows(model::Model& model, const at::Tensor& ids, std
     options.editor = &chain;
     options.cancellation = &cancellation;
     options.skip_layers = std::move(skipped_layers);
+    options.only_position = measure.only_position(ids.size(0));
     return measure.values(batch.ids, model.forward(batch, options));
 }
 

@@ -64,7 +64,8 @@ void each_batch(const std::vector<Row>& rows, std::int64_t length, const Cancell
     }
 }
 
-/// The metric of each of `rows` runs of `ids` [L] in one batch, below `editors` (null ones are left out).
+/// The metric of each of `rows` runs of `ids` [L] in one batch, below `editors` (null ones are left out). Runs compute
+/// what the metric reads (ForwardOptions::only_position).
 std::vector<double> measure_rows(model::Model& model, const at::Tensor& ids, std::int64_t rows,
                                  std::vector<model::Editor*> editors, const Measure& measure,
                                  const Cancellation& cancellation, std::set<int> skipped_layers = {});
