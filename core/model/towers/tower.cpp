@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/mixers/shared/no_cache.h"
+#include "core/mixers/shared/tensor_views.h"
 #include "core/model/device.h"
 #include "core/model/load/layer_weights.h"
 #include "core/model/random_fill.h"
@@ -297,6 +298,20 @@ at::Tensor Tower::scaled(const at::Tensor& update, const SumFactors& factors) co
     return scale == 1 ? update : update * scale;
 }
 
+at::Tensor Tower::run_mixer(const Layer& layer, const at::Tensor& read, const mixers::StackContext& context,
+                            mixers::MixerCache* cache) const {
+    const bool may_store = context.editor && !context.probe && !context.training && !cache;
+    if (may_store && layer.mixer->returns_heads()) {
+        const at::Tensor stored =
+            context.editor->stored_heads({Point::head_output, context.layer.value, context.site.value});
+        if (stored.defined()) {
+            const at::Tensor heads = on_device(stored, read.device()).expand({read.size(0), -1, -1, -1});
+            return mixers::side_by_side(context.edited(Point::head_output, heads));
+        }
+    }
+    return layer.mixer->forward(read, context, cache);
+}
+
 Tower::Halfway Tower::mix(const Layer& layer, const at::Tensor& entering, const mixers::StackContext& context,
                           const LayerCaches& caches, std::int64_t position) const {
     at::Tensor hidden = entering;
@@ -304,7 +319,7 @@ Tower::Halfway Tower::mix(const Layer& layer, const at::Tensor& entering, const 
     at::Tensor mixed;
     if (layer.mixer) {
         context.announce("input_norm", read);
-        at::Tensor attention = layer.mixer->forward(read, context, caches.own);
+        at::Tensor attention = run_mixer(layer, read, context, caches.own);
         // From here on no position reads another.
         attention = at_position(context.pass(Point::mixer_output, attention), position);
         if (layer.output.there()) attention = layer.output(attention, context.cancellation);

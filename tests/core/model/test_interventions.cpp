@@ -473,3 +473,52 @@ TEST_CASE("A pass for one position refuses a probe, a cache and a position that 
     options.cache = cache.get();
     refused(options, "expected all positions");
 }
+
+namespace {
+
+/// Stores the heads of one place, and counts the queries that its layer computes.
+class StoredHeads final : public model::Editor {
+public:
+    StoredHeads(PointKey key, at::Tensor heads) : key_(key), heads_(std::move(heads)) {}
+    bool edits(const PointKey& key) const override { return key.point == Point::query && key.layer == key_.layer; }
+    at::Tensor edit(const model::EditPlace&, const at::Tensor& value) override {
+        ++queries;
+        return value;
+    }
+    at::Tensor stored_heads(const PointKey& key) const override { return key == key_ ? heads_ : at::Tensor(); }
+    int queries = 0;
+
+private:
+    PointKey key_;
+    at::Tensor heads_;
+};
+
+}  // namespace
+
+TEST_CASE("Stored heads take the place of a mixer that returns its heads, and edits follow", "[model][interventions]") {
+    // Qwen3-Next has a gate behind its heads.
+    for (const std::string name : {"llama", "gpt2", "neox", "deepseek-v3", "bloom", "olmo2", "hybrid-qwen3-next"}) {
+        INFO(name);
+        const Case one = one_text(name);
+        const auto& sites = one.model->sites();
+        PointKey key = model::places_of(Point::pattern, one.model->config(), sites).back();
+        key.point = Point::head_output;
+        model::PointRecorder recorder({key});
+        model::ForwardOptions options;
+        options.editor = &recorder;
+        one.model->forward(one.batch, options);
+        Intervention set = edit(Point::head_output, Action::set, {key.layer});
+        set.value = numbers(recorder.values.at(key).sizes());
+        Intervention zero = edit(Point::head_output, Action::zero, {key.layer});
+        zero.heads = {1};
+
+        StoredHeads stored(key, set.value);
+        model::Interventions zeros({zero}, one.model->config(), sites);
+        model::EditorChain both({&stored, &zeros});
+        options.editor = &both;
+        const at::Tensor found = one.model->forward(one.batch, options);
+        const bool gated = name == "hybrid-qwen3-next";
+        CHECK(stored.queries == (gated ? 1 : 0));
+        CHECK(close(found, gated ? run(one, {zero}) : run(one, {set, zero})));
+    }
+}
