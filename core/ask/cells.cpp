@@ -31,11 +31,12 @@ public:
     Prefix(model::Model& model, const at::Tensor& ids, const Cancellation& cancellation)
         : model_(&model), ids_(ids), cancellation_(&cancellation) {}
 
-    /// False for models whose layers read more than the stream before them.
+    /// False for models whose layers read more than the stream before them: an encoder's output, the embeddings, or a
+    /// guide stream, which passes through the same layers.
     static bool possible(const model::Model& model) {
         if (model.config().encoder) return false;
         for (const model::Layer* layer : stack_of(model).tower().layers())
-            if (layer->source() == mixers::QueryKeySource::embedding) return false;
+            if (layer->source() != mixers::QueryKeySource::own) return false;
         return true;
     }
 

@@ -186,6 +186,25 @@ TEST_CASE("Sweeps agree with whole runs of one cell, whichever positions the met
     }
 }
 
+TEST_CASE("Guide streams pass through all layers in a sweep", "[ask][patch]") {
+    for (const std::string name : {"native-rnd_emb_qk", "native-fixed_seq_qk"}) {
+        INFO(name);
+        const test::AskedModel asked = with_long_texts(name);
+        ask::PatchOptions options;
+        options.points = {Point::head_output};
+        options.by = SweepBy::both;  // enough cells for batches of the last layer alone
+        const store::AskRecord record = patched(asked, options);
+        Intervention what;
+        what.point = Point::head_output;
+        what.layers = {1};
+        for (const std::int64_t head : {0, 3}) {
+            what.heads = {head};
+            what.positions = {{6, 6}};
+            CHECK(near(at_cell(record, "/patch/value/head_output", {0, 1, head, 6}), by_hand(asked, what)));
+        }
+    }
+}
+
 TEST_CASE("Layers without a pattern have no numbers", "[ask][patch]") {
     const test::AskedModel asked("hybrid-qwen3-next");
     ask::PatchOptions options;
