@@ -115,8 +115,8 @@ private:
     model::PointKey place_;  ///< of these heads
 };
 
-/// Tokens from which on a batch ends with its layer: products of so many rows run at full speed, and the next batch
-/// starts at the next layer.
+/// A batch of at least this number of tokens ends with its layer: its products run at full speed, and the next batch
+/// starts at a later layer.
 constexpr std::int64_t kLayerTokens = 512;
 
 /// Cells in the order of their layers, parted into those that share batches.
