@@ -76,8 +76,8 @@ private:
 
     /// Runs the first layer once for its heads and for the stream behind it. Nothing for mixers that do more to heads.
     void store_heads() {
-        const model::Layer& layer = *stack_of(*model_).tower().layers().at(static_cast<std::size_t>(layer_));
-        if (!layer.mixer || !layer.mixer->returns_heads()) return;
+        const model::Layer* layer = stack_of(*model_).tower().layers().at(static_cast<std::size_t>(layer_));
+        if (!layer->mixer || !layer->mixer->returns_heads()) return;
         const auto places = model::places_of(model::Point::head_output, model_->config(), model_->sites());
         const auto place = std::find_if(places.begin(), places.end(),
                                         [this](const model::PointKey& key) { return key.layer == layer_; });
