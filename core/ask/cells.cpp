@@ -24,37 +24,32 @@ at::Tensor part_of(at::Tensor value, bool heads, const Cell& cell, std::int64_t 
 }
 
 /// Starts passes in the middle: the stream [1, L, d] at the input of a layer in an unedited run takes the place of the
-/// embeddings, and the layers before are skipped. Memory holds one stream.
+/// embeddings, and the layers before are skipped. Where the passes leave that layer's values up to its head output as
+/// they are, its heads come from the unedited run, too. Memory holds one layer's values.
 class Prefix final : public model::Editor {
 public:
     Prefix(model::Model& model, const at::Tensor& ids, const Cancellation& cancellation)
         : model_(&model), ids_(ids), cancellation_(&cancellation) {}
 
-    /// False for models whose layers read more than the stream before them.
+    /// False for models whose layers read more than the stream before them: an encoder's output, the embeddings, or a
+    /// guide stream, which passes through the same layers.
     static bool possible(const model::Model& model) {
         if (model.config().encoder) return false;
         for (const model::Layer* layer : stack_of(model).tower().layers())
-            if (layer->source() == mixers::QueryKeySource::embedding) return false;
+            if (layer->source() != mixers::QueryKeySource::own) return false;
         return true;
     }
 
-    /// Passes start at `layer` from now on, which is none before the last.
-    void advance(std::int64_t layer) {
-        if (layer <= layer_) return;
-        const model::PointKey last{model::Point::hidden, layer - 1, -1};
-        model::PointRecorder recorder({last});
-        model::EditorChain both({this, &recorder});
-        model::Batch batch;
-        batch.ids = ids_.unsqueeze(0);
-        model::ForwardOptions options;
-        options.editor = &both;
-        options.cancellation = cancellation_;
-        options.skip_layers = skipped();
-        for (std::int64_t later = layer; later < model_->config().layers; ++later)
-            options.skip_layers.insert(static_cast<int>(later));
-        model_->forward(batch, options);
-        stream_ = recorder.values.at(last);
-        layer_ = layer;
+    /// Passes have these cells, none of which is in a layer before those of earlier calls.
+    void start_at(const std::vector<Cell>& cells) {
+        advance(cells.front().key.layer);
+        const bool keeps_heads = std::all_of(cells.begin(), cells.end(), [this](const Cell& cell) {
+            return cell.key.layer > layer_ || (cell.key.layer == layer_ && cell.key.point >= model::Point::head_output);
+        });
+        if (!keeps_heads)
+            heads_ = at::Tensor();
+        else if (!heads_.defined())
+            store_heads();
     }
 
     std::set<int> skipped() const {
@@ -67,13 +62,74 @@ public:
     at::Tensor edit(const model::EditPlace&, const at::Tensor& value) override {
         return stream_.expand(value.sizes()).contiguous();
     }
+    at::Tensor stored_heads(const model::PointKey& key) const override { return key == place_ ? heads_ : at::Tensor(); }
 
 private:
+    void advance(std::int64_t layer) {
+        if (layer <= layer_) return;
+        heads_ = at::Tensor();
+        const model::PointKey last{model::Point::hidden, layer - 1, -1};
+        stream_ = layer == layer_ + 1 && next_.defined() ? next_ : unedited({last}, layer).at(last);
+        next_ = at::Tensor();
+        layer_ = layer;
+    }
+
+    /// Runs the first layer once for its heads and for the stream behind it. Nothing for mixers that do more to heads.
+    void store_heads() {
+        const model::Layer* layer = stack_of(*model_).tower().layers().at(static_cast<std::size_t>(layer_));
+        if (!layer->mixer || !layer->mixer->returns_heads()) return;
+        const auto places = model::places_of(model::Point::head_output, model_->config(), model_->sites());
+        const auto place = std::find_if(places.begin(), places.end(),
+                                        [this](const model::PointKey& key) { return key.layer == layer_; });
+        if (place == places.end()) return;
+        place_ = *place;
+        const model::PointKey last{model::Point::hidden, layer_, -1};
+        const RunValues values = unedited({place_, last}, layer_ + 1);
+        heads_ = values.at(place_);
+        next_ = values.at(last);
+    }
+
+    /// Values of the unedited run in layers before `end`, from the first that passes run.
+    RunValues unedited(std::set<model::PointKey> places, std::int64_t end) {
+        model::PointRecorder recorder(std::move(places));
+        model::EditorChain both({this, &recorder});
+        model::Batch batch;
+        batch.ids = ids_.unsqueeze(0);
+        model::ForwardOptions options;
+        options.editor = &both;
+        options.cancellation = cancellation_;
+        options.skip_layers = skipped();
+        for (std::int64_t later = end; later < model_->config().layers; ++later)
+            options.skip_layers.insert(static_cast<int>(later));
+        model_->forward(batch, options);
+        return std::move(recorder.values);
+    }
+
     model::Model* model_;
-    at::Tensor ids_, stream_;
+    at::Tensor ids_;
     const Cancellation* cancellation_;
     std::int64_t layer_ = 0;
+    at::Tensor stream_;      ///< input of layer_; undefined at layer 0
+    at::Tensor next_;        ///< its output; undefined: not known
+    at::Tensor heads_;       ///< its head output; undefined: not in use
+    model::PointKey place_;  ///< of these heads
 };
+
+/// A batch of at least this number of tokens ends with its layer: its products run at full speed, and the next batch
+/// starts at a later layer.
+constexpr std::int64_t kLayerTokens = 512;
+
+/// Cells in the order of their layers, parted into those that share batches.
+std::vector<std::vector<Cell>> parted(const std::vector<Cell>& cells, std::int64_t length) {
+    std::vector<std::vector<Cell>> parts;
+    for (const Cell& cell : cells) {
+        const bool ends = !parts.empty() && parts.back().back().key.layer != cell.key.layer &&
+                          std::ssize(parts.back()) * length >= kLayerTokens;
+        if (parts.empty() || ends) parts.emplace_back();
+        parts.back().push_back(cell);
+    }
+    return parts;
+}
 
 }  // namespace
 
@@ -116,6 +172,7 @@ std::vector<double> measure_rows(model::Model& model, const at::Tensor& ids, std
     options.editor = &chain;
     options.cancellation = &cancellation;
     options.skip_layers = std::move(skipped_layers);
+    options.only_position = measure.only_position(ids.size(0));
     return measure.values(batch.ids, model.forward(batch, options));
 }
 
@@ -137,14 +194,16 @@ void run_cells(model::Model& model, const at::Tensor& ids, const std::vector<Cel
                      [](const Cell& a, const Cell& b) { return a.key.layer < b.key.layer; });
     std::optional<Prefix> prefix;
     if (ordered.size() > 1 && around == nullptr && Prefix::possible(model)) prefix.emplace(model, ids, cancellation);
-    each_batch(ordered, ids.size(0), cancellation, [&](const std::vector<Cell>& some) {
+    const auto run = [&](const std::vector<Cell>& some) {
         CellEditor editor(some, values);
-        if (prefix) prefix->advance(some.front().key.layer);
+        if (prefix) prefix->start_at(some);
         const std::vector<double> found =
             measure_rows(model, ids, std::ssize(some), {prefix ? &*prefix : nullptr, around, &editor}, measure,
                          cancellation, prefix ? prefix->skipped() : std::set<int>());
         for (std::size_t i = 0; i < some.size(); ++i) done(some[i], found[i]);
-    });
+    };
+    if (!prefix) return each_batch(ordered, ids.size(0), cancellation, run);
+    for (const std::vector<Cell>& part : parted(ordered, ids.size(0))) each_batch(part, ids.size(0), cancellation, run);
 }
 
 RunValues record_run(model::Model& model, const at::Tensor& ids, const std::vector<model::PointKey>& places,

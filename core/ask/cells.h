@@ -64,7 +64,8 @@ void each_batch(const std::vector<Row>& rows, std::int64_t length, const Cancell
     }
 }
 
-/// The metric of each of `rows` runs of `ids` [L] in one batch, below `editors` (null ones are left out).
+/// The metric of each of `rows` runs of `ids` [L] in one batch, below `editors` (null ones are left out). Runs compute
+/// what the metric reads (ForwardOptions::only_position).
 std::vector<double> measure_rows(model::Model& model, const at::Tensor& ids, std::int64_t rows,
                                  std::vector<model::Editor*> editors, const Measure& measure,
                                  const Cancellation& cancellation, std::set<int> skipped_layers = {});
@@ -74,8 +75,9 @@ Measure measure_from_run(model::Model& model, const Metric& metric, const at::Te
                          const Cancellation& cancellation, double& value);
 
 /// Runs `ids` [L] once per cell, in batches of at most kCellTokens tokens, below `around` (edits of every run; null:
-/// none). Layers before a batch's first edit are computed once for all cells, without `around`. `done` gets each
-/// result, in the order of the layers.
+/// none). Without `around`, layers before a batch's first edit are computed once for all cells, and so are the heads of
+/// its layer if they are edited first; without edits behind it, the last layer computes the metric's one position
+/// alone. `done` gets each result, in the order of the layers.
 void run_cells(model::Model& model, const at::Tensor& ids, const std::vector<Cell>& cells, const RunValues* values,
                const Measure& measure, model::Editor* around, const Cancellation& cancellation,
                const std::function<void(const Cell& cell, double value)>& done);

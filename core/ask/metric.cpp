@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ask/metric.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -53,14 +54,18 @@ Measure::Measure(model::Model& model, Metric metric) : model_(&model), metric_(s
     metric_.check(model);
 }
 
-at::Tensor Measure::rows(const at::Tensor& hidden) const {
-    const std::int64_t length = hidden.size(0);
-    if (metric_.all_positions) return hidden;
+std::int64_t Measure::only_position(std::int64_t length) const {
+    if (metric_.all_positions || metric_.kind == MetricKind::loss) return -1;
     const std::int64_t position = metric_.position < 0 ? length + metric_.position : metric_.position;
     if (position < 0 || position >= length)
         throw Error(ErrorCode::usage, "--position", "expected a position below " + std::to_string(length),
                     "found " + std::to_string(metric_.position));
-    return hidden.narrow(0, position, 1);
+    return position;
+}
+
+at::Tensor Measure::rows(const at::Tensor& hidden) const {
+    const std::int64_t position = only_position(hidden.size(0));
+    return position < 0 ? hidden : hidden.narrow(0, position, 1);
 }
 
 at::Tensor Measure::logits(const at::Tensor& hidden) const {
@@ -110,7 +115,18 @@ std::vector<double> Measure::values(const at::Tensor& ids, const at::Tensor& hid
         for (std::int64_t b = 0; b < ids.size(0); ++b) found.push_back(mean[b].item<double>());
         return found;
     }
-    for (std::int64_t b = 0; b < ids.size(0); ++b) found.push_back(value(logits(hidden[b])).item<double>());
+    const std::int64_t position = only_position(ids.size(1));
+    const at::Tensor read = position < 0 || hidden.size(1) == 1 ? hidden : hidden.narrow(1, position, 1);
+    // One product for as many texts as a chunk of logits has room for.
+    const std::int64_t texts = read.size(0), each = read.size(1);
+    const std::int64_t step = std::max<std::int64_t>(1, model_->logit_rows() / each);
+    for (std::int64_t first = 0; first < texts; first += step) {
+        const std::int64_t count = std::min(step, texts - first);
+        const at::Tensor some = read.narrow(0, first, count).reshape({count * each, read.size(2)});
+        const at::Tensor scores = model_->logits(some).to(at::kDouble);
+        for (std::int64_t b = 0; b < count; ++b)
+            found.push_back(value(scores.narrow(0, b * each, each)).item<double>());
+    }
     return found;
 }
 

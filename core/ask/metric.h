@@ -33,7 +33,11 @@ struct Metric {
 class Measure {
 public:
     Measure(model::Model& model, Metric metric);
-    /// `ids` [B, L], `hidden` [B, L, d] after the final norm -> one number per text. kl needs set_reference().
+    /// The one position that the metric reads of texts of `length` tokens; -1: it reads several. Throws usage for one
+    /// that the texts do not have.
+    std::int64_t only_position(std::int64_t length) const;
+    /// `ids` [B, L], `hidden` [B, L, d] after the final norm, or [B, 1, d] of only_position() -> one number per text.
+    /// kl needs set_reference().
     std::vector<double> values(const at::Tensor& ids, const at::Tensor& hidden) const;
     /// The same for one text, `hidden` [1, L, d], as a number that autograd records.
     at::Tensor recorded(const at::Tensor& ids, const at::Tensor& hidden) const;

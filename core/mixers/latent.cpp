@@ -32,6 +32,7 @@ public:
     std::int64_t output_size() const override { return heads_ * value_size_; }
     at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
     std::unique_ptr<MixerCache> new_cache() const override;
+    bool returns_heads() const override { return true; }
     /// The parts without positions.
     std::optional<HeadMaps> head_maps() const override;
 

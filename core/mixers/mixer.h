@@ -129,6 +129,8 @@ public:
     /// `normed` [B, L, d] -> [B, L, output_size()]. With a cache, the tokens follow those that it holds.
     virtual at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const = 0;
     virtual std::unique_ptr<MixerCache> new_cache() const = 0;
+    /// True if forward() returns the head output of its one site, heads side by side, without a gate or norm behind it.
+    virtual bool returns_heads() const { return false; }
 
     /// Maps of its first site; empty: it has no such maps. Weights are in memory.
     virtual std::optional<HeadMaps> head_maps() const { return std::nullopt; }

@@ -25,6 +25,7 @@ public:
     std::int64_t output_size() const override { return maps_.output_size(); }
     at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
     std::unique_ptr<MixerCache> new_cache() const override;
+    bool returns_heads() const override { return !maps_.gated(); }
     std::optional<HeadMaps> head_maps() const override { return maps_.head_maps(); }
 
 private:

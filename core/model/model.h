@@ -52,6 +52,9 @@ struct ForwardOptions {
     Cache* cache = nullptr;     ///< with one, the batch continues what the cache holds
     std::set<int> skip_layers;  ///< whole blocks left out
     Editor* editor = nullptr;   ///< replaces values on the way (edits/editor.h)
+    /// The one position whose final hidden states are returned, [B, 1, d]; -1: all. Behind its mixer the last layer
+    /// then computes that position alone, unless a value there is edited. Excludes cache, probe and training.
+    std::int64_t only_position = -1;
     Segments segments;
     bool beyond_positions = false;  ///< rotary and position-free models may run past their limit
     const Cancellation* cancellation = nullptr;
@@ -83,8 +86,8 @@ public:
     virtual bool has_head() const = 0;                  ///< logits over the vocabulary are possible
     virtual bool has_classes() const { return false; }  ///< logits over classes are (ModelConfig::head)
 
-    /// Final hidden states [B, L, d], after the final norm; of an encoder-decoder its decoder's, for Batch::target.
-    /// Checks ids and lengths first.
+    /// Final hidden states [B, L, d] (or ForwardOptions::only_position), after the final norm; of an encoder-decoder
+    /// its decoder's, for Batch::target. Checks ids and lengths first.
     virtual at::Tensor forward(const Batch& batch, const ForwardOptions& options = {}) = 0;
 
     struct Pass {

@@ -2,14 +2,15 @@
 """`headscope ask` beside TransformerLens and an eager script, in one run, on a random GPT-2 of 12 x 12 heads, 768 wide.
 
     python ask_ratio.py HEADSCOPE patch [--packages FOLDER] [--length 64] [--pairs 1] [--threads N] [--check]
-    python ask_ratio.py HEADSCOPE corpus [--texts 40] [--length 512] [--threads N] [--check]
+    python ask_ratio.py HEADSCOPE corpus [--texts 64] [--length 512] [--headvis] [--threads N] [--check]
 
 patch: every head's output replaced at all positions, by us (the whole process, loading included) and by
 TransformerLens's get_act_patch_attn_head_out_all_pos (loading excluded), wall time; the median of neighbors' ratios.
 Prints the largest difference of both tables, too. Wants transformer_lens (tests/oracle/make_venv.sh --lens).
-corpus: processor time of `ask corpus` (the whole process, all of its indicators) and of a script that computes the
-measures of HeadVis in float32 from transformers' eager attention (loading excluded). --check makes exit status 1 of a
-ratio above a third.
+corpus: processor time of `ask corpus` (the whole process) and of a script that computes the same tables in float32 from
+transformers' eager attention (loading excluded, eager_corpus.py). The first 50 texts set the intervals; heads keep some
+of the others. --headvis adds the ratio to a script that computes the seven measures of HeadVis alone, which is far less
+work. Prints the largest differences, too. --check makes exit status 1 of a ratio above a third.
 
 Wants: torch, transformers, h5py (tests/oracle/requirements.txt), an idle machine.
 """
@@ -27,6 +28,7 @@ from pathlib import Path
 import h5py
 import torch
 import transformers
+from eager_corpus import eager_corpus, headvis_measures
 from model_ratio import seconds_of
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "oracle" / "random"))
@@ -88,41 +90,25 @@ def patch_ratio(given, folder):
     return ratio
 
 
-def eager_measures(model, texts):
-    """What expected_corpus() of ask_corpus_acceptance.py computes, in float32, as one writes it first."""
-    sums, maxima, repeats = {}, [], 0
-
-    def add(name, value):
-        sums[name] = sums.get(name, 0) + value.double()
-
-    with torch.inference_mode():
-        for ids in texts:
-            tokens = torch.tensor(ids)
-            maps = torch.stack(model(tokens[None], output_attentions=True, use_cache=False).attentions)[:, 0]
-            places = torch.arange(len(ids))
-            apart = (places[:, None] - places[None]).abs().float()
-            copies = (tokens[:, None] == tokens[None]).float().tril(-1)
-            follows = torch.zeros_like(copies)
-            follows[:, 1:] = copies[:, :-1]
-            add("self", maps.diagonal(dim1=-2, dim2=-1).sum(-1))
-            add("previous", maps.diagonal(-1, -2, -1).sum(-1))
-            add("entropy", -(maps * maps.clamp_min(2.0**-126).log()).sum((-2, -1)))
-            add("distance", (maps * apart).sum((-2, -1)))
-            add("square", (maps * apart**2).sum((-2, -1)))
-            add("induction", (maps * follows).sum((-2, -1)))
-            repeats += int(copies.any(-1).sum())
-            maxima.append(maps[..., 1:, 1:].amax((-2, -1)))
-    count = sum(map(len, texts))
-    mean = sums["distance"] / count
-    return {"self_attention_score": sums["self"] / count, "prev_token_score": sums["previous"] / (count - len(texts)),
-            "pattern_entropy": sums["entropy"] / count, "qk_distance": mean,
-            "qk_distance_variance": sums["square"] / count - mean**2, "induction_score": sums["induction"] / repeats,
-            "maximum_mean": torch.stack(maxima).double().mean(0)}
-
-
 def processor_seconds(of):
     used = resource.getrusage(of)
     return used.ru_utime + used.ru_stime
+
+
+def apart(file, expected):
+    """The largest difference of tables of /corpus, relative to numbers above 1."""
+    return max(((torch.from_numpy(file[f"corpus/{name}"][()]).double().reshape(value.shape) - value).abs()
+                / value.abs().clamp_min(1)).max().item() for name, value in expected.items())
+
+
+def kept_apart(file, expected):
+    """Heads that keep other texts, and the largest difference of tables of the others."""
+    found = {name: torch.from_numpy(file[f"corpus/{name}"][()]).double().reshape(value.shape).nan_to_num(-1)
+             for name, value in expected.items()}
+    same = (found["kept"] == expected["kept"]).all(-1)
+    largest = max(((found[name] - value)[same].abs() / value[same].abs().clamp_min(1)).max().item()
+                  for name, value in expected.items() if not name.endswith("token")) if same.any() else float("nan")
+    return int((~same).sum()), largest
 
 
 def corpus_ratio(given, folder):
@@ -130,18 +116,28 @@ def corpus_ratio(given, folder):
     (folder / "texts.json").write_text(json.dumps(texts))
     model = transformers.AutoModelForCausalLM.from_pretrained(folder / "model", attn_implementation="eager",
                                                              dtype=torch.float32).eval()
-    eager_measures(model, texts[:1])
+    headvis_measures(model, texts[:1])
     began = processor_seconds(resource.RUSAGE_CHILDREN)
     output = ask(given, "corpus", folder, "--tokens", folder / "texts.json")
     ours = processor_seconds(resource.RUSAGE_CHILDREN) - began
-    began = time.process_time()
-    expected = eager_measures(model, texts)
-    theirs = time.process_time() - began
+    print(f"corpus, {given.texts} texts of {given.length} tokens: ask {ours:.1f} s of processor time")
+
+    def timed(script):
+        began = time.process_time()
+        found = script(model, texts)
+        return time.process_time() - began, found
+
+    theirs, (measures, kept) = timed(eager_corpus)
     with h5py.File(output) as file:
-        apart = max(((torch.from_numpy(file[f"corpus/{name}"][()]) - value).abs()
-                     / value.abs().clamp_min(1)).max().item() for name, value in expected.items())
-    print(f"corpus, {given.texts} texts of {given.length} tokens: ask {ours:.1f} s of processor time, eager script "
-          f"{theirs:.1f} s, ratio {ours / theirs:.3f}; largest difference {apart:.1e}")
+        others, largest = kept_apart(file, kept)
+        print(f"eager script with the same tables {theirs:.1f} s, ratio {ours / theirs:.3f}; largest difference "
+              f"{apart(file, measures):.1e}, of kept texts {largest:.1e}; {others} of {len(kept['kept'])} heads keep "
+              "others")
+        if given.headvis:
+            few, expected = timed(headvis_measures)
+            expected = {name: value.flatten() for name, value in expected.items()}
+            print(f"eager script with the measures of HeadVis alone {few:.1f} s, ratio {ours / few:.3f}; "
+                  f"largest difference {apart(file, expected):.1e}")
     return ours / theirs
 
 
@@ -150,8 +146,9 @@ def main():
     parser.add_argument("headscope")
     parser.add_argument("what", choices=("patch", "corpus"))
     parser.add_argument("--packages", help="folder that tests/oracle/make_venv.sh --lens made")
-    parser.add_argument("--texts", type=int, default=40)
+    parser.add_argument("--texts", type=int, default=64)
     parser.add_argument("--length", type=int)
+    parser.add_argument("--headvis", action="store_true", help="corpus: also the ratio to HeadVis's measures alone")
     parser.add_argument("--pairs", type=int, default=1)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--shape", type=int, nargs=3, default=(12, 12, 768), metavar=("LAYERS", "HEADS", "WIDTH"))

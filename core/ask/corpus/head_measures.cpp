@@ -23,13 +23,16 @@ struct Moments {
 /// Sums of w, w x and w x x of weights at x = 0, 1, ..
 Moments moments_of(std::span<const float> weights) {
     double sum[kLanes] = {}, first[kLanes] = {}, second[kLanes] = {};
+    double place[kLanes] = {};  // counts on: conversions of x take longer
+    for (std::size_t lane = 0; lane < kLanes; ++lane) place[lane] = static_cast<double>(lane);
     const std::size_t whole = weights.size() / kLanes * kLanes;
     for (std::size_t x = 0; x < whole; x += kLanes) {
         for (std::size_t lane = 0; lane < kLanes; ++lane) {
-            const double weight = weights[x + lane], place = static_cast<double>(x + lane);
+            const double weight = weights[x + lane];
             sum[lane] += weight;
-            first[lane] += weight * place;
-            second[lane] += weight * place * place;
+            first[lane] += weight * place[lane];
+            second[lane] += weight * place[lane] * place[lane];
+            place[lane] += static_cast<double>(kLanes);
         }
     }
     Moments all;
@@ -39,12 +42,24 @@ Moments moments_of(std::span<const float> weights) {
         all.square += second[lane];
     }
     for (std::size_t x = whole; x < weights.size(); ++x) {
-        const double weight = weights[x], place = static_cast<double>(x);
+        const double weight = weights[x], last = static_cast<double>(x);
         all.weight += weight;
-        all.place += weight * place;
-        all.square += weight * place * place;
+        all.place += weight * last;
+        all.square += weight * last * last;
     }
     return all;
+}
+
+/// The largest of one or more weights.
+float largest_of(std::span<const float> weights) {
+    constexpr std::size_t lanes = 2 * kLanes;
+    float largest[lanes];
+    std::fill(largest, largest + lanes, weights.front());
+    const std::size_t whole = weights.size() / lanes * lanes;
+    for (std::size_t x = 0; x < whole; x += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane) largest[lane] = std::max(largest[lane], weights[x + lane]);
+    for (std::size_t x = whole; x < weights.size(); ++x) largest[0] = std::max(largest[0], weights[x]);
+    return *std::max_element(largest, largest + lanes);
 }
 
 /// Adds row i of a head: the weights of keys 0 to i.
@@ -53,12 +68,14 @@ void add_row(std::span<const float> row, const std::vector<std::int64_t>& follow
     head.self += row[i];
     if (i > 0) head.previous += row[i - 1];
     for (const std::int64_t key : followers) head.induction += row[static_cast<std::size_t>(key)];
+    double sum = 0;
     for (std::size_t bin = 0, end = i + 1; end > 0; ++bin) {
         const auto beyond = static_cast<std::size_t>(bin_begin(bin + 1));  // distances of this bin are smaller
         const std::size_t begin = bin + 1 < kDistanceBins && beyond <= i ? i + 1 - beyond : 0;
         const Moments part = moments_of(row.subspan(begin, end - begin));
         // At place x the distance is i - begin - x.
         const double far = static_cast<double>(i - begin);
+        sum += part.weight;
         head.distances[bin] += part.weight;
         head.distance += far * part.weight - part.place;
         head.square += far * far * part.weight - 2 * far * part.place + part.square;
@@ -66,13 +83,13 @@ void add_row(std::span<const float> row, const std::vector<std::int64_t>& follow
     }
     if (i == 0) return;
     const auto keys = row.subspan(1);
-    const auto largest = std::max_element(keys.begin(), keys.end());
-    if (*largest > head.maximum) {
-        head.maximum = *largest;
+    const float largest = largest_of(keys);
+    if (largest > head.maximum) {
+        head.maximum = largest;
         head.query = static_cast<std::int64_t>(i);
-        head.key = largest - row.begin();
+        head.key = std::find(keys.begin(), keys.end(), largest) - keys.begin() + 1;
     }
-    head.query_mass[i] = static_cast<float>(moments_of(keys).weight);
+    head.query_mass[i] = static_cast<float>(sum - row[0]);
     for (std::size_t j = 1; j <= i; ++j) head.key_mass[j] += row[j];
 }
 

@@ -29,6 +29,7 @@ public:
     std::int64_t key_value_heads() const { return key_value_heads_; }
     std::int64_t head_size() const { return head_size_; }
     std::int64_t output_size() const { return heads_ * head_size_; }
+    bool gated() const { return gated_; }  ///< heads() makes a gate
     Site site(bool causal) const;
 
     /// x [B, L, d] -> [B, L, heads + 2 key_value_heads, size], one product. `gate` is set to [B, L, heads * size] where

@@ -78,6 +78,13 @@ public:
     virtual bool edits(const PointKey& key) const = 0;
     /// The value to use from here on: `value` itself, or a new tensor of its shape and type. `value` is not written to.
     virtual at::Tensor edit(const EditPlace& place, const at::Tensor& value) = 0;
+    /// The head output at `key` [1 or B, H, L, dv] ahead of edit(), if it is stored: the mixer then does not run.
+    /// Undefined: it is not. Requested in passes without cache, probe and gradients, of mixers that return their heads
+    /// (mixers::Mixer::returns_heads).
+    virtual at::Tensor stored_heads(const PointKey& key) const {
+        (void)key;
+        return {};
+    }
     /// The pass has come to its end. Throws for an edit that found no place.
     virtual void end() {}
 };

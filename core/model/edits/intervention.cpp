@@ -366,6 +366,12 @@ at::Tensor EditorChain::edit(const EditPlace& place, const at::Tensor& value) {
     return now;
 }
 
+at::Tensor EditorChain::stored_heads(const PointKey& key) const {
+    for (const Editor* editor : editors_)
+        if (const at::Tensor heads = editor->stored_heads(key); heads.defined()) return heads;
+    return {};
+}
+
 void EditorChain::end() {
     for (Editor* editor : editors_) editor->end();
 }

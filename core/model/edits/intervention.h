@@ -110,6 +110,8 @@ public:
     void begin(const Start& start) override;
     bool edits(const PointKey& key) const override;
     at::Tensor edit(const EditPlace& place, const at::Tensor& value) override;
+    /// Those of the first editor that stores any.
+    at::Tensor stored_heads(const PointKey& key) const override;
     void end() override;
 
 private:

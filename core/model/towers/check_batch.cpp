@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/model/device.h"
 #include "core/model/embedding/segments.h"
+#include "core/model/model.h"
 #include "core/model/towers/cache.h"
 
 namespace headscope::model {
@@ -175,6 +176,16 @@ void check_cache(const Cache& cache, const ModelConfig& config, const Batch& bat
     if (cache.batch() != 0 && cache.batch() != sequences) {
         refuse_cache(std::to_string(cache.batch()) + " sequences, as it holds", std::to_string(sequences));
     }
+}
+
+void check_only_position(const ForwardOptions& options, const Batch& batch) {
+    if (options.only_position < 0) return;
+    if (options.cache || options.probe || options.training)
+        refuse(ErrorCode::usage, "expected all positions with a cache, a probe or training", "found one alone");
+    const std::int64_t length = batch.predicted().size(1);
+    if (options.only_position >= length)
+        refuse(ErrorCode::usage, "expected a position below " + std::to_string(length),
+               "found " + std::to_string(options.only_position));
 }
 
 }  // namespace headscope::model

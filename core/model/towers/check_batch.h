@@ -7,6 +7,7 @@
 namespace headscope::model {
 
 class Cache;
+struct ForwardOptions;
 
 /// Refuses a batch that the model cannot read, before anything is computed: shapes and types (usage), ids and token
 /// types out of range (limit, with sequence, position and id), and positions past the model's (limit; names
@@ -20,5 +21,8 @@ void check_length(std::int64_t tokens, const ModelConfig& config, bool beyond_po
 
 /// Refuses (usage) a cache that the batch cannot continue: of an encoder, spoiled, with padding, of another batch size.
 void check_cache(const Cache& cache, const ModelConfig& config, const Batch& batch);
+
+/// Refuses (usage) an only_position past the batch's length, or with what it excludes.
+void check_only_position(const ForwardOptions& options, const Batch& batch);
 
 }  // namespace headscope::model

@@ -45,6 +45,7 @@ public:
         const at::Tensor read = on_processor(value), changed = editor_.edit(here, read);
         return changed.is_same(read) ? value : on_device(changed, value.device());
     }
+    at::Tensor stored_heads(const PointKey& key) const override { return editor_.stored_heads(key); }
     void end() override { editor_.end(); }
 
 private:

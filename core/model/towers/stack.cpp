@@ -125,6 +125,7 @@ std::vector<at::Tensor> Stack::forward_on_device(const std::vector<Pass>& passes
             check_batch(*batch, config_, options.cache ? options.cache->length() : 0, options.beyond_positions);
             if (options.cache) check_cache(*options.cache, config_, *batch);
             check_segments(options.segments, config_);
+            check_only_position(options, *batch);
         }
         for (const auto& [batch, options] : passes) {
             if (!options.editor) continue;

@@ -9,9 +9,9 @@
 
 #include "core/base/error.h"
 #include "core/mixers/shared/no_cache.h"
+#include "core/mixers/shared/tensor_views.h"
 #include "core/model/device.h"
 #include "core/model/load/layer_weights.h"
-#include "core/model/load/tensor_plan.h"
 #include "core/model/random_fill.h"
 #include "core/model/towers/cache.h"
 #include "core/model/training_forward.h"
@@ -33,108 +33,12 @@ at::Tensor dropped(const at::Tensor& x, const mixers::StackContext& context, std
     return drop(x, context.training->dropout, random_key(context.training->dropout_seed, place), first);
 }
 
+/// x [B, L, size] at one position, [B, 1, size]; -1: all of it.
+at::Tensor at_position(const at::Tensor& x, std::int64_t position) {
+    return position < 0 ? x : x.narrow(1, position, 1).contiguous();
+}
+
 }  // namespace
-
-void Tower::declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::vector<Site>& sites) {
-    config_ = &plan.config();
-    place_ = std::move(place);
-    const Dimension hidden{config_->hidden, names.keys.hidden};
-    embedding_.declare(plan, names);
-    if (config_->positions == PositionKind::rotary)
-        rotary_.emplace(config_->rope, config_->head_size, config_->max_positions);
-    if (rotary_) rotary_->declare(plan, names);
-    for (const auto& [number, own] : config_->layer_heads) {
-        const ModelConfig layer = config_->of_layer(number);
-        own_rotary_.try_emplace(number).first->second.emplace(layer.rope, layer.head_size, layer.max_positions);
-    }
-    if (config_->window_rope) window_rotary_.emplace(*config_->window_rope, config_->head_size, config_->max_positions);
-    if (!names.bucket_bias.empty()) declare_bias(plan, &bucket_bias_, names.prefix + names.bucket_bias, names.keys);
-    const std::vector<std::int64_t>& shared = config_->shared_layers;
-    layers_.resize(shared.empty() ? static_cast<std::size_t>(config_->layers) : names.listed_layers.size());
-    for (std::size_t number = 0; number < layers_.size(); ++number) {
-        names.layer_stem = names.prefix + (shared.empty() ? numbered(names.layer, static_cast<std::int64_t>(number))
-                                                          : names.listed_layers[number]);
-        TensorNames own = names;
-        const auto of_mixer = names.of_mixer.find(config_->mixers.at(number));
-        if (of_mixer != names.of_mixer.end()) own.in_layer = of_mixer->second;
-        for (const LayerNames& other : std::vector<LayerNames>(own.in_layer.others)) {
-            if (!plan.from_file() || !plan.has(own.layer_stem + other.sign)) continue;
-            own.in_layer = other;
-            break;
-        }
-        const std::size_t first = plan.wants().size();
-        declare_layer(plan, own, static_cast<std::int64_t>(number));
-        plan.assign_to_layer(place_.first_layer + static_cast<std::int64_t>(number), first);
-    }
-    for (std::int64_t number = 0; number < config_->layers; ++number) {
-        const auto index = static_cast<std::size_t>(number);
-        order_.push_back(shared.empty() ? index : static_cast<std::size_t>(shared.at(index)));
-        first_sites_.push_back(static_cast<std::int64_t>(sites.size()));
-        const Layer& layer = layers_[order_.back()];
-        if (layer.mixer) add_sites(*layer.mixer, number, sites);
-        if (layer.cross) add_sites(*layer.cross, number, sites);
-    }
-    declare_guides(plan, names);
-    if (config_->final_norm) final_norm_.declare(plan, names.prefix + names.final_norm, hidden, names.old_norm_names);
-}
-
-void Tower::add_sites(const mixers::Mixer& mixer, std::int64_t number, std::vector<Site>& sites) const {
-    for (Site site : mixer.sites()) {
-        site.layer = static_cast<std::int32_t>(place_.first_layer + number);
-        site.stack = place_.stack;
-        site.query_stream = place_.stream;
-        site.key_stream = site.is_cross() ? place_.memory_stream : place_.stream;
-        sites.push_back(site);
-    }
-}
-
-void Tower::declare_layer(TensorPlan& plan, const TensorNames& names, std::int64_t number) {
-    const Dimension hidden{config_->hidden, names.keys.hidden};
-    Layer& layer = layers_[static_cast<std::size_t>(number)];
-    const auto norm = [&](Norm& into, const std::string& name) {
-        if (!name.empty()) into.declare(plan, names.layer_stem + name, hidden, names.old_norm_names);
-    };
-    if (const std::string& mixer = config_->mixers.at(static_cast<std::size_t>(number)); mixer != kNoMixer) {
-        // Only mixers of softmax attention have heads of their own there.
-        layer.mixer = config_->layer_heads.contains(number)
-                          ? mixers::make_mixer(mixer, config_->of_layer(number), number)
-                          : mixers::make_mixer(mixer, *config_, number);
-        if (number > 0 || config_->first_input_norm) norm(layer.input_norm, names.in_layer.input_norm);
-        std::size_t first = plan.wants().size();
-        layer.mixer->declare(plan, names);
-        plan.count_as(TensorPlan::Part::attention, first);
-        const std::string& value_size = config_->value_size > 0 ? names.keys.value_size : names.keys.head_size;
-        if (!names.in_layer.bucket_bias.empty())
-            declare_bias(plan, &layer.bucket_bias, names.layer_stem + names.in_layer.bucket_bias, names.keys);
-        if (!names.in_layer.output.empty()) {
-            first = plan.wants().size();
-            layer.output.declare_for_products(plan, names.layer_stem + names.in_layer.output, hidden,
-                                              {layer.mixer->output_size(), names.keys.heads + " * " + value_size},
-                                              config_->output_bias && !names.in_layer.plain_output);
-            plan.count_as(TensorPlan::Part::attention, first);
-        }
-        norm(layer.attention_update_norm, names.in_layer.attention_update_norm);
-    }
-    if (!config_->attention_sums.empty())
-        layer.attention_sum = config_->attention_sums.at(static_cast<std::size_t>(number));
-    if (config_->encoder) {
-        layer.cross = mixers::make_cross_mixer(config_->mixers.at(static_cast<std::size_t>(number)), *config_);
-        norm(layer.cross_norm, names.in_layer.cross_norm);
-        const std::size_t first = plan.wants().size();
-        layer.cross->declare(plan, names);
-        layer.cross_output.declare(plan, names.layer_stem + names.in_layer.cross_output, hidden,
-                                   {layer.cross->output_size(), names.keys.heads + " * " + names.keys.head_size},
-                                   config_->output_bias);
-        plan.count_as(TensorPlan::Part::attention, first);
-    }
-    layer.has_feed_forward = config_->has_feed_forward(number);
-    if (!layer.has_feed_forward) return;
-    norm(layer.feed_forward_norm, names.in_layer.feed_forward_norm);
-    const std::size_t first = plan.wants().size();
-    layer.feed_forward.declare(plan, names, number);
-    if (runs_in_steps()) plan.use_after_mixer(first);
-    norm(layer.feed_forward_update_norm, names.in_layer.feed_forward_update_norm);
-}
 
 std::vector<const Layer*> Tower::layers() const {
     std::vector<const Layer*> list;
@@ -171,11 +75,6 @@ Tower::Rotation Tower::rotation(const std::optional<Rotary>& rotary, std::int64_
     return rotation;
 }
 
-void Tower::declare_bias(TensorPlan& plan, at::Tensor* into, const std::string& name, const SizeKeys& keys) const {
-    const std::int64_t rows = config_->bucket_rows > 0 ? config_->bucket_rows : config_->distance_buckets;
-    plan.want(into, {name + ".weight"}, {{rows, keys.distance_buckets}, {config_->heads, keys.heads}});
-}
-
 void Tower::enter_bias(const at::Tensor& table, kernels::ScoreRule& bias, mixers::StackContext& context,
                        bool recorded) const {
     const at::Tensor plain = on_processor(table.narrow(0, 0, config_->distance_buckets)).to(at::kFloat).contiguous();
@@ -205,6 +104,7 @@ struct Tower::Pass {
     std::vector<mixers::GuideMaps> recorded;
     const std::vector<mixers::GuideMaps>* guides = nullptr;
     std::size_t next_cache = 0;
+    bool has_one_position = false;  ///< `half` and `hidden` are those of ForwardOptions::only_position
 
     mixers::MixerCache* take_cache() { return options.cache ? &options.cache->layer(next_cache++) : nullptr; }
     /// The layer of the context.
@@ -271,8 +171,18 @@ void Tower::run_mixers(Pass& pass, std::size_t number, PassSize size) const {
     context.input_embedding = embedding_for(layer, pass.embedding);
     context.output_projection = layer.output.weight.defined() ? &layer.output.weight : nullptr;
     if (pass.skips()) return;
-    pass.half = mix(layer, context.edited(Point::residual_before, pass.hidden), context, caches);
+    const std::int64_t position = only_position(pass, number);
+    pass.half = mix(layer, context.edited(Point::residual_before, pass.hidden), context, caches, position);
+    pass.has_one_position = position >= 0;
     pass.hidden = at::Tensor();
+}
+
+std::int64_t Tower::only_position(const Pass& pass, std::size_t number) const {
+    if (is_encoder() || number + 1 != order_.size() || layers_[order_[number]].cross) return -1;
+    for (const Point point : {Point::attention_output, Point::residual_middle, Point::feed_forward_input,
+                              Point::feed_forward_output, Point::hidden, Point::final_norm})
+        if (pass.context.edits(point)) return -1;
+    return pass.options.only_position;
 }
 
 void Tower::run_feed_forward(Pass& pass, std::size_t number) const {
@@ -288,7 +198,9 @@ void Tower::run_feed_forward(Pass& pass, std::size_t number) const {
 at::Tensor Tower::end(Pass& pass) const {
     const at::Tensor hidden = final_norm_(pass.hidden);
     announce(pass.options.probe, end_prefix() + "final_norm", kNoLayer, hidden);
-    return is_encoder() ? hidden : pass.context.edited(Point::final_norm, hidden);
+    if (is_encoder()) return hidden;
+    const at::Tensor edited = pass.context.edited(Point::final_norm, hidden);
+    return pass.has_one_position ? edited : at_position(edited, pass.options.only_position);
 }
 
 /// An encoder-decoder announces both towers' ends: its decoder's are what forward() is about.
@@ -386,19 +298,37 @@ at::Tensor Tower::scaled(const at::Tensor& update, const SumFactors& factors) co
     return scale == 1 ? update : update * scale;
 }
 
-Tower::Halfway Tower::mix(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
-                          const LayerCaches& caches) const {
-    const at::Tensor read = config_->pre_norm ? layer.input_norm(hidden) : hidden;
+at::Tensor Tower::run_mixer(const Layer& layer, const at::Tensor& read, const mixers::StackContext& context,
+                            mixers::MixerCache* cache) const {
+    const bool may_store = context.editor && !context.probe && !context.training && !cache;
+    if (may_store && layer.mixer->returns_heads()) {
+        const at::Tensor stored =
+            context.editor->stored_heads({Point::head_output, context.layer.value, context.site.value});
+        if (stored.defined()) {
+            const at::Tensor heads = on_device(stored, read.device()).expand({read.size(0), -1, -1, -1});
+            return mixers::side_by_side(context.edited(Point::head_output, heads));
+        }
+    }
+    return layer.mixer->forward(read, context, cache);
+}
+
+Tower::Halfway Tower::mix(const Layer& layer, const at::Tensor& entering, const mixers::StackContext& context,
+                          const LayerCaches& caches, std::int64_t position) const {
+    at::Tensor hidden = entering;
+    at::Tensor read = config_->pre_norm ? layer.input_norm(hidden) : hidden;
     at::Tensor mixed;
     if (layer.mixer) {
         context.announce("input_norm", read);
-        at::Tensor attention = layer.mixer->forward(read, context, caches.own);
-        attention = context.pass(Point::mixer_output, attention);
+        at::Tensor attention = run_mixer(layer, read, context, caches.own);
+        // From here on no position reads another.
+        attention = at_position(context.pass(Point::mixer_output, attention), position);
         if (layer.output.there()) attention = layer.output(attention, context.cancellation);
         attention = scaled(layer.attention_update_norm(attention), layer.attention_sum);
         attention = context.pass(Point::attention_output, attention);
         mixed = dropped(attention, context, "attention");
     }
+    hidden = at_position(hidden, position);
+    read = at_position(read, position);
     if (config_->parallel_residual) return {hidden, read, mixed};
     at::Tensor middle =
         layer.mixer ? add(config_->residual_after_norm ? read : hidden, mixed, layer.input_norm, layer.attention_sum)

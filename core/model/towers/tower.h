@@ -123,8 +123,14 @@ private:
         at::Tensor residual;     ///< with the mixers' updates; a parallel block's without
         at::Tensor read, mixed;  ///< only in a parallel block: its input after the norm, and its mixer's update
     };
-    Halfway mix(const Layer& layer, const at::Tensor& hidden, const mixers::StackContext& context,
-                const LayerCaches& caches) const;
+    /// `position`: the one whose values are computed behind the mixer; -1: all.
+    Halfway mix(const Layer& layer, const at::Tensor& entering, const mixers::StackContext& context,
+                const LayerCaches& caches, std::int64_t position = -1) const;
+    /// The mixer's result for `read`, or the editor's stored heads in its place.
+    at::Tensor run_mixer(const Layer& layer, const at::Tensor& read, const mixers::StackContext& context,
+                         mixers::MixerCache* cache) const;
+    /// ForwardOptions::only_position in the last layer, if no value behind its mixer is edited; else -1.
+    std::int64_t only_position(const Pass& pass, std::size_t number) const;
     at::Tensor feed_forward(const Layer& layer, const Halfway& half, const mixers::StackContext& context) const;
     at::Tensor add(const at::Tensor& residual, const at::Tensor& update, const Norm& norm,
                    const SumFactors& factors) const;

@@ -27,25 +27,47 @@ ask::Metric difference() {
     return metric;
 }
 
-double value_of(const test::AskedModel& asked, const at::Tensor& hidden) {
-    const at::Tensor logits = asked.model->logits(hidden.narrow(0, hidden.size(0) - 1, 1)).to(at::kDouble)[0];
-    return (logits[3] - (logits[5] + logits[7]) / 2).item<double>();
+/// That metric at the last position, at one in the middle, and at all.
+std::vector<ask::Metric> differences() {
+    std::vector<ask::Metric> all(3, difference());
+    all[1].position = 4;
+    all[2].all_positions = true;
+    return all;
+}
+
+double value_of(const test::AskedModel& asked, const at::Tensor& hidden, const ask::Metric& metric = difference()) {
+    const at::Tensor logits = asked.model->logits(hidden).to(at::kDouble);
+    const at::Tensor each = logits.select(1, 3) - (logits.select(1, 5) + logits.select(1, 7)) / 2;
+    if (metric.all_positions) return each.mean().item<double>();
+    return each[metric.position < 0 ? each.size(0) + metric.position : metric.position].item<double>();
+}
+
+/// A model with two texts of 20 tokens.
+test::AskedModel with_long_texts(const std::string& name) {
+    test::AskedModel asked(name);
+    asked.texts.assign(2, std::vector<std::int64_t>(20));
+    for (std::int64_t i = 0; i < 20; ++i) {
+        asked.texts[0][static_cast<std::size_t>(i)] = (i * 7 + i * i * 3 + 5) % 37;
+        asked.texts[1][static_cast<std::size_t>(i)] = (i * 5 + i * i * 2 + 11) % 37;
+    }
+    return asked;
 }
 
 /// The clean text is text 1, the corrupted one text 0.
-store::AskRecord patched(const test::AskedModel& asked, ask::PatchOptions options) {
+store::AskRecord patched(const test::AskedModel& asked, ask::PatchOptions options,
+                         const ask::Metric& metric = difference()) {
     store::AskRecord record = asked.record("patch");
     record.sequences.resize(1);
     record.dimensions.clear();
     store::add_usual_dimensions(record);
-    options.metric = difference();
+    options.metric = metric;
     NoProgress progress;
     ask::run_patch(*asked.model, {asked.sequences()[1]}, options, record, progress, Cancellation());
     return record;
 }
 
 /// The same cell by an intervention on the values of the clean run.
-double by_hand(const test::AskedModel& asked, Intervention what) {
+double by_hand(const test::AskedModel& asked, Intervention what, const ask::Metric& metric = difference()) {
     const auto places = model::places_of(what.point, asked.model->config(), asked.model->sites());
     model::PointRecorder recorder(std::set<model::PointKey>(places.begin(), places.end()));
     model::Batch batch;
@@ -55,7 +77,7 @@ double by_hand(const test::AskedModel& asked, Intervention what) {
     asked.model->forward(batch, options);
     what.action = Action::run;
     what.values = recorder.values;
-    return value_of(asked, asked.run(0, {what}));
+    return value_of(asked, asked.run(0, {what}), metric);
 }
 
 }  // namespace
@@ -117,9 +139,71 @@ TEST_CASE("Heads may be swept by position, and patterns cell by cell", "[ask][pa
     CHECK(at_cell(cells, "/patch/value/pattern", {0, 1, 2, 10, 3}) != at_cell(cells, "/patch/corrupted", {0}));
     // A weight of 0 in both runs: nothing changes.
     CHECK(
-        near(at_cell(cells, "/patch/value/pattern", {0, 1, 2, 3, 10}), at_cell(cells, "/patch/corrupted", {0}), 1e-6));
+        near(at_cell(cells, "/patch/value/pattern", {0, 1, 2, 3, 10}), at_cell(cells, "/patch/corrupted", {0}), 1e-5));
     options.points = {Point::head_output};
     CHECK_THROWS_MATCHES(patched(asked, options), Error, IsError(ErrorCode::usage, "--by cell"));
+}
+
+TEST_CASE("Sweeps agree with whole runs of one cell, whichever positions the metric reads", "[ask][patch]") {
+    constexpr double rounding = 2e-5;  // of float32, where logits reach 12
+    for (const std::string name :
+         {"gpt2", "llama", "neox", "deepseek-v3", "bloom", "hybrid-qwen3-next", "hybrid-falcon-h1"}) {
+        const test::AskedModel asked = with_long_texts(name);
+        const auto& sites = asked.model->sites();
+        for (const ask::Metric& metric : differences()) {
+            for (const SweepBy by : {SweepBy::head, SweepBy::both}) {
+                INFO(name << " position " << metric.position << (by == SweepBy::head ? " by head" : " by both"));
+                ask::PatchOptions options;
+                options.points = {Point::head_output, Point::attention_output};
+                options.by = by;
+                const store::AskRecord record = patched(asked, options, metric);
+                for (const model::PointKey& key : model::places_of(Point::head_output, asked.model->config(), sites)) {
+                    const Site& site = sites[static_cast<std::size_t>(key.site)];
+                    Intervention what;
+                    what.point = Point::head_output;
+                    what.layers = {key.layer};
+                    what.attention = site.branch.empty() ? site.kind : site.branch;
+                    for (std::int64_t head = 0; head < model::heads_at(key, sites); ++head) {
+                        what.heads = {head};
+                        std::vector<std::int64_t> cell{0, key.site, head};
+                        if (by == SweepBy::both) {
+                            what.positions = {{head, head}};  // any position
+                            cell.push_back(head);
+                        }
+                        CHECK(near(at_cell(record, "/patch/value/head_output", cell), by_hand(asked, what, metric),
+                                   rounding));
+                    }
+                }
+                for (std::int64_t layer = 0; layer < asked.model->config().layers; ++layer) {
+                    Intervention what;
+                    what.point = Point::attention_output;
+                    what.layers = {layer};
+                    what.positions = {{3, 3}};
+                    CHECK(near(at_cell(record, "/patch/value/attention_output", {0, layer, 3}),
+                               by_hand(asked, what, metric), rounding));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("Guide streams pass through all layers in a sweep", "[ask][patch]") {
+    for (const std::string name : {"native-rnd_emb_qk", "native-fixed_seq_qk"}) {
+        INFO(name);
+        const test::AskedModel asked = with_long_texts(name);
+        ask::PatchOptions options;
+        options.points = {Point::head_output};
+        options.by = SweepBy::both;  // enough cells for batches of the last layer alone
+        const store::AskRecord record = patched(asked, options);
+        Intervention what;
+        what.point = Point::head_output;
+        what.layers = {1};
+        for (const std::int64_t head : {0, 3}) {
+            what.heads = {head};
+            what.positions = {{6, 6}};
+            CHECK(near(at_cell(record, "/patch/value/head_output", {0, 1, head, 6}), by_hand(asked, what)));
+        }
+    }
 }
 
 TEST_CASE("Layers without a pattern have no numbers", "[ask][patch]") {

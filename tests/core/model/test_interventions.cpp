@@ -422,3 +422,103 @@ TEST_CASE("What a model does not have is refused by name", "[model][intervention
                              IsError(ErrorCode::usage, "where a text comes in pieces"));
     }
 }
+
+TEST_CASE("A pass for one position gives that row of the whole pass, edited or not", "[model][interventions]") {
+    for (const std::string& name : kFamilies) {
+        DYNAMIC_SECTION(name) {
+            const Case one = one_text(name);
+            const auto& config = one.model->config();
+            std::vector<std::vector<Intervention>> lists{{}};
+            for (const Point point : {Point::mixer_output, Point::attention_output, Point::feed_forward_input,
+                                      Point::feed_forward_output, Point::hidden, Point::final_norm}) {
+                const auto places = model::places_of(point, config, one.model->sites());
+                if (places.empty()) continue;
+                Intervention zero = edit(point, Action::zero);
+                if (places.back().layer >= 0) zero.layers = {places.back().layer};
+                zero.positions = {{1, -1}};
+                lists.push_back({zero});
+            }
+            for (const std::vector<Intervention>& list : lists) {
+                const at::Tensor whole = run(one, list);
+                for (const std::int64_t position : {std::int64_t{0}, whole.size(1) - 1}) {
+                    model::Interventions edits(list, config, one.model->sites());
+                    model::ForwardOptions options;
+                    options.beyond_positions = true;
+                    options.editor = &edits;
+                    options.only_position = position;
+                    const at::Tensor row = one.model->forward(one.batch, options);
+                    REQUIRE(row.sizes() == whole.narrow(1, position, 1).sizes());
+                    CHECK(close(row, whole.narrow(1, position, 1)));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("A pass for one position refuses a probe, a cache and a position that the text lacks",
+          "[model][interventions]") {
+    const Case one = one_text("llama");
+    const auto refused = [&](const model::ForwardOptions& options, const char* part) {
+        CHECK_THROWS_MATCHES(one.model->forward(one.batch, options), Error, IsError(ErrorCode::usage, part));
+    };
+    model::ForwardOptions options;
+    options.only_position = one.batch.ids.size(1);
+    refused(options, "expected a position below");
+    options.only_position = 0;
+    RecordingProbe probe(false, {"hidden"});
+    options.probe = &probe;
+    refused(options, "expected all positions");
+    options.probe = nullptr;
+    const auto cache = one.model->new_cache();
+    options.cache = cache.get();
+    refused(options, "expected all positions");
+}
+
+namespace {
+
+/// Stores the heads of one place, and counts the queries that its layer computes.
+class StoredHeads final : public model::Editor {
+public:
+    StoredHeads(PointKey key, at::Tensor heads) : key_(key), heads_(std::move(heads)) {}
+    bool edits(const PointKey& key) const override { return key.point == Point::query && key.layer == key_.layer; }
+    at::Tensor edit(const model::EditPlace&, const at::Tensor& value) override {
+        ++queries;
+        return value;
+    }
+    at::Tensor stored_heads(const PointKey& key) const override { return key == key_ ? heads_ : at::Tensor(); }
+    int queries = 0;
+
+private:
+    PointKey key_;
+    at::Tensor heads_;
+};
+
+}  // namespace
+
+TEST_CASE("Stored heads take the place of a mixer that returns its heads, and edits follow", "[model][interventions]") {
+    // Qwen3-Next has a gate behind its heads.
+    for (const std::string name : {"llama", "gpt2", "neox", "deepseek-v3", "bloom", "olmo2", "hybrid-qwen3-next"}) {
+        INFO(name);
+        const Case one = one_text(name);
+        const auto& sites = one.model->sites();
+        PointKey key = model::places_of(Point::pattern, one.model->config(), sites).back();
+        key.point = Point::head_output;
+        model::PointRecorder recorder({key});
+        model::ForwardOptions options;
+        options.editor = &recorder;
+        one.model->forward(one.batch, options);
+        Intervention set = edit(Point::head_output, Action::set, {key.layer});
+        set.value = numbers(recorder.values.at(key).sizes());
+        Intervention zero = edit(Point::head_output, Action::zero, {key.layer});
+        zero.heads = {1};
+
+        StoredHeads stored(key, set.value);
+        model::Interventions zeros({zero}, one.model->config(), sites);
+        model::EditorChain both({&stored, &zeros});
+        options.editor = &both;
+        const at::Tensor found = one.model->forward(one.batch, options);
+        const bool gated = name == "hybrid-qwen3-next";
+        CHECK(stored.queries == (gated ? 1 : 0));
+        CHECK(close(found, gated ? run(one, {zero}) : run(one, {set, zero})));
+    }
+}

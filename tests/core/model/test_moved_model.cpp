@@ -21,12 +21,15 @@ using model::Trainable;
 
 namespace {
 
-/// Doubles values of one point.
+/// Doubles values of one point, and stores those of another.
 class Doubling final : public model::Editor {
 public:
     bool edits(const model::PointKey& key) const override { return key.point == model::Point::query; }
     at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
         return place.first_position > 0 ? value : value * 2;
+    }
+    at::Tensor stored_heads(const model::PointKey& key) const override {
+        return key.point == model::Point::head_output ? at::zeros({1, 1, 1, 1}) : at::Tensor();
     }
 };
 
@@ -133,6 +136,8 @@ TEST_CASE("Passes on another device have its ids, and probes and editors of the 
     REQUIRE(there.editor != nullptr);
     CHECK_FALSE(there.editor->edits({model::Point::key, 0, 0}));
     CHECK(there.editor->edits({model::Point::query, 0, 0}));
+    CHECK(there.editor->stored_heads({model::Point::head_output, 0, 0}).defined());
+    CHECK_FALSE(there.editor->stored_heads({model::Point::query, 0, 0}).defined());
     const at::Tensor value = at::arange(4, at::kFloat);
     model::EditPlace place;
     place.key = {model::Point::query, 0, 0};
