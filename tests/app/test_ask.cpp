@@ -192,6 +192,16 @@ TEST_CASE("analyze, generate and ask take interventions from a file", "[app][ask
     check_refusal(run_headscope({"generate", sample().string(), "--prompt", "In the beginning", "--interventions",
                                  plan.string()}),
                   "mean, which needs all of it");
+    write(plan, "[[intervention]]\npoint = \"hidden\"\nwhat = \"zero\"\npositions = \"500-600\"\n");
+    constexpr const char* kNone = "[intervention 1] expected positions of a text";
+    check_refusal(ask("lens", folder / "c.ask.h5", text), kNone);
+    check_refusal(run_headscope({"analyze", sample().string(), "--text", "In the beginning", "--interventions",
+                                 plan.string(), "-o", (folder / "c.headscope.h5").string()}),
+                  kNone);
+    CHECK_FALSE(std::filesystem::exists(folder / "c.ask.h5"));
+    CHECK_FALSE(std::filesystem::exists(folder / "c.headscope.h5"));
+    check_success(ask("generate", folder / "d.ask.h5",
+                      {"--text", "In the beginning", "--generate", "2", "--interventions", plan.string()}));
 }
 
 TEST_CASE("ask refuses an output that is another output, an input or a file of the model, and writes nothing",

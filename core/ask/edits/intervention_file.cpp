@@ -146,6 +146,7 @@ private:
         only("key", stored, "add or set");
         only("text", runs, "run or reference");
         only("shift", action == Action::run, "run");
+        only("positions", action != Action::forbid, "another action than forbid, which has queries and keys");
         only("queries", action == Action::forbid, "forbid");
         only("keys", action == Action::forbid, "forbid");
     }

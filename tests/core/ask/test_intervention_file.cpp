@@ -153,6 +153,8 @@ TEST_CASE("What a file says wrongly is refused with its place", "[ask][file]") {
     refused("[[intervention]]\npoint = \"hidden\"\nwhat = \"run\"\ntext = \"x\"\n",
             "the name of a [[text]] table; found x");
     refused("[[text]]\nname = \"a\"\ntext = \"b\"\n" + zero, "tokens, as the model has no tokenizer");
+    refused("[[intervention]]\npoint = \"scores\"\nwhat = \"forbid\"\npositions = 1\n",
+            "positions with another action than forbid, which has queries and keys; found forbid");
     refused("", "an [[intervention]] table");
 }
 
