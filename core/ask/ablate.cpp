@@ -37,6 +37,7 @@ public:
     Ablation(model::Model& model, const AblateOptions& options, store::AskRecord& record)
         : model_(model), options_(options), record_(record) {
         options.metric.check(model);
+        options.metric.check_texts(record.sequences);
         const bool reads = options.how == AblateBy::reference || options.how == AblateBy::resample;
         if (reads != !options.reference.empty())
             throw Error(ErrorCode::usage, "--reference-tokens",

@@ -88,10 +88,7 @@ public:
         const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
         const std::vector<std::int64_t> tokens(own.begin(), own.end());
         const std::int64_t length = std::ssize(tokens);
-        const std::int64_t position = options_.position < 0 ? length + options_.position : options_.position;
-        if (position < 0 || position >= length)
-            throw Error(ErrorCode::usage, "--position", "expected a position below " + std::to_string(length),
-                        "found " + std::to_string(options_.position));
+        const std::int64_t position = position_in(options_.position, length, s);
         std::vector<PointKey> places{{Point::embedding, -1, -1}, {Point::hidden, config_.layers - 1, -1}};
         for (const Point point :
              {Point::residual_before, Point::head_output, Point::mixer_output, Point::attention_output,
@@ -136,6 +133,8 @@ private:
         if (head.transform.there() || config_.adaptive || !head.vocabulary.weight.defined())
             refuse("a linear head in float32", "another one");
         if (options_.answer.empty()) throw Error(ErrorCode::usage, "--answer", "expected tokens", "found none");
+        for (std::int64_t s = 0; s < std::ssize(record_.sequences); ++s)
+            position_in(options_.position, std::ssize(record_.sequences[static_cast<std::size_t>(s)].ids), s);
         for (const auto* list : {&options_.answer, &options_.against})
             for (const std::int64_t token : *list)
                 if (token < 0 || token >= config_.vocabulary)

@@ -204,6 +204,8 @@ void run_patch(model::Model& model, const std::vector<store::SequenceTokens>& cl
                     "found " + std::to_string(record.sequences.size()));
     for (std::size_t s = 0; s < clean.size(); ++s)
         aligned(clean[s].ids, record.sequences[s].ids, options.alignment, static_cast<std::int64_t>(s));
+    options.metric.check_texts(clean);
+    options.metric.check_texts(record.sequences);
     Patch patch(model, options, record);
     patch.tables();
     double all = 0, done = 0;

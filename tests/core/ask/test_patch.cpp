@@ -166,6 +166,25 @@ TEST_CASE("Metrics refuse tokens that they do not read, or lack", "[ask][metric]
     refused(metric, "[--against] expected tokens from 0");
 }
 
+TEST_CASE("Metrics refuse texts without their position or a next token", "[ask][metric]") {
+    std::vector<store::SequenceTokens> texts(2);
+    texts[0].ids = {1, 2, 3};
+    texts[1].ids = {4};
+    const auto refused = [&](const ask::Metric& metric, const char* part) {
+        CHECK_THROWS_MATCHES(metric.check_texts(texts), Error, IsError(ErrorCode::usage, part));
+    };
+    ask::Metric metric = difference();
+    metric.check_texts(texts);
+    metric.position = -2;
+    refused(metric, "[--position] expected a position from -1 to 0 of text 1; found -2");
+    metric.position = 3;
+    refused(metric, "[--position] expected a position from -3 to 2 of text 0; found 3");
+    metric.all_positions = true;
+    metric.check_texts(texts);
+    metric.kind = ask::MetricKind::loss;
+    refused(metric, "[--metric] expected texts of at least 2 tokens for loss; found 1 in text 1");
+}
+
 TEST_CASE("Attribution patching is the slope of the exact patch, and integrated gradients are complete",
           "[ask][patch][gradients]") {
     for (const std::string name : {"llama", "gpt2", "hybrid-qwen3-next"}) {
