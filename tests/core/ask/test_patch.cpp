@@ -247,6 +247,34 @@ TEST_CASE("Attribution patching is the slope of the exact patch, and integrated 
     }
 }
 
+TEST_CASE("Integrated gradients of scores are complete, and hidden keys add nothing", "[ask][patch][gradients]") {
+    const test::AskedModel asked("llama");
+    ask::PatchOptions options;
+    options.points = {Point::scores};
+    store::AskRecord record = patched(asked, options);
+    options.metric = difference();
+    ask::ApproximateOptions approximate;
+    approximate.integrated = {Point::scores};
+    approximate.steps = 128;
+    NoProgress progress;
+    ask::run_approximations(*asked.model, {asked.sequences()[1]}, options, approximate, record, progress,
+                            Cancellation());
+    for (std::int64_t site = 0; site < std::ssize(record.sites); ++site)
+        CHECK(std::abs(at_cell(record, "/patch/completeness/scores", {0, site}) - 1) < 0.1);
+}
+
+TEST_CASE("Approximations of points that the sweep leaves out are refused before it", "[ask][patch][gradients]") {
+    const test::AskedModel asked("llama");
+    ask::PatchOptions options;
+    options.points = {Point::hidden};
+    ask::ApproximateOptions approximate;
+    approximate.integrated = {Point::hidden};
+    ask::check_approximations(*asked.model, options, approximate);
+    approximate.integrated = {Point::hidden, Point::value};
+    CHECK_THROWS_MATCHES(ask::check_approximations(*asked.model, options, approximate), Error,
+                         IsError(ErrorCode::usage, "[--integrated-sites] expected points of --sites; found value"));
+}
+
 TEST_CASE("Rank correlation averages ties and leaves out what is missing", "[ask][patch]") {
     const double nan = std::nan("");
     CHECK(near(ask::rank_correlation(std::vector<double>{1, 2, 3, nan}, std::vector<double>{10, 20, 25, 1}), 1));

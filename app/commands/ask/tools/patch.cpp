@@ -76,8 +76,11 @@ public:
         options.alignment = static_cast<ask::Alignment>(choice_of(kAlignments, align_));
         options.editor = run.editor;
         options.saved = run.saved;
+        const ask::ApproximateOptions choice = approximations();
+        if (!approximation_.empty()) ask::check_approximations(run.model, options, choice);
         ask::run_patch(run.model, clean_, options, run.record, run.progress, run.cancellation);
-        if (!approximation_.empty()) approximate(run, options);
+        if (!approximation_.empty())
+            ask::run_approximations(run.model, clean_, options, choice, run.record, run.progress, run.cancellation);
     }
     std::string main_table(const store::AskRecord& record) const override { return record.tables.at(2).path; }
 
@@ -95,13 +98,13 @@ private:
             throw Error(ErrorCode::usage, "--correlation", "expected --approximation, too", "found none");
     }
 
-    void approximate(AskRun& run, const ask::PatchOptions& options) const {
+    ask::ApproximateOptions approximations() const {
         ask::ApproximateOptions choice;
         choice.attribution = approximates_by("attribution");
         choice.integrated = points_of("--integrated-sites", integrated_sites_);
         choice.steps = steps_;
         choice.correlation = correlation_;
-        ask::run_approximations(run.model, clean_, options, choice, run.record, run.progress, run.cancellation);
+        return choice;
     }
 
     std::vector<std::string> clean_texts_, corrupted_texts_, clean_tokens_, corrupted_tokens_;
