@@ -145,14 +145,25 @@ private:
         double rows = static_cast<double>(ask::kCellTokens);
         rows = std::max(rows, static_cast<double>(tool_.longest_text()));
         for (const auto& text : record_.sequences) rows = std::max(rows, static_cast<double>(text.ids.size()));
+        const double extra = extra_bytes();
         const auto residence = model::choose_residence(
-            [&](model::Residence one) { return model::reading_bytes(inspection_, rows, 0, precision, one); },
+            [&](model::Residence one) { return model::reading_bytes(inspection_, rows, 0, precision, one) + extra; },
             {precision, model::residence(options_.job.weights), true, "shorten the texts"});
         ConsoleProgress progress;
         model_ = model::Model::build(*checkpoint_, precision, &progress, &cancellation_, residence);
         if (plan_.list.empty()) return;
         plan_.read_values(*model_, &cancellation_);
         edits_.emplace(plan_.list, model_->config(), model_->sites());
+    }
+
+    /// Of the tool, and of matrices that interventions edit.
+    double extra_bytes() const {
+        std::int64_t longest = tool_.longest_text();
+        for (const std::int64_t length : lengths_) longest = std::max(longest, length);
+        const bool matrices = std::any_of(plan_.list.begin(), plan_.list.end(),
+                                          [](const model::Intervention& one) { return model::is_matrix(one.point); });
+        return tool_.extra_bytes(inspection_.config, longest) +
+               (matrices ? matrix_edit_bytes(inspection_.config, longest) : 0);
     }
 
     model::Model& load_other(const std::string& path) {

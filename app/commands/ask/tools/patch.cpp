@@ -10,6 +10,8 @@
 #include "app/commands/options.h"
 #include "core/ask/approximate.h"
 #include "core/base/error.h"
+#include "core/model/config.h"
+#include "core/model/load/memory.h"
 #include "core/model/model.h"
 
 namespace headscope::app {
@@ -66,6 +68,15 @@ public:
     std::vector<store::SequenceTokens> read(const AskOptions&, const AskTexts& texts) override {
         clean_ = texts(clean_texts_, clean_tokens_, {});
         return texts(corrupted_texts_, corrupted_tokens_, {});
+    }
+    double extra_bytes(const model::ModelConfig& config, std::int64_t tokens) const override {
+        const std::vector<model::Point> points = points_of("--sites", sites_);
+        const bool matrices = std::any_of(points.begin(), points.end(), model::is_matrix);
+        const auto length = static_cast<double>(tokens), layers = static_cast<double>(config.layers);
+        const double sweep = matrices ? matrix_edit_bytes(config, tokens) : 0;
+        if (approximation_.empty()) return sweep;
+        const double kept = matrices ? layers * model::edited_matrix_bytes(config, 1, length) : 0;
+        return std::max(sweep, model::gradient_bytes(config, length) + kept);
     }
     void run(AskRun& run) override {
         check_approximation();
