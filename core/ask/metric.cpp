@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ask/metric.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -69,11 +70,16 @@ void Metric::check(const model::Model& model) const {
     if (reads_against != !against.empty())
         refuse("--against", (reads_against ? "tokens for --metric " : "none for --metric ") + std::string(name(kind)),
                against.empty() ? "none" : "some");
-    for (const auto* list : {&answer, &against})
-        for (const std::int64_t token : *list)
+    for (const auto* list : {&answer, &against}) {
+        const char* const option = list == &answer ? "--answer" : "--against";
+        for (const std::int64_t token : *list) {
             if (token < 0 || token >= model.config().vocabulary)
-                refuse(list == &answer ? "--answer" : "--against",
-                       "tokens from 0 to " + std::to_string(model.config().vocabulary - 1), std::to_string(token));
+                refuse(option, "tokens from 0 to " + std::to_string(model.config().vocabulary - 1),
+                       std::to_string(token));
+            if (std::count(list->begin(), list->end(), token) > 1)
+                refuse(option, "each token once", std::to_string(token) + " twice");
+        }
+    }
 }
 
 Measure::Measure(model::Model& model, Metric metric) : model_(&model), metric_(std::move(metric)) {

@@ -164,6 +164,9 @@ TEST_CASE("Metrics refuse tokens that they do not read, or lack", "[ask][metric]
     metric = difference();
     metric.against = {-1};
     refused(metric, "[--against] expected tokens from 0");
+    metric = difference();
+    metric.against = {5, 7, 5};
+    refused(metric, "[--against] expected each token once; found 5 twice");
 }
 
 TEST_CASE("Metrics refuse texts without their position or a next token", "[ask][metric]") {
