@@ -99,6 +99,10 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
                       {"--clean", "In the beginning", "--corrupted", "In the beginning God", "--sites", "hidden",
                        "--answer", "5", "--against", "6"}),
                   "use --align edges");
+    check_refusal(ask("patch", folder / "p.ask.h5", {"--corrupted", "In", "--sites", "hidden", "--answer", "5"}),
+                  "[--clean] expected texts, here or as --clean-tokens");
+    check_refusal(ask("patch", folder / "p.ask.h5", {"--clean", "In", "--sites", "hidden", "--answer", "5"}),
+                  "[--corrupted] expected texts");
     check_refusal(ask("attribution", folder / "a.ask.h5", text), "--answer");
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "0", "--keys", "1"})), "--queries");
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "1"})), "--keys");

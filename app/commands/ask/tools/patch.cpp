@@ -66,6 +66,13 @@ public:
         settings["correlation"] = correlation_;
     }
     std::vector<store::SequenceTokens> read(const AskOptions&, const AskTexts& texts) override {
+        const auto expect = [](const char* option, bool given) {
+            if (!given)
+                throw Error(ErrorCode::usage, option, "expected texts, here or as " + std::string(option) + "-tokens",
+                            "found none");
+        };
+        expect("--clean", !clean_texts_.empty() || !clean_tokens_.empty());
+        expect("--corrupted", !corrupted_texts_.empty() || !corrupted_tokens_.empty());
         clean_ = texts(clean_texts_, clean_tokens_, {});
         return texts(corrupted_texts_, corrupted_tokens_, {});
     }
