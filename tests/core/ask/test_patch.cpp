@@ -169,6 +169,27 @@ TEST_CASE("Metrics refuse tokens that they do not read, or lack", "[ask][metric]
     refused(metric, "[--against] expected each token once; found 5 twice");
 }
 
+TEST_CASE("The divergence at all positions needs texts of one length", "[ask][patch]") {
+    const test::AskedModel asked("llama");
+    store::AskRecord record = asked.record("patch");
+    record.sequences.resize(1);
+    record.dimensions.clear();
+    store::add_usual_dimensions(record);
+    std::vector<store::SequenceTokens> clean{asked.sequences()[0]};
+    clean[0].ids.erase(clean[0].ids.begin() + 2);
+    ask::PatchOptions options;
+    options.points = {Point::hidden};
+    options.alignment = ask::Alignment::edges;
+    options.metric.kind = ask::MetricKind::kl;
+    NoProgress progress;
+    const auto run = [&] { ask::run_patch(*asked.model, clean, options, record, progress, Cancellation()); };
+    options.metric.all_positions = true;
+    CHECK_THROWS_MATCHES(run(), Error, IsError(ErrorCode::usage, "[--position] expected an index for --metric kl"));
+    options.metric.all_positions = false;
+    run();
+    CHECK(record.complete);
+}
+
 TEST_CASE("Metrics refuse texts without their position or a next token", "[ask][metric]") {
     std::vector<store::SequenceTokens> texts(2);
     texts[0].ids = {1, 2, 3};
