@@ -109,6 +109,8 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     check_refusal(ask("circuits", folder / "a.ask.h5", {"--heads", "1.0"}), "--pairs");
     check_refusal(ask("circuits", folder / "a.ask.h5", {"--pairs", "1", "--heads", "99.0"}), "[--heads]");
     check_refusal(ask("kinds", folder / "a.ask.h5", joined(text, {"--generate", "2"})), "--needle");
+    check_refusal(ask("generate", folder / "a.ask.h5", joined(text, {"--generate", "2", "--replace", "1=5,1=6"})),
+                  "[--replace] expected each step once");
     check_refusal(ask("steer", folder / "a.ask.h5", text), "either positive and negative texts or --vector");
     check_refusal(
         ask("steer", folder / "a.ask.h5", joined(text, {"--positive", "In", "--negative", "the", "--factors", "1,x"})),
