@@ -132,6 +132,7 @@ private:
             refuse("weights in memory in float32 (--weights float32)", std::string(model::name(model_.residence())));
         if (head.transform.there() || config_.adaptive || !head.vocabulary.weight.defined())
             refuse("a linear head in float32", "another one");
+        check_edits();
         if (options_.answer.empty()) throw Error(ErrorCode::usage, "--answer", "expected tokens", "found none");
         for (std::int64_t s = 0; s < std::ssize(record_.sequences); ++s)
             position_in(options_.position, std::ssize(record_.sequences[static_cast<std::size_t>(s)].ids), s);
@@ -141,6 +142,18 @@ private:
                     throw Error(ErrorCode::usage, list == &options_.answer ? "--answer" : "--against",
                                 "expected tokens from 0 to " + std::to_string(config_.vocabulary - 1),
                                 "found " + std::to_string(token));
+    }
+
+    /// Terms sum to the logit where edits are of values that a term is made of. One of the stream adds a term of its
+    /// own, and one of an attention's output is of no head.
+    void check_edits() const {
+        if (options_.editor == nullptr) return;
+        for (const Point point : {Point::residual_before, Point::attention_output, Point::residual_middle,
+                                  Point::hidden, Point::final_norm})
+            for (const PointKey& key : model::places_of(point, config_, model_.sites()))
+                if (options_.editor->edits(key))
+                    refuse("interventions at parts of the stream such as head_output or feed_forward_output",
+                           "one at " + std::string(model::name(point)));
     }
 
     /// The logit (difference) as a form of the final norm's output.
