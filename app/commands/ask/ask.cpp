@@ -156,7 +156,7 @@ private:
         edits_.emplace(plan_.list, model_->config(), model_->sites());
     }
 
-    /// Of the tool, and of matrices that interventions edit.
+    /// Bytes beyond weights and passes: those of the tool, and of matrices that interventions edit.
     double extra_bytes() const {
         std::int64_t longest = tool_.longest_text();
         for (const std::int64_t length : lengths_) longest = std::max(longest, length);
