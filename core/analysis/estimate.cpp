@@ -73,8 +73,13 @@ double implicit_bytes(const store::AnalysisHeader& header, double sequences, dou
     return most;
 }
 
-double batch_bytes(const model::Inspection& inspection, const store::AnalysisHeader& header, const WorkBatch& batch,
-                   double bytes) {
+bool edits_matrices(const AnalysisRequest& request) {
+    return std::any_of(request.interventions.begin(), request.interventions.end(),
+                       [](const model::Intervention& one) { return model::is_matrix(one.point); });
+}
+
+double batch_bytes(const model::Inspection& inspection, const AnalysisRequest& request,
+                   const store::AnalysisHeader& header, const WorkBatch& batch, double bytes) {
     const model::ModelConfig& config = inspection.config;
     const auto count = static_cast<double>(batch.sequences.size());
     const auto length = static_cast<double>(batch.length);
@@ -83,6 +88,7 @@ double batch_bytes(const model::Inspection& inspection, const store::AnalysisHea
     if (config.encoder) total += model::pass_bytes(*config.encoder, count * length, bytes);
     total += model::logit_bytes(inspection, predicted);
     const double longer = std::max(length, predicted);
+    if (edits_matrices(request)) total += model::edited_matrix_bytes(config, count, longer);
     return total + statistics_bytes(header, count, longer) + recording_bytes(header, longer) +
            implicit_bytes(header, count, longer);
 }
@@ -124,7 +130,7 @@ Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& re
     double most = 0, tokens = 0;
     for (const WorkBatch& batch : plan) {
         found.multiplications += std::accumulate(batch.layer_costs.begin(), batch.layer_costs.end(), batch.loss_cost);
-        most = std::max(most, batch_bytes(inspection, header, batch, bytes));
+        most = std::max(most, batch_bytes(inspection, request, header, batch, bytes));
     }
     for (const auto& sequence : request.sequences) tokens += static_cast<double>(sequence.ids.size());
     found.weight_bytes = model::resident_bytes(inspection, precision, options.residence);

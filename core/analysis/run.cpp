@@ -114,6 +114,10 @@ void check_settings(const model::ModelConfig& config, const std::vector<Site>& s
     check_layers(request.skip_layers, config.all_layers(), "--skip");
     measured_layers(request, config.all_layers());
     model::Interventions(request.interventions, config, sites);
+    std::vector<std::int64_t> lengths;
+    for (const auto* texts : {&request.sequences, &request.targets})
+        for (const store::SequenceTokens& text : *texts) lengths.push_back(std::ssize(text.ids));
+    model::check_positions(request.interventions, lengths);
 }
 
 /// Throws what the model would refuse.

@@ -37,11 +37,14 @@ public:
     Ablation(model::Model& model, const AblateOptions& options, store::AskRecord& record)
         : model_(model), options_(options), record_(record) {
         options.metric.check(model);
+        options.metric.check_texts(record.sequences);
         const bool reads = options.how == AblateBy::reference || options.how == AblateBy::resample;
         if (reads != !options.reference.empty())
             throw Error(ErrorCode::usage, "--reference-tokens",
                         reads ? "expected reference texts" : "expected none but with --how reference or resample",
                         reads ? "found none" : "found some");
+        for (std::int64_t s = 0; options.how == AblateBy::resample && s < std::ssize(record.sequences); ++s)
+            resampled(s);  // before the first run
         for (const Ablated& one : kAblated)
             for (const PointKey& key : model::places_of(one.point, model.config(), model.sites()))
                 places_.push_back(key);
@@ -136,13 +139,19 @@ private:
             return rows;
         }
         if (options_.how != AblateBy::resample) return {};
+        return record_run(model_, text_ids(resampled(s).ids), places_, options_.editor, cancellation, nullptr);
+    }
+
+    /// The reference text whose values text s takes. Throws usage for one of another length.
+    const store::SequenceTokens& resampled(std::int64_t s) const {
+        const std::int64_t length = std::ssize(record_.sequences[static_cast<std::size_t>(s)].ids);
         const std::int64_t number = s % std::ssize(options_.reference);
         const store::SequenceTokens& other = options_.reference[static_cast<std::size_t>(number)];
-        if (std::ssize(other.ids) != length)
-            throw Error(ErrorCode::usage, "--reference-tokens",
-                        "expected text " + std::to_string(number) + " to have " + std::to_string(length) + " tokens",
-                        "found " + std::to_string(other.ids.size()));
-        return record_run(model_, text_ids(other.ids), places_, options_.editor, cancellation, nullptr);
+        if (std::ssize(other.ids) == length) return other;
+        throw Error(ErrorCode::usage, "--reference-tokens",
+                    "expected text " + std::to_string(number) + " to have " + std::to_string(length) +
+                        " tokens, as text " + std::to_string(s),
+                    "found " + std::to_string(other.ids.size()));
     }
 
     /// Over all positions of all reference texts, every token weighted alike: [1, H, 1, dv] or [1, 1, d].

@@ -42,10 +42,6 @@ public:
     Approximation(model::Model& model, const PatchOptions& options, const ApproximateOptions& approximate,
                   store::AskRecord& record)
         : model_(model), options_(options), approximate_(approximate), record_(record) {
-        for (const Point point : approximate.integrated)
-            if (!record.find(path_of("value", point)))
-                throw Error(ErrorCode::usage, "--integrated-sites", "expected points of --sites",
-                            "found " + std::string(model::name(point)));
         const auto add = [&](const char* group, Point point, const char* long_name) {
             const std::string path = path_of(group, point);
             if (!record.find(path))
@@ -131,7 +127,7 @@ private:
         const RunGradients whole =
             gradients_of(model_, ids, {key}, measure, options_.editor, cancellation, {{key, target.at(key)}});
         ask::put(record_, path_of("completeness", key.point), {s, row_of(key)},
-                 cells.to(at::kDouble).sum().item<double>() / (whole.metric - corrupted.metric));
+                 cells.to(at::kDouble).nan_to_num(0.0).sum().item<double>() / (whole.metric - corrupted.metric));
     }
 
     static std::int64_t row_of(const PointKey& key) {
@@ -206,10 +202,20 @@ double rank_correlation(std::span<const double> a, std::span<const double> b) {
     return both / std::sqrt(of_u * of_v);
 }
 
+void check_approximations(const model::Model& model, const PatchOptions& options,
+                          const ApproximateOptions& approximate) {
+    check_gradients(model);
+    for (const Point point : approximate.integrated)
+        if (std::find(options.points.begin(), options.points.end(), point) == options.points.end())
+            throw Error(ErrorCode::usage, "--integrated-sites", "expected points of --sites",
+                        "found " + std::string(model::name(point)));
+}
+
 void run_approximations(model::Model& model, const std::vector<store::SequenceTokens>& clean,
                         const PatchOptions& options, const ApproximateOptions& approximate, store::AskRecord& record,
                         Progress& progress, const Cancellation& cancellation) {
     record.complete = false;
+    check_approximations(model, options, approximate);
     Approximation approximation(model, options, approximate, record);
     for (std::int64_t s = 0; s < std::ssize(clean); ++s) {
         progress.advance(static_cast<double>(s), static_cast<double>(clean.size()),

@@ -19,6 +19,11 @@ struct ApproximateOptions {
     bool correlation = false;
 };
 
+/// Throws for what run_approximations() refuses, before the sweep that it follows: unsupported for weights without
+/// gradients, usage for points that the sweep leaves out.
+void check_approximations(const model::Model& model, const PatchOptions& options,
+                          const ApproximateOptions& approximate);
+
 /// Fills /patch/attribution, /patch/integrated, /patch/completeness and /patch/correlation of a record that run_patch()
 /// has filled.
 void run_approximations(model::Model& model, const std::vector<store::SequenceTokens>& clean,

@@ -88,10 +88,7 @@ public:
         const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
         const std::vector<std::int64_t> tokens(own.begin(), own.end());
         const std::int64_t length = std::ssize(tokens);
-        const std::int64_t position = options_.position < 0 ? length + options_.position : options_.position;
-        if (position < 0 || position >= length)
-            throw Error(ErrorCode::usage, "--position", "expected a position below " + std::to_string(length),
-                        "found " + std::to_string(options_.position));
+        const std::int64_t position = position_in(options_.position, length, s);
         std::vector<PointKey> places{{Point::embedding, -1, -1}, {Point::hidden, config_.layers - 1, -1}};
         for (const Point point :
              {Point::residual_before, Point::head_output, Point::mixer_output, Point::attention_output,
@@ -135,13 +132,28 @@ private:
             refuse("weights in memory in float32 (--weights float32)", std::string(model::name(model_.residence())));
         if (head.transform.there() || config_.adaptive || !head.vocabulary.weight.defined())
             refuse("a linear head in float32", "another one");
+        check_edits();
         if (options_.answer.empty()) throw Error(ErrorCode::usage, "--answer", "expected tokens", "found none");
+        for (std::int64_t s = 0; s < std::ssize(record_.sequences); ++s)
+            position_in(options_.position, std::ssize(record_.sequences[static_cast<std::size_t>(s)].ids), s);
         for (const auto* list : {&options_.answer, &options_.against})
             for (const std::int64_t token : *list)
                 if (token < 0 || token >= config_.vocabulary)
                     throw Error(ErrorCode::usage, list == &options_.answer ? "--answer" : "--against",
                                 "expected tokens from 0 to " + std::to_string(config_.vocabulary - 1),
                                 "found " + std::to_string(token));
+    }
+
+    /// Terms sum to the logit where edits are of values that a term is made of. One of the stream adds a term of its
+    /// own, and one of an attention's output is of no head.
+    void check_edits() const {
+        if (options_.editor == nullptr) return;
+        for (const Point point : {Point::residual_before, Point::attention_output, Point::residual_middle,
+                                  Point::hidden, Point::final_norm})
+            for (const PointKey& key : model::places_of(point, config_, model_.sites()))
+                if (options_.editor->edits(key))
+                    refuse("interventions at parts of the stream such as head_output or feed_forward_output",
+                           "one at " + std::string(model::name(point)));
     }
 
     /// The logit (difference) as a form of the final norm's output.

@@ -39,12 +39,16 @@ private:
 
 }  // namespace
 
-RunGradients gradients_of(model::Model& model, const at::Tensor& ids, const std::vector<model::PointKey>& places,
-                          const Measure& measure, model::Editor* around, const Cancellation& cancellation,
-                          const RunValues& moved) {
+void check_gradients(const model::Model& model) {
     if (model.residence() != model::Residence::float32)
         throw Error(ErrorCode::unsupported, "--weights", "expected float32 for gradients",
                     "found " + std::string(model::name(model.residence())));
+}
+
+RunGradients gradients_of(model::Model& model, const at::Tensor& ids, const std::vector<model::PointKey>& places,
+                          const Measure& measure, model::Editor* around, const Cancellation& cancellation,
+                          const RunValues& moved) {
+    check_gradients(model);
     GradientTap tap(places, moved);
     model::EditorChain both({around, &tap});
     const model::TrainingForward training;

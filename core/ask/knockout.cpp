@@ -84,6 +84,7 @@ public:
     Knockout(model::Model& model, const KnockoutOptions& options, store::AskRecord& record)
         : model_(model), options_(options), record_(record), layers_(std::ssize(record.mixers)) {
         options.metric.check(model);
+        options.metric.check_texts(record.sequences);
         choose_heads();
         for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) edges_of(s);
         if (!record.tables.empty()) return;

@@ -119,11 +119,15 @@ void run_lens(model::Model& model, const LensOptions& options, store::AskRecord&
     if (!model.has_head() || model.config().encoder || !model.causal())
         throw Error(ErrorCode::usage, "ask lens", "expected a decoder with a head for the vocabulary",
                     "found another model");
-    for (const std::int64_t token : options.target)
+    for (const std::int64_t token : options.target) {
         if (token < 0 || token >= model.config().vocabulary)
             throw Error(ErrorCode::usage, "--target",
                         "expected tokens from 0 to " + std::to_string(model.config().vocabulary - 1),
                         "found " + std::to_string(token));
+        if (std::count(options.target.begin(), options.target.end(), token) > 1)
+            throw Error(ErrorCode::usage, "--target", "expected each token once",
+                        "found " + std::to_string(token) + " twice");
+    }
     record.add_dimension("/boundary", model.config().layers + 1,
                          "boundary: input of block b; last: output of the blocks");
     record.add_dimension("/top", options.top, "place among the likeliest tokens, from 0");

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/model/device.h"
 #include "core/model/model.h"
+#include "core/store/analysis/analysis_header.h"
 
 namespace headscope::ask {
 namespace {
@@ -24,7 +25,33 @@ at::Tensor columns(const at::Tensor& logits, const std::vector<std::int64_t>& to
     return logits.index_select(1, at::tensor(tokens, at::kLong));
 }
 
+/// Tokens that a text of `length` predicts. Throws usage where there is none.
+std::int64_t predicted_tokens(std::int64_t length, std::int64_t text = -1) {
+    if (length > 1) return length - 1;
+    throw Error(ErrorCode::usage, "--metric", "expected texts of at least 2 tokens for loss",
+                "found " + std::to_string(length) + (text < 0 ? "" : " in text " + std::to_string(text)));
+}
+
 }  // namespace
+
+std::int64_t position_in(std::int64_t position, std::int64_t length, std::int64_t text) {
+    const std::int64_t place = position < 0 ? length + position : position;
+    if (place >= 0 && place < length) return place;
+    throw Error(ErrorCode::usage, "--position",
+                "expected a position from " + std::to_string(-length) + " to " + std::to_string(length - 1) +
+                    (text < 0 ? "" : " of text " + std::to_string(text)),
+                "found " + std::to_string(position));
+}
+
+void Metric::check_texts(const std::vector<store::SequenceTokens>& texts) const {
+    for (std::int64_t s = 0; s < std::ssize(texts); ++s) {
+        const std::int64_t length = std::ssize(texts[static_cast<std::size_t>(s)].ids);
+        if (kind == MetricKind::loss)
+            predicted_tokens(length, s);
+        else if (!all_positions)
+            position_in(position, length, s);
+    }
+}
 
 std::string_view name(MetricKind kind) {
     return kNames.at(static_cast<std::size_t>(kind));
@@ -43,11 +70,16 @@ void Metric::check(const model::Model& model) const {
     if (reads_against != !against.empty())
         refuse("--against", (reads_against ? "tokens for --metric " : "none for --metric ") + std::string(name(kind)),
                against.empty() ? "none" : "some");
-    for (const auto* list : {&answer, &against})
-        for (const std::int64_t token : *list)
+    for (const auto* list : {&answer, &against}) {
+        const char* const option = list == &answer ? "--answer" : "--against";
+        for (const std::int64_t token : *list) {
             if (token < 0 || token >= model.config().vocabulary)
-                refuse(list == &answer ? "--answer" : "--against",
-                       "tokens from 0 to " + std::to_string(model.config().vocabulary - 1), std::to_string(token));
+                refuse(option, "tokens from 0 to " + std::to_string(model.config().vocabulary - 1),
+                       std::to_string(token));
+            if (std::count(list->begin(), list->end(), token) > 1)
+                refuse(option, "each token once", std::to_string(token) + " twice");
+        }
+    }
 }
 
 Measure::Measure(model::Model& model, Metric metric) : model_(&model), metric_(std::move(metric)) {
@@ -55,12 +87,7 @@ Measure::Measure(model::Model& model, Metric metric) : model_(&model), metric_(s
 }
 
 std::int64_t Measure::only_position(std::int64_t length) const {
-    if (metric_.all_positions || metric_.kind == MetricKind::loss) return -1;
-    const std::int64_t position = metric_.position < 0 ? length + metric_.position : metric_.position;
-    if (position < 0 || position >= length)
-        throw Error(ErrorCode::usage, "--position", "expected a position below " + std::to_string(length),
-                    "found " + std::to_string(metric_.position));
-    return position;
+    return metric_.all_positions || metric_.kind == MetricKind::loss ? -1 : position_in(metric_.position, length);
 }
 
 at::Tensor Measure::rows(const at::Tensor& hidden) const {
@@ -78,7 +105,7 @@ at::Tensor Measure::recorded(const at::Tensor& ids, const at::Tensor& hidden) co
         return model::on_processor(stack_of(*model_).head()(there));
     };
     if (metric_.kind != MetricKind::loss) return value(head(rows(hidden[0])).to(at::kDouble));
-    const std::int64_t predicted = ids.size(1) - 1;
+    const std::int64_t predicted = predicted_tokens(ids.size(1));
     const at::Tensor logs = at::log_softmax(head(hidden[0].narrow(0, 0, predicted)).to(at::kDouble), 1);
     return -logs.gather(1, ids[0].narrow(0, 1, predicted).unsqueeze(1)).mean();
 }
@@ -110,7 +137,8 @@ std::vector<double> Measure::values(const at::Tensor& ids, const at::Tensor& hid
     if (metric_.kind == MetricKind::loss) {
         model::Batch batch;
         batch.ids = ids;
-        const at::Tensor loss = model_->next_token_loss(batch, hidden).narrow(1, 0, ids.size(1) - 1);
+        const std::int64_t predicted = predicted_tokens(ids.size(1));
+        const at::Tensor loss = model_->next_token_loss(batch, hidden).narrow(1, 0, predicted);
         const at::Tensor mean = loss.to(at::kDouble).mean(1);
         for (std::int64_t b = 0; b < ids.size(0); ++b) found.push_back(mean[b].item<double>());
         return found;

@@ -13,6 +13,9 @@
 namespace headscope::model {
 class Model;
 }
+namespace headscope::store {
+struct SequenceTokens;
+}
 
 namespace headscope::ask {
 
@@ -27,9 +30,15 @@ struct Metric {
     bool all_positions = false;                 ///< mean over the positions
     /// Throws usage for tokens that are missing, not read, or outside the vocabulary, and for a model without a head.
     void check(const model::Model& model) const;
+    /// Throws usage for a text without the position, or with too few tokens for a loss.
+    void check_texts(const std::vector<store::SequenceTokens>& texts) const;
 };
 
-/// Values of a metric for texts of one length.
+/// A position of a text of `length` tokens, counted from 0; `position` is negative from the text's end. Throws usage
+/// for one that the text lacks. `text`: its number, for the message; -1: none.
+std::int64_t position_in(std::int64_t position, std::int64_t length, std::int64_t text = -1);
+
+/// Values of a metric for texts of one length. The loss is of at least 2 tokens: throws usage.
 class Measure {
 public:
     Measure(model::Model& model, Metric metric);

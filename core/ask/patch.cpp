@@ -202,8 +202,17 @@ void run_patch(model::Model& model, const std::vector<store::SequenceTokens>& cl
         throw Error(ErrorCode::usage, "ask patch",
                     "expected " + std::to_string(clean.size()) + " corrupted texts, one for each clean one",
                     "found " + std::to_string(record.sequences.size()));
-    for (std::size_t s = 0; s < clean.size(); ++s)
-        aligned(clean[s].ids, record.sequences[s].ids, options.alignment, static_cast<std::int64_t>(s));
+    for (std::size_t s = 0; s < clean.size(); ++s) {
+        const auto &ours = clean[s].ids, &others = record.sequences[s].ids;
+        aligned(ours, others, options.alignment, static_cast<std::int64_t>(s));
+        if (ours.size() != others.size() && options.metric.kind == MetricKind::kl && options.metric.all_positions)
+            throw Error(ErrorCode::usage, "--position",
+                        "expected an index for --metric kl, as the texts of pair " + std::to_string(s) + " have " +
+                            std::to_string(ours.size()) + " and " + std::to_string(others.size()) + " tokens",
+                        "found all");
+    }
+    options.metric.check_texts(clean);
+    options.metric.check_texts(record.sequences);
     Patch patch(model, options, record);
     patch.tables();
     double all = 0, done = 0;

@@ -129,6 +129,7 @@ public:
 private:
     void check() const {
         options_.metric.check(model_);
+        options_.metric.check_texts(record_.sequences);
         const auto refuse = [](const char* option, const std::string& expected, const std::string& found) {
             throw Error(ErrorCode::usage, option, "expected " + expected, "found " + found);
         };

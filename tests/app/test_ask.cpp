@@ -99,12 +99,18 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
                       {"--clean", "In the beginning", "--corrupted", "In the beginning God", "--sites", "hidden",
                        "--answer", "5", "--against", "6"}),
                   "use --align edges");
+    check_refusal(ask("patch", folder / "p.ask.h5", {"--corrupted", "In", "--sites", "hidden", "--answer", "5"}),
+                  "[--clean] expected texts, here or as --clean-tokens");
+    check_refusal(ask("patch", folder / "p.ask.h5", {"--clean", "In", "--sites", "hidden", "--answer", "5"}),
+                  "[--corrupted] expected texts");
     check_refusal(ask("attribution", folder / "a.ask.h5", text), "--answer");
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "0", "--keys", "1"})), "--queries");
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "1"})), "--keys");
     check_refusal(ask("circuits", folder / "a.ask.h5", {"--heads", "1.0"}), "--pairs");
     check_refusal(ask("circuits", folder / "a.ask.h5", {"--pairs", "1", "--heads", "99.0"}), "[--heads]");
     check_refusal(ask("kinds", folder / "a.ask.h5", joined(text, {"--generate", "2"})), "--needle");
+    check_refusal(ask("generate", folder / "a.ask.h5", joined(text, {"--generate", "2", "--replace", "1=5,1=6"})),
+                  "[--replace] expected each step once");
     check_refusal(ask("steer", folder / "a.ask.h5", text), "either positive and negative texts or --vector");
     check_refusal(
         ask("steer", folder / "a.ask.h5", joined(text, {"--positive", "In", "--negative", "the", "--factors", "1,x"})),
@@ -192,6 +198,16 @@ TEST_CASE("analyze, generate and ask take interventions from a file", "[app][ask
     check_refusal(run_headscope({"generate", sample().string(), "--prompt", "In the beginning", "--interventions",
                                  plan.string()}),
                   "mean, which needs all of it");
+    write(plan, "[[intervention]]\npoint = \"hidden\"\nwhat = \"zero\"\npositions = \"500-600\"\n");
+    constexpr const char* kNone = "[intervention 1] expected positions of a text";
+    check_refusal(ask("lens", folder / "c.ask.h5", text), kNone);
+    check_refusal(run_headscope({"analyze", sample().string(), "--text", "In the beginning", "--interventions",
+                                 plan.string(), "-o", (folder / "c.headscope.h5").string()}),
+                  kNone);
+    CHECK_FALSE(std::filesystem::exists(folder / "c.ask.h5"));
+    CHECK_FALSE(std::filesystem::exists(folder / "c.headscope.h5"));
+    check_success(ask("generate", folder / "d.ask.h5",
+                      {"--text", "In the beginning", "--generate", "2", "--interventions", plan.string()}));
 }
 
 TEST_CASE("ask refuses an output that is another output, an input or a file of the model, and writes nothing",

@@ -58,6 +58,7 @@ public:
             inputs_.emplace_back(options_.interventions);
             plan_ = ask::read_interventions(options_.interventions,
                                             {inspection_.config, inspection_.sites, tokenizer_.get()});
+            check_positions();
         }
         check_files();
         load();
@@ -88,6 +89,7 @@ private:
         for (const store::SequenceTokens& text : input.sequences) {
             if (!texts_hash_) break;
             const auto length = static_cast<std::uint64_t>(text.ids.size());
+            lengths_.push_back(std::ssize(text.ids));
             texts_hash_->update(&length, sizeof length);
             texts_hash_->update(text.ids.data(), text.ids.size() * sizeof text.ids[0]);
         }
@@ -100,13 +102,21 @@ private:
             return read(strings, tokens, files);
         };
         record_.sequences = tool_.read(options_, texts);
-        for (auto& made : tool_.make({*checkpoint_, inspection_.config, tokenizer_.get()}))
+        for (auto& made : tool_.make({*checkpoint_, inspection_.config, tokenizer_.get()})) {
+            lengths_.push_back(std::ssize(made.ids));
             record_.sequences.push_back(std::move(made));
+        }
         if (!options_.reference_tokens.empty()) reference_ = read({}, options_.reference_tokens, {});
         const std::vector<fs::path> own = tool_.inputs();
         inputs_.insert(inputs_.end(), own.begin(), own.end());
         texts_sha256_ = texts_hash_->finish();
         texts_hash_.reset();
+    }
+
+    /// Later texts of a corpus are not read yet, and generated tokens have positions, too.
+    void check_positions() const {
+        if (tool_.keeps_texts() || options_.tool == "generate" || options_.generate > 0) return;
+        model::check_positions(plan_.list, lengths_);
     }
 
     /// No output may replace a file that is read.
@@ -135,14 +145,25 @@ private:
         double rows = static_cast<double>(ask::kCellTokens);
         rows = std::max(rows, static_cast<double>(tool_.longest_text()));
         for (const auto& text : record_.sequences) rows = std::max(rows, static_cast<double>(text.ids.size()));
+        const double extra = extra_bytes();
         const auto residence = model::choose_residence(
-            [&](model::Residence one) { return model::reading_bytes(inspection_, rows, 0, precision, one); },
+            [&](model::Residence one) { return model::reading_bytes(inspection_, rows, 0, precision, one) + extra; },
             {precision, model::residence(options_.job.weights), true, "shorten the texts"});
         ConsoleProgress progress;
         model_ = model::Model::build(*checkpoint_, precision, &progress, &cancellation_, residence);
         if (plan_.list.empty()) return;
         plan_.read_values(*model_, &cancellation_);
         edits_.emplace(plan_.list, model_->config(), model_->sites());
+    }
+
+    /// Bytes beyond weights and passes: those of the tool, and of matrices that interventions edit.
+    double extra_bytes() const {
+        std::int64_t longest = tool_.longest_text();
+        for (const std::int64_t length : lengths_) longest = std::max(longest, length);
+        const bool matrices = std::any_of(plan_.list.begin(), plan_.list.end(),
+                                          [](const model::Intervention& one) { return model::is_matrix(one.point); });
+        return tool_.extra_bytes(inspection_.config, longest) +
+               (matrices ? matrix_edit_bytes(inspection_.config, longest) : 0);
     }
 
     model::Model& load_other(const std::string& path) {
@@ -242,6 +263,7 @@ private:
     std::vector<store::SequenceTokens> reference_;
     std::optional<Sha256> texts_hash_;  ///< of the ids of all texts, while these are read
     std::string texts_sha256_;
+    std::vector<std::int64_t> lengths_;  ///< tokens of each of these texts
     std::vector<fs::path> inputs_;
     store::AskRecord record_;
 };

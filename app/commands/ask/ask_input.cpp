@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "app/commands/options.h"
+#include "core/ask/cells.h"
 #include "core/base/error.h"
 #include "core/base/text/text.h"
+#include "core/model/load/memory.h"
 
 namespace headscope::app {
 
@@ -45,6 +47,11 @@ std::vector<model::Point> points_of(const std::string& option, const std::string
         at = end + 1;
     }
     return points;
+}
+
+double matrix_edit_bytes(const model::ModelConfig& config, std::int64_t tokens) {
+    const std::int64_t rows = std::max<std::int64_t>(1, ask::kCellTokens / std::max<std::int64_t>(1, tokens));
+    return model::edited_matrix_bytes(config, static_cast<double>(rows), static_cast<double>(tokens));
 }
 
 std::size_t choice_of(const std::vector<std::string>& choices, const std::string& value) {

@@ -24,6 +24,9 @@ using ask::parse_tokens;
 ask::Metric metric_of(const AskOptions& options, const tokenizer::Tokenizer* tokenizer);
 std::vector<model::Point> points_of(const std::string& option, const std::string& list);
 
+/// Bytes of runs side by side whose scores or weights are edited, of a text of `tokens` tokens each.
+double matrix_edit_bytes(const model::ModelConfig& config, std::int64_t tokens);
+
 /// Index of a value among the choices of an option that CLI11 has checked.
 std::size_t choice_of(const std::vector<std::string>& choices, const std::string& value);
 

@@ -99,6 +99,12 @@ public:
     virtual bool keeps_texts() const { return false; }
     /// Tokens that its longest text may have, where it has more texts than those of read(); memory is planned for them.
     virtual std::int64_t longest_text() const { return 0; }
+    /// Bytes that it takes beyond weights and passes, for texts of at most `tokens` tokens.
+    virtual double extra_bytes(const model::ModelConfig& config, std::int64_t tokens) const {
+        (void)config;
+        (void)tokens;
+        return 0;
+    }
     /// Texts that it makes by itself, behind those of read().
     virtual std::vector<store::SequenceTokens> make(const AskMaking& from) const {
         (void)from;

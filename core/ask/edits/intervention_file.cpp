@@ -146,6 +146,7 @@ private:
         only("key", stored, "add or set");
         only("text", runs, "run or reference");
         only("shift", action == Action::run, "run");
+        only("positions", action != Action::forbid, "another action than forbid, which has queries and keys");
         only("queries", action == Action::forbid, "forbid");
         only("keys", action == Action::forbid, "forbid");
     }
@@ -173,6 +174,10 @@ private:
             one.value = stored.one;
             return;
         }
+        const std::int64_t layers = model_.config.all_layers(), last = stored.by_layer.rbegin()->first;
+        if (last >= layers)
+            refuse(where, "directions for layers below " + std::to_string(layers),
+                   "one for layer " + std::to_string(last) + " in " + escaped(file.string()));
         for (const model::PointKey& key : model::places_of(one.point, model_.config, model_.sites)) {
             const auto found = stored.by_layer.find(key.layer);
             if (found != stored.by_layer.end()) one.values[key] = found->second;
@@ -205,6 +210,11 @@ private:
         }
         if (one.value.defined()) check_shape(one.value, places, where);
         for (const auto& [key, value] : one.values) check_shape(value, {key}, where);
+        // Of all layers those without a direction stay as they are; a layer that is named has one.
+        for (const model::PointKey& key : places) {
+            if (one.values.empty() || one.layers.empty() || one.values.contains(key)) continue;
+            refuse(where, "layers with a direction in the vector file", "layer " + std::to_string(key.layer));
+        }
     }
 
     void check_shape(const at::Tensor& value, const std::vector<model::PointKey>& places,

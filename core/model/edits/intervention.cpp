@@ -37,6 +37,17 @@ bool in_ranges(const std::vector<PositionRange>& ranges, std::int64_t position, 
     });
 }
 
+/// True if a text of one of these lengths has one of the positions, or if the list means all.
+bool some_text_has(const std::vector<PositionRange>& ranges, std::span<const std::int64_t> lengths) {
+    return ranges.empty() || std::any_of(lengths.begin(), lengths.end(), [&](std::int64_t length) {
+               return std::any_of(ranges.begin(), ranges.end(), [length](const PositionRange& range) {
+                   const std::int64_t first = range.first < 0 ? length + range.first : range.first;
+                   const std::int64_t last = range.last < 0 ? length + range.last : range.last;
+                   return std::max<std::int64_t>(first, 0) <= std::min(last, length - 1);
+               });
+           });
+}
+
 at::Tensor bools(const Flags& flags, at::IntArrayRef shape) {
     return at::tensor(flags, at::kByte).to(at::kBool).view(shape);
 }
@@ -308,6 +319,22 @@ std::vector<PointKey> places_of(const Intervention& one, const ModelConfig& conf
     if (found.empty())
         throw Error(ErrorCode::usage, place, "no layer has " + std::string(name(one.point)), "it would change nothing");
     return found;
+}
+
+void check_positions(std::span<const Intervention> list, std::span<const std::int64_t> lengths) {
+    if (lengths.empty()) return;
+    const std::string longest = std::to_string(*std::max_element(lengths.begin(), lengths.end()));
+    for (std::size_t n = 0; n < list.size(); ++n) {
+        const auto check = [&](const char* key, const std::vector<PositionRange>& ranges) {
+            if (some_text_has(ranges, lengths)) return;
+            const PositionRange& one = ranges.front();
+            refuse(n, std::string(key) + " of a text, of which the longest has " + longest + " tokens",
+                   std::to_string(one.first) + (one.last == one.first ? "" : "-" + std::to_string(one.last)));
+        };
+        check("positions", list[n].positions);
+        check("queries", list[n].queries);
+        check("keys", list[n].keys);
+    }
 }
 
 Interventions::Interventions(std::vector<Intervention> list, const ModelConfig& config, const std::vector<Site>& sites)

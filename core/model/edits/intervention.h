@@ -63,6 +63,9 @@ struct Intervention {
 std::vector<PointKey> places_of(const Intervention& intervention, const ModelConfig& config,
                                 const std::vector<Site>& sites, std::size_t number = 0);
 
+/// Throws usage for positions, queries or keys that none of the texts has. `lengths`: tokens of each; empty: no check.
+void check_positions(std::span<const Intervention> list, std::span<const std::int64_t> lengths);
+
 /// All places of a point in the model, in the order of layers and sites.
 std::vector<PointKey> places_of(Point point, const ModelConfig& config, const std::vector<Site>& sites);
 

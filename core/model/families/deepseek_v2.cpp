@@ -66,6 +66,11 @@ void read_deepseek_experts(ModelConfig& config, const ConfigReader& reader, cons
     for (std::int64_t layer = 0; layer < config.layers; ++layer) config.expert_layers.push_back(layer >= first ? 1 : 0);
 }
 
+void refuse_other_routing(const ConfigReader& reader, const std::string& scores) {
+    if (reader.text("scoring_func", scores) != scores) reader.unsupported("scoring_func", scores);
+    if (reader.size("moe_layer_freq", 1) != 1) reader.unsupported("moe_layer_freq", "1");
+}
+
 void read_expert_groups(ModelConfig& config, const ConfigReader& reader, std::int64_t groups,
                         std::int64_t groups_per_token, std::int64_t best_of_group) {
     ExpertRouting& routing = config.routing;
@@ -102,6 +107,7 @@ TensorNames deepseek_names(const ModelConfig& config) {
 namespace {
 
 ModelConfig read(const ConfigReader& reader) {
+    refuse_other_routing(reader, "softmax");
     ModelConfig config = read_latent_attention(reader, {}, 2048);
     config.feed_forward_bias = reader.boolean("mlp_bias", false);
     read_deepseek_experts(config, reader, present_key(reader, {"num_experts", "n_routed_experts"}),

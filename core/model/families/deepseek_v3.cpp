@@ -16,6 +16,9 @@ void read_sigmoid_routing(ModelConfig& config, const ConfigReader& reader, std::
 namespace {
 
 ModelConfig read(const ConfigReader& reader) {
+    refuse_other_routing(reader, "sigmoid");
+    const std::string method = "topk_method", built = "noaux_tc";
+    if (reader.text(method, built) != built) reader.unsupported(method, built);
     SizeDefaults sizes;
     sizes.key_value_heads = 128;
     ModelConfig config = read_latent_attention(reader, sizes, 4096);

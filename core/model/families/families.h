@@ -54,6 +54,8 @@ ModelConfig read_latent_attention(const ConfigReader& reader, const SizeDefaults
                                   std::int64_t default_positions);
 void read_deepseek_experts(ModelConfig& config, const ConfigReader& reader, const std::string& key,
                            const DeepseekExperts& defaults);
+/// Refuses settings of routing that the published code reads and transformers does not. `scores`: the family's.
+void refuse_other_routing(const ConfigReader& reader, const std::string& scores);
 /// A token's experts are those of its best groups.
 void read_expert_groups(ModelConfig& config, const ConfigReader& reader, std::int64_t groups,
                         std::int64_t groups_per_token, std::int64_t best_of_group);

@@ -37,6 +37,9 @@ ModelConfig read(const ConfigReader& reader) {
     if (reader.size("expansion_ratio", 4) != 4) reader.unsupported("expansion_ratio", "4");
     if (!reader.boolean("no_bias", true)) reader.unsupported("no_bias", "true or absent");
     if (reader.has("logit_scale")) reader.unsupported("logit_scale", "none");
+    const std::string norm = reader.text("norm_type", "layernorm");
+    if (norm != "layernorm" && norm != "low_precision_layernorm")
+        reader.unsupported("norm_type", "layernorm or low_precision_layernorm");
     config.max_positions = reader.size(sizes.positions, 2048);
     config.positions = PositionKind::alibi;
     if (const auto attention = reader.object("attn_config")) read_attention(config, *attention);

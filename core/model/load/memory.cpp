@@ -11,6 +11,7 @@ namespace headscope::model {
 namespace {
 
 constexpr double kLogitChunkBytes = 64 << 20;  ///< Model::logit_rows
+constexpr double kEditedMatrices = 6;          ///< scores and weights, each before, in and after an edit
 
 double heads_width(const ModelConfig& config) {
     return static_cast<double>(config.heads) * static_cast<double>(config.head_size);
@@ -91,6 +92,14 @@ double cache_bytes(const ModelConfig& config, double rows, double number) {
 double logit_bytes(const Inspection& inspection, double rows) {
     const double all = inspection.has_head ? rows * static_cast<double>(inspection.config.vocabulary) * 4 : 0;
     return std::min(all, kLogitChunkBytes);
+}
+
+double edited_matrix_bytes(const ModelConfig& config, double texts, double tokens) {
+    return kEditedMatrices * texts * static_cast<double>(config.heads) * tokens * tokens * 4;
+}
+
+double gradient_bytes(const ModelConfig& config, double tokens) {
+    return static_cast<double>(config.layers) * pass_bytes(config, tokens, 4);
 }
 
 double reading_bytes(const Inspection& inspection, double rows, double cached, checkpoint::LoadAs precision,

@@ -131,6 +131,20 @@ TEST_CASE("Implicit matrices are counted, in memory and in the file", "[analysis
     CHECK(of(true).file_bytes - of(false).file_bytes == Approx(matrices).epsilon(0.01));
 }
 
+TEST_CASE("Edits of weights take the matrices of a batch", "[analysis][estimate]") {
+    const auto inspection = model::inspect(*checkpoint::Checkpoint::open(sample));
+    const auto of = [&](model::Point point) {
+        analysis::AnalysisRequest request;
+        request.sequences = {tokens(512), tokens(512)};
+        request.interventions.resize(1);
+        request.interventions[0].point = point;
+        return analysis::estimate(inspection, request, {}).work_bytes;
+    };
+    const double matrix = static_cast<double>(inspection.config.heads) * 512 * 512 * 4;
+    CHECK(of(model::Point::pattern) - of(model::Point::hidden) == Approx(6 * 2 * matrix));
+    CHECK(of(model::Point::scores) == of(model::Point::pattern));
+}
+
 TEST_CASE("Streaming is expected to read the file once for each group of batches", "[analysis][estimate]") {
     const auto inspection = model::inspect(*checkpoint::Checkpoint::open(sample));
     const double stored = inspection.sizes.stored, layer = inspection.sizes.layer_stored;

@@ -90,6 +90,29 @@ TEST_CASE("Reference texts give their mean over all tokens, or their own values"
                          test::IsError(ErrorCode::usage, "--reference-tokens"));
 }
 
+TEST_CASE("Reference texts of other lengths are refused before the first run", "[ask][ablate]") {
+    const test::AskedModel asked("llama");
+    store::AskRecord record = asked.record("ablate");
+    ask::AblateOptions options;
+    options.how = AblateBy::resample;
+    options.reference = asked.sequences();
+    options.reference[1].ids.pop_back();
+    NoProgress progress;
+    CHECK_THROWS_MATCHES(ask::run_ablate(*asked.model, options, record, progress, Cancellation()), Error,
+                         test::IsError(ErrorCode::usage, "expected text 1 to have "));
+    CHECK(record.tables.empty());
+}
+
+TEST_CASE("The loss of a text of one token is refused before the first run", "[ask][ablate]") {
+    const test::AskedModel asked("llama");
+    store::AskRecord record = asked.record("ablate");
+    record.sequences[1].ids.resize(1);
+    NoProgress progress;
+    CHECK_THROWS_MATCHES(ask::run_ablate(*asked.model, {}, record, progress, Cancellation()), Error,
+                         test::IsError(ErrorCode::usage, "at least 2 tokens for loss; found 1 in text 1"));
+    CHECK(record.tables.empty());
+}
+
 TEST_CASE("Importance is the slope of the loss when a head is scaled", "[ask][ablate][gradients]") {
     const test::AskedModel asked("llama");
     store::AskRecord record = asked.record("ablate");

@@ -140,6 +140,26 @@ TEST_CASE("A head's part of the value bias is that bias through the frozen stack
     }
 }
 
+TEST_CASE("Terms sum to the logit with edits of parts, and edits of the stream are refused", "[ask][attribution]") {
+    const test::AskedModel asked("llama");
+    const auto with = [&](model::Point point) {
+        model::Intervention one;
+        one.point = point;
+        model::Interventions edits({one}, asked.model->config(), asked.model->sites());
+        return attributed(asked, {{3}, {}, -1, &edits, {}});
+    };
+    for (const model::Point point : {model::Point::value, model::Point::head_output, model::Point::mixer_output,
+                                     model::Point::feed_forward_output}) {
+        const store::AskRecord record = with(point);
+        const double total = at_cell(record, "/attribution/total", {0});
+        CHECK(near(total, at_cell(record, "/attribution/logit", {0})));
+    }
+    for (const model::Point point : {model::Point::residual_before, model::Point::attention_output,
+                                     model::Point::residual_middle, model::Point::hidden, model::Point::final_norm})
+        CHECK_THROWS_MATCHES(with(point), Error,
+                             test::IsError(ErrorCode::unsupported, "found one at " + std::string(model::name(point))));
+}
+
 TEST_CASE("Models without a linear head of a decoder are refused", "[ask][attribution]") {
     const auto refused = [](const char* name, const char* part) {
         CHECK_THROWS_MATCHES(attributed(test::AskedModel(name), {{3}, {}, -1, nullptr, {}}), Error,

@@ -4,8 +4,10 @@
 #include <fstream>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/ones.h>
 
 #include "core/ask/edits/intervention_file.h"
+#include "core/ask/edits/stored_vector.h"
 #include "tests/core/ask/asked_model.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
@@ -116,6 +118,30 @@ TEST_CASE("Vectors come from a list, a safetensors file or a control vector", "[
     refused(head, "either vector or value");
 }
 
+TEST_CASE("A control vector has a direction for each layer that is named", "[ask][file]") {
+    const test::AskedModel asked("llama");
+    const test::TemporaryFolder folder;
+    const std::int64_t size = asked.model->config().hidden;
+    const at::Tensor one = at::ones({size}, at::kFloat);
+    ask::write_control_vector(folder / "fits.gguf", {{1, one}}, "llama");
+    ask::write_control_vector(folder / "large.gguf", {{1, one}, {2, one}}, "llama");
+    const auto plan = [&](const std::string& layer, const std::string& file) {
+        const std::string toml =
+            "[[intervention]]\npoint = \"hidden\"\n" + layer + "what = \"add\"\nvector = \"" + file + "\"\n";
+        return ask::parse_interventions(toml, "plan.toml", folder.path(),
+                                        {asked.model->config(), asked.model->sites()});
+    };
+    REQUIRE(asked.model->config().layers == 2);
+    CHECK(plan("", "fits.gguf").list[0].values.size() == 1);  // layer 0 stays as it is
+    CHECK(plan("layer = 1\n", "fits.gguf").list[0].values.size() == 1);
+    for (const char* layers : {"layer = 0\n", "layer = [0, 1]\n"})
+        CHECK_THROWS_MATCHES(
+            plan(layers, "fits.gguf"), Error,
+            IsError(ErrorCode::usage, "expected layers with a direction in the vector file; found layer 0"));
+    CHECK_THROWS_MATCHES(plan("", "large.gguf"), Error,
+                         IsError(ErrorCode::usage, "expected directions for layers below 2; found one for layer 2"));
+}
+
 TEST_CASE("What a file says wrongly is refused with its place", "[ask][file]") {
     const std::string zero = "[[intervention]]\npoint = \"hidden\"\nwhat = \"zero\"\n";
     refused(zero + "head = 1\n", "[plan.toml: intervention 1] unknown key \"head\"; known: point, layer, heads, ");
@@ -127,6 +153,8 @@ TEST_CASE("What a file says wrongly is refused with its place", "[ask][file]") {
     refused("[[intervention]]\npoint = \"hidden\"\nwhat = \"run\"\ntext = \"x\"\n",
             "the name of a [[text]] table; found x");
     refused("[[text]]\nname = \"a\"\ntext = \"b\"\n" + zero, "tokens, as the model has no tokenizer");
+    refused("[[intervention]]\npoint = \"scores\"\nwhat = \"forbid\"\npositions = 1\n",
+            "positions with another action than forbid, which has queries and keys; found forbid");
     refused("", "an [[intervention]] table");
 }
 

@@ -248,6 +248,49 @@ TEST_CASE("Metrics refuse tokens that they do not read, or lack", "[ask][metric]
     metric = difference();
     metric.against = {-1};
     refused(metric, "[--against] expected tokens from 0");
+    metric = difference();
+    metric.against = {5, 7, 5};
+    refused(metric, "[--against] expected each token once; found 5 twice");
+}
+
+TEST_CASE("The divergence at all positions needs texts of one length", "[ask][patch]") {
+    const test::AskedModel asked("llama");
+    store::AskRecord record = asked.record("patch");
+    record.sequences.resize(1);
+    record.dimensions.clear();
+    store::add_usual_dimensions(record);
+    std::vector<store::SequenceTokens> clean{asked.sequences()[0]};
+    clean[0].ids.erase(clean[0].ids.begin() + 2);
+    ask::PatchOptions options;
+    options.points = {Point::hidden};
+    options.alignment = ask::Alignment::edges;
+    options.metric.kind = ask::MetricKind::kl;
+    NoProgress progress;
+    const auto run = [&] { ask::run_patch(*asked.model, clean, options, record, progress, Cancellation()); };
+    options.metric.all_positions = true;
+    CHECK_THROWS_MATCHES(run(), Error, IsError(ErrorCode::usage, "[--position] expected an index for --metric kl"));
+    options.metric.all_positions = false;
+    run();
+    CHECK(record.complete);
+}
+
+TEST_CASE("Metrics refuse texts without their position or a next token", "[ask][metric]") {
+    std::vector<store::SequenceTokens> texts(2);
+    texts[0].ids = {1, 2, 3};
+    texts[1].ids = {4};
+    const auto refused = [&](const ask::Metric& metric, const char* part) {
+        CHECK_THROWS_MATCHES(metric.check_texts(texts), Error, IsError(ErrorCode::usage, part));
+    };
+    ask::Metric metric = difference();
+    metric.check_texts(texts);
+    metric.position = -2;
+    refused(metric, "[--position] expected a position from -1 to 0 of text 1; found -2");
+    metric.position = 3;
+    refused(metric, "[--position] expected a position from -3 to 2 of text 0; found 3");
+    metric.all_positions = true;
+    metric.check_texts(texts);
+    metric.kind = ask::MetricKind::loss;
+    refused(metric, "[--metric] expected texts of at least 2 tokens for loss; found 1 in text 1");
 }
 
 TEST_CASE("Attribution patching is the slope of the exact patch, and integrated gradients are complete",
@@ -310,6 +353,34 @@ TEST_CASE("Attribution patching is the slope of the exact patch, and integrated 
         CHECK(at_cell(record, "/patch/attribution/head_output", {0, key.site, 1}) == kept);
         CHECK(at_cell(record, "/patch/completeness/head_output", {0, key.site}) == kept);
     }
+}
+
+TEST_CASE("Integrated gradients of scores are complete, and hidden keys add nothing", "[ask][patch][gradients]") {
+    const test::AskedModel asked("llama");
+    ask::PatchOptions options;
+    options.points = {Point::scores};
+    store::AskRecord record = patched(asked, options);
+    options.metric = difference();
+    ask::ApproximateOptions approximate;
+    approximate.integrated = {Point::scores};
+    approximate.steps = 128;
+    NoProgress progress;
+    ask::run_approximations(*asked.model, {asked.sequences()[1]}, options, approximate, record, progress,
+                            Cancellation());
+    for (std::int64_t site = 0; site < std::ssize(record.sites); ++site)
+        CHECK(std::abs(at_cell(record, "/patch/completeness/scores", {0, site}) - 1) < 0.1);
+}
+
+TEST_CASE("Approximations of points that the sweep leaves out are refused before it", "[ask][patch][gradients]") {
+    const test::AskedModel asked("llama");
+    ask::PatchOptions options;
+    options.points = {Point::hidden};
+    ask::ApproximateOptions approximate;
+    approximate.integrated = {Point::hidden};
+    ask::check_approximations(*asked.model, options, approximate);
+    approximate.integrated = {Point::hidden, Point::value};
+    CHECK_THROWS_MATCHES(ask::check_approximations(*asked.model, options, approximate), Error,
+                         IsError(ErrorCode::usage, "[--integrated-sites] expected points of --sites; found value"));
 }
 
 TEST_CASE("Rank correlation averages ties and leaves out what is missing", "[ask][patch]") {

@@ -435,6 +435,7 @@ TEST_CASE("Sizes, positions and experts that GLM to Granite's mixtures leave out
         refuses(with(mpt, "attn_config", {{key, value}}), ErrorCode::unsupported, std::string("attn_config: ") + key);
     }
     refuses(with(mpt, "no_bias", false), ErrorCode::unsupported, "no_bias");
+    refuses(with(mpt, "norm_type", "rmsnorm"), ErrorCode::unsupported, "norm_type");
     refuses(with(mpt, "logit_scale", 0.5), ErrorCode::unsupported, "logit_scale");
     refuses(with(mpt, "expansion_ratio", 2), ErrorCode::unsupported, "expansion_ratio");
     refuses(with(least("ministral3"), "rope_parameters", {{"rope_type", "default"}}), ErrorCode::mismatch,
@@ -572,6 +573,13 @@ TEST_CASE("What DeepSeek, GLM-4.5 and Llama 4 leave out, and what they refuse", 
     refuses(with(v2, "v_head_dim", 1 << 30), ErrorCode::mismatch, "v_head_dim] expected heads of at most");
     refuses(with(v2, "n_shared_experts", 1 << 30), ErrorCode::mismatch, "n_shared_experts] expected at most");
     refuses(with(v3, "head_dim", 128), ErrorCode::unsupported, "head_dim] expected 64, what qk_rope_head_dim is");
+    refuses(with(v3, "topk_method", "greedy"), ErrorCode::unsupported, "topk_method] expected noaux_tc");
+    CHECK(read(with(v2, "scoring_func", "softmax")).experts == 64);
+    CHECK(read(with(v3, "scoring_func", "sigmoid")).experts == 256);
+    refuses(with(v2, "scoring_func", "sigmoid"), ErrorCode::unsupported, "scoring_func] expected softmax");
+    refuses(with(v3, "scoring_func", "softmax"), ErrorCode::unsupported, "scoring_func] expected sigmoid");
+    refuses(with(v2, "moe_layer_freq", 2), ErrorCode::unsupported, "moe_layer_freq] expected 1");
+    refuses(with(v3, "moe_layer_freq", 2), ErrorCode::unsupported, "moe_layer_freq] expected 1");
     refuses(with(v3, "n_group", 256), ErrorCode::mismatch, "2 or more in a group");
     refuses(with(v3, "rope_scaling", {{"type", "yarn"}, {"mscale_all_dim", 1.0}}), ErrorCode::mismatch,
             "factor] expected a number beside mscale_all_dim");

@@ -142,6 +142,30 @@ TEST_CASE("Values of the same run in place of all of them change nothing, at eve
     }
 }
 
+TEST_CASE("Positions that no text has are refused", "[model][interventions]") {
+    const std::vector<std::int64_t> lengths{3, 10};
+    Intervention one = edit(Point::hidden, Action::zero);
+    const auto refused = [&](const std::string& part) {
+        CHECK_THROWS_MATCHES(model::check_positions(std::vector{one}, lengths), Error, IsError(ErrorCode::usage, part));
+    };
+    for (const auto& [first, last] : {std::pair(9, 9), std::pair(-10, -10), std::pair(5, 99), std::pair(-99, -10)}) {
+        one.positions = {{99, 99}, {first, last}};
+        model::check_positions(std::vector{one}, lengths);
+    }
+    one.positions = {{10, 12}};
+    model::check_positions(std::vector{one}, {});
+    refused("[intervention 1] expected positions of a text, of which the longest has 10 tokens; found 10-12");
+    one.positions = {{-11, -11}};
+    refused("found -11");
+    one = edit(Point::scores, Action::forbid);
+    one.queries = {{9, 9}};
+    model::check_positions(std::vector{one}, lengths);
+    one.keys = {{10, 10}};
+    refused("expected keys of a text");
+    one.queries = {{10, 10}};
+    refused("expected queries of a text");
+}
+
 TEST_CASE("Points lie where their names say", "[model][interventions]") {
     for (const std::string name : {"llama", "gpt2", "gemma2"}) {
         const Case one = one_text(name);

@@ -7,6 +7,7 @@
 #include "app/commands/ask/ask_tool.h"
 #include "app/commands/options.h"
 #include "core/base/io/output_file.h"
+#include "core/model/load/memory.h"
 #include "core/model/model.h"
 
 namespace headscope::app {
@@ -36,6 +37,9 @@ public:
     }
     std::vector<std::filesystem::path> outputs() const override {
         return rank_.empty() ? std::vector<std::filesystem::path>{} : std::vector<std::filesystem::path>{rank_};
+    }
+    double extra_bytes(const model::ModelConfig& config, std::int64_t tokens) const override {
+        return importance_ ? model::gradient_bytes(config, static_cast<double>(tokens)) : 0;
     }
     void run(AskRun& run) override {
         ask::AblateOptions options;

@@ -54,7 +54,9 @@ public:
             const auto token = parse_tokens("--replace", one.substr(sign + 1), run.tokenizer);
             if (step.size() != 1 || token.size() != 1)
                 throw Error(ErrorCode::usage, "--replace", "expected STEP=TOKEN", "found " + one);
-            options.replaced[step.front()] = token.front();
+            if (!options.replaced.emplace(step.front(), token.front()).second)
+                throw Error(ErrorCode::usage, "--replace", "expected each step once",
+                            "found step " + std::to_string(step.front()) + " twice");
         }
         ask::run_generation(run.model, options, run.record, run.progress, run.cancellation);
     }

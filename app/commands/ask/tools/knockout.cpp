@@ -31,6 +31,9 @@ public:
         settings["queries"] = queries_;
         settings["keys"] = keys_;
     }
+    double extra_bytes(const model::ModelConfig& config, std::int64_t tokens) const override {
+        return matrix_edit_bytes(config, tokens);
+    }
     void run(AskRun& run) override {
         windows_ = run.options.window > 0;
         ask::KnockoutOptions options;

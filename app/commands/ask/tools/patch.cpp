@@ -10,6 +10,8 @@
 #include "app/commands/options.h"
 #include "core/ask/approximate.h"
 #include "core/base/error.h"
+#include "core/model/config.h"
+#include "core/model/load/memory.h"
 #include "core/model/model.h"
 
 namespace headscope::app {
@@ -64,8 +66,24 @@ public:
         settings["correlation"] = correlation_;
     }
     std::vector<store::SequenceTokens> read(const AskOptions&, const AskTexts& texts) override {
+        const auto expect = [](const char* option, bool given) {
+            if (!given)
+                throw Error(ErrorCode::usage, option, "expected texts, here or as " + std::string(option) + "-tokens",
+                            "found none");
+        };
+        expect("--clean", !clean_texts_.empty() || !clean_tokens_.empty());
+        expect("--corrupted", !corrupted_texts_.empty() || !corrupted_tokens_.empty());
         clean_ = texts(clean_texts_, clean_tokens_, {});
         return texts(corrupted_texts_, corrupted_tokens_, {});
+    }
+    double extra_bytes(const model::ModelConfig& config, std::int64_t tokens) const override {
+        const std::vector<model::Point> points = points_of("--sites", sites_);
+        const bool matrices = std::any_of(points.begin(), points.end(), model::is_matrix);
+        const auto length = static_cast<double>(tokens), layers = static_cast<double>(config.layers);
+        const double sweep = matrices ? matrix_edit_bytes(config, tokens) : 0;
+        if (approximation_.empty()) return sweep;
+        const double kept = matrices ? layers * model::edited_matrix_bytes(config, 1, length) : 0;
+        return std::max(sweep, model::gradient_bytes(config, length) + kept);
     }
     void run(AskRun& run) override {
         check_approximation();
@@ -76,8 +94,11 @@ public:
         options.alignment = static_cast<ask::Alignment>(choice_of(kAlignments, align_));
         options.editor = run.editor;
         options.saved = run.saved;
+        const ask::ApproximateOptions choice = approximations();
+        if (!approximation_.empty()) ask::check_approximations(run.model, options, choice);
         ask::run_patch(run.model, clean_, options, run.record, run.progress, run.cancellation);
-        if (!approximation_.empty()) approximate(run, options);
+        if (!approximation_.empty())
+            ask::run_approximations(run.model, clean_, options, choice, run.record, run.progress, run.cancellation);
     }
     std::string main_table(const store::AskRecord& record) const override { return record.tables.at(2).path; }
 
@@ -95,13 +116,13 @@ private:
             throw Error(ErrorCode::usage, "--correlation", "expected --approximation, too", "found none");
     }
 
-    void approximate(AskRun& run, const ask::PatchOptions& options) const {
+    ask::ApproximateOptions approximations() const {
         ask::ApproximateOptions choice;
         choice.attribution = approximates_by("attribution");
         choice.integrated = points_of("--integrated-sites", integrated_sites_);
         choice.steps = steps_;
         choice.correlation = correlation_;
-        ask::run_approximations(run.model, clean_, options, choice, run.record, run.progress, run.cancellation);
+        return choice;
     }
 
     std::vector<std::string> clean_texts_, corrupted_texts_, clean_tokens_, corrupted_tokens_;

@@ -74,7 +74,7 @@ bool read_scaling(ModelBuilder& build) {
         build.unsupported("rope.scaling.yarn_ext_factor", "expected 1");
     // llama.cpp multiplies the factor by YaRN's own.
     const double attention = build.number("rope.scaling.attn_factor", 1);
-    if (attention != 1 && factor > 1) scaling["attention_factor"] = attention * (0.1 * std::log(factor) + 1);
+    if (attention != 1) scaling["attention_factor"] = attention * (0.1 * std::log(std::max(factor, 1.0)) + 1);
     build.config()["rope_scaling"] = scaling;
     return true;
 }
@@ -175,10 +175,10 @@ bool read_window(ModelBuilder& build, bool (*slides)(std::int64_t layer)) {
     build.config()["sliding_window"] = window == 0 ? nlohmann::json() : nlohmann::json(window);
     if (window == 0) return false;
     if (!pattern.empty() && !build.is_list(pattern_key)) {
-        // A number: every such layer sees everything.
+        // A number: every such layer sees everything; 0: no layer does.
         const std::int64_t every = pattern.front();
         for (std::size_t i = 0; i < pattern.size(); ++i)
-            pattern[i] = every > 0 && (static_cast<std::int64_t>(i) + 1) % every != 0 ? 1 : 0;
+            pattern[i] = every == 0 || (static_cast<std::int64_t>(i) + 1) % every != 0 ? 1 : 0;
     } else if (pattern.empty() && slides != nullptr) {
         for (std::int64_t layer = 0; layer < build.layers(); ++layer) pattern.push_back(slides(layer) ? 1 : 0);
     }

@@ -158,6 +158,18 @@ TEST_CASE("Keys of a GGUF file that change the computation and are not read are 
     refused(none.key("general.name", "x"), ErrorCode::format, "\"general.architecture\"");
 }
 
+TEST_CASE("The attention factor of a GGUF file's YaRN holds without stretching too", "[checkpoint][gguf]") {
+    const auto factor_of = [](float stretched) {
+        GgufBuilder file = small_llama();
+        file.key("llama.rope.scaling.type", "yarn").key("llama.rope.scaling.factor", stretched);
+        file.key("llama.rope.scaling.attn_factor", 1.5F);
+        return open(file).config.at("rope_scaling").at("attention_factor").get<double>();
+    };
+    CHECK(factor_of(1.0F) == 1.5);
+    CHECK(factor_of(0.5F) == 1.5);
+    CHECK(factor_of(4.0F) == Approx(1.5 * 1.1386294361119891));  // 0.1 ln 4 + 1
+}
+
 TEST_CASE("Layers with windows follow a GGUF file's pattern, else the family's", "[checkpoint][gguf]") {
     const auto types = [](const std::string& architecture,
                           const std::vector<std::pair<std::string, GgufValueBytes>>& more) {
@@ -183,6 +195,7 @@ TEST_CASE("Layers with windows follow a GGUF file's pattern, else the family's",
     CHECK(types("gemma2", {}) == "sfsfsfs");
     CHECK(types("gemma3", {}) == "sssssfs");
     CHECK(types("gemma3", {{pattern, std::uint32_t{3}}}) == "ssfssfs");
+    CHECK(types("gemma3", {{pattern, std::uint32_t{0}}}) == "sssssss");
     CHECK(types("gemma3", {{pattern, std::vector<std::int32_t>{1, 0, 0, 0, 0, 0, 1}}}) == "sfffffs");
     CHECK(types("qwen2", {}) == "sssssss");
 }
