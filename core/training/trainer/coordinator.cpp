@@ -14,6 +14,7 @@
 #include "core/data/tokenizer_choice.h"
 #include "core/model/device.h"
 #include "core/training/trainer/job_model.h"
+#include "core/training/trainer/session_parts.h"
 
 namespace headscope::training {
 namespace {
@@ -121,7 +122,9 @@ void run_worker(Processes& processes, Progress& progress) {
     processes.broadcast(&position, sizeof position);
 
     // The model first: what hashes words is among its tensors.
-    Learner learner(model::Trainable::create(config, static_cast<std::uint64_t>(job.seed), weight_type(job)), job);
+    Learner learner(
+        on_chosen_device(model::Trainable::create(config, static_cast<std::uint64_t>(job.seed), weight_type(job))),
+        job);
     if (layout_hash(learner.model()) != layout)
         throw Error(ErrorCode::internal, "model", "expected the layout of process 0", "found another");
     broadcast_state(processes, learner);
