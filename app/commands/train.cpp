@@ -189,9 +189,7 @@ void in_each(training::Processes* processes, const std::function<void()>& work) 
     } catch (...) {
         failure = std::current_exception();
     }
-    std::vector<double> failed(static_cast<std::size_t>(processes->size()), 0.0);
-    if (failure) failed[static_cast<std::size_t>(processes->rank())] = 1;
-    processes->sum(failed.data(), processes->size());
+    const std::vector<double> failed = training::of_all(*processes, failure ? 1 : 0);
     const auto first = std::find(failed.begin(), failed.end(), 1.0);
     if (first == failed.end()) return;
     if (first - failed.begin() == processes->rank()) std::rethrow_exception(failure);

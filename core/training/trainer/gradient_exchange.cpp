@@ -21,8 +21,9 @@ private:
     std::int64_t offset_, elements_;
 };
 
-GradientExchange::GradientExchange(const model::Trainable& model, Processes& processes, std::int64_t block_bytes)
-    : model_(model), processes_(processes), sums_(std::make_unique<HostSums>(processes)) {
+GradientExchange::GradientExchange(const model::Trainable& model, Processes& processes, std::unique_ptr<BlockSums> sums,
+                                   std::int64_t block_bytes)
+    : model_(model), processes_(processes), sums_(std::move(sums)) {
     const at::Tensor gradients = model.gradients();
     const std::int64_t size = gradients.numel();
     const std::int64_t most = std::max<std::int64_t>(1, block_bytes / gradients.element_size());

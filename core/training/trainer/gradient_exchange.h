@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "core/model/trainable.h"
-#include "core/training/trainer/block_sums.h"
+#include "core/training/trainer/exchange/block_sums.h"
 #include "core/training/trainer/processes.h"
 
 namespace headscope::training {
 
 class GradientExchange {
 public:
-    GradientExchange(const model::Trainable& model, Processes& processes,
+    GradientExchange(const model::Trainable& model, Processes& processes, std::unique_ptr<BlockSums> sums,
                      std::int64_t block_bytes = std::int64_t{25} << 20U);
     /// The hooks of the model's leaves must not outlive it.
     ~GradientExchange();

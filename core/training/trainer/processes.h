@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace headscope::training {
 
@@ -17,8 +18,9 @@ public:
     virtual ~Processes() = default;
     virtual int rank() const = 0;
     virtual int size() const = 0;
-    virtual int on_this_machine() const = 0;       ///< how many of them: what its processors are shared among
-    virtual int rank_on_this_machine() const = 0;  ///< from 0
+    virtual int on_this_machine() const = 0;        ///< how many of them: what its processors are shared among
+    virtual int rank_on_this_machine() const = 0;   ///< from 0
+    virtual int first_on_this_machine() const = 0;  ///< the rank of its first one
 
     /// Adds `values` of all processes up, the same sums for each.
     virtual void sum(double* values, int count) = 0;
@@ -47,5 +49,8 @@ public:
 /// The processes that a launcher started together with this one; null when it started alone. Call once, before threads
 /// are started; MPI_Init is only called here, and MPI_Finalize when the object goes.
 std::unique_ptr<Processes> connect_processes();
+
+/// `own` of each process, by rank. All processes call it together.
+std::vector<double> of_all(Processes& processes, double own);
 
 }  // namespace headscope::training

@@ -61,6 +61,7 @@ public:
         check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine));
         check(MPI_Comm_size(machine, &on_this_machine_));
         check(MPI_Comm_rank(machine, &rank_on_this_machine_));
+        check(MPI_Allreduce(&rank_, &first_on_this_machine_, 1, MPI_INT, MPI_MIN, machine));
         check(MPI_Comm_free(&machine));
         thread_ = start_thread([this] { work(); });
     }
@@ -80,6 +81,7 @@ public:
     int size() const override { return size_; }
     int on_this_machine() const override { return on_this_machine_; }
     int rank_on_this_machine() const override { return rank_on_this_machine_; }
+    int first_on_this_machine() const override { return first_on_this_machine_; }
 
     void sum(double* values, int count) override {
         check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
@@ -167,7 +169,7 @@ private:
         return result;
     }
 
-    int rank_ = 0, size_ = 1, on_this_machine_ = 1, rank_on_this_machine_ = 0;
+    int rank_ = 0, size_ = 1, on_this_machine_ = 1, rank_on_this_machine_ = 0, first_on_this_machine_ = 0;
     std::vector<float> floats_;
     std::mutex mutex_;  ///< of what follows
     std::condition_variable changed_;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/training/trainer/block_sums.h"
+#include "core/training/trainer/exchange/block_sums.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 
 #include <functional>
 #include <memory>
 #include <utility>
+
+#include "core/training/trainer/exchange/streams.h"
 
 namespace headscope::training {
 namespace {
@@ -27,11 +28,8 @@ at::Tensor memory_for_copy(const at::Tensor& flat) {
 
 /// Copies on `stream` when the current stream of the device has done its work. The result waits for the copy.
 std::function<void()> start_copy(const at::Tensor& to, const at::Tensor& from, const c10::Stream& stream) {
-    const at::Device device = from.device();
-    c10::Event written(device.type());
-    written.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
-    written.block(stream);
-    const auto copied = std::make_shared<c10::Event>(device.type());
+    follow(stream, current_stream(from.device()));
+    const auto copied = std::make_shared<c10::Event>(from.device().type());
     {
         const c10::StreamGuard guard(stream);
         to.copy_(from, true);
@@ -49,8 +47,7 @@ void HostSums::start(const at::Tensor& flat, std::int64_t begin, std::int64_t en
     block.type = flat.scalar_type() == at::kBFloat16 ? Processes::Type::bfloat16 : Processes::Type::float32;
     if (!flat.is_cpu()) {
         if (!copy_.defined() || copy_.scalar_type() != flat.scalar_type()) copy_ = memory_for_copy(flat);
-        if (!stream_)
-            stream_ = c10::impl::VirtualGuardImpl(flat.device().type()).getStreamFromGlobalPool(flat.device());
+        if (!stream_) stream_ = another_stream(flat.device());
         block.ready = start_copy(copy_.narrow(0, begin, block.count), flat.narrow(0, begin, block.count), *stream_);
     }
     auto* const first = static_cast<char*>((flat.is_cpu() ? flat : copy_).mutable_data_ptr());
