@@ -25,6 +25,7 @@
 #include "core/run/run_history.h"
 #include "core/training/trainer/coordinator.h"
 #include "core/training/trainer/exchange/choose_sums.h"
+#include "core/training/trainer/exchange/nccl.h"
 #include "core/training/trainer/gradient_exchange.h"
 #include "kernels/parallel.h"
 #include "tests/core/base/temporary_folder.h"
@@ -218,6 +219,26 @@ TEST_CASE("One of two processes adds up gradients", "[.sums]") {
             CHECK(sums.cpu().equal(numbers_of(0, count, at::kFloat) + numbers_of(1, count, at::kFloat)));
         }
     }
+}
+
+TEST_CASE("NCCL is opened with its version, or not with a reason", "[training]") {
+    const auto opened = [](const std::string& library) {
+        ::setenv("HEADSCOPE_NCCL", library.c_str(), 1);
+        training::NcclLibrary nccl = training::open_nccl();
+        ::unsetenv("HEADSCOPE_NCCL");
+        return nccl;
+    };
+    const training::NcclLibrary whole = opened(HEADSCOPE_FAKE_NCCL_LIBRARY);
+    CHECK(whole.problem.empty());
+    CHECK(whole.number == 29'901);
+    CHECK(whole.version == "2.99.1");
+    CHECK(whole.error_text(3) == "internal error (3)");
+    const training::NcclLibrary other = opened("libm.so.6");
+    CHECK(other.problem == "libm.so.6 lacks the function ncclGetErrorString");
+    CHECK(other.number == 0);
+    CHECK(
+        opened("/absent/libnccl.so.2").problem.starts_with("no /absent/libnccl.so.2: cannot open shared object file"));
+    CHECK(opened("none").problem == "HEADSCOPE_NCCL is none");
 }
 
 TEST_CASE("NCCL that cannot add up leaves it to MPI, or ends all processes with one line", "[device][training][mpi]") {
