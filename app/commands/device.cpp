@@ -35,12 +35,26 @@ std::string take_for_models(GpuKind kind, int index) {
     return "single operators, on copies of their operands: " + problem + ": " + advice;
 }
 
-/// Takes one GPU, or throws with what is missing.
-void take_gpu(GpuKind kind, int index, const std::string& where) {
+bool has_gpu_for_each(const GpuDriver& driver, const MachineShare& share) {
+    return driver.devices.size() >= static_cast<std::size_t>(share.processes);
+}
+
+/// Takes one GPU, or throws with what is missing. `place`: "--device".
+void take_gpu(const DeviceChoice& choice, const std::string& place, const MachineShare& share) {
+    const GpuKind kind = *choice.gpu;
     const GpuDriver driver = find_gpus(kind);
     const std::string vendor = gpu_vendor_name(kind);
+    const bool shared = share.processes > 1 && !choice.numbered;
+    const int index = shared ? share.index : choice.index;
+    const std::string number = choice.numbered || shared ? ":" + std::to_string(index) : "",
+                      where = place + " " + gpu_kind_name(kind) + number;
     if (!driver.problem.empty())
         throw Error(ErrorCode::unsupported, where, "expected an " + vendor + " GPU", "found " + driver.problem);
+    if (shared && !has_gpu_for_each(driver, share))
+        throw Error(ErrorCode::unsupported, place + " " + gpu_kind_name(kind),
+                    "expected an " + vendor + " GPU for each of the " + std::to_string(share.processes) +
+                        " processes of this machine",
+                    "found " + gpu_labels(kind, driver) + ": start fewer processes, or name one GPU for all");
     const auto at = static_cast<std::size_t>(index);
     if (at >= driver.devices.size())
         throw Error(ErrorCode::unsupported, where, "expected an " + vendor + " GPU of index " + std::to_string(index),
@@ -55,8 +69,9 @@ void take_gpu(GpuKind kind, int index, const std::string& where) {
     std::fprintf(stderr, "headscope: %s: %s\n", escaped(where).c_str(), escaped(part, 1000).c_str());
 }
 
-/// Takes the first GPU that has a kernel for every operator; `part` is what it computes. Or returns why there is none.
-std::string why_no_gpu(std::string& part) {
+/// Takes the first GPU that has a kernel for every operator, of several processes each one of its own; `part` is what
+/// it computes. Or returns why there is none.
+std::string why_no_gpu(const MachineShare& share, std::string& part) {
     std::string reasons;
     const auto add = [&](const std::string& reason) { reasons += (reasons.empty() ? "" : "; ") + reason; };
     for (const GpuKind kind : kGpuKinds) {
@@ -65,12 +80,17 @@ std::string why_no_gpu(std::string& part) {
             add(std::string("no ") + gpu_vendor_name(kind) + " GPU: " + driver.problem);
             continue;
         }
-        if (const std::string problem = kernels::gpu_problem(gpu_kind_name(kind)); !problem.empty()) {
-            add(gpu_label(kind, 0, driver) + ": " + problem);
+        if (!has_gpu_for_each(driver, share)) {
+            add(gpu_labels(kind, driver) + " for " + std::to_string(share.processes) + " processes");
             continue;
         }
-        kernels::force_gpu(gpu_kind_name(kind), 0);
-        part = take_for_models(kind, 0);
+        const auto at = static_cast<std::size_t>(share.index);
+        if (const std::string problem = kernels::gpu_problem(gpu_kind_name(kind)); !problem.empty()) {
+            add(gpu_label(kind, at, driver) + ": " + problem);
+            continue;
+        }
+        kernels::force_gpu(gpu_kind_name(kind), share.index);
+        part = take_for_models(kind, share.index);
         return {};
     }
     return reasons;
@@ -83,14 +103,15 @@ std::string environment_kernels() {
     return text == "auto" ? "" : text;
 }
 
-void choose_automatically(const std::string& kernels, const std::string& place) {
+void choose_automatically(const std::string& kernels, const std::string& place, const MachineShare& share) {
     std::string why, part;
     if (kernels != "auto")
         why = "--kernels " + kernels;
     else if (const std::string named = environment_kernels(); !named.empty())
         why = "HEADSCOPE_KERNELS is " + named;
     else
-        why = why_no_gpu(part);
+        why = why_no_gpu(share, part);
+    if (share.index > 0 && !why.empty()) return;  // the first process of the machine reports it
     if (why.empty()) why = part;
     std::fprintf(stderr, "headscope: %s auto: %s%s\n", place.c_str(), kernels::chosen_device().c_str(),
                  escaped(" (" + why + ")", 1000).c_str());
@@ -108,7 +129,8 @@ void check_kernel_environment() {
     }
 }
 
-void choose_kernels(const std::string& kernels, const std::string& device, const std::string& place) {
+void choose_kernels(const std::string& kernels, const std::string& device, const std::string& place,
+                    const MachineShare& share) {
     check_kernel_environment();
     model::leave_gpu_of_models();
     const DeviceChoice choice = read_device(device, place);
@@ -118,7 +140,7 @@ void choose_kernels(const std::string& kernels, const std::string& device, const
         if (kernels != "auto" && kernels != kind)
             throw UsageError("--kernels: auto or " + kind + " is expected with " + where + "; found " +
                              escaped(kernels));
-        return take_gpu(*choice.gpu, choice.index, where);
+        return take_gpu(choice, place, share);
     }
     if (kernels != "auto") {
         try {
@@ -127,7 +149,7 @@ void choose_kernels(const std::string& kernels, const std::string& device, const
             throw UsageError("--kernels: expected " + error.expected() + "; found " + escaped(error.found()));
         }
     }
-    if (choice.automatic) choose_automatically(kernels, place);
+    if (choice.automatic) choose_automatically(kernels, place, share);
 }
 
 std::vector<ListedGpu> list_gpus() {

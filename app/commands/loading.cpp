@@ -133,7 +133,8 @@ std::optional<tokenizer::ChatTemplate> chat_template_of(const checkpoint::Checkp
     return tokenizer::find_chat_template(folder_of(checkpoint.path()));
 }
 
-void configure_compute(int threads, const std::string& kernels, const std::string& device, const std::string& place) {
+void configure_compute(int threads, const std::string& kernels, const std::string& device, const std::string& place,
+                       const MachineShare& share) {
     // LibTorch and our kernels share one OpenMP team on this thread: they must agree on its size.
     kernels::set_threads(threads);
     const int given = kernels::startable_threads(kernels::threads());
@@ -141,7 +142,7 @@ void configure_compute(int threads, const std::string& kernels, const std::strin
     // The team lives from here on: refused later, its threads would be the end of the program.
     kernels::parallel_for(kernels::threads(), [](std::int64_t, int) {});
     at::set_num_threads(kernels::threads());
-    choose_kernels(kernels, device, place);
+    choose_kernels(kernels, device, place, share);
 }
 
 int compute_threads() {

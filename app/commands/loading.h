@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/commands/device.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/tokenizer.h"
@@ -48,7 +49,7 @@ std::vector<std::filesystem::path> files_of(const checkpoint::Checkpoint& checkp
 
 /// Sets threads, and kernels by choose_kernels() (app/commands/device.h). Call once, before the first tensor.
 void configure_compute(int threads, const std::string& kernels, const std::string& device,
-                       const std::string& place = "--device");
+                       const std::string& place = "--device", const MachineShare& share = {});
 int compute_threads();
 
 }  // namespace headscope::app

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -13,6 +16,7 @@
 #include "app/child.h"
 #include "app/commands/console.h"
 #include "app/commands/context.h"
+#include "app/commands/device.h"
 #include "app/commands/loading.h"
 #include "app/commands/option_use.h"
 #include "app/commands/options.h"
@@ -176,6 +180,22 @@ int threads_for(const JobFile& job, const training::Processes* processes) {
     return std::max(1, usable_processors() / processes->on_this_machine());
 }
 
+/// Runs `work` in each process. If it fails in some, all end, and the first of these reports its error.
+void in_each(training::Processes* processes, const std::function<void()>& work) {
+    if (processes == nullptr) return work();
+    std::exception_ptr failure;
+    try {
+        work();
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    const std::vector<double> failed = training::of_all(*processes, failure ? 1 : 0);
+    const auto first = std::find(failed.begin(), failed.end(), 1.0);
+    if (first == failed.end()) return;
+    if (first - failed.begin() == processes->rank()) std::rethrow_exception(failure);
+    throw ChildDone{1};
+}
+
 /// Runs a process that is not the first of several: it computes, and the first one reports.
 void run_worker_process(training::Processes& processes, Progress& progress) {
     try {
@@ -194,8 +214,12 @@ void run(const TrainOptions& options, Context& context) {
     if (options.nice > 0) make_nice(0, options.nice);  // before the first thread, which inherit it
     const auto processes = training::connect_processes();
     keep_freed_memory();  // before the first tensor
-    configure_compute(threads_for(plain.job, processes.get()), "auto", plain.job.training.device,
-                      options.device.empty() ? "training.device" : "--device");
+    MachineShare share;
+    if (processes) share = {processes->rank_on_this_machine(), processes->on_this_machine()};
+    in_each(processes.get(), [&] {
+        configure_compute(threads_for(plain.job, processes.get()), "auto", plain.job.training.device,
+                          options.device.empty() ? "training.device" : "--device", share);
+    });
     ConsoleProgress progress;
     if (processes && processes->rank() > 0) return run_worker_process(*processes, progress);
     Reporter reporter(progress, plain.start == TrainRequest::Start::fork);

@@ -19,7 +19,7 @@ std::optional<DeviceChoice> parse(const std::string& text) {
         const char* const end = text.data() + text.size();
         const auto read = std::from_chars(text.data() + name.size() + 1, end, index);
         if (read.ec != std::errc() || read.ptr != end || index < 0 || index > kHighestIndex) return std::nullopt;
-        return DeviceChoice{.gpu = kind, .index = index};
+        return DeviceChoice{.gpu = kind, .numbered = true, .index = index};
     }
     return std::nullopt;
 }

@@ -14,6 +14,7 @@ namespace headscope {
 struct DeviceChoice {
     bool automatic = false;
     std::optional<GpuKind> gpu = {};  ///< none: the processor, unless automatic
+    bool numbered = false;            ///< cuda:N, not cuda
     int index = 0;                    ///< among the GPUs of its driver
 };
 

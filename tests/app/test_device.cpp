@@ -118,6 +118,42 @@ TEST_CASE("Every command that computes takes --device", "[app][device]") {
     check_usage_error(run_headscope(analyze(folder, {"--device", "cuda", "--kernels", "reference"}), with_gpus("2")));
 }
 
+TEST_CASE("Several processes take a GPU each, or end with one line", "[app][device][mpi]") {
+    if (!has_mpi()) return;
+    const TemporaryFolder folder;
+    const std::string job = write_tiny_job(folder.path(), 2).string();
+    const auto train = [&](const std::string& device, const std::string& gpus) {
+        Settings settings = two_processes();
+        const Settings with = with_gpus(gpus);
+        settings.environment.insert(settings.environment.end(), with.environment.begin(), with.environment.end());
+        return run_headscope({"train", job, "-o", (folder / ("run-" + gpus)).string(), "--device", device}, settings);
+    };
+    const auto check_line = [](const Outcome& outcome, const std::string& line) {
+        INFO(outcome.err);
+        CHECK(outcome.status == 1);
+        const auto first = outcome.err.find("headscope: ");
+        REQUIRE(first != std::string::npos);
+        CHECK(outcome.err.substr(first).starts_with(line));
+        CHECK(outcome.err.find("headscope: ", first + 1) == std::string::npos);
+    };
+    check_line(train("cuda", "1"),
+               "headscope: [--device cuda] expected an NVIDIA GPU for each of the 2 processes of this machine; found "
+               "cuda:0 Fake?GPU 0: start fewer processes, or name one GPU for all\n");
+    // Their GPUs have no kernels here: the first of two processes reports it.
+    check_line(train("cuda", "2"),
+               "headscope: [--device cuda:0] expected kernels for cuda:0 Fake?GPU 0 (sm_80); found ");
+    check_line(train("cuda:1", "2"),
+               "headscope: [--device cuda:1] expected kernels for cuda:1 Fake?GPU 1 (sm_90); found ");
+
+    const Outcome automatic = train("auto", "1");
+    INFO(automatic.err);
+    CHECK(automatic.status == 0);
+    const std::string line = "headscope: --device auto: cpu (cuda:0 Fake?GPU 0 for 2 processes; no AMD GPU: ";
+    const auto first = automatic.err.find(line);
+    REQUIRE(first != std::string::npos);
+    CHECK(automatic.err.find("--device auto", first + line.size()) == std::string::npos);
+}
+
 TEST_CASE("A run records device and kernels", "[app][device]") {
     const TemporaryFolder folder;
     const std::string job = write_tiny_job(folder.path(), 2).string(), run = (folder / "run").string();

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "training_job.h"
 
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+
 namespace headscope::testing {
 
 std::filesystem::path write_tiny_job(const std::filesystem::path& folder, int steps, const std::string& extra) {
@@ -33,6 +37,28 @@ every = 0
 [training]
 steps = )" + std::to_string(steps) + "\nbatch = 4\nthreads = 1\n" +
                                                extra);
+}
+
+bool has_mpi() {
+    if (std::system("command -v mpirun > /dev/null 2>&1") == 0) return true;
+    WARN("no mpirun here: not tested");
+    return false;
+}
+
+Settings two_processes() {
+    Settings settings;
+    settings.environment = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMP_NUM_THREADS=1",
+                            // It would ask the X server for graphics cards, and end with it.
+                            "HWLOC_COMPONENTS=-gl"};
+#if defined(__SANITIZE_ADDRESS__)
+    // Open MPI's plugins leak, and are unloaded before the leak checker runs.
+    const char* options = std::getenv("ASAN_OPTIONS");
+    settings.environment.push_back("ASAN_OPTIONS=" + std::string(options == nullptr ? "" : options) +
+                                   ":detect_leaks=0");
+#endif
+    settings.shell_prefix = "exec mpirun --oversubscribe --bind-to none -n 2 \"$0\" \"$@\";";
+    settings.seconds = 120;
+    return settings;
 }
 
 }  // namespace headscope::testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/machine/gpu_operators.h"
 
-#include <dlfcn.h>
+#include "core/base/machine/shared_library.h"
 
 namespace headscope {
 
@@ -11,10 +11,7 @@ const char* gpu_operators_library(GpuKind kind) {
 
 std::string open_gpu_operators(const char* library) {
     // Global: its symbols serve the libraries that it loads later (cuDNN, NCCL).
-    if (dlopen(library, RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
-    const char* const reason = dlerror();
-    const std::string name = library, why = reason == nullptr ? "no reason is given" : reason;
-    return "no " + (why.starts_with(name + ": ") ? why : name + ": " + why);
+    return open_shared_library(library, true).problem;
 }
 
 }  // namespace headscope

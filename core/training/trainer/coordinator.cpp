@@ -14,6 +14,7 @@
 #include "core/data/tokenizer_choice.h"
 #include "core/model/device.h"
 #include "core/training/trainer/job_model.h"
+#include "core/training/trainer/session_parts.h"
 
 namespace headscope::training {
 namespace {
@@ -49,6 +50,50 @@ std::string with_ngrams(const std::string& config, std::size_t count) {
     nlohmann::json changed = parse_json(config, "config.json");
     changed["embedding"]["ngrams"] = count;
     return changed.dump();
+}
+
+/// A worker that has the job: computes until the command to end.
+void train_along(Processes& processes, const JobFile& job, Progress& progress) {
+    const Cancellation never;
+    std::string config, hash, layout, ngrams;
+    std::int64_t position = 0;
+    for (std::string* one : {&config, &hash, &layout, &ngrams}) processes.broadcast_text(*one);
+    processes.broadcast(&position, sizeof position);
+
+    // The model first: what hashes words is among its tensors.
+    Learner learner(
+        on_chosen_device(model::Trainable::create(config, static_cast<std::uint64_t>(job.seed), weight_type(job))),
+        job);
+    if (layout_hash(learner.model()) != layout)
+        throw Error(ErrorCode::internal, "model", "expected the layout of process 0", "found another");
+    broadcast_state(processes, learner);
+    learner.join(processes);
+    std::optional<data::HashedWords> words;
+    if (const auto& hashed = std::as_const(learner.model()).model().config().hashed; !hashed.is_table()) {
+        const auto pieces = hashed.tokenizer_pieces ? data::tokenizer_at(job.data.tokenizer).tokenizer : nullptr;
+        words = hashed_words(hashed, ngrams, hash_normal(learner.model()), pieces);
+    }
+    const auto data = data::DataSet::prepare(job.data, {}, progress, never, words ? &*words : nullptr);
+    if (data->hash() != hash)
+        throw Error(ErrorCode::mismatch, "data", "expected the data that process 0 has", "found others");
+    const auto source = data->source(data::Split::training, static_cast<std::uint64_t>(job.seed));
+
+    data::Prefetcher reader(*source, read_plan(job, position, processes.rank(), processes.size()),
+                            static_cast<int>(job.data_workers));
+    while (true) {
+        Command command;
+        processes.broadcast(&command, sizeof command);
+        if (command.step == 0) return;
+        std::vector<data::DataBatch> parts;
+        for (std::int64_t i = 0; i < job.training.accumulate; ++i) parts.push_back(reader.next());
+        for (int attempt = 0; attempt < 2; ++attempt) {
+            const double loss = learner.gradients(parts, command.step).mean();
+            const double norm = learner.gradient_norm();
+            if (!std::isfinite(loss) || !std::isfinite(norm)) continue;
+            learner.update(command.rate, norm, command.optimizer_step);
+            break;
+        }
+    }
 }
 
 }  // namespace
@@ -114,43 +159,14 @@ void run_worker(Processes& processes, Progress& progress) {
     std::string text;
     processes.broadcast_text(text);
     if (text.empty()) throw Stopped();  // the coordinator reports the reason
-    const JobFile job = read_job(text, "job");
-    std::string config, hash, layout, ngrams;
-    std::int64_t position = 0;
-    for (std::string* one : {&config, &hash, &layout, &ngrams}) processes.broadcast_text(*one);
-    processes.broadcast(&position, sizeof position);
-
-    // The model first: what hashes words is among its tensors.
-    Learner learner(model::Trainable::create(config, static_cast<std::uint64_t>(job.seed), weight_type(job)), job);
-    if (layout_hash(learner.model()) != layout)
-        throw Error(ErrorCode::internal, "model", "expected the layout of process 0", "found another");
-    broadcast_state(processes, learner);
-    std::optional<data::HashedWords> words;
-    if (const auto& hashed = std::as_const(learner.model()).model().config().hashed; !hashed.is_table()) {
-        const auto pieces = hashed.tokenizer_pieces ? data::tokenizer_at(job.data.tokenizer).tokenizer : nullptr;
-        words = hashed_words(hashed, ngrams, hash_normal(learner.model()), pieces);
-    }
-    const auto data = data::DataSet::prepare(job.data, {}, progress, never, words ? &*words : nullptr);
-    if (data->hash() != hash)
-        throw Error(ErrorCode::mismatch, "data", "expected the data that process 0 has", "found others");
-    const auto source = data->source(data::Split::training, static_cast<std::uint64_t>(job.seed));
-    learner.join(processes);
-
-    data::Prefetcher reader(*source, read_plan(job, position, processes.rank(), processes.size()),
-                            static_cast<int>(job.data_workers));
-    while (true) {
+    try {
+        train_along(processes, read_job(text, "job"), progress);
+    } catch (const Stopped&) {
+        // A failure of all processes, which the coordinator reports; then it stops the workers.
         Command command;
-        processes.broadcast(&command, sizeof command);
-        if (command.step == 0) return;
-        std::vector<data::DataBatch> parts;
-        for (std::int64_t i = 0; i < job.training.accumulate; ++i) parts.push_back(reader.next());
-        for (int attempt = 0; attempt < 2; ++attempt) {
-            const double loss = learner.gradients(parts, command.step).mean();
-            const double norm = learner.gradient_norm();
-            if (!std::isfinite(loss) || !std::isfinite(norm)) continue;
-            learner.update(command.rate, norm, command.optimizer_step);
-            break;
-        }
+        do processes.broadcast(&command, sizeof command);
+        while (command.step != 0);
+        throw;
     }
 }
 

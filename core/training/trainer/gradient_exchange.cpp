@@ -5,8 +5,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-
-#include "core/model/device.h"
+#include <utility>
 
 namespace headscope::training {
 
@@ -22,8 +21,9 @@ private:
     std::int64_t offset_, elements_;
 };
 
-GradientExchange::GradientExchange(const model::Trainable& model, Processes& processes, std::int64_t block_bytes)
-    : model_(model), processes_(processes) {
+GradientExchange::GradientExchange(const model::Trainable& model, Processes& processes, std::unique_ptr<BlockSums> sums,
+                                   std::int64_t block_bytes)
+    : model_(model), processes_(processes), sums_(std::move(sums)) {
     const at::Tensor gradients = model.gradients();
     const std::int64_t size = gradients.numel();
     const std::int64_t most = std::max<std::int64_t>(1, block_bytes / gradients.element_size());
@@ -54,39 +54,29 @@ void GradientExchange::arm() {
 }
 
 void GradientExchange::leaf_done(std::int64_t offset, std::int64_t elements) {
-    if (!armed_ || !model_.device().is_cpu()) return;
+    if (!armed_) return;
     for (Block& block : blocks_)
         if (offset < block.end && offset + elements > block.begin) --block.left;
     send_ready(false);
 }
 
-void GradientExchange::send(const Block& block, const at::Tensor& from) {
-    const auto type = from.scalar_type() == at::kBFloat16 ? Processes::Type::bfloat16 : Processes::Type::float32;
-    auto* first = static_cast<char*>(from.mutable_data_ptr());
-    processes_.sum_in_background(first + block.begin * from.element_size(), block.end - block.begin, type);
-}
-
 void GradientExchange::send_ready(bool all) {
     const at::Tensor gradients = model_.gradients();
-    for (; sent_ < order_.size() && (all || blocks_[order_[sent_]].left <= 0); ++sent_)
-        send(blocks_[order_[sent_]], gradients);
+    for (; sent_ < order_.size() && (all || blocks_[order_[sent_]].left <= 0); ++sent_) {
+        const Block& block = blocks_[order_[sent_]];
+        sums_->start(gradients, block.begin, block.end);
+    }
 }
 
 void GradientExchange::sum(const at::Tensor& flat) {
-    const at::Tensor here = model::on_processor(flat);
-    for (const std::size_t block : order_) send(blocks_[block], here);
-    processes_.wait();
-    model::give_back(flat, here);
+    for (const std::size_t block : order_) sums_->start(flat, blocks_[block].begin, blocks_[block].end);
+    sums_->finish(flat);
 }
 
 void GradientExchange::finish() {
-    if (!model_.device().is_cpu()) {
-        armed_ = false;
-        return sum(model_.gradients());
-    }
     send_ready(true);
     armed_ = false;
-    processes_.wait();
+    sums_->finish(model_.gradients());
 }
 
 }  // namespace headscope::training

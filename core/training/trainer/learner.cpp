@@ -16,6 +16,7 @@
 #include "core/base/splitmix64.h"
 #include "core/model/device.h"
 #include "core/model/training_ops.h"
+#include "core/training/trainer/exchange/choose_sums.h"
 #include "kernels/optimizer.h"
 
 namespace headscope::training {
@@ -119,7 +120,9 @@ model::Batch Learner::read(const data::DataBatch& batch) const {
 }
 
 void Learner::join(Processes& processes) {
-    exchange_ = std::make_unique<GradientExchange>(*model_, processes);
+    ChosenSums chosen = choose_sums(processes, model_->device());
+    exchange_text_ = std::move(chosen.text);
+    exchange_ = std::make_unique<GradientExchange>(*model_, processes, std::move(chosen.sums));
 }
 
 Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t step) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -48,8 +49,10 @@ public:
     /// generation and evaluation begin with it too.
     model::Batch read(const data::DataBatch& batch) const;
 
-    /// From now on a step's gradients are those of all processes together.
+    /// From now on a step's gradients are those of all processes together, which call this together.
     void join(Processes& processes);
+    /// How the gradients of several processes are added up (ChosenSums::text); empty for one.
+    const std::string& exchange_text() const { return exchange_text_; }
 
     /// Sets summed_gradients() to those of the mean loss over all targets of `parts`, each of which is one pass, and of
     /// the other processes' parts. What dropout drops is decided by the job's seed, `step` and the part's number.
@@ -79,6 +82,7 @@ private:
     std::unique_ptr<model::Trainable> model_;
     std::unique_ptr<model::Objective> objective_;
     std::unique_ptr<GradientExchange> exchange_;  ///< null: alone
+    std::string exchange_text_;
     JobFile job_;
     at::Tensor first_, second_, master_;
     at::Tensor sums_;  ///< float32 [n], or undefined

@@ -10,4 +10,11 @@ void Processes::broadcast_text(std::string& text) {
     if (size > 0) broadcast(text.data(), text.size());
 }
 
+std::vector<double> of_all(Processes& processes, double own) {
+    std::vector<double> all(static_cast<std::size_t>(processes.size()), 0.0);
+    all[static_cast<std::size_t>(processes.rank())] = own;
+    processes.sum(all.data(), processes.size());
+    return all;
+}
+
 }  // namespace headscope::training

@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -58,6 +60,8 @@ public:
         MPI_Comm machine = MPI_COMM_NULL;
         check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine));
         check(MPI_Comm_size(machine, &on_this_machine_));
+        check(MPI_Comm_rank(machine, &rank_on_this_machine_));
+        check(MPI_Allreduce(&rank_, &first_on_this_machine_, 1, MPI_INT, MPI_MIN, machine));
         check(MPI_Comm_free(&machine));
         thread_ = start_thread([this] { work(); });
     }
@@ -76,6 +80,8 @@ public:
     int rank() const override { return rank_; }
     int size() const override { return size_; }
     int on_this_machine() const override { return on_this_machine_; }
+    int rank_on_this_machine() const override { return rank_on_this_machine_; }
+    int first_on_this_machine() const override { return first_on_this_machine_; }
 
     void sum(double* values, int count) override {
         check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
@@ -91,10 +97,10 @@ public:
         }
     }
 
-    void sum_in_background(void* values, std::int64_t count, Type type) override {
+    void sum_in_background(Block block) override {
         {
             const std::lock_guard lock(mutex_);
-            waiting_.push_back({values, count, type});
+            waiting_.push_back(std::move(block));
             ++open_;
         }
         changed_.notify_all();
@@ -103,7 +109,7 @@ public:
     void wait() override {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return open_ == 0; });
-        if (failure_ != MPI_SUCCESS) check(failure_);
+        if (failure_) std::rethrow_exception(failure_);
     }
 
     void abort() override {
@@ -112,12 +118,6 @@ public:
     }
 
 private:
-    struct Block {
-        void* values = nullptr;
-        std::int64_t count = 0;
-        Type type = Type::float32;
-    };
-
     /// Quick answers are caught by asking at once; long waits sleep.
     static void await(MPI_Request& request) {
         const auto start = std::chrono::steady_clock::now();
@@ -136,12 +136,23 @@ private:
         while (true) {
             changed_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
             if (waiting_.empty()) return;
-            const Block block = waiting_.front();
+            const Block block = std::move(waiting_.front());
             waiting_.pop_front();
             lock.unlock();
-            const int result = reduce(block);
+            std::exception_ptr failure;
+            try {
+                if (block.ready) block.ready();
+            } catch (...) {
+                failure = std::current_exception();
+            }
+            // The others wait for this process's part, also where it is not ready.
+            try {
+                check(reduce(block));
+            } catch (...) {
+                if (!failure) failure = std::current_exception();
+            }
             lock.lock();
-            if (result != MPI_SUCCESS) failure_ = result;
+            if (!failure_) failure_ = failure;
             if (--open_ == 0) changed_.notify_all();
         }
     }
@@ -158,13 +169,13 @@ private:
         return result;
     }
 
-    int rank_ = 0, size_ = 1, on_this_machine_ = 1;
+    int rank_ = 0, size_ = 1, on_this_machine_ = 1, rank_on_this_machine_ = 0, first_on_this_machine_ = 0;
     std::vector<float> floats_;
     std::mutex mutex_;  ///< of what follows
     std::condition_variable changed_;
     std::deque<Block> waiting_;
     int open_ = 0;
-    int failure_ = MPI_SUCCESS;
+    std::exception_ptr failure_;
     bool ending_ = false;
     std::thread thread_;
 };

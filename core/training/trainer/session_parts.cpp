@@ -62,15 +62,10 @@ void check_data(const Session& session, const std::string& hash, const fs::path&
                     "... instead of " + hash.substr(0, 12) + "...)");
 }
 
-namespace {
-
-/// Before a Learner keeps its tensors.
 std::unique_ptr<model::Trainable> on_chosen_device(std::unique_ptr<model::Trainable> model) {
     if (!model::model_device().is_cpu()) model->to(model::model_device());
     return model;
 }
-
-}  // namespace
 
 void begin_model(Session& session, Progress& progress, const Cancellation& cancellation) {
     OfData data = session.data->vocabulary();

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -108,6 +109,7 @@ private:
         emit(std::move(started));
         emit(StateChanged{RunState::running, state().step, s_.resumed ? "resumed" : ""});
         for (const std::string& problem : s_.problems) log(LogLevel::warning, problem);
+        if (const std::string& text = s_.learner->exchange_text(); !text.empty()) log(LogLevel::note, text);
         if (!s_.resumed && gives_other_units(s_.job)) log(LogLevel::note, "the run has " + s_.lengths.text());
         if (!s_.resumed) tell_entropies();
         if (s_.untold)
@@ -422,12 +424,13 @@ private:
 
 TrainOutcome train(const TrainRequest& request, Progress& progress, const Cancellation& cancellation) {
     try {
-        Coordinator coordinator(request.processes);
+        std::optional<Session> session;
+        Coordinator coordinator(request.processes);  // stops the workers before the learner leaves them
         check_together(request.job);  // with --set keys may have come together that contradict each other
         coordinator.check(request.job);
-        Session session = open_session(request, progress, cancellation);
-        coordinator.start_workers(session);
-        Run run(request, session, coordinator, cancellation);
+        session.emplace(open_session(request, progress, cancellation));
+        coordinator.start_workers(*session);
+        Run run(request, *session, coordinator, cancellation);
         try {
             return run.run();
         } catch (...) {

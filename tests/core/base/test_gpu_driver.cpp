@@ -66,7 +66,9 @@ TEST_CASE("Devices are read by one rule", "[base][option][gpu]") {
     CHECK_FALSE(read_device("cpu", "x").automatic);
     CHECK(read_device("auto", "x").automatic);
     CHECK(read_device("cuda", "x").gpu == GpuKind::cuda);
+    CHECK_FALSE(read_device("cuda", "x").numbered);
     CHECK(read_device("cuda:0", "x").index == 0);
+    CHECK(read_device("cuda:0", "x").numbered);
     CHECK(read_device("hip:12", "x").gpu == GpuKind::hip);
     CHECK(read_device("hip:12", "x").index == 12);
     for (const char* wrong : {"", "gpu", "cuda:", "cuda:-1", "cuda:1x", "cuda:99999999999", "cuda0", "CUDA", "cpu:0"}) {

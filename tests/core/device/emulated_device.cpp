@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_native.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
@@ -99,9 +101,13 @@ private:
     const void* place_;
 };
 
+std::atomic<std::int64_t> allocations = 0, pinned_requests = 0;
+std::atomic<bool> pinned_offered = false;
+
 class EmulatedAllocator final : public c10::Allocator {
 public:
     c10::DataPtr allocate(std::size_t bytes) override {
+        ++allocations;
         void* const place = bytes == 0 ? nullptr : pages().take(bytes);
         return {place, place, &give, kEmulated};
     }
@@ -129,6 +135,7 @@ public:
     void setDevice(c10::Device) const override {}
     void uncheckedSetDevice(c10::Device) const noexcept override {}
     c10::Stream getStream(c10::Device) const override { return c10::Stream(c10::Stream::DEFAULT, kEmulated); }
+    c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override { return getStream(device); }
     c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
     c10::DeviceIndex deviceCount() const noexcept override { return 1; }
     void record(void** event, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {
@@ -153,6 +160,11 @@ public:
     bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
     const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
         return at::detail::getDefaultCPUGenerator();
+    }
+    c10::Allocator* getPinnedMemoryAllocator() const override {
+        if (!pinned_offered) return PrivateUse1HooksInterface::getPinnedMemoryAllocator();  // throws
+        ++pinned_requests;
+        return c10::GetCPUAllocator();
     }
 };
 
@@ -252,6 +264,23 @@ c10::Device emulated_device() {
     }();
     static_cast<void>(registered);
     return kEmulated;
+}
+
+std::int64_t device_allocations() {
+    return allocations;
+}
+
+OfferPinnedMemory::OfferPinnedMemory() {
+    pinned_requests = 0;
+    pinned_offered = true;
+}
+
+OfferPinnedMemory::~OfferPinnedMemory() {
+    pinned_offered = false;
+}
+
+std::int64_t OfferPinnedMemory::requests() const {
+    return pinned_requests;
 }
 
 OpenDeviceMemory::OpenDeviceMemory() {

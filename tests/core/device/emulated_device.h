@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstdint>
+
 #include <c10/core/Device.h>
 
 namespace headscope::test {
@@ -18,6 +20,22 @@ public:
     ~OpenDeviceMemory();
     OpenDeviceMemory(const OpenDeviceMemory&) = delete;
     OpenDeviceMemory& operator=(const OpenDeviceMemory&) = delete;
+};
+
+/// Tensors that were given memory of the device so far. Threads: any.
+std::int64_t device_allocations();
+
+/// While it lives the device has pinned memory for copies, as CUDA does; else LibTorch refuses to make it. Threads:
+/// any; one at a time.
+class OfferPinnedMemory {
+public:
+    OfferPinnedMemory();
+    ~OfferPinnedMemory();
+    OfferPinnedMemory(const OfferPinnedMemory&) = delete;
+    OfferPinnedMemory& operator=(const OfferPinnedMemory&) = delete;
+
+    /// Requests for the allocator of pinned memory since it lives.
+    std::int64_t requests() const;
 };
 
 }  // namespace headscope::test

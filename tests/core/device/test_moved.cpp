@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ops/log_softmax.h>
 #include <c10/core/InferenceMode.h>
 
 #include "core/analysis/request.h"
@@ -55,14 +54,6 @@ nlohmann::json stack_config(const std::string& mixer) {
                        {"output_bias", true},
                        {"tie_word_embeddings", true}});
     return config;
-}
-
-/// Mean next-token loss. The head's product is computed on the processor, wherever the model lies.
-at::Tensor loss_of(model::Trainable& model, const model::Batch& batch) {
-    const at::Tensor logits = model.forward(batch).cpu().matmul(model.head_weight().cpu().t());
-    const std::int64_t length = batch.ids.size(1);
-    const at::Tensor rows = at::log_softmax(logits.narrow(1, 0, length - 1), -1);
-    return -rows.gather(2, batch.ids.narrow(1, 1, length - 1).unsqueeze(2)).mean();
 }
 
 at::Tensor hidden_of(model::Trainable& model, const model::Batch& batch) {
@@ -135,7 +126,8 @@ TEST_CASE("Every mixer computes forward and backward on the emulated device what
             CHECK(largest_difference(hidden, expected) < kError * largest_value(expected));
             here->gradients().zero_();
             there->gradients().zero_();
-            const at::Tensor loss = loss_of(*there, batch), expected_loss = loss_of(*here, batch);
+            const at::Tensor loss = test::next_token_loss(*there, batch),
+                             expected_loss = test::next_token_loss(*here, batch);
             CHECK(loss.item<double>() == Approx(expected_loss.item<double>()).epsilon(kError));
             loss.backward();
             expected_loss.backward();

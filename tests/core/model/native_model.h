@@ -45,9 +45,9 @@ inline model::Batch some_tokens(std::int64_t sequences, std::int64_t length, std
     return batch;
 }
 
-/// Mean next-token loss of final hidden states, by operators that autograd knows.
+/// Mean next-token loss of final hidden states, by operators that autograd knows, on the processor.
 inline at::Tensor loss_of(const model::Trainable& model, const at::Tensor& hidden, const model::Batch& batch) {
-    const at::Tensor logits = hidden.matmul(model.head_weight().t());
+    const at::Tensor logits = hidden.cpu().matmul(model.head_weight().cpu().t());
     const std::int64_t length = batch.ids.size(1);
     const at::Tensor rows = at::log_softmax(logits.narrow(1, 0, length - 1), -1);
     return -rows.gather(2, batch.ids.narrow(1, 1, length - 1).unsqueeze(2)).mean();
