@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -112,7 +113,9 @@ private:
     /// No output may replace a file that is read.
     void check_files() {
         for (const std::string& path : options_.models) {
-            const auto own = files_of(path == options_.job.model ? *checkpoint_ : *model::open_checkpoint(path, ""));
+            auto& opened = opened_[path];
+            if (!opened) opened = path == options_.job.model ? checkpoint_ : model::open_checkpoint(path, "");
+            const auto own = files_of(*opened);
             inputs_.insert(inputs_.end(), own.begin(), own.end());
         }
         inputs_.insert(inputs_.end(), plan_.files.begin(), plan_.files.end());
@@ -147,7 +150,7 @@ private:
 
     model::Model& load_other(const std::string& path) {
         model_.reset();
-        checkpoint_ = model::open_checkpoint(path, "");
+        checkpoint_ = opened_.at(path);
         inspection_ = model::inspect(*checkpoint_);
         load();
         return *model_;
@@ -234,6 +237,7 @@ private:
     AskTool& tool_;
     const Cancellation& cancellation_;
     std::shared_ptr<const checkpoint::Checkpoint> checkpoint_;
+    std::map<std::string, std::shared_ptr<const checkpoint::Checkpoint>> opened_;  ///< those of options_.models
     model::Inspection inspection_;
     std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
     std::shared_ptr<model::Model> model_;
