@@ -21,18 +21,16 @@
 #include "core/ask/cells.h"
 #include "core/ask/edits/intervention_file.h"
 #include "core/ask/series.h"
+#include "core/ask/settings.h"
 #include "core/ask/token_list.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
 #include "core/base/io/output_folder.h"
-#include "core/base/io/sha256.h"
 #include "core/base/process/os_error.h"
 #include "core/model/load/memory.h"
-#include "core/model/load/model_device.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
 #include "core/store/ask/ask_file.h"
-#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace ask_command {
@@ -86,12 +84,8 @@ private:
             analysis::input_options(job, {*checkpoint_, inspection_, tokenizer_.get()});
         analysis::Input input = analysis::read_input(reading, tokenizer_.get(), &cancellation_);
         inputs_.insert(inputs_.end(), input.paths.begin(), input.paths.end());
-        for (const store::SequenceTokens& text : input.sequences) {
-            if (!texts_hash_) break;
-            const auto length = static_cast<std::uint64_t>(text.ids.size());
-            texts_hash_->update(&length, sizeof length);
-            texts_hash_->update(text.ids.data(), text.ids.size() * sizeof text.ids[0]);
-        }
+        if (texts_hash_)
+            for (const store::SequenceTokens& text : input.sequences) texts_hash_->add(text);
         return std::move(input.sequences);
     }
 
@@ -177,26 +171,9 @@ private:
 
     /// The command line, for the file.
     std::string settings() const {
-        nlohmann::json settings = analysis::to_json(options_.job);
-        settings["device"] = kernels::chosen_device();
-        settings["kernels"] = kernels::chosen_kernels(options_.job.dtype);
-        if (const std::string part = model::gpu_part(); !part.empty()) settings["on_device"] = part;
-        settings["tool"] = options_.tool;
-        settings["interventions"] = options_.interventions;
-        settings["metric"] = options_.metric;
-        settings["answer"] = options_.answer;
-        settings["against"] = options_.against;
-        settings["position"] = options_.position;
-        settings["reference_tokens"] = options_.reference_tokens;
-        settings["heads"] = options_.heads;
-        settings["window"] = options_.window;
-        settings["generate"] = options_.generate;
-        settings["seed"] = options_.seed;
-        settings["top"] = options_.top;
-        settings["models"] = options_.models;
-        settings["texts_sha256"] = texts_sha256_;
+        nlohmann::json settings = ask::ask_settings(options_, texts_sha256_);
         tool_.store_options(settings);
-        return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
+        return ask::stored_settings(settings);
     }
 
     void answer() {
@@ -244,7 +221,7 @@ private:
     ask::InterventionPlan plan_;
     std::optional<model::Interventions> edits_;
     std::vector<store::SequenceTokens> reference_;
-    std::optional<Sha256> texts_hash_;  ///< of the ids of all texts, while these are read
+    std::optional<ask::TextsHash> texts_hash_;  ///< of all texts, while these are read
     std::string texts_sha256_;
     std::vector<fs::path> inputs_;
     store::AskRecord record_;
