@@ -224,7 +224,7 @@ TEST_CASE("What a command's option is stored in is read by the command", "[app][
             std::string others = text;
             others.erase(static_cast<std::size_t>(at->position()), static_cast<std::size_t>(at->length()));
             // A command with a folder of its own has several files.
-            for (const auto& more : fs::directory_iterator(entry.path().parent_path())) {
+            for (const auto& more : fs::recursive_directory_iterator(entry.path().parent_path())) {
                 if (entry.path().parent_path() != commands && more.path().extension() == ".cpp" &&
                     more.path() != entry.path())
                     others += source(more.path().lexically_relative(root));
