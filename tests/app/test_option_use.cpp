@@ -205,7 +205,7 @@ TEST_CASE("What a command's option is stored in is read by the command", "[app][
     // "add_option(*command, "--seeds", options->settings.seeds", or of references "command" and
     // "options.settings.seeds".
     const std::regex added(
-        R"re(add_(?:option|flag)\(\s*\*?command,\s*"([^"]+)",\s*(options(?:->|\.))?([A-Za-z0-9_.]+))re");
+        R"re(add_(?:tool_)?(?:option|flag)\(\s*\*?command,\s*"([^"]+)",\s*(options(?:->|\.))?([A-Za-z0-9_.]+))re");
     // Structs that go to core as a whole are read there.
     std::string core;
     for (const char* folder : {"core/analysis", "core/figures", "core/model", "core/reproduce"})

@@ -228,11 +228,10 @@ private:
 };
 
 void add_input(CLI::App& command, AskOptions& options) {
-    add_list(command, "--text", options.job.texts, "A text; may repeat");
-    add_list(command, "--file", options.job.files, "A text file; - is standard input; may repeat");
-    add_list(command, "--tokens", options.job.tokens, "A JSON array of arrays of ids; needs no tokenizer");
-    add_list(command, "--reference-tokens", options.reference_tokens,
-             "ablate --how reference or resample: texts as a JSON array of arrays of ids");
+    add_list(command, "--text", options.job.texts);
+    add_list(command, "--file", options.job.files);
+    add_list(command, "--tokens", options.job.tokens);
+    add_list(command, "--reference-tokens", options.reference_tokens);
     add_option(command, "--bos", options.job.bos, "The token before the text: yes, no, auto")
         ->check(one_of({"yes", "no", "auto"}))
         ->group("Input");
@@ -242,16 +241,10 @@ void add_input(CLI::App& command, AskOptions& options) {
 }
 
 void add_metric(CLI::App& command, AskOptions& options) {
-    std::vector<std::string> metrics;
-    for (std::int64_t k = 0; k < ask::kMetricKinds; ++k)
-        metrics.emplace_back(ask::name(static_cast<ask::MetricKind>(k)));
-    add_option(command, "--metric", options.metric,
-               "patch, ablate, knockout, steer: logit_difference, logit, log_probability, probability, kl or loss")
-        ->check(one_of(metrics));
-    add_option(command, "--answer", options.answer, "Tokens of the answer: ids, or \"strings\" of one token each");
-    add_option(command, "--against", options.against, "Tokens that the answer is compared with");
-    add_option(command, "--position", options.position,
-               "Where the metric is read: an index, -1 the last, or all: the mean over positions");
+    add_tool_option(command, "--metric", options.metric);
+    add_tool_option(command, "--answer", options.answer);
+    add_tool_option(command, "--against", options.against);
+    add_tool_option(command, "--position", options.position);
 }
 
 }  // namespace
@@ -278,20 +271,12 @@ void add_ask(CLI::App& app, Context& context) {
     add_option(*command, "--interventions", options->interventions, "Edits of every run, a TOML file");
     add_input(*command, *options);
     add_metric(*command, *options);
-    add_option(*command, "--heads", options->heads,
-               "knockout, circuits --pairs: heads as layer.head, like 3.1,4.cross.2 (default: all)");
-    add_option(*command, "--layers", options->job.layers, "steer: layers, like 0,2,5-8 (default: all)");
-    add_option(*command, "--window", options->window,
-               "knockout: forbid in N layers around each layer in turn, too; cache: last queries of snapkv (64)")
-        ->check(in_range<std::int64_t>(1, 1 << 16));
-    add_option(*command, "--generate", options->generate,
-               "generate: tokens to generate (20); kinds: tokens that the model appends to the text with --needle")
-        ->check(in_range<std::int64_t>(1, 1 << 20));
-    add_option(*command, "--seed", options->seed,
-               "generate: of draws, text s has seed + s; kinds: of --drawn; corpus: of the texts that are kept")
-        ->check(in_range<std::int64_t>(0, std::int64_t{1} << 53U));
-    add_option(*command, "--top", options->top, "lens, generate: likeliest tokens that are kept")
-        ->check(in_range<std::int64_t>(1, 1000));
+    add_tool_option(*command, "--heads", options->heads);
+    add_tool_option(*command, "--layers", options->job.layers);
+    add_tool_option(*command, "--window", options->window);
+    add_tool_option(*command, "--generate", options->generate);
+    add_tool_option(*command, "--seed", options->seed);
+    add_tool_option(*command, "--top", options->top);
     for (const auto& tool : *tools) tool->add_options(*command);
     add_option(*command, "--dtype", options->job.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--weights", options->job.weights, model::kResidenceHelp)
@@ -301,7 +286,8 @@ void add_ask(CLI::App& app, Context& context) {
         ->check(in_range<std::int64_t>(0, 4096));
     add_option(*command, "--kernels", options->job.kernels, "auto, reference or one of headscope list kernels");
     command->callback([&context, options, tools, names, command] {
-        AskTool& tool = *tools->at(choice_of(names, options->tool));
+        const auto chosen = std::find(names.begin(), names.end(), options->tool) - names.begin();
+        AskTool& tool = *tools->at(static_cast<std::size_t>(chosen));
         if (options->metric.empty()) options->metric = tool.default_metric();
         if (options->models.size() > 1 && !tool.takes_models())
             throw UsageError("ask " + options->tool + " takes one model; found " +

@@ -70,9 +70,8 @@ public:
     virtual std::string name() const = 0;
     /// A line for `headscope ask --help`.
     virtual std::string help() const = 0;
-    /// Options that it reads, of its own and of AskOptions: "--answer".
-    virtual std::vector<std::string> reads() const = 0;
-    /// Adds the options that this tool alone has. A name that another tool adds, too, must be shared by AskOptions.
+    /// Adds the options of core/ask/options that this tool alone has. One that another tool reads, too, must be shared
+    /// by AskOptions.
     virtual void add_options(CLI::App& command) { (void)command; }
     /// Metric where --metric is not given; empty: none is read.
     virtual std::string default_metric() const { return {}; }

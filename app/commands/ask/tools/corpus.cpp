@@ -61,19 +61,13 @@ class CorpusTool final : public AskTool {
 public:
     std::string name() const override { return "corpus"; }
     std::string help() const override { return "every head over the texts of a folder or of JSON lines"; }
-    std::vector<std::string> reads() const override {
-        return {"--folder",    "--json-lines", "--field", "--tokens",
-                "--intervals", "--two-passes", "--seed",  "--headvis-tree"};
-    }
     void add_options(CLI::App& command) override {
-        add_option(command, "--folder", folder_, "corpus: a folder with .txt and .jsonl files");
-        add_option(command, "--json-lines", json_lines_, "corpus: a file with a JSON object a line");
-        add_option(command, "--field", field_, "corpus: the text of a JSON object");
-        add_option(command, "--intervals", intervals_, "corpus: intervals of the largest weight that texts are kept of")
-            ->check(in_range<std::int64_t>(2, 20));
-        add_flag(command, "--two-passes", two_passes_,
-                 "corpus: texts that set the intervals are read again and may be kept, too");
-        add_option(command, "--headvis-tree", tree_, "corpus: a new folder for HeadVis's page: its data tree");
+        add_tool_option(command, "--folder", folder_);
+        add_tool_option(command, "--json-lines", json_lines_);
+        add_tool_option(command, "--field", field_);
+        add_tool_option(command, "--intervals", intervals_);
+        add_tool_flag(command, "--two-passes", two_passes_);
+        add_tool_option(command, "--headvis-tree", tree_);
     }
     void store_options(nlohmann::json& settings) const override {
         settings["folder"] = folder_;
@@ -193,8 +187,8 @@ private:
         return tokens;
     }
 
-    std::string folder_, json_lines_, field_ = "text", tree_;
-    std::int64_t intervals_ = 5, length_ = 0, count_ = 0, longest_ = 0;
+    std::string folder_, json_lines_, field_, tree_;
+    std::int64_t intervals_ = 0, length_ = 0, count_ = 0, longest_ = 0;
     bool two_passes_ = false;
     AskTexts texts_;
     std::vector<store::SequenceTokens> listed_;  ///< texts from --tokens

@@ -20,17 +20,10 @@ public:
     std::string help() const override {
         return "a continuation with the likeliest tokens and every head's row by step";
     }
-    std::vector<std::string> reads() const override {
-        return joined_options(ask_text_options(),
-                              {"--generate", "--top", "--temperature", "--seed", "--replace", "--record"});
-    }
     void add_options(CLI::App& command) override {
-        add_option(command, "--temperature", own_.temperature, "generate: 0 takes the likeliest token")
-            ->check(in_range(0.0, 1e3));
-        add_option(command, "--replace", own_.replaced, "generate: STEP=TOKEN,.. in place of the chosen tokens")
-            ->delimiter(',');
-        add_option(command, "--record", own_.record, "generate: maps keeps the weights of each row, too")
-            ->check(one_of({"maps"}));
+        add_tool_option(command, "--temperature", own_.temperature);
+        add_tool_option(command, "--replace", own_.replaced)->delimiter(',');
+        add_tool_option(command, "--record", own_.record);
     }
     void store_options(nlohmann::json& settings) const override { own_.store(settings); }
     void run(AskRun& run) override {
