@@ -13,6 +13,7 @@
 #include "app/commands/options.h"
 #include "core/ask/corpus/headvis_tree.h"
 #include "core/base/error.h"
+#include "core/base/io/sha256.h"
 #include "core/data/source/source_files.h"
 #include "core/data/source/text_parts.h"
 #include "core/model/model.h"
@@ -75,6 +76,7 @@ public:
         settings["field"] = field_;
         settings["intervals"] = intervals_;
         settings["two_passes"] = two_passes_;
+        settings["documents_sha256"] = documents_sha256_;
     }
     bool keeps_texts() const override { return true; }
     std::int64_t longest_text() const override { return longest_; }
@@ -138,8 +140,14 @@ private:
         sources_ =
             data::find_sources({folder_.empty() ? json_lines_ : folder_}, std::filesystem::current_path(), option);
         for (data::SourceFile& source : sources_) source.column = field_;
-        Documents counter(std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max(), {});
+        Sha256 hash;
+        Documents counter(0, std::numeric_limits<std::int64_t>::max(), [&](std::int64_t, const std::string& text) {
+            const auto length = static_cast<std::uint64_t>(text.size());
+            hash.update(&length, sizeof length);
+            hash.update(text);
+        });
         read_sources(counter);
+        documents_sha256_ = hash.finish();
         count_ = counter.number();
         // The pass that counts documents does not tokenize them: a token has a byte at least, unless a normalizer
         // lengthens the text.
@@ -188,6 +196,7 @@ private:
     }
 
     std::string folder_, json_lines_, field_, tree_;
+    std::string documents_sha256_;  ///< of all texts; empty for --tokens, which AskOptions' hash covers
     std::int64_t intervals_ = 0, length_ = 0, count_ = 0, longest_ = 0;
     bool two_passes_ = false;
     AskTexts texts_;
