@@ -26,7 +26,7 @@ QString option_tip(const ask::ToolOption& option) {
     return tip;
 }
 
-/// Entries of a box; empty: the option is no choice. Of two that go together all sets.
+/// Entries of a box; empty: the option is no choice. Two that go together give all their sets.
 QStringList entries_of(const ask::ToolOption& option) {
     const bool sets = option.kind == OptionKind::choices && option.choices.size() == 2;
     if (option.kind != OptionKind::choice && !sets) return {};

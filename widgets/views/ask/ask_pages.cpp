@@ -25,14 +25,13 @@ std::vector<std::string> numbers_to(std::int64_t count, std::int64_t first = 0) 
     return numbers;
 }
 
-/// Measures of heads of ask corpus; indicators by their means over texts.
+/// Measures of heads of ask corpus; indicators by their means over texts, and "std/NAME", their deviations.
 std::vector<std::string> corpus_measures(const store::AskRecord& record, const std::string&) {
     const std::string corpus = "/corpus/", mean = "/corpus/mean/";
     std::vector<std::string> measures;
     for (const store::AskTable& table : record.tables) {
         if (!figures::is_corpus_measure(table)) continue;
-        const std::string name = table.path.substr(table.path.starts_with(mean) ? mean.size() : corpus.size());
-        if (name.find('/') == std::string::npos) measures.push_back(name);
+        measures.push_back(table.path.substr(table.path.starts_with(mean) ? mean.size() : corpus.size()));
     }
     return measures;
 }
