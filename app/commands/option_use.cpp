@@ -64,10 +64,7 @@ OptionUse of_cost() {
 }
 
 OptionUse of_ask() {
-    OptionUse use{"ask",
-                  {"tool", "model", "--output", "--csv", "--resume", "--interventions", "--bos", "--length", "--dtype",
-                   "--weights", "--device", "--threads", "--kernels"},
-                  {}};
+    OptionUse use{"ask", ask::common_options(), {}};
     for (const auto& tool : ask_tools()) use.kinds.push_back({tool->name(), ask::options_of_tool(tool->name())});
     return use;
 }

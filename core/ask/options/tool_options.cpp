@@ -217,6 +217,13 @@ const ToolOption& tool_option(const std::string& name) {
     throw Error(ErrorCode::internal, name, "expected it in core/ask/options/tool_options.cpp", "found it missing");
 }
 
+const std::vector<std::string>& common_options() {
+    static const std::vector<std::string> names{"tool",     "model",     "--output", "--csv",     "--resume",
+                                                "--bos",    "--length",  "--dtype",  "--weights", "--interventions",
+                                                "--device", "--threads", "--kernels"};
+    return names;
+}
+
 bool reads_option(const std::string& tool, const ToolOption& option) {
     return std::find(option.tools.begin(), option.tools.end(), tool) != option.tools.end();
 }

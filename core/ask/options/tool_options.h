@@ -22,7 +22,9 @@ struct ToolOption : Option {
 std::span<const ToolOption> tool_options();
 /// By name, with or without dashes. Throws internal for an unknown one.
 const ToolOption& tool_option(const std::string& name);
-/// Names of the options that a tool reads, with dashes.
+/// Names of what every tool reads, as CLI11 has them: "--output"; "model" for a positional one.
+const std::vector<std::string>& common_options();
+/// Names of the other options that a tool reads, with dashes.
 std::vector<std::string> options_of_tool(const std::string& tool);
 bool reads_option(const std::string& tool, const ToolOption& option);
 

@@ -162,31 +162,31 @@ TEST_CASE("A choice is the command line's words", "[ask_dialog]") {
           "5|--against|\" the\",6|--position=-2|--sites|hidden");
 }
 
-TEST_CASE("Every option of a tool has a control, or is in the list of those without one", "[ask_dialog]") {
+TEST_CASE("Every option of a tool has one control, or is in the list of those that are left out", "[ask_dialog]") {
     namespace ask = headscope::ask;
-    std::set<std::string> controls, others;
-    for (const AskControl& control : ask_controls()) CHECK(controls.insert(control.option).second);
-    for (const char* option : options_without_control()) CHECK(others.insert(option).second);
+    std::set<std::string> listed;  // of the dialog; each once
+    for (const AskControl& control : ask_controls()) {
+        INFO(control.option);
+        CHECK(listed.insert(control.option).second);
+        CHECK_NOTHROW(ask::tool_option(control.option));
+    }
+    for (const auto* names : {&ask_own_controls(), &ask_left_out()})
+        for (const char* name : *names) {
+            INFO(name);
+            CHECK(listed.insert(name).second);
+        }
+    std::set<std::string> read(ask::common_options().begin(), ask::common_options().end());
+    for (const ask::ToolOption& option : ask::tool_options()) {
+        INFO(option.name);
+        CHECK(read.insert("--" + option.name).second);
+        for (const std::string& tool : option.tools) CHECK(find_ask_form(QString::fromStdString(tool)) != nullptr);
+    }
+    CHECK(listed == read);
     for (const AskToolForm& form : ask_forms()) {
         INFO(form.tool);
-        const std::vector<std::string> options = ask::options_of_tool(form.tool);
-        CHECK_FALSE(options.empty());
-        for (const std::string& option : options) {
-            INFO(option);
-            CHECK(controls.count(option) + others.count(option) == 1);
-        }
-        const bool answer = std::find(options.begin(), options.end(), "--answer") != options.end();
-        const bool metric = std::find(options.begin(), options.end(), "--metric") != options.end();
-        CHECK(answer == form.answer);
-        CHECK(metric == (form.metric != nullptr));
+        CHECK(form.answer == ask::reads_option(form.tool, ask::tool_option("--answer")));
+        CHECK((form.metric != nullptr) == ask::reads_option(form.tool, ask::tool_option("--metric")));
     }
-    for (const ask::ToolOption& option : ask::tool_options())
-        for (const std::string& tool : option.tools) {
-            INFO(option.name << ", " << tool);
-            CHECK(find_ask_form(QString::fromStdString(tool)) != nullptr);
-        }
-    for (const auto* names : {&controls, &others})
-        for (const std::string& name : *names) CHECK_NOTHROW(ask::tool_option(name));
 }
 
 TEST_CASE("Token ids, numbers, lenses and outputs of tools are options of the dialog", "[ask_dialog]") {

@@ -26,8 +26,10 @@ struct AskControl {
 };
 /// In the order of the dialog.
 const std::vector<AskControl>& ask_controls();
-/// The other options of tools: the text panel, or lines of their own, have them.
-const std::vector<const char*>& options_without_control();
+/// Other options of the command that the dialog or the text panel has: positional ones without dashes.
+const std::vector<const char*>& ask_own_controls();
+/// The rest: views save tables, and the window computes with all processors and the weights that fit.
+const std::vector<const char*>& ask_left_out();
 
 /// A tool of `headscope ask`.
 struct AskToolForm {

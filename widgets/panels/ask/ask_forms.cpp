@@ -67,9 +67,15 @@ const std::vector<AskControl>& ask_controls() {
     return all;
 }
 
-const std::vector<const char*>& options_without_control() {
-    static const std::vector<const char*> all{"--text",   "--file",   "--clean",   "--corrupted",
-                                              "--metric", "--answer", "--against", "--position"};
+const std::vector<const char*>& ask_own_controls() {
+    static const std::vector<const char*> all{
+        "tool",     "model",   "--output",    "--resume", "--interventions", "--text",    "--file",     "--bos",
+        "--length", "--clean", "--corrupted", "--metric", "--answer",        "--against", "--position", "--device"};
+    return all;
+}
+
+const std::vector<const char*>& ask_left_out() {
+    static const std::vector<const char*> all{"--csv", "--dtype", "--weights", "--threads", "--kernels"};
     return all;
 }
 
