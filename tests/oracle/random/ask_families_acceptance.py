@@ -7,6 +7,8 @@ hooks, in float64: norms behind attention and feed-forward, latent attention, si
     ask_families_acceptance.py --self-check        no program, as ask_acceptance.py
 """
 
+import copy
+
 import torch
 
 from ask_acceptance import TOKENS, check, run_cases, self_check
@@ -21,8 +23,10 @@ def families():
     names = {"olmo2": NORMS_BEHIND, "gemma3": NORMS_BEHIND, "gpt_oss": PLAIN, "deepseek_v3": PLAIN}
     made = {}
     for family, modules in names.items():
-        kind, config, options = FAMILIES[family][:3]
-        made[family] = (kind, config(**(options | {"initializer_range": 0.3})), *modules)
+        kind, config_of, options = FAMILIES[family]
+        config = config_of(**copy.deepcopy(options | {"initializer_range": 0.3}))
+        config._experts_implementation = "eager"
+        made[family] = (kind, config, *modules)
     return made
 
 
