@@ -7,6 +7,7 @@
 
 #include "app/commands/ask/ask_tool.h"
 #include "app/commands/context.h"
+#include "core/ask/options/tool_options.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
 #include "core/base/process/os_error.h"
@@ -63,11 +64,8 @@ OptionUse of_cost() {
 }
 
 OptionUse of_ask() {
-    OptionUse use{"ask",
-                  {"tool", "model", "--output", "--csv", "--resume", "--interventions", "--bos", "--length", "--dtype",
-                   "--weights", "--device", "--threads", "--kernels"},
-                  {}};
-    for (const auto& tool : ask_tools()) use.kinds.push_back({tool->name(), tool->reads()});
+    OptionUse use{"ask", ask::common_options(), {}};
+    for (const auto& tool : ask_tools()) use.kinds.push_back({tool->name(), ask::options_of_tool(tool->name())});
     return use;
 }
 

@@ -2,6 +2,7 @@
 #include "core/workspace/asked_columns.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -13,12 +14,10 @@
 #include "core/figures/recipes/ask/ask_panels.h"
 #include "core/store/analysis/analysis_header.h"
 #include "core/store/ask/ask_file.h"
+#include "core/workspace/measures.h"
 
 namespace headscope::workspace {
 namespace {
-
-constexpr const char* kKindsTool = "kinds";
-constexpr const char* kAblateTool = "ablate";
 
 /// End of the names of the columns of a tool's later files.
 std::string name_end(int number) {
@@ -29,6 +28,7 @@ std::string name_end(int number) {
 struct AskedScores {
     store::AskTable table;
     AddedColumn column;
+    const store::AskTable* spread = nullptr;  ///< [n, H] deviations over texts; null: the table has the texts
 };
 
 /// Values of a column by row of the table of heads.
@@ -128,6 +128,60 @@ std::vector<AskedScores> scores_of_ablation(const store::AskRecord& record) {
     return found;
 }
 
+/// "QK distance" of qk_distance.
+std::string corpus_title(std::string name) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name.starts_with("qk ") ? "QK" + name.substr(2) : upper_first(std::move(name));
+}
+
+/// Measures over all texts, and the means of indicators over texts, which have deviations.
+std::vector<AskedScores> scores_of_corpus(const store::AskRecord& record) {
+    const std::string corpus = "/corpus/", mean = "mean/";
+    std::vector<AskedScores> found;
+    for (const store::AskTable& table : record.tables) {
+        if (!figures::is_corpus_measure(table) || !is_of_heads(record, table)) continue;
+        const std::string path = table.path.substr(corpus.size());
+        const bool indicator = path.starts_with(mean);
+        const std::string name = indicator ? path.substr(mean.size()) : path;
+        if (name.find('/') != std::string::npos) continue;
+        AddedColumn column;
+        column.name = std::string("corpus_") + (indicator ? "mean_" : "") + name;
+        const Measure* known = indicator ? find_measure(name) : nullptr;
+        column.title = known ? std::string(known->title) : corpus_title(name);
+        if (indicator) column.title += ", mean";
+        column.unit = table.units;
+        column.definition = definition_of(record, table, table.long_name);
+        column.recipe = "corpus-scatter";
+        column.minor = indicator;
+        const store::AskTable* spread = indicator ? record.find(corpus + "std/" + name) : nullptr;
+        if (spread && !is_of_heads(record, *spread)) spread = nullptr;
+        found.push_back({table, std::move(column), spread});
+    }
+    return found;
+}
+
+/// A tool whose files add columns.
+struct AskedTool {
+    std::string_view name;
+    const char* main_column;
+    std::vector<AskedScores> (*scores)(const store::AskRecord&);
+};
+constexpr std::array kAskedTools{AskedTool{"kinds", "kind_induction", scores_of_kinds},
+                                 AskedTool{"ablate", "ablate_change", scores_of_ablation},
+                                 AskedTool{"corpus", "corpus_induction_score", scores_of_corpus}};
+
+const AskedTool* find_asked_tool(std::string_view name) {
+    const auto found =
+        std::find_if(kAskedTools.begin(), kAskedTools.end(), [&](const AskedTool& one) { return one.name == name; });
+    return found == kAskedTools.end() ? nullptr : &*found;
+}
+
+const AskedTool& asked_tool(std::string_view name) {
+    if (const AskedTool* tool = find_asked_tool(name)) return *tool;
+    throw Error(ErrorCode::usage, "table", "expected a file of headscope ask kinds, ask ablate or ask corpus",
+                "found one of ask " + escaped(std::string(name)));
+}
+
 /// The file has that row's head, in the same layer.
 bool has_row(const store::AskRecord& record, const HeadRow& row) {
     if (row.site < 0 || row.site >= std::ssize(record.sites)) return false;
@@ -151,7 +205,7 @@ std::vector<double> widened(const HeadTable& table, const std::vector<double>& v
 }  // namespace
 
 bool has_asked_columns(std::string_view tool) {
-    return tool == kKindsTool || tool == kAblateTool;
+    return find_asked_tool(tool) != nullptr;
 }
 
 bool of_same_model(const store::AnalysisHeader& header, const store::AskRecord& record) {
@@ -167,25 +221,23 @@ bool of_same_model(const store::AnalysisHeader& header, const store::AskRecord& 
 }
 
 std::string main_asked_column(const store::AskRecord& record, int number) {
-    return (record.tool == kKindsTool ? "kind_induction" : "ablate_change") + name_end(number);
+    return asked_tool(record.tool).main_column + name_end(number);
 }
 
 void add_asked_columns(HeadTable& table, const store::AskRecord& record, const std::string& path, int number) {
-    if (!has_asked_columns(record.tool))
-        throw Error(ErrorCode::usage, "table", "expected a file of headscope ask kinds or ask ablate",
-                    "found one of ask " + escaped(record.tool));
+    const AskedTool& tool = asked_tool(record.tool);
     for (const HeadRow& row : table.rows)
         if (!has_row(record, row))
             throw Error(ErrorCode::mismatch, "table", "expected a file of the same model",
                         "found no head " + std::to_string(row.head) + " at site " + std::to_string(row.site));
-    std::vector<AskedScores> found = record.tool == kKindsTool ? scores_of_kinds(record) : scores_of_ablation(record);
+    std::vector<AskedScores> found = tool.scores(record);
     std::vector<AskedValues> added;
     for (const AskedScores& scores : found) {
         AskedValues& column = added.emplace_back();
         for (const HeadRow& row : table.rows) {
             const auto [mean, deviation] = over_texts(record, scores.table, row);
             column.mean.push_back(mean);
-            column.deviation.push_back(deviation);
+            column.deviation.push_back(scores.spread ? over_texts(record, *scores.spread, row).first : deviation);
         }
     }
     table.values = widened(table, table.values, added, &AskedValues::mean);

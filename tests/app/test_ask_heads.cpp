@@ -92,6 +92,9 @@ TEST_CASE("ask corpus reads a folder or JSON lines, resumes, and export draws he
     check_refusal(run_headscope({"export", file.string(), "--figure", "corpus-scatter", "--x", "beauty", "-o",
                                  (folder / "x.csv").string()}),
                   "expected a measure of heads: self_attention_score");
+    std::ofstream(folder / "texts" / "3.txt") << "And God saw the light, that it was good";  // not the first text
+    check_refusal(ask_heads("corpus", file, with({"--resume", "--folder", (folder / "texts").string()})),
+                  "expected a file of the same command, texts and model");
     check_refusal(ask_heads("corpus", folder / "a.ask.h5", {}),
                   "expected one of --folder, --json-lines and --tokens; found none");
     check_usage_error(ask_heads("corpus", folder / "a.ask.h5", {"--text", kVerse}));

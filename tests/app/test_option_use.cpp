@@ -205,7 +205,7 @@ TEST_CASE("What a command's option is stored in is read by the command", "[app][
     // "add_option(*command, "--seeds", options->settings.seeds", or of references "command" and
     // "options.settings.seeds".
     const std::regex added(
-        R"re(add_(?:option|flag)\(\s*\*?command,\s*"([^"]+)",\s*(options(?:->|\.))?([A-Za-z0-9_.]+))re");
+        R"re(add_(?:tool_)?(?:option|flag)\(\s*\*?command,\s*"([^"]+)",\s*(options(?:->|\.))?([A-Za-z0-9_.]+))re");
     // Structs that go to core as a whole are read there.
     std::string core;
     for (const char* folder : {"core/analysis", "core/figures", "core/model", "core/reproduce"})
@@ -224,7 +224,7 @@ TEST_CASE("What a command's option is stored in is read by the command", "[app][
             std::string others = text;
             others.erase(static_cast<std::size_t>(at->position()), static_cast<std::size_t>(at->length()));
             // A command with a folder of its own has several files.
-            for (const auto& more : fs::directory_iterator(entry.path().parent_path())) {
+            for (const auto& more : fs::recursive_directory_iterator(entry.path().parent_path())) {
                 if (entry.path().parent_path() != commands && more.path().extension() == ".cpp" &&
                     more.path() != entry.path())
                     others += source(more.path().lexically_relative(root));

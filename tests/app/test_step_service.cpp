@@ -4,12 +4,14 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "app/window/asks/step_service.h"
 #include "app/window/engine.h"
 #include "app/window/text_job.h"
 #include "core/ask/generation.h"
+#include "core/ask/settings.h"
 #include "core/store/ask/ask_file.h"
 #include "tests/catch_with_torch.h"
 #include "tests/core/base/temporary_folder.h"
@@ -96,9 +98,25 @@ TEST_CASE("Steps, a replaced token and steps back end in the file of the command
     CHECK(settings.at("generate") == 4);
     CHECK(settings.at("replace") == nlohmann::json{"1=" + std::to_string(second)});
 
-    // The same by the function of the command, with the weights that no work uses now.
     const auto open = sample.engine.opened(sample.choice.model);
     REQUIRE(open->weights);
+    // --resume takes the file: settings are those of ask generate --text .. --generate 4 --replace 1=ID --record maps.
+    ask::AskOptions command;
+    command.tool = "generate";
+    command.job.model = open->file->path().string();
+    command.job.texts = {"In the beginning"};
+    command.models = {command.job.model};
+    command.generate = 4;
+    ask::GenerateChoice own;
+    own.replaced = {"1=" + std::to_string(second)};
+    own.record = "maps";
+    ask::TextsHash texts;
+    texts.add(stepped.sequences.front());
+    nlohmann::json wanted = ask::ask_settings(command, texts.finish());
+    own.store(wanted);
+    CHECK(stepped.settings_json == ask::stored_settings(wanted));
+
+    // The same by the function of the command, with the weights that no work uses now.
     ask::GenerationOptions options;
     options.tokens = 4;
     options.maps = true;
@@ -122,6 +140,28 @@ TEST_CASE("Steps, a replaced token and steps back end in the file of the command
             if (!(none && none_stored)) CHECK(values[i] == Approx(table.values[i]).margin(1e-4));
         }
     }
+}
+
+TEST_CASE("Without a prompt the first ticked text of the panel is continued", "[app][stepper]") {
+    SteppedSample sample;
+    const fs::path file = sample.folder / "king.txt";
+    std::ofstream(file) << "The king";
+    using Kind = widgets::TextSource::Kind;
+    sample.choice.sources = {{Kind::text, QStringLiteral("left out"), false},
+                             {Kind::file, QString::fromStdString(file.string())},
+                             {Kind::text, QStringLiteral("In the beginning")}};
+    const auto prompt = [&] {
+        std::vector<std::int64_t> ids;
+        for (const auto& word : sample.service.generation()->prompt) ids.push_back(word.id);
+        return ids;
+    };
+    sample.begin();
+    REQUIRE(sample.service.generation());
+    const std::vector<std::int64_t> first = prompt();
+    sample.begin({QStringLiteral("The king")});
+    REQUIRE(sample.service.generation());
+    CHECK(first == prompt());
+    CHECK(sample.failures.isEmpty());
 }
 
 TEST_CASE("A model that lost its weights continues with fresh ones, and goes with its text when closed",

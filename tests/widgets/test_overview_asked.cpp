@@ -101,6 +101,27 @@ TEST_CASE("A filter names columns of ask files, and All heads applies it", "[ove
     CHECK(note().contains("does not apply to this analysis"));
 }
 
+TEST_CASE("Measures of a corpus are columns of the overview, which its views open", "[overview][ask]") {
+    ShownOverview shown(of_sample_model());
+    const std::unique_ptr<View> page(tests::view_kind("corpus_scatter").make(&shown.desk, nullptr));
+    page->resize(900, 600);
+    page->show();
+    take(shown, "/made/corpus.ask.h5", test::sample_ask("corpus"));
+    tests::settle(shown.desk.runs());
+    tests::settle(shown.desk);
+    CHECK(has_column(shown, "corpus_qk_distance"));
+    CHECK(has_column(shown, "corpus_mean_sink"));
+    CHECK_FALSE(has_column(shown, "corpus_std_sink"));
+    shown.filter()->setText("corpus_qk_distance < 0");
+    tests::settle(shown.desk);
+    CHECK(shown.view.panel()->filter()->error().isEmpty());
+    auto* button = page->findChild<QPushButton*>("ask_overview");
+    REQUIRE(button);
+    CHECK(button->isVisibleTo(page.get()));
+    button->click();
+    CHECK(shown.view.measure() == "corpus_induction_score");
+}
+
 TEST_CASE("Ask files of other models and tools add no column", "[overview][ask]") {
     ShownOverview shown(of_sample_model());
     store::AskRecord other = test::sample_ask("kinds");

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -20,18 +21,16 @@
 #include "core/ask/cells.h"
 #include "core/ask/edits/intervention_file.h"
 #include "core/ask/series.h"
+#include "core/ask/settings.h"
 #include "core/ask/token_list.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
 #include "core/base/io/output_folder.h"
-#include "core/base/io/sha256.h"
 #include "core/base/process/os_error.h"
 #include "core/model/load/memory.h"
-#include "core/model/load/model_device.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
 #include "core/store/ask/ask_file.h"
-#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace ask_command {
@@ -88,10 +87,8 @@ private:
         inputs_.insert(inputs_.end(), input.paths.begin(), input.paths.end());
         for (const store::SequenceTokens& text : input.sequences) {
             if (!texts_hash_) break;
-            const auto length = static_cast<std::uint64_t>(text.ids.size());
             lengths_.push_back(std::ssize(text.ids));
-            texts_hash_->update(&length, sizeof length);
-            texts_hash_->update(text.ids.data(), text.ids.size() * sizeof text.ids[0]);
+            texts_hash_->add(text);
         }
         return std::move(input.sequences);
     }
@@ -122,7 +119,9 @@ private:
     /// No output may replace a file that is read.
     void check_files() {
         for (const std::string& path : options_.models) {
-            const auto own = files_of(path == options_.job.model ? *checkpoint_ : *model::open_checkpoint(path, ""));
+            auto& opened = opened_[path];
+            if (!opened) opened = path == options_.job.model ? checkpoint_ : model::open_checkpoint(path, "");
+            const auto own = files_of(*opened);
             inputs_.insert(inputs_.end(), own.begin(), own.end());
         }
         inputs_.insert(inputs_.end(), plan_.files.begin(), plan_.files.end());
@@ -168,7 +167,7 @@ private:
 
     model::Model& load_other(const std::string& path) {
         model_.reset();
-        checkpoint_ = model::open_checkpoint(path, "");
+        checkpoint_ = opened_.at(path);
         inspection_ = model::inspect(*checkpoint_);
         load();
         return *model_;
@@ -195,26 +194,9 @@ private:
 
     /// The command line, for the file.
     std::string settings() const {
-        nlohmann::json settings = analysis::to_json(options_.job);
-        settings["device"] = kernels::chosen_device();
-        settings["kernels"] = kernels::chosen_kernels(options_.job.dtype);
-        if (const std::string part = model::gpu_part(); !part.empty()) settings["on_device"] = part;
-        settings["tool"] = options_.tool;
-        settings["interventions"] = options_.interventions;
-        settings["metric"] = options_.metric;
-        settings["answer"] = options_.answer;
-        settings["against"] = options_.against;
-        settings["position"] = options_.position;
-        settings["reference_tokens"] = options_.reference_tokens;
-        settings["heads"] = options_.heads;
-        settings["window"] = options_.window;
-        settings["generate"] = options_.generate;
-        settings["seed"] = options_.seed;
-        settings["top"] = options_.top;
-        settings["models"] = options_.models;
-        settings["texts_sha256"] = texts_sha256_;
+        nlohmann::json settings = ask::ask_settings(options_, texts_sha256_);
         tool_.store_options(settings);
-        return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // paths are bytes
+        return ask::stored_settings(settings);
     }
 
     void answer() {
@@ -255,13 +237,14 @@ private:
     AskTool& tool_;
     const Cancellation& cancellation_;
     std::shared_ptr<const checkpoint::Checkpoint> checkpoint_;
+    std::map<std::string, std::shared_ptr<const checkpoint::Checkpoint>> opened_;  ///< those of options_.models
     model::Inspection inspection_;
     std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
     std::shared_ptr<model::Model> model_;
     ask::InterventionPlan plan_;
     std::optional<model::Interventions> edits_;
     std::vector<store::SequenceTokens> reference_;
-    std::optional<Sha256> texts_hash_;  ///< of the ids of all texts, while these are read
+    std::optional<ask::TextsHash> texts_hash_;  ///< of all texts, while these are read
     std::string texts_sha256_;
     std::vector<std::int64_t> lengths_;  ///< tokens of each of these texts
     std::vector<fs::path> inputs_;
@@ -269,11 +252,10 @@ private:
 };
 
 void add_input(CLI::App& command, AskOptions& options) {
-    add_list(command, "--text", options.job.texts, "A text; may repeat");
-    add_list(command, "--file", options.job.files, "A text file; - is standard input; may repeat");
-    add_list(command, "--tokens", options.job.tokens, "A JSON array of arrays of ids; needs no tokenizer");
-    add_list(command, "--reference-tokens", options.reference_tokens,
-             "ablate --how reference or resample: texts as a JSON array of arrays of ids");
+    add_list(command, "--text", options.job.texts);
+    add_list(command, "--file", options.job.files);
+    add_list(command, "--tokens", options.job.tokens);
+    add_list(command, "--reference-tokens", options.reference_tokens);
     add_option(command, "--bos", options.job.bos, "The token before the text: yes, no, auto")
         ->check(one_of({"yes", "no", "auto"}))
         ->group("Input");
@@ -283,16 +265,10 @@ void add_input(CLI::App& command, AskOptions& options) {
 }
 
 void add_metric(CLI::App& command, AskOptions& options) {
-    std::vector<std::string> metrics;
-    for (std::int64_t k = 0; k < ask::kMetricKinds; ++k)
-        metrics.emplace_back(ask::name(static_cast<ask::MetricKind>(k)));
-    add_option(command, "--metric", options.metric,
-               "patch, ablate, knockout, steer: logit_difference, logit, log_probability, probability, kl or loss")
-        ->check(one_of(metrics));
-    add_option(command, "--answer", options.answer, "Tokens of the answer: ids, or \"strings\" of one token each");
-    add_option(command, "--against", options.against, "Tokens that the answer is compared with");
-    add_option(command, "--position", options.position,
-               "Where the metric is read: an index, -1 the last, or all: the mean over positions");
+    add_tool_option(command, "--metric", options.metric);
+    add_tool_option(command, "--answer", options.answer);
+    add_tool_option(command, "--against", options.against);
+    add_tool_option(command, "--position", options.position);
 }
 
 }  // namespace
@@ -319,20 +295,12 @@ void add_ask(CLI::App& app, Context& context) {
     add_option(*command, "--interventions", options->interventions, "Edits of every run, a TOML file");
     add_input(*command, *options);
     add_metric(*command, *options);
-    add_option(*command, "--heads", options->heads,
-               "knockout, circuits --pairs: heads as layer.head, like 3.1,4.cross.2 (default: all)");
-    add_option(*command, "--layers", options->job.layers, "steer: layers, like 0,2,5-8 (default: all)");
-    add_option(*command, "--window", options->window,
-               "knockout: forbid in N layers around each layer in turn, too; cache: last queries of snapkv (64)")
-        ->check(in_range<std::int64_t>(1, 1 << 16));
-    add_option(*command, "--generate", options->generate,
-               "generate: tokens to generate (20); kinds: tokens that the model appends to the text with --needle")
-        ->check(in_range<std::int64_t>(1, 1 << 20));
-    add_option(*command, "--seed", options->seed,
-               "generate: of draws, text s has seed + s; kinds: of --drawn; corpus: of the texts that are kept")
-        ->check(in_range<std::int64_t>(0, std::int64_t{1} << 53U));
-    add_option(*command, "--top", options->top, "lens, generate: likeliest tokens that are kept")
-        ->check(in_range<std::int64_t>(1, 1000));
+    add_tool_option(*command, "--heads", options->heads);
+    add_tool_option(*command, "--layers", options->job.layers);
+    add_tool_option(*command, "--window", options->window);
+    add_tool_option(*command, "--generate", options->generate);
+    add_tool_option(*command, "--seed", options->seed);
+    add_tool_option(*command, "--top", options->top);
     for (const auto& tool : *tools) tool->add_options(*command);
     add_option(*command, "--dtype", options->job.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
     add_option(*command, "--weights", options->job.weights, model::kResidenceHelp)
@@ -342,7 +310,8 @@ void add_ask(CLI::App& app, Context& context) {
         ->check(in_range<std::int64_t>(0, 4096));
     add_option(*command, "--kernels", options->job.kernels, "auto, reference or one of headscope list kernels");
     command->callback([&context, options, tools, names, command] {
-        AskTool& tool = *tools->at(choice_of(names, options->tool));
+        const auto chosen = std::find(names.begin(), names.end(), options->tool) - names.begin();
+        AskTool& tool = *tools->at(static_cast<std::size_t>(chosen));
         if (options->metric.empty()) options->metric = tool.default_metric();
         if (options->models.size() > 1 && !tool.takes_models())
             throw UsageError("ask " + options->tool + " takes one model; found " +

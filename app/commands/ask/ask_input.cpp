@@ -2,24 +2,15 @@
 #include "app/commands/ask/ask_input.h"
 
 #include <algorithm>
+#include <sstream>
+#include <variant>
 
-#include "app/commands/options.h"
 #include "core/ask/cells.h"
 #include "core/base/error.h"
 #include "core/base/text/text.h"
 #include "core/model/load/memory.h"
 
 namespace headscope::app {
-
-const std::vector<std::string>& ask_text_options() {
-    static const std::vector<std::string> names{"--text", "--file", "--tokens"};
-    return names;
-}
-
-const std::vector<std::string>& ask_metric_options() {
-    static const std::vector<std::string> names{"--metric", "--answer", "--against", "--position"};
-    return names;
-}
 
 ask::Metric metric_of(const AskOptions& options, const tokenizer::Tokenizer* tokenizer) {
     ask::Metric metric;
@@ -54,12 +45,51 @@ double matrix_edit_bytes(const model::ModelConfig& config, std::int64_t tokens) 
     return model::edited_matrix_bytes(config, static_cast<double>(rows), static_cast<double>(tokens));
 }
 
-std::size_t choice_of(const std::vector<std::string>& choices, const std::string& value) {
+std::size_t choice_of(const std::string& option, const std::string& value) {
+    const std::vector<std::string>& choices = ask::tool_option(option).choices;
     return static_cast<std::size_t>(std::find(choices.begin(), choices.end(), value) - choices.begin());
 }
 
-void add_list(CLI::App& command, const char* name, std::vector<std::string>& values, const char* help) {
-    add_option(command, name, values, help)->expected(1)->take_all()->group("Input");
+void take_standard(const ask::ToolOption& option, std::string& value) {
+    if (const std::string text = ask::standard_text(option); !text.empty()) value = text;
+}
+
+void take_standard(const ask::ToolOption& option, std::int64_t& value) {
+    if (const auto* standard = std::get_if<std::int64_t>(&option.standard)) value = *standard;
+}
+
+void take_standard(const ask::ToolOption& option, double& value) {
+    if (const auto* standard = std::get_if<double>(&option.standard)) value = *standard;
+}
+
+void take_standard(const ask::ToolOption& option, std::vector<std::string>& values) {
+    std::istringstream list(ask::standard_text(option));
+    for (std::string one; std::getline(list, one, ',');) values.push_back(one);
+}
+
+void take_standard(const ask::ToolOption& option, std::vector<double>& values) {
+    std::istringstream list(ask::standard_text(option));
+    for (std::string one; std::getline(list, one, ',');) values.push_back(std::stod(one));
+}
+
+CLI::Option* checked(CLI::Option* made, const ask::ToolOption& option) {
+    if (!option.choices.empty()) made->check(one_of(option.choices));
+    if (option.kind == OptionKind::choices) made->delimiter(',');
+    if (option.kind == OptionKind::whole)
+        made->check(in_range(static_cast<std::int64_t>(option.lowest), static_cast<std::int64_t>(option.highest)));
+    if (option.kind == OptionKind::number) made->check(in_range(option.lowest, option.highest));
+    return made;
+}
+
+CLI::Option* add_tool_flag(CLI::App& command, const std::string& name, bool& value) {
+    return add_flag(command, name, value, ask::command_help(ask::tool_option(name)));
+}
+
+void add_list(CLI::App& command, const std::string& name, std::vector<std::string>& values) {
+    add_option(command, name, values, ask::command_help(ask::tool_option(name)))
+        ->expected(1)
+        ->take_all()
+        ->group("Input");
 }
 
 }  // namespace headscope::app

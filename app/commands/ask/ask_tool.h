@@ -12,7 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/analysis/job.h"
+#include "core/ask/settings.h"
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/edits/editor.h"
@@ -27,20 +27,7 @@ struct ModelConfig;
 
 namespace headscope::app {
 
-/// Options that several tools read.
-struct AskOptions {
-    std::string tool, output, csv, interventions;
-    bool resume = false;
-    analysis::AnalysisJob job;  ///< model, texts and computing
-    std::string metric, answer, against, position = "-1";
-    std::vector<std::string> reference_tokens;
-    std::string heads;          ///< "3.1,4.cross.2"; empty: all, or none, as the tool says
-    std::int64_t window = 0;    ///< 0: the tool's own default
-    std::int64_t generate = 0;  ///< tokens that the model appends
-    std::int64_t top = 5;       ///< likeliest tokens that are kept
-    std::int64_t seed = 0;
-    std::vector<std::string> models;  ///< the first is job.model
-};
+using ask::AskOptions;
 
 /// One run of a tool: the model with its edits, and the file that is filled.
 struct AskRun {
@@ -83,9 +70,8 @@ public:
     virtual std::string name() const = 0;
     /// A line for `headscope ask --help`.
     virtual std::string help() const = 0;
-    /// Options that it reads, of its own and of AskOptions: "--answer".
-    virtual std::vector<std::string> reads() const = 0;
-    /// Adds the options that this tool alone has. A name that another tool adds, too, must be shared by AskOptions.
+    /// Adds the options of core/ask/options that this tool alone has. One that another tool reads, too, must be shared
+    /// by AskOptions.
     virtual void add_options(CLI::App& command) { (void)command; }
     /// Metric where --metric is not given; empty: none is read.
     virtual std::string default_metric() const { return {}; }

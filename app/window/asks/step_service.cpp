@@ -10,9 +10,9 @@
 #include "app/commands/loading.h"
 #include "app/window/engine.h"
 #include "app/window/text_job.h"
-#include "core/analysis/job_request.h"
 #include "core/ask/generation.h"
 #include "core/ask/generation_session.h"
+#include "core/ask/settings.h"
 #include "core/ask/token_list.h"
 #include "core/base/error.h"
 #include "core/model/edits/intervention.h"
@@ -32,6 +32,34 @@ const widgets::ModelCard* card_of(const Engine& engine, int id) {
     return nullptr;
 }
 
+/// Leaves out all texts but the first one that is used.
+void keep_first_text(widgets::TextChoice& choice) {
+    using widgets::TextSource;
+    const auto first = std::find_if(choice.sources.begin(), choice.sources.end(), [](const TextSource& one) {
+        return one.used && (one.kind != TextSource::Kind::text || !one.value.isEmpty());
+    });
+    if (first == choice.sources.end()) return choice.sources.clear();
+    const TextSource kept = *first;
+    choice.sources = {kept};
+}
+
+/// The command line that reads the same text: with it, --resume takes the file. The text panel alone has chat templates
+/// and heads that are switched off; they stay in the settings, so no command has these.
+ask::AskOptions command_of(const widgets::TextChoice& choice, const std::string& settings) {
+    ask::AskOptions command;
+    command.tool = "generate";
+    command.job = analysis::job_of(nlohmann::json::parse(settings));
+    analysis::AnalysisJob& job = command.job;
+    command.models = {job.model};
+    command.interventions = std::exchange(job.interventions, {});
+    job.record.clear();
+    job.examples.clear();                             // --text has them
+    if (job.files.empty()) job.texts.emplace_back();  // settings have the number of texts
+    job.length = choice.length;                       // the command does not cut texts to the model's positions
+    job.threads = 0;                                  // as a command without --threads
+    return command;
+}
+
 }  // namespace
 
 /// One text. What begin() gave is fixed; the rest is touched on the compute thread alone.
@@ -49,7 +77,7 @@ struct StepService::Stepping {
     std::shared_ptr<const store::AskRecord> save(const QString& path, const Cancellation& cancellation) const;
 
     store::SequenceTokens prompt;
-    std::string settings;
+    ask::AskOptions command;
     ask::InterventionPlan plan;
     std::vector<model::Intervention> list;  ///< of all edits, with their values
     std::unique_ptr<model::Interventions> edits;
@@ -77,7 +105,7 @@ void StepService::Stepping::read(const Cancellation& cancellation) {
     checked.tokens = 1;
     checked.temperature = options.temperature;
     model::check_prompt(model->inspection, std::vector<std::int64_t>(ids.begin(), ids.end()), checked);
-    settings = request.settings_json;
+    command = command_of(choice, request.settings_json);
     list = request.interventions;
     plan = std::move(edits_of_choice);
     prompt = std::move(request.sequences.front());
@@ -173,23 +201,26 @@ std::shared_ptr<const widgets::ShownGeneration> StepService::Stepping::show() {
     return now;
 }
 
-/// The file of `headscope ask generate` with --replace for the tokens that were given.
+/// The file of `headscope ask generate` with --replace for the tokens that were given, which --resume takes.
 std::shared_ptr<const store::AskRecord> StepService::Stepping::save(const QString& path,
                                                                     const Cancellation& cancellation) const {
     const auto& steps = session->steps();
     auto record = std::make_shared<store::AskRecord>();
-    nlohmann::json stored = nlohmann::json::parse(analysis::with_residence(settings, model->residence));
-    stored["tool"] = "generate";
-    stored["generate"] = steps.size();
-    stored["top"] = options.top;
-    stored["temperature"] = options.temperature;
-    stored["seed"] = options.seed;
-    stored["record"] = options.maps ? "maps" : "";
-    stored["replace"] = nlohmann::json::array();
+    ask::AskOptions shared = command;
+    shared.generate = std::ssize(steps);
+    shared.top = options.top;
+    shared.seed = options.seed;
+    ask::GenerateChoice own;
+    own.temperature = options.temperature;
+    own.record = options.maps ? "maps" : "";
     for (std::size_t t = 0; t < steps.size(); ++t)
-        if (steps[t].replaced) stored["replace"].push_back(std::to_string(t) + "=" + std::to_string(steps[t].token));
-    record->tool = "generate";
-    record->settings_json = stored.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        if (steps[t].replaced) own.replaced.push_back(std::to_string(t) + "=" + std::to_string(steps[t].token));
+    ask::TextsHash texts;
+    texts.add(prompt);
+    nlohmann::json settings = ask::ask_settings(shared, texts.finish());
+    own.store(settings);
+    record->tool = shared.tool;
+    record->settings_json = ask::stored_settings(settings);
     describe_model(*record, model->file->path(), *model->file, *model->weights, cancellation);
     record->interventions = plan.toml;
     record->sequences = {prompt};
@@ -229,6 +260,7 @@ void StepService::begin(const widgets::StepOptions& options) {
         choice.sources = {{widgets::TextSource::Kind::text, options.prompt}};
         choice.tokens = nullptr;
     }
+    keep_first_text(choice);
     choice.pair.clear();
     choice.windows = false;
     drop();

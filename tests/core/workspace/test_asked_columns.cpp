@@ -57,6 +57,19 @@ store::AskRecord record_of_ablation() {
     return record;
 }
 
+/// Measures over all texts and an indicator with its deviation, all 0, 1, 2, 3; also sums and counts.
+store::AskRecord record_of_corpus() {
+    store::AskRecord record = record_of("corpus");
+    const std::vector<std::string> heads{"/site", "/head"};
+    count_up(record.add_table("/corpus/qk_distance", heads, "mean distance of query and key", "token"));
+    count_up(record.add_table("/corpus/mean/sink", heads, "sink, mean over texts"));
+    for (double& value : record.add_table("/corpus/std/sink", heads, "deviation").values) value = 0.25;
+    count_up(record.add_table("/corpus/count/sink", heads, "texts", "text", true));
+    count_up(record.add_table("/corpus/sum/distance", heads, "sum over all texts"));
+    count_up(record.add_table("/corpus/document", {"/sequence"}, "document", "", true));
+    return record;
+}
+
 store::AnalysisHeader header_of(const store::AskRecord& record) {
     store::AnalysisHeader header;
     header.model_name = record.model_name;
@@ -118,6 +131,29 @@ TEST_CASE("An ablation adds the change of its metric, and its importance", "[wor
     CHECK(words.definition ==
           "Change of loss with the head's output replaced by its mean; mean over the 2 texts of the file");
     CHECK(table.find_added("ablate_change")->recipe == "ablation-heads");
+}
+
+TEST_CASE("A corpus adds its measures, and indicators with their deviation over texts", "[workspace][ask]") {
+    HeadTable table = table_of_sinks();
+    CHECK(workspace::has_asked_columns("corpus"));
+    add_asked_columns(table, record_of_corpus(), "/files/corpus.ask.h5");
+    CHECK(table.columns == std::vector<std::string>{"sink", "corpus_qk_distance", "corpus_mean_sink"});
+    CHECK(table.values == std::vector<double>{0.5, 3, 3, 0.25, 0, 0});
+    CHECK(std::isnan(table.deviation.at(1)));
+    CHECK(table.deviation.at(2) == 0.25);
+    const workspace::ColumnWords words = table.words("corpus_qk_distance");
+    CHECK(words.title == "QK distance (corpus)");
+    CHECK(words.unit == "token");
+    CHECK(words.definition == "Mean distance of query and key");
+    CHECK(table.words("corpus_mean_sink").title == "Sink, mean (corpus)");
+    CHECK_FALSE(table.find_added("corpus_qk_distance")->minor);
+    CHECK(table.find_added("corpus_mean_sink")->minor);
+    CHECK(table.find_added("corpus_mean_sink")->recipe == "corpus-scatter");
+    CHECK(workspace::HeadFilter("corpus_qk_distance > 2 and corpus_mean_sink > 0.5", table).rows(table) ==
+          std::vector<std::size_t>{0});
+    CHECK(workspace::main_asked_column(record_of_corpus(), 2) == "corpus_induction_score_2");
+    add_asked_columns(table, record_of_corpus(), "/files/other.ask.h5", 2);
+    CHECK(table.columns.back() == "corpus_mean_sink_2");
 }
 
 TEST_CASE("Columns of a tool's second file are numbered", "[workspace][ask]") {

@@ -44,12 +44,14 @@ def make(kind, config):
 
 
 class Hooked:
-    """A model with hooks: `before` and `after` map a module's name to a function of its input or output."""
+    """A model with hooks: `before` and `after` map a module's name to a function of its input or output. `attention`:
+    the module whose output is added to the stream, where that is a norm behind the projection."""
 
-    def __init__(self, model, block, projection, feed, norm):
+    def __init__(self, model, block, projection, feed, norm, attention=None):
         self.model, self.layers = model.double(), model.config.num_hidden_layers
         self.blocks = [block.format(layer) for layer in range(self.layers)]
         self.projections = [f"{name}.{projection}" for name in self.blocks]
+        self.attentions = [f"{name}.{attention or projection}" for name in self.blocks]
         self.feeds = [f"{name}.{feed}" for name in self.blocks]
         self.norm, self.heads = model.get_submodule(norm), model.config.num_attention_heads
 
@@ -71,12 +73,12 @@ class Hooked:
         return logits
 
     def record(self, ids):
-        """Blocks' inputs and outputs, inputs and outputs of projections, outputs of feed-forwards."""
+        """Blocks' inputs and outputs, inputs and outputs of projections, outputs of attentions and feed-forwards."""
         seen = {}
         keep = lambda key: lambda value: seen.setdefault(key, value.clone())
         logits = self.run(ids, {**{n: keep(("in", n)) for n in self.blocks},
                                 **{n: keep(("in", n)) for n in self.projections}},
-                          {n: keep(("out", n)) for n in self.blocks + self.projections + self.feeds})
+                          {n: keep(("out", n)) for n in self.blocks + self.projections + self.attentions + self.feeds})
         return logits, seen
 
 
@@ -120,7 +122,7 @@ def expected_patch(hooked, clean, corrupted):
         "corrupted": [metric(hooked.run(corrupted))],
         "value/hidden": [[[run(after={hooked.blocks[n]: of_position(p, seen["out", hooked.blocks[n]])})
                            for p in range(len(clean))] for n in layers]],
-        "value/attention_output": [[[run(after={hooked.projections[n]: of_position(p, seen["out", hooked.projections[n]])})
+        "value/attention_output": [[[run(after={hooked.attentions[n]: of_position(p, seen["out", hooked.attentions[n]])})
                                      for p in range(len(clean))] for n in layers]],
         "value/head_output": [[[run(before={hooked.projections[n]: of_head(h, hooked.heads, seen["in", hooked.projections[n]])})
                                 for h in heads] for n in layers]],
@@ -133,7 +135,7 @@ def expected_ablate(hooked, ids):
     return {
         "baseline": [run()],
         "head": [[[run(before={hooked.projections[n]: of_head(h, hooked.heads, None)}) for h in heads] for n in layers]],
-        "attention": [[run(after={hooked.projections[n]: zero}) for n in layers]],
+        "attention": [[run(after={hooked.attentions[n]: zero}) for n in layers]],
         "feed_forward": [[run(after={hooked.feeds[n]: zero}) for n in layers]],
     }
 
@@ -160,11 +162,20 @@ def expected_lens(hooked, ids, maps=None):
 
 def frozen(norm, weight, stream):
     """The linear form of `norm`'s input that `weight` is of its output, and the constant, frozen at `stream`."""
-    gained = weight * norm.weight
+    gained = weight * (1 + norm.weight if "Gemma" in type(norm).__name__ else norm.weight)
     if isinstance(norm, torch.nn.LayerNorm):
         deviation = (stream.var(unbiased=False) + norm.eps).sqrt()
         return (gained - gained.mean()) / deviation, (weight @ norm.bias).item()
-    return gained / (stream.square().mean() + norm.variance_epsilon).sqrt(), 0.0
+    epsilon = norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps
+    return gained / (stream.square().mean() + epsilon).sqrt(), 0.0
+
+
+def form_of_projection(hooked, layer, form, seen):
+    """The linear form of the projection's output that `form` is of what is added to the stream."""
+    attention, projection = hooked.attentions[layer], hooked.projections[layer]
+    if attention == projection:
+        return form
+    return frozen(hooked.model.get_submodule(attention), form, seen["out", projection][0, -1])[0]
 
 
 def expected_attribution(hooked, ids):
@@ -175,11 +186,12 @@ def expected_attribution(hooked, ids):
         stream = seen["out", hooked.blocks[-1]][0, -1]
         form, bias = frozen(hooked.norm, weight, stream)
         heads, feeds = [], []
-        for projection, feed in zip(hooked.projections, hooked.feeds):
+        for layer, (projection, feed) in enumerate(zip(hooked.projections, hooked.feeds)):
             module = hooked.model.get_submodule(projection)
+            own = form_of_projection(hooked, layer, form, seen)
             matrix = module.weight if isinstance(module, transformers.pytorch_utils.Conv1D) else module.weight.T
             read = seen["in", projection][0, -1]
-            heads.append((read * (matrix @ form)).unflatten(0, (hooked.heads, -1)).sum(-1).tolist())
+            heads.append((read * (matrix @ own)).unflatten(0, (hooked.heads, -1)).sum(-1).tolist())
             feeds.append((form @ seen["out", feed][0, -1]).item())
     return {"head": [heads], "feed_forward": [feeds], "final_norm_bias": [bias], "logit": [metric(logits)],
             "total": [metric(logits)]}
@@ -267,7 +279,8 @@ def self_check(name, hooked, texts):
         unembedding = hooked.model.lm_head.weight
         weight = unembedding[ANSWER].mean(0) - unembedding[AGAINST].mean(0)
         form, _ = frozen(hooked.norm, weight, seen["out", hooked.blocks[-1]][0, -1])
-        biases = sum((form @ bias).item() for projection in hooked.projections
+        biases = sum((form_of_projection(hooked, layer, form, seen) @ bias).item()
+                     for layer, projection in enumerate(hooked.projections)
                      if (bias := hooked.model.get_submodule(projection).bias) is not None)
         embedding = (form @ seen["in", hooked.blocks[0]][0, -1]).item()
     total = sum(map(sum, terms["head"][0])) + sum(terms["feed_forward"][0]) + biases + embedding + terms["final_norm_bias"][0]
@@ -277,9 +290,9 @@ def self_check(name, hooked, texts):
     print(f"{name}: patches and terms agree with themselves")
 
 
-def run_cases(check, self_check, *texts):
+def run_cases(check, self_check, *texts, of=cases):
     """Every case with `texts`: self_check without a program, else check, whose folder has the case's model."""
-    for name, (kind, config, *names) in cases().items():
+    for name, (kind, config, *names) in of().items():
         model = make(kind, config)
         with tempfile.TemporaryDirectory() as place:
             folder = pathlib.Path(place)

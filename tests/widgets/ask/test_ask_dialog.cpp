@@ -8,8 +8,10 @@
 #include <QSignalSpy>
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
 #include <string>
 
+#include "core/ask/options/tool_options.h"
 #include "tests/widgets/child.h"
 #include "widgets/panels/ask/ask_dialog.h"
 #include "widgets/plots/figure/offscreen.h"
@@ -160,15 +162,67 @@ TEST_CASE("A choice is the command line's words", "[ask_dialog]") {
           "5|--against|\" the\",6|--position=-2|--sites|hidden");
 }
 
-TEST_CASE("Every option of the dialog belongs to a tool", "[ask_dialog]") {
-    for (const AskOption& option : ask_options()) {
-        INFO(option.option);
-        std::ptrdiff_t readers = 0;
-        for (const AskToolForm& form : ask_forms())
-            readers += std::count_if(form.options.begin(), form.options.end(),
-                                     [&](const char* one) { return std::string(one) == option.option; });
-        CHECK(readers > 0);
+TEST_CASE("Every option of a tool has one control, or is in the list of those that are left out", "[ask_dialog]") {
+    namespace ask = headscope::ask;
+    std::set<std::string> listed;  // of the dialog; each once
+    for (const AskControl& control : ask_controls()) {
+        INFO(control.option);
+        CHECK(listed.insert(control.option).second);
+        CHECK_NOTHROW(ask::tool_option(control.option));
     }
+    for (const auto* names : {&ask_own_controls(), &ask_left_out()})
+        for (const char* name : *names) {
+            INFO(name);
+            CHECK(listed.insert(name).second);
+        }
+    std::set<std::string> read(ask::common_options().begin(), ask::common_options().end());
+    for (const ask::ToolOption& option : ask::tool_options()) {
+        INFO(option.name);
+        CHECK(read.insert("--" + option.name).second);
+        for (const std::string& tool : option.tools) CHECK(find_ask_form(QString::fromStdString(tool)) != nullptr);
+    }
+    CHECK(listed == read);
+    for (const AskToolForm& form : ask_forms()) {
+        INFO(form.tool);
+        CHECK(form.answer == ask::reads_option(form.tool, ask::tool_option("--answer")));
+        CHECK((form.metric != nullptr) == ask::reads_option(form.tool, ask::tool_option("--metric")));
+    }
+}
+
+TEST_CASE("Token ids, numbers, lenses and outputs of tools are options of the dialog", "[ask_dialog]") {
+    AskChoice choice = asked("lens");
+    choice.texts.sources.clear();
+    CHECK(refused(choice, "token ids"));
+    choice.options["--tokens"] = "/ids.json";
+    choice.texts.device = "cuda:0";
+    CHECK(command(choice) == "ask|lens|/models/small|-o|/out/a.ask.h5|--tokens|/ids.json|--device|cuda:0");
+    choice.options["--top"] = "x";
+    CHECK(refused(choice, "Likeliest tokens: expected a whole number from 1 to 1000; found x"));
+    choice.options["--top"] = "5";
+    choice.options["--kind"] = "tuned";
+    CHECK(refused(choice, "needs its file"));
+    choice.options["--lens-file"] = "/lens";
+    CHECK(problem_of(choice, kSources) == "");
+    choice.options["--kind"] = "logit";
+    CHECK(refused(choice, "choose which"));
+    choice = asked("corpus");
+    choice.options = {{"--folder", "/texts"}, {"--headvis-tree", "/tree"}};
+    choice.texts.length = 64;
+    CHECK(command(choice) ==
+          "ask|corpus|/models/small|-o|/out/a.ask.h5|--length|64|--folder|/texts|--headvis-tree|/tree");
+    choice.options["--tokens"] = "/ids.json";
+    CHECK(refused(choice, "either a folder"));
+    choice = asked("patch");
+    choice.answer = "5";
+    choice.against = "6";
+    choice.options = {{"--clean-tokens", "/a.json"}, {"--corrupted-tokens", "/b.json"}, {"--sites", "hidden"}};
+    CHECK(problem_of(choice, kSources) == "");
+    choice = asked("steer");
+    choice.options = {{"--positive-tokens", "/a.json"}, {"--negative", "bad"}, {"--save-vector", "/v.gguf"}};
+    CHECK(problem_of(choice, kSources) == "");
+}
+
+TEST_CASE("Options of single tools become words of the command", "[ask_dialog]") {
     AskChoice choice = asked("steer");
     choice.options = {{"--positive", "good"}, {"--negative", "bad"}, {"--factors", "-1,1"}};
     CHECK(command(choice) ==
@@ -202,8 +256,18 @@ TEST_CASE("The dialog shows what the tool reads, and starts its command", "[ask_
     CHECK_FALSE(shown("ask_dialog_metric"));
     CHECK_FALSE(shown("ask_dialog_clean"));
     CHECK_FALSE(shown("ask_dialog_how"));
+    CHECK_FALSE(shown("ask_dialog_headvis_tree"));
+    auto* tip = child<QLineEdit>(dialog, "ask_dialog_headvis_tree");
+    CHECK(tip->toolTip().startsWith("A new folder"));
+    dialog.choose_tool("corpus");
+    CHECK(shown("ask_dialog_headvis_tree"));
+    CHECK(child<QLineEdit>(dialog, "ask_dialog_field")->text() == "text");
     dialog.choose_tool("patch");
     CHECK(shown("ask_dialog_clean"));
+    CHECK(shown("ask_dialog_steps"));
+    auto* approximation = child<QComboBox>(dialog, "ask_dialog_approximation");
+    CHECK(approximation->currentData().toString().isEmpty());
+    CHECK(approximation->findData("attribution,integrated") == 3);
     CHECK_FALSE(shown("ask_dialog_texts"));
     CHECK(shown("ask_dialog_against"));
     CHECK_FALSE(start->isEnabled());

@@ -163,6 +163,10 @@ TEST_CASE("Boxes of a file's measures, heads and indicators hold what the file h
     AskPageShown scatter("corpus_scatter", {made("corpus")});
     scatter.choose("ask_x", "Sink");
     CHECK(scatter.view->figure()->options.x == "sink");
+    auto* measures = child<QComboBox>(*scatter.view, "ask_y");
+    REQUIRE(measures->findData("std/sink") >= 0);
+    scatter.choose("ask_y", measures->itemText(measures->findData("std/sink")));
+    CHECK(scatter.view->figure()->options.y == "std/sink");
     CHECK(child<Banner>(*scatter.view, "failure")->text().isEmpty());
     AskPageShown head("corpus_head", {made("corpus")});
     CHECK(child<QComboBox>(*head.view, "ask_layer")->currentText() == "Layer: 0");

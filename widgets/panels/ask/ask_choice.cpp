@@ -5,6 +5,9 @@
 #include <QRegularExpression>
 #include <algorithm>
 
+#include "core/ask/options/tool_options.h"
+#include "core/base/error.h"
+
 namespace headscope::widgets {
 namespace {
 
@@ -15,8 +18,16 @@ QString ask_text(const char* text) {
 }
 
 bool reads_option(const AskToolForm& form, const char* option) {
-    return std::any_of(form.options.begin(), form.options.end(),
-                       [&](const char* one) { return QLatin1String(one) == QLatin1String(option); });
+    return ask::reads_option(form.tool, ask::tool_option(option));
+}
+
+QString option_of(const AskChoice& choice, const char* name) {
+    const auto found = choice.options.find(QLatin1String(name));
+    return found == choice.options.end() ? QString() : found->second;
+}
+
+bool has_option(const AskChoice& choice, const char* name) {
+    return !option_of(choice, name).isEmpty();
 }
 
 const AskMetric* metric_of(const AskToolForm& form, const AskChoice& choice) {
@@ -59,15 +70,19 @@ QString text_problem(const AskToolForm& form, const AskChoice& choice) {
     const auto is_long = [](const QString& text) { return text.toUtf8().size() > kLongestArgument; };
     const QString too_long = ask_text("A text of more than 100,000 bytes: save it as a file and add the file");
     if (form.texts == AskToolForm::Texts::pair) {
-        if (choice.clean.isEmpty()) return ask_text("Type the clean text");
-        if (choice.corrupted.isEmpty()) return ask_text("Type the corrupted text, of as many tokens");
-        if (choice.clean == choice.corrupted) return ask_text("The clean and the corrupted text are the same");
+        const bool clean_ids = has_option(choice, "--clean-tokens");
+        const bool corrupted_ids = has_option(choice, "--corrupted-tokens");
+        if (choice.clean.isEmpty() && !clean_ids) return ask_text("Type the clean text, or choose token ids");
+        if (choice.corrupted.isEmpty() && !corrupted_ids)
+            return ask_text("Type the corrupted text, of as many tokens, or choose token ids");
+        if (choice.clean == choice.corrupted && !clean_ids && !corrupted_ids)
+            return ask_text("The clean and the corrupted text are the same");
         return is_long(choice.clean) || is_long(choice.corrupted) ? too_long : QString();
     }
     if (form.texts == AskToolForm::Texts::none) return {};
     const auto used = used_sources(choice);
-    if (used.empty() && form.texts == AskToolForm::Texts::panel)
-        return ask_text("Type or choose a text in the text panel");
+    if (used.empty() && form.texts == AskToolForm::Texts::panel && !has_option(choice, "--tokens"))
+        return ask_text("Type or choose a text in the text panel, or choose token ids");
     const bool any_long = std::any_of(used.begin(), used.end(), [&](const TextSource& one) {
         return one.kind == TextSource::Kind::text && is_long(one.value);
     });
@@ -94,9 +109,21 @@ QString answer_problem(const AskToolForm& form, const AskChoice& choice) {
     return {};
 }
 
-QString option_of(const AskChoice& choice, const char* name) {
-    const auto found = choice.options.find(QLatin1String(name));
-    return found == choice.options.end() ? QString() : found->second;
+/// "Steps: expected a whole number from 1 to 4096; found x".
+QString number_problem(const AskToolForm& form, const AskChoice& choice) {
+    for (const AskControl& control : ask_controls()) {
+        const ask::ToolOption& option = ask::tool_option(control.option);
+        const bool number = option.kind == OptionKind::whole || option.kind == OptionKind::number;
+        if (!number || !reads_option(form, control.option) || !has_option(choice, control.option)) continue;
+        try {
+            read_number(option, option_of(choice, control.option).toStdString(), control.option);
+        } catch (const Error& error) {
+            return QStringLiteral("%1: %2; %3")
+                .arg(ask_text(control.label), QString::fromStdString(error.expected()),
+                     QString::fromStdString(error.found()));
+        }
+    }
+    return {};
 }
 
 QString options_problem(const AskToolForm& form, const AskChoice& choice) {
@@ -110,28 +137,37 @@ QString options_problem(const AskToolForm& form, const AskChoice& choice) {
     if (reads_option(form, "--approximation") && integrated != !option_of(choice, "--integrated-sites").isEmpty())
         return integrated ? ask_text("Integrated gradients need their points")
                           : ask_text("Points of integrated gradients need that approximation");
-    const bool folder = !option_of(choice, "--folder").isEmpty(), lines = !option_of(choice, "--json-lines").isEmpty();
-    if (reads_option(form, "--folder") && folder == lines)
-        return ask_text("Choose either a folder of texts or a file of JSON lines");
+    const int sources = static_cast<int>(has_option(choice, "--folder")) +
+                        static_cast<int>(has_option(choice, "--json-lines")) +
+                        static_cast<int>(has_option(choice, "--tokens"));
+    if (reads_option(form, "--folder") && sources != 1)
+        return ask_text("Choose either a folder of texts, a file of JSON lines or token ids");
+    const QString lens = option_of(choice, "--kind");
+    const bool own_head = lens.isEmpty() || lens == QLatin1String("logit");
+    if (reads_option(form, "--lens-file") && own_head == has_option(choice, "--lens-file"))
+        return own_head ? ask_text("A lens file is of a tuned or a Jacobian lens: choose which")
+                        : ask_text("A tuned or a Jacobian lens needs its file");
     if (reads_option(form, "--context") && option_of(choice, "--context").isEmpty())
         return ask_text("Type the number of tokens of the context, whose keys are scored");
     const bool ranges = reads_option(form, "--queries");
     if (ranges && (option_of(choice, "--queries").isEmpty() || option_of(choice, "--keys").isEmpty()))
         return ask_text("Type the queries that lose attention, and the keys that they lose, as 8-11 and 2-4");
-    const auto sets = {option_of(choice, "--positive"), option_of(choice, "--negative")};
-    const auto given = std::count_if(sets.begin(), sets.end(), [](const QString& one) { return !one.isEmpty(); });
-    const bool vector = !option_of(choice, "--vector").isEmpty();
+    const bool positive = has_option(choice, "--positive") || has_option(choice, "--positive-tokens");
+    const bool negative = has_option(choice, "--negative") || has_option(choice, "--negative-tokens");
+    const int given = static_cast<int>(positive) + static_cast<int>(negative);
+    const bool vector = has_option(choice, "--vector");
     if (reads_option(form, "--positive") && (vector ? given > 0 : given < 2))
         return ask_text("Type a text that the vector points to and one that it points away from, or choose a vector");
     if (reads_option(form, "--needle") &&
         option_of(choice, "--needle").isEmpty() != option_of(choice, "--generate").isEmpty())
         return ask_text("Retrieval needs both: positions of the needle, and the number of tokens to generate");
-    if (!option_of(choice, "--needle").isEmpty() && reads_option(form, "--needle") && used_sources(choice).empty())
+    if (has_option(choice, "--needle") && reads_option(form, "--needle") && used_sources(choice).empty() &&
+        !has_option(choice, "--tokens"))
         return ask_text("A needle lies in a text: type or choose one in the text panel");
     if (!option_of(choice, "--correlation").isEmpty() && reads_option(form, "--correlation") &&
         option_of(choice, "--approximation").isEmpty())
         return ask_text("A correlation needs an approximation");
-    return {};
+    return number_problem(form, choice);
 }
 
 }  // namespace
@@ -177,7 +213,7 @@ QStringList ask_words(const AskChoice& choice, const std::vector<TextExample>& e
             add("--text", text);
         }
     }
-    const bool reads_texts = form->texts != AskToolForm::Texts::none;
+    const bool reads_texts = form->texts != AskToolForm::Texts::none || reads_option(*form, "--folder");
     if (reads_texts && choice.texts.first != TextChoice::First::automatic)
         add("--bos", choice.texts.first == TextChoice::First::yes ? QStringLiteral("yes") : QStringLiteral("no"));
     if (reads_texts && choice.texts.length > 0) add("--length", QString::number(choice.texts.length));
@@ -189,14 +225,16 @@ QStringList ask_words(const AskChoice& choice, const std::vector<TextExample>& e
     }
     const bool placed = form->answer && (!metric || QLatin1String(metric->name) != QLatin1String("loss"));
     if (placed && choice.position != QLatin1String("-1")) add("--position", choice.position);
-    for (const AskOption& option : ask_options()) {
-        const QString value = reads_option(*form, option.option) ? option_of(choice, option.option) : QString();
-        if (value.isEmpty() || value == QLatin1String(option.standard)) continue;
-        if (option.kind == AskOption::Kind::flag)
-            words << QLatin1String(option.option);
+    for (const AskControl& control : ask_controls()) {
+        const QString value = reads_option(*form, control.option) ? option_of(choice, control.option) : QString();
+        const ask::ToolOption& option = ask::tool_option(control.option);
+        if (value.isEmpty() || value == QString::fromStdString(ask::standard_text(option))) continue;
+        if (option.kind == OptionKind::flag)
+            words << QLatin1String(control.option);
         else
-            add(option.option, value);
+            add(control.option, value);
     }
+    if (choice.texts.device != QLatin1String("cpu")) add("--device", choice.texts.device);
     add("--interventions", choice.interventions);
     if (choice.resume) words << QStringLiteral("--resume");
     return words;

@@ -19,26 +19,26 @@ struct AskSource {
     bool operator==(const AskSource&) const = default;
 };
 
-/// An option that some tools read, as a control.
-struct AskOption {
-    enum class Kind { choice, words, file, folder, flag };
+/// The control of an option of core/ask/options.
+struct AskControl {
     const char* option;  ///< "--how"
-    const char *label, *tip;
-    Kind kind = Kind::words;
-    const char* standard = "";           ///< left out of the command
-    std::vector<const char*> choices{};  ///< of Kind::choice
+    const char* label;
 };
-const std::vector<AskOption>& ask_options();
+/// In the order of the dialog.
+const std::vector<AskControl>& ask_controls();
+/// Other options of the command that the dialog or the text panel has: positional ones without dashes.
+const std::vector<const char*>& ask_own_controls();
+/// The rest: views save tables, and the window computes with all processors and the weights that fit.
+const std::vector<const char*>& ask_left_out();
 
 /// A tool of `headscope ask`.
 struct AskToolForm {
     const char *tool, *title, *about;
     /// panel: texts of the panel, optional: it may have none, pair: a clean and a corrupted text.
     enum class Texts { panel, optional, pair, none } texts = Texts::panel;
-    const char* metric = nullptr;        ///< the default of --metric; null: it has none
-    bool answer = false;                 ///< reads --answer, --against and --position
-    std::vector<const char*> options{};  ///< of ask_options()
-    bool models = false;                 ///< reads checkpoints from disk in place of an open one
+    const char* metric = nullptr;  ///< the default of --metric; null: it has none
+    bool answer = false;           ///< reads --answer, --against and --position
+    bool models = false;           ///< reads checkpoints from disk in place of an open one
 };
 const std::vector<AskToolForm>& ask_forms();
 const AskToolForm* find_ask_form(const QString& tool);  ///< null: unknown

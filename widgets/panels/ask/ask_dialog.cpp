@@ -12,14 +12,29 @@
 #include <QSignalBlocker>
 #include <algorithm>
 
+#include "core/ask/options/tool_options.h"
 #include "widgets/file_dialog.h"
 #include "widgets/plain_edit.h"
 
 namespace headscope::widgets {
 namespace {
 
-QByteArray control_name(const AskOption& option) {
-    return QByteArray(option.option).mid(2).replace('-', '_');
+/// The help of the command line, which begins in lower case.
+QString option_tip(const ask::ToolOption& option) {
+    QString tip = QString::fromStdString(option.help);
+    if (!tip.isEmpty()) tip[0] = tip[0].toUpper();
+    return tip;
+}
+
+/// Entries of a box; empty: the option is no choice. Two that go together give all their sets.
+QStringList entries_of(const ask::ToolOption& option) {
+    const bool sets = option.kind == OptionKind::choices && option.choices.size() == 2;
+    if (option.kind != OptionKind::choice && !sets) return {};
+    QStringList entries;
+    for (const std::string& one : option.choices) entries << QString::fromStdString(one);
+    if (sets) entries << entries.join(QLatin1Char(','));
+    if (ask::standard_text(option).empty()) entries.prepend(QString());
+    return entries;
 }
 
 /// The row of a control: of a path the layout that also holds its button.
@@ -136,31 +151,33 @@ void AskDialog::build_metric() {
 }
 
 void AskDialog::build_options() {
-    for (const AskOption& option : ask_options()) {
-        const QByteArray name = control_name(option);
-        const QString label = tr(option.label), tip = tr(option.tip);
+    for (const AskControl& one : ask_controls()) {
+        const ask::ToolOption& option = ask::tool_option(one.option);
+        const QByteArray name = QByteArray::fromStdString(option.name).replace('-', '_');
+        const QString label = tr(one.label), tip = option_tip(option);
+        const QString standard = QString::fromStdString(ask::standard_text(option));
         QWidget* control = nullptr;
-        if (option.kind == AskOption::Kind::choice) {
+        if (const QStringList entries = entries_of(option); !entries.isEmpty()) {
             auto* box = named(new QComboBox(this), name.constData(), label, tip);
-            for (const char* one : option.choices)
-                box->addItem(*one == '\0' ? tr("none") : QString::fromLatin1(one), QString::fromLatin1(one));
+            for (const QString& entry : entries) box->addItem(entry.isEmpty() ? tr("none") : entry, entry);
+            box->setCurrentIndex(std::max(0, static_cast<int>(entries.indexOf(standard))));
             connect(box, &QComboBox::currentIndexChanged, this, &AskDialog::update_state);
             form()->addRow(label, box);
             control = box;
-        } else if (option.kind == AskOption::Kind::flag) {
+        } else if (option.kind == OptionKind::flag) {
             auto* check = named(new QCheckBox(this), name.constData(), label, tip);
             connect(check, &QCheckBox::toggled, this, &AskDialog::update_state);
             form()->addRow(label, check);
             control = check;
-        } else if (option.kind == AskOption::Kind::file || option.kind == AskOption::Kind::folder) {
-            const bool folder = option.kind == AskOption::Kind::folder;
-            control = add_path(name.constData(), label, tip, folder ? Wants::folder : Wants::files);
+        } else if (option.kind == OptionKind::path || option.kind == OptionKind::paths) {
+            const Wants wants = option.written ? Wants::new_folder : option.folder ? Wants::folder : Wants::files;
+            control = add_path(name.constData(), label, tip, wants);
         } else {
             auto* line = add_line(name.constData(), label, tip);
-            line->setText(QString::fromLatin1(option.standard));
+            line->setText(standard);
             control = line;
         }
-        options_[QLatin1String(option.option)] = control;
+        options_[QLatin1String(one.option)] = control;
     }
 }
 
@@ -188,8 +205,7 @@ void AskDialog::show_rows() {
     show(against_, answer && (!form->metric || metric.against));
     show(position_, form->answer && (!form->metric || QLatin1String(metric.name) != QLatin1String("loss")));
     for (const auto& [option, control] : options_)
-        show(control, std::any_of(form->options.begin(), form->options.end(),
-                                  [&](const char* one) { return option == QLatin1String(one); }));
+        show(control, ask::reads_option(form->tool, ask::tool_option(option.toStdString())));
 }
 
 void AskDialog::set_sources(const std::vector<AskSource>& sources, const QString& chosen) {

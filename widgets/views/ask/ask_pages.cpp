@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The views of ask files: a page and a ViewKind for each recipe.
+#include "core/figures/recipes/ask/ask_panels.h"
 #include "core/store/ask/ask_file.h"
 #include "widgets/desk/presence.h"
 #include "widgets/views/ask/ask_view.h"
@@ -24,15 +25,13 @@ std::vector<std::string> numbers_to(std::int64_t count, std::int64_t first = 0) 
     return numbers;
 }
 
-/// Measures of heads of ask corpus; indicators by their means over texts.
+/// Measures of heads of ask corpus; indicators by their means over texts, and "std/NAME", their deviations.
 std::vector<std::string> corpus_measures(const store::AskRecord& record, const std::string&) {
     const std::string corpus = "/corpus/", mean = "/corpus/mean/";
     std::vector<std::string> measures;
     for (const store::AskTable& table : record.tables) {
-        const bool of_heads = table.dimensions == std::vector<std::string>{"/site", "/head"} && !table.whole;
-        if (!of_heads || !table.path.starts_with(corpus)) continue;
-        const std::string name = table.path.substr(table.path.starts_with(mean) ? mean.size() : corpus.size());
-        if (name.find('/') == std::string::npos) measures.push_back(name);
+        if (!figures::is_corpus_measure(table)) continue;
+        measures.push_back(table.path.substr(table.path.starts_with(mean) ? mean.size() : corpus.size()));
     }
     return measures;
 }

@@ -14,21 +14,14 @@ namespace headscope::app {
 namespace ask_ablate {
 namespace {
 
-/// In the order of ask::AblateBy.
-const std::vector<std::string> kReplacements{"zero", "mean", "reference", "resample"};
-
 class AblateTool final : public AskTool {
 public:
     std::string name() const override { return "ablate"; }
     std::string help() const override { return "a metric with each head, attention and feed-forward replaced"; }
-    std::vector<std::string> reads() const override {
-        return joined_options(joined_options(ask_text_options(), ask_metric_options()),
-                              {"--how", "--reference-tokens", "--importance", "--rank"});
-    }
     void add_options(CLI::App& command) override {
-        add_flag(command, "--importance", importance_, "ablate: importance of heads by gradients of the loss, too");
-        add_option(command, "--rank", rank_, "ablate: heads by the size of their change, as CSV");
-        add_option(command, "--how", how_, "ablate: zero, mean, reference or resample")->check(one_of(kReplacements));
+        add_tool_flag(command, "--importance", importance_);
+        add_tool_option(command, "--rank", rank_);
+        add_tool_option(command, "--how", how_);
     }
     std::string default_metric() const override { return "loss"; }
     void store_options(nlohmann::json& settings) const override {
@@ -43,7 +36,7 @@ public:
     }
     void run(AskRun& run) override {
         ask::AblateOptions options;
-        options.how = static_cast<ask::AblateBy>(choice_of(kReplacements, how_));
+        options.how = static_cast<ask::AblateBy>(choice_of("--how", how_));
         options.metric = metric_of(run.options, run.tokenizer);
         options.reference = run.reference;
         options.importance = importance_;
@@ -55,7 +48,7 @@ public:
     std::string main_table(const store::AskRecord&) const override { return "/ablate/head"; }
 
 private:
-    std::string how_ = "zero";
+    std::string how_;
     bool importance_ = false;
     std::string rank_;
 };

@@ -14,9 +14,6 @@ class AttributionTool final : public AskTool {
 public:
     std::string name() const override { return "attribution"; }
     std::string help() const override { return "direct logit attribution: terms of all parts that sum to a logit"; }
-    std::vector<std::string> reads() const override {
-        return joined_options(ask_text_options(), {"--answer", "--against", "--position"});
-    }
     void run(AskRun& run) override {
         const ask::Metric choice = metric_of(run.options, run.tokenizer);
         if (choice.all_positions)

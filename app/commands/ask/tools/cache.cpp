@@ -17,37 +17,17 @@ namespace {
 
 using ask::cache::Scorer;
 
-constexpr std::int64_t kMostTokens = 1 << 24;
-
-std::vector<std::string> scorer_names() {
-    std::vector<std::string> names;
-    for (std::int64_t k = 0; k < ask::cache::kScorers; ++k)
-        names.emplace_back(ask::cache::name(static_cast<Scorer>(k)));
-    return names;
-}
-
 class CacheTool final : public AskTool {
 public:
     std::string name() const override { return "cache"; }
     std::string help() const override { return "keys that a smaller key-value cache keeps, and the outputs' error"; }
-    std::vector<std::string> reads() const override {
-        return joined_options(ask_text_options(),
-                              {"--context", "--scorers", "--ratios", "--window", "--kernel", "--sink", "--future"});
-    }
     void add_options(CLI::App& command) override {
-        add_option(command, "--context", context_, "cache: the first N tokens, whose keys are scored")
-            ->check(in_range<std::int64_t>(1, kMostTokens));
-        add_option(command, "--scorers", scorers_,
-                   "cache: h2o, snapkv, tova, streaming_llm, key_norm, key_difference, expected_attention")
-            ->delimiter(',')
-            ->check(one_of(scorer_names()));
-        add_option(command, "--ratios", ratios_, "cache: shares of the keys that are removed")->delimiter(',');
-        add_option(command, "--kernel", kernel_, "cache: snapkv averages scores over N keys, an odd number")
-            ->check(in_range<std::int64_t>(1, kMostTokens));
-        add_option(command, "--sink", sink_, "cache: first keys that streaming_llm and expected_attention keep")
-            ->check(in_range<std::int64_t>(0, kMostTokens));
-        add_option(command, "--future", future_, "cache: later positions that expected_attention averages over")
-            ->check(in_range<std::int64_t>(1, 1 << 16));
+        add_tool_option(command, "--context", context_);
+        add_tool_option(command, "--scorers", scorers_);
+        add_tool_option(command, "--ratios", ratios_)->delimiter(',');
+        add_tool_option(command, "--kernel", kernel_);
+        add_tool_option(command, "--sink", sink_);
+        add_tool_option(command, "--future", future_);
     }
     void store_options(nlohmann::json& settings) const override {
         settings["context"] = context_;
@@ -59,9 +39,8 @@ public:
     }
     void run(AskRun& run) override {
         ask::cache::CacheOptions options;
-        const std::vector<std::string> names = scorer_names();
         for (const std::string& one : scorers_) {
-            const auto scorer = static_cast<Scorer>(choice_of(names, one));
+            const auto scorer = static_cast<Scorer>(choice_of("--scorers", one));
             if (std::find(options.scorers.begin(), options.scorers.end(), scorer) != options.scorers.end())
                 throw Error(ErrorCode::usage, "--scorers", "expected each scorer once", "found " + one + " twice");
             options.scorers.push_back(scorer);
@@ -79,9 +58,9 @@ public:
     std::string main_table(const store::AskRecord&) const override { return "/cache/" + scorers_.front() + "/error"; }
 
 private:
-    std::int64_t context_ = 0, kernel_ = 5, sink_ = 4, future_ = 512;
-    std::vector<std::string> scorers_{"h2o", "tova", "streaming_llm", "key_norm", "key_difference"};
-    std::vector<double> ratios_{0.25, 0.5, 0.75};
+    std::int64_t context_ = 0, kernel_ = 0, sink_ = 0, future_ = 0;
+    std::vector<std::string> scorers_;
+    std::vector<double> ratios_;
 };
 
 }  // namespace

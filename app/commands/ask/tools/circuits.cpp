@@ -14,22 +14,15 @@ namespace headscope::app {
 namespace ask_circuits {
 namespace {
 
-const std::vector<std::string> kNorms{"raw", "fold"};
-
 class CircuitsTool final : public AskTool {
 public:
     std::string name() const override { return "circuits"; }
     std::string help() const override {
         return "spectra of the heads' QK and OV products, copying, composition, token pairs; needs no text";
     }
-    std::vector<std::string> reads() const override { return {"--norm", "--pairs", "--heads"}; }
     void add_options(CLI::App& command) override {
-        add_option(command, "--norm", norm_,
-                   "circuits: weights as they are, or fold: with the gains of the norms ahead")
-            ->check(one_of(kNorms));
-        add_option(command, "--pairs", pairs_,
-                   "circuits: largest token pairs of each product (--heads: of these heads)")
-            ->check(in_range<std::int64_t>(0, 1000));
+        add_tool_option(command, "--norm", norm_);
+        add_tool_option(command, "--pairs", pairs_);
     }
     void store_options(nlohmann::json& settings) const override {
         settings["norm"] = norm_;
@@ -79,7 +72,7 @@ private:
         print_made_text(format_table({"head", "product", "from", "to", "value"}, rows));
     }
 
-    std::string norm_ = "raw";
+    std::string norm_;
     std::int64_t pairs_ = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "app/commands/options.h"
 #include "core/ask/corpus/headvis_tree.h"
 #include "core/base/error.h"
+#include "core/base/io/sha256.h"
 #include "core/data/source/source_files.h"
 #include "core/data/source/text_parts.h"
 #include "core/model/model.h"
@@ -61,19 +62,13 @@ class CorpusTool final : public AskTool {
 public:
     std::string name() const override { return "corpus"; }
     std::string help() const override { return "every head over the texts of a folder or of JSON lines"; }
-    std::vector<std::string> reads() const override {
-        return {"--folder",    "--json-lines", "--field", "--tokens",
-                "--intervals", "--two-passes", "--seed",  "--headvis-tree"};
-    }
     void add_options(CLI::App& command) override {
-        add_option(command, "--folder", folder_, "corpus: a folder with .txt and .jsonl files");
-        add_option(command, "--json-lines", json_lines_, "corpus: a file with a JSON object a line");
-        add_option(command, "--field", field_, "corpus: the text of a JSON object");
-        add_option(command, "--intervals", intervals_, "corpus: intervals of the largest weight that texts are kept of")
-            ->check(in_range<std::int64_t>(2, 20));
-        add_flag(command, "--two-passes", two_passes_,
-                 "corpus: texts that set the intervals are read again and may be kept, too");
-        add_option(command, "--headvis-tree", tree_, "corpus: a new folder for HeadVis's page: its data tree");
+        add_tool_option(command, "--folder", folder_);
+        add_tool_option(command, "--json-lines", json_lines_);
+        add_tool_option(command, "--field", field_);
+        add_tool_option(command, "--intervals", intervals_);
+        add_tool_flag(command, "--two-passes", two_passes_);
+        add_tool_option(command, "--headvis-tree", tree_);
     }
     void store_options(nlohmann::json& settings) const override {
         settings["folder"] = folder_;
@@ -81,6 +76,7 @@ public:
         settings["field"] = field_;
         settings["intervals"] = intervals_;
         settings["two_passes"] = two_passes_;
+        settings["documents_sha256"] = documents_sha256_;
     }
     bool keeps_texts() const override { return true; }
     std::int64_t longest_text() const override { return longest_; }
@@ -144,8 +140,14 @@ private:
         sources_ =
             data::find_sources({folder_.empty() ? json_lines_ : folder_}, std::filesystem::current_path(), option);
         for (data::SourceFile& source : sources_) source.column = field_;
-        Documents counter(std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max(), {});
+        Sha256 hash;
+        Documents counter(0, std::numeric_limits<std::int64_t>::max(), [&](std::int64_t, const std::string& text) {
+            const auto length = static_cast<std::uint64_t>(text.size());
+            hash.update(&length, sizeof length);
+            hash.update(text);
+        });
         read_sources(counter);
+        documents_sha256_ = hash.finish();
         count_ = counter.number();
         // The pass that counts documents does not tokenize them: a token has a byte at least, unless a normalizer
         // lengthens the text.
@@ -193,8 +195,9 @@ private:
         return tokens;
     }
 
-    std::string folder_, json_lines_, field_ = "text", tree_;
-    std::int64_t intervals_ = 5, length_ = 0, count_ = 0, longest_ = 0;
+    std::string folder_, json_lines_, field_, tree_;
+    std::string documents_sha256_;  ///< of all texts; empty for --tokens, which AskOptions' hash covers
+    std::int64_t intervals_ = 0, length_ = 0, count_ = 0, longest_ = 0;
     bool two_passes_ = false;
     AskTexts texts_;
     std::vector<store::SequenceTokens> listed_;  ///< texts from --tokens

@@ -6,6 +6,7 @@
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/ask/generation.h"
+#include "core/ask/settings.h"
 #include "core/base/error.h"
 #include "core/model/model.h"
 
@@ -19,34 +20,23 @@ public:
     std::string help() const override {
         return "a continuation with the likeliest tokens and every head's row by step";
     }
-    std::vector<std::string> reads() const override {
-        return joined_options(ask_text_options(),
-                              {"--generate", "--top", "--temperature", "--seed", "--replace", "--record"});
-    }
     void add_options(CLI::App& command) override {
-        add_option(command, "--temperature", temperature_, "generate: 0 takes the likeliest token")
-            ->check(in_range(0.0, 1e3));
-        add_option(command, "--replace", replaced_, "generate: STEP=TOKEN,.. in place of the chosen tokens")
-            ->delimiter(',');
-        add_option(command, "--record", recorded_, "generate: maps keeps the weights of each row, too")
-            ->check(one_of({"maps"}));
+        add_tool_option(command, "--temperature", own_.temperature);
+        add_tool_option(command, "--replace", own_.replaced)->delimiter(',');
+        add_tool_option(command, "--record", own_.record);
     }
-    void store_options(nlohmann::json& settings) const override {
-        settings["temperature"] = temperature_;
-        settings["replace"] = replaced_;
-        settings["record"] = recorded_;
-    }
+    void store_options(nlohmann::json& settings) const override { own_.store(settings); }
     void run(AskRun& run) override {
         ask::GenerationOptions options;
         if (run.options.generate > 0) options.tokens = run.options.generate;
         options.top = run.options.top;
-        options.temperature = temperature_;
+        options.temperature = own_.temperature;
         options.seed = static_cast<std::uint64_t>(run.options.seed);
-        options.maps = !recorded_.empty();
+        options.maps = !own_.record.empty();
         options.end_tokens = analysis::ending_tokens(run.checkpoint, run.tokenizer);
         options.editor = run.editor;
         options.saved = run.saved;
-        for (const std::string& one : replaced_) {
+        for (const std::string& one : own_.replaced) {
             const std::size_t sign = one.find('=');
             if (sign == std::string::npos)
                 throw Error(ErrorCode::usage, "--replace", "expected STEP=TOKEN", "found " + one);
@@ -63,9 +53,7 @@ public:
     std::string main_table(const store::AskRecord&) const override { return "/generate/top_probability"; }
 
 private:
-    double temperature_ = 0;
-    std::vector<std::string> replaced_;
-    std::string recorded_;
+    ask::GenerateChoice own_;
 };
 
 }  // namespace

@@ -25,19 +25,12 @@ public:
     std::string help() const override {
         return "scores of previous-token, duplicate-token, induction, self and retrieval heads";
     }
-    std::vector<std::string> reads() const override {
-        return joined_options(ask_text_options(), {"--drawn", "--half", "--seed", "--exclude-first",
-                                                   "--exclude-current", "--needle", "--generate"});
-    }
     void add_options(CLI::App& command) override {
-        add_option(command, "--drawn", drawn_,
-                   "kinds: N texts of random tokens, each twice (default: 4 without a text)")
-            ->check(in_range<std::int64_t>(0, 1 << 16));
-        add_option(command, "--half", half_, "kinds: random tokens of a drawn text")
-            ->check(in_range<std::int64_t>(1, 1 << 20));
-        add_flag(command, "--exclude-first", options_.exclude_first, "kinds: leave attention to the first token out");
-        add_flag(command, "--exclude-current", options_.exclude_current, "kinds: leave attention to itself out");
-        add_option(command, "--needle", needle_, "kinds: positions of the first text whose copies count: 20-31");
+        add_tool_option(command, "--drawn", drawn_);
+        add_tool_option(command, "--half", half_);
+        add_tool_flag(command, "--exclude-first", options_.exclude_first);
+        add_tool_flag(command, "--exclude-current", options_.exclude_current);
+        add_tool_option(command, "--needle", needle_);
     }
     void store_options(nlohmann::json& settings) const override {
         settings["drawn"] = drawn_;
@@ -89,7 +82,7 @@ public:
     std::string main_table(const store::AskRecord&) const override { return "/kinds/induction"; }
 
 private:
-    std::int64_t drawn_ = -1, half_ = 32;
+    std::int64_t drawn_ = -1, half_ = 0;  ///< drawn_ -1: not given
     std::uint64_t seed_ = 0;
     std::string needle_;
     ask::KindsOptions options_;

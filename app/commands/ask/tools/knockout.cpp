@@ -18,13 +18,9 @@ class KnockoutTool final : public AskTool {
 public:
     std::string name() const override { return "knockout"; }
     std::string help() const override { return "a metric with attention from --queries to --keys forbidden"; }
-    std::vector<std::string> reads() const override {
-        return joined_options(joined_options(ask_text_options(), ask_metric_options()),
-                              {"--queries", "--keys", "--heads", "--window"});
-    }
     void add_options(CLI::App& command) override {
-        add_option(command, "--queries", queries_, "knockout: positions that lose attention: 8-11,-1");
-        add_option(command, "--keys", keys_, "knockout: positions that they no longer see: 2-4");
+        add_tool_option(command, "--queries", queries_);
+        add_tool_option(command, "--keys", keys_);
     }
     std::string default_metric() const override { return "loss"; }
     void store_options(nlohmann::json& settings) const override {

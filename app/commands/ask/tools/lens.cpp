@@ -15,21 +15,16 @@ namespace headscope::app {
 namespace ask_lens {
 namespace {
 
-const std::vector<std::string> kLensKinds{"logit", "tuned", "jacobian"};  // in the order of ask::LensKind
-
 class LensTool final : public AskTool {
 public:
     std::string name() const override { return "lens"; }
     std::string help() const override {
         return "logit, tuned or Jacobian lens: the distribution of tokens at each layer";
     }
-    std::vector<std::string> reads() const override {
-        return joined_options(ask_text_options(), {"--target", "--top", "--kind", "--lens-file"});
-    }
     void add_options(CLI::App& command) override {
-        add_option(command, "--target", target_, "lens: next (the text's next token), or tokens");
-        add_option(command, "--kind", kind_, "lens: logit, tuned or jacobian")->check(one_of(kLensKinds));
-        add_option(command, "--lens-file", file_, "lens: folder of a tuned lens, or file of a Jacobian lens");
+        add_tool_option(command, "--target", target_);
+        add_tool_option(command, "--kind", kind_);
+        add_tool_option(command, "--lens-file", file_);
     }
     void store_options(nlohmann::json& settings) const override {
         settings["target"] = target_;
@@ -37,7 +32,7 @@ public:
         settings["lens_file"] = file_;
     }
     void run(AskRun& run) override {
-        const auto kind = static_cast<ask::LensKind>(choice_of(kLensKinds, kind_));
+        const auto kind = static_cast<ask::LensKind>(choice_of("--kind", kind_));
         if ((kind == ask::LensKind::logit) != file_.empty())
             throw Error(
                 ErrorCode::usage, "--lens-file",
@@ -55,7 +50,7 @@ public:
     std::string main_table(const store::AskRecord&) const override { return "/lens/log_probability"; }
 
 private:
-    std::string target_ = "next", kind_ = "logit", file_;
+    std::string target_, kind_, file_;
 };
 
 }  // namespace

@@ -18,38 +18,22 @@ namespace headscope::app {
 namespace ask_patch {
 namespace {
 
-const std::vector<std::string> kSweeps{"head", "position", "both", "cell"};  // in the order of ask::SweepBy
-const std::vector<std::string> kAlignments{"equal", "edges"};                // in the order of ask::Alignment
-const std::vector<std::string> kApproximations{"attribution", "integrated"};
-
 class PatchTool final : public AskTool {
 public:
     std::string name() const override { return "patch"; }
     std::string help() const override { return "a corrupted text's metric with values of a clean text's run"; }
-    std::vector<std::string> reads() const override {
-        return joined_options(ask_metric_options(),
-                              {"--clean", "--corrupted", "--clean-tokens", "--corrupted-tokens", "--sites", "--by",
-                               "--align", "--approximation", "--integrated-sites", "--steps", "--correlation"});
-    }
     void add_options(CLI::App& command) override {
-        add_list(command, "--clean", clean_texts_, "patch: a clean text; may repeat");
-        add_list(command, "--corrupted", corrupted_texts_, "patch: the corrupted text of each, in the same order");
-        add_list(command, "--clean-tokens", clean_tokens_, "patch: clean texts as a JSON array of arrays of ids");
-        add_list(command, "--corrupted-tokens", corrupted_tokens_, "patch: corrupted texts, likewise");
-        add_option(command, "--sites", sites_, "patch: points such as hidden,attention_output,head_output,pattern");
-        add_option(command, "--by", by_, "patch: sweep heads by head, position, both, or cell (pattern)")
-            ->check(one_of(kSweeps));
-        add_option(command, "--approximation", approximation_,
-                   "patch: attribution (one backward pass), integrated (gradients along the path to the clean run)")
-            ->delimiter(',')
-            ->check(one_of(kApproximations));
-        add_option(command, "--integrated-sites", integrated_sites_, "patch: points of --approximation integrated");
-        add_option(command, "--steps", steps_, "patch: steps of integrated gradients")
-            ->check(in_range<std::int64_t>(1, 4096));
-        add_flag(command, "--correlation", correlation_, "patch: rank correlation of approximations with exact values");
-        add_option(command, "--align", align_,
-                   "patch: equal lengths, or edges: the common beginning and end keep their positions")
-            ->check(one_of(kAlignments));
+        add_list(command, "--clean", clean_texts_);
+        add_list(command, "--corrupted", corrupted_texts_);
+        add_list(command, "--clean-tokens", clean_tokens_);
+        add_list(command, "--corrupted-tokens", corrupted_tokens_);
+        add_tool_option(command, "--sites", sites_);
+        add_tool_option(command, "--by", by_);
+        add_tool_option(command, "--approximation", approximation_);
+        add_tool_option(command, "--integrated-sites", integrated_sites_);
+        add_tool_option(command, "--steps", steps_);
+        add_tool_flag(command, "--correlation", correlation_);
+        add_tool_option(command, "--align", align_);
     }
     std::string default_metric() const override { return "logit_difference"; }
     void store_options(nlohmann::json& settings) const override {
@@ -90,8 +74,8 @@ public:
         ask::PatchOptions options;
         options.points = points_of("--sites", sites_);
         options.metric = metric_of(run.options, run.tokenizer);
-        options.by = static_cast<ask::SweepBy>(choice_of(kSweeps, by_));
-        options.alignment = static_cast<ask::Alignment>(choice_of(kAlignments, align_));
+        options.by = static_cast<ask::SweepBy>(choice_of("--by", by_));
+        options.alignment = static_cast<ask::Alignment>(choice_of("--align", align_));
         options.editor = run.editor;
         options.saved = run.saved;
         const ask::ApproximateOptions choice = approximations();
@@ -126,10 +110,10 @@ private:
     }
 
     std::vector<std::string> clean_texts_, corrupted_texts_, clean_tokens_, corrupted_tokens_;
-    std::string sites_, by_ = "head", align_ = "equal";
+    std::string sites_, by_, align_;
     std::vector<std::string> approximation_;
     std::string integrated_sites_;
-    std::int64_t steps_ = 16;
+    std::int64_t steps_ = 0;
     bool correlation_ = false;
     std::vector<store::SequenceTokens> clean_;
 };

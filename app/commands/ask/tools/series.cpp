@@ -16,7 +16,6 @@ class SeriesTool final : public AskTool {
 public:
     std::string name() const override { return "series"; }
     std::string help() const override { return "indicators and loss of several checkpoints of one model"; }
-    std::vector<std::string> reads() const override { return ask_text_options(); }
     bool takes_models() const override { return true; }
     void run(AskRun& run) override {
         ask::SeriesOptions options;

@@ -16,11 +16,7 @@ class SinksTool final : public AskTool {
 public:
     std::string name() const override { return "sinks"; }
     std::string help() const override { return "attention sinks, massive activations and norms of values"; }
-    std::vector<std::string> reads() const override { return joined_options(ask_text_options(), {"--epsilon"}); }
-    void add_options(CLI::App& command) override {
-        add_option(command, "--epsilon", epsilon_, "sinks: mean weight above which a key is a sink")
-            ->check(in_range<double>(0, 1));
-    }
+    void add_options(CLI::App& command) override { add_tool_option(command, "--epsilon", epsilon_); }
     void store_options(nlohmann::json& settings) const override { settings["epsilon"] = epsilon_; }
     void run(AskRun& run) override {
         const ask::SinksOptions options{epsilon_, run.editor, run.saved};
@@ -29,7 +25,7 @@ public:
     std::string main_table(const store::AskRecord&) const override { return "/sinks/rate_by_site"; }
 
 private:
-    double epsilon_ = 0.3;
+    double epsilon_ = 0;
 };
 
 }  // namespace

@@ -21,30 +21,21 @@ namespace headscope::app {
 namespace ask_steer {
 namespace {
 
-const std::vector<std::string> kPlaces{"last", "mean"};  // in the order of ask::SteerAt
-
 class SteerTool final : public AskTool {
 public:
     std::string name() const override { return "steer"; }
     std::string help() const override {
         return "a metric with the difference of two sets of texts added to a layer's output";
     }
-    std::vector<std::string> reads() const override {
-        return joined_options(joined_options(ask_text_options(), ask_metric_options()),
-                              {"--positive", "--negative", "--positive-tokens", "--negative-tokens", "--at",
-                               "--factors", "--layers", "--vector", "--save-vector"});
-    }
     void add_options(CLI::App& command) override {
-        add_list(command, "--positive", positive_texts_, "steer: a text that the vector points to; may repeat");
-        add_list(command, "--negative", negative_texts_, "steer: a text that it points away from; may repeat");
-        add_list(command, "--positive-tokens", positive_tokens_, "steer: texts as a JSON array of arrays of ids");
-        add_list(command, "--negative-tokens", negative_tokens_, "steer: texts, likewise");
-        add_option(command, "--at", at_, "steer: the texts' last token, or the mean of their positions")
-            ->check(one_of(kPlaces));
-        add_option(command, "--factors", factors_, "steer: factors of the vector: -2,-1,1,2");
-        add_option(command, "--vector", vector_, "steer: llama.cpp's control vector, in place of two sets of texts");
-        add_option(command, "--save-vector", saved_,
-                   "steer: write the vectors as llama.cpp's control vector, OUT.gguf");
+        add_list(command, "--positive", positive_texts_);
+        add_list(command, "--negative", negative_texts_);
+        add_list(command, "--positive-tokens", positive_tokens_);
+        add_list(command, "--negative-tokens", negative_tokens_);
+        add_tool_option(command, "--at", at_);
+        add_tool_option(command, "--factors", factors_);
+        add_tool_option(command, "--vector", vector_);
+        add_tool_option(command, "--save-vector", saved_);
     }
     std::string default_metric() const override { return "loss"; }
     void store_options(nlohmann::json& settings) const override {
@@ -77,7 +68,7 @@ public:
                             "found one tensor");
             options_.vectors = stored.by_layer;
         }
-        options_.at = static_cast<ask::SteerAt>(choice_of(kPlaces, at_));
+        options_.at = static_cast<ask::SteerAt>(choice_of("--at", at_));
         options_.factors = factors();
         if (!run.options.job.layers.empty())
             for (const int layer : parse_layers("--layers", run.options.job.layers)) options_.layers.push_back(layer);
@@ -117,7 +108,7 @@ private:
     }
 
     std::vector<std::string> positive_texts_, negative_texts_, positive_tokens_, negative_tokens_;
-    std::string at_ = "last", factors_ = "-2,-1,1,2", vector_, saved_;
+    std::string at_, factors_, vector_, saved_;
     ask::SteerOptions options_;
 };
 

@@ -46,6 +46,12 @@ AskValues ask_values(const store::AskRecord& record, const store::AskTable& tabl
     return found;
 }
 
+bool is_corpus_measure(const store::AskTable& table) {
+    static const std::vector<std::string> heads{"/site", "/head"};
+    return table.dimensions == heads && !table.whole && table.path.starts_with("/corpus/") &&
+           !table.path.starts_with("/corpus/sum/");
+}
+
 store::AskTable ask_change(const store::AskRecord& record, const std::string& path, const std::string& baseline) {
     store::AskTable table = record.table(path);
     const std::vector<double>& unedited = record.table(baseline).values;

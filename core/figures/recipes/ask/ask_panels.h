@@ -24,6 +24,9 @@ struct AskValues {
 };
 AskValues ask_values(const store::AskRecord& record, const store::AskTable& table, const FigureOptions& options);
 
+/// A measure of heads of ask corpus, [n, H]: of all texts, or in mean/ and std/ of an indicator. Not sums and counts.
+bool is_corpus_measure(const store::AskTable& table);
+
 /// The table less the unedited run's metric, text by text. `baseline`: a table [texts].
 store::AskTable ask_change(const store::AskRecord& record, const std::string& path, const std::string& baseline);
 

@@ -14,18 +14,14 @@ namespace {
 
 constexpr std::size_t kNamedHeads = 6, kShownTexts = 12, kContext = 6;
 
-bool is_measure(const store::AskTable& table) {
-    return table.dimensions == std::vector<std::string>{"/site", "/head"} && !table.whole &&
-           !table.path.starts_with("/corpus/sum/");
-}
-
 /// "/corpus/qk_distance" of qk_distance, "/corpus/mean/sink" of sink.
 const store::AskTable& measure_of(const store::AskRecord& record, const std::string& option, const std::string& name) {
     for (const char* folder : {"/corpus/", "/corpus/mean/"})
-        if (const store::AskTable* found = record.find(folder + name); found && is_measure(*found)) return *found;
+        if (const store::AskTable* found = record.find(folder + name); found && is_corpus_measure(*found))
+            return *found;
     std::string known;
     for (const store::AskTable& table : record.tables) {
-        if (!is_measure(table) || table.path.starts_with("/corpus/mean/")) continue;
+        if (!is_corpus_measure(table) || table.path.starts_with("/corpus/mean/")) continue;
         known += (known.empty() ? "" : ", ") + table.path.substr(std::string("/corpus/").size());
     }
     throw Error(ErrorCode::usage, option, "expected a measure of heads: " + known + ", or an indicator",
