@@ -66,9 +66,9 @@ public:
     }
 
     void pair(std::int64_t s, const store::SequenceTokens& clean, const Cancellation& cancellation) {
-        const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
-        from_ = aligned(clean.ids, own, options_.alignment, s);
-        const at::Tensor ids = text_ids(own);
+        const store::SequenceTokens& own = record_.sequences[static_cast<std::size_t>(s)];
+        from_ = aligned_texts(clean, own, options_.alignment, s);
+        const TextInput text = text_input(own);
         Measure measure(model_, options_.metric);
         for (const Point point : options_.points) {
             const bool integrates = std::find(approximate_.integrated.begin(), approximate_.integrated.end(), point) !=
@@ -79,17 +79,18 @@ public:
                 !has_numbers(values_of_text(record_, record_.table(path_of("attribution", point)), s));
             std::vector<PointKey> open;
             for (const PointKey& key : places)
-                if (integrates && !has(record_, path_of("completeness", point), {s, row_of(key)})) open.push_back(key);
+                if (integrates && !has(record_, path_of("completeness", point), {s, row_of(key, model_)}))
+                    open.push_back(key);
             if (!attributes && open.empty()) continue;
             at::Tensor hidden;
-            RunValues target = record_run(model_, text_ids(clean.ids), places, options_.editor, cancellation, &hidden);
+            RunValues target = record_run(model_, text_input(clean), places, options_.editor, cancellation, &hidden);
             measure.set_reference(hidden);
-            const RunGradients corrupted = gradients_of(model_, ids, places, measure, options_.editor, cancellation);
+            const RunGradients corrupted = gradients_of(model_, text, places, measure, options_.editor, cancellation);
             for (auto& [key, value] : target) value = in_place(key, value, corrupted.values.at(key));
             if (attributes)
                 for (const auto& [key, gradient] : corrupted.gradients)
                     put("attribution", s, key, (target.at(key) - corrupted.values.at(key)) * gradient);
-            for (const PointKey& key : open) integrate(s, key, ids, target, corrupted, measure, cancellation);
+            for (const PointKey& key : open) integrate(s, key, text, target, corrupted, measure, cancellation);
         }
         if (approximate_.correlation) correlate(s);
     }
@@ -104,13 +105,14 @@ private:
         if (options_.alignment == Alignment::equal) return clean.nan_to_num();
         const std::int64_t axis = model::has_heads(key.point) ? 2 : 1;
         at::Tensor moved = corrupted.clone();
-        for (std::int64_t p = 0; p < std::ssize(from_); ++p)
-            if (from_[static_cast<std::size_t>(p)] >= 0)
-                moved.select(axis, p).copy_(clean.select(axis, from_[static_cast<std::size_t>(p)]));
+        const std::vector<std::int64_t>& from = from_.rows_of(key, model_);
+        for (std::int64_t p = 0; p < std::ssize(from); ++p)
+            if (from[static_cast<std::size_t>(p)] >= 0)
+                moved.select(axis, p).copy_(clean.select(axis, from[static_cast<std::size_t>(p)]));
         return moved;
     }
 
-    void integrate(std::int64_t s, const PointKey& key, const at::Tensor& ids, const RunValues& target,
+    void integrate(std::int64_t s, const PointKey& key, const TextInput& text, const RunValues& target,
                    const RunGradients& corrupted, const Measure& measure, const Cancellation& cancellation) {
         const at::Tensor& begin = corrupted.values.at(key);
         const at::Tensor way = target.at(key) - begin;
@@ -118,20 +120,16 @@ private:
         for (std::int64_t k = 0; k < approximate_.steps; ++k) {
             const double part = (static_cast<double>(k) + 0.5) / static_cast<double>(approximate_.steps);
             const RunGradients at_step =
-                gradients_of(model_, ids, {key}, measure, options_.editor, cancellation, {{key, begin + way * part}});
+                gradients_of(model_, text, {key}, measure, options_.editor, cancellation, {{key, begin + way * part}});
             const at::Tensor& gradient = at_step.gradients.at(key);
             mean = mean.defined() ? mean + gradient : gradient;
         }
         const at::Tensor cells = way * mean / static_cast<double>(approximate_.steps);
         put("integrated", s, key, cells);
         const RunGradients whole =
-            gradients_of(model_, ids, {key}, measure, options_.editor, cancellation, {{key, target.at(key)}});
-        ask::put(record_, path_of("completeness", key.point), {s, row_of(key)},
+            gradients_of(model_, text, {key}, measure, options_.editor, cancellation, {{key, target.at(key)}});
+        ask::put(record_, path_of("completeness", key.point), {s, row_of(key, model_)},
                  cells.to(at::kDouble).nan_to_num(0.0).sum().item<double>() / (whole.metric - corrupted.metric));
-    }
-
-    static std::int64_t row_of(const PointKey& key) {
-        return model::has_heads(key.point) ? key.site : std::max<std::int64_t>(0, key.layer);
     }
 
     /// Sums `product` [1, ..] over the axes that the table of the point lacks.
@@ -148,11 +146,12 @@ private:
         if (heads && !by("/head") && !by("/key_value_head")) cells = cells.sum(0, true);
         cells = (heads ? cells : cells.unsqueeze(0)).contiguous();  // [heads, rows, columns]
         const double* const numbers = cells.const_data_ptr<double>();
+        const std::vector<std::int64_t>& from = from_.rows_of(key, model_);
         for (std::int64_t i = 0; i < cells.numel(); ++i) {
             const std::int64_t column = i % cells.size(2), row = i / cells.size(2) % cells.size(1);
             const std::int64_t head = i / (cells.size(1) * cells.size(2));
-            if (by("/token") && from_[static_cast<std::size_t>(row)] < 0) continue;
-            std::int64_t place = s * shape[1] + row_of(key);
+            if (by("/token") && from[static_cast<std::size_t>(row)] < 0) continue;
+            std::int64_t place = s * shape[1] + row_of(key, model_);
             for (std::size_t d = 2; d < shape.size(); ++d) {
                 const std::string& name = table.dimensions[d];
                 place = place * shape[d] + (name == "/token" ? row : name == "/key_token" ? column : head);
@@ -178,7 +177,7 @@ private:
     const PatchOptions& options_;
     const ApproximateOptions& approximate_;
     store::AskRecord& record_;
-    std::vector<std::int64_t> from_;
+    AlignedTexts from_;
 };
 
 }  // namespace

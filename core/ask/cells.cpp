@@ -12,9 +12,12 @@
 #include "core/ask/parts.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/model.h"
+#include "core/store/analysis/analysis_header.h"
 
 namespace headscope::ask {
 namespace {
+
+constexpr const char* kTargetStream = "target";  ///< Site::query_stream and key_stream of a decoder's own tokens
 
 /// The part of one text's value [heads, L, size] or [L, d] that a cell means.
 at::Tensor part_of(at::Tensor value, bool heads, const Cell& cell, std::int64_t position) {
@@ -162,56 +165,94 @@ at::Tensor text_ids(const std::vector<std::int32_t>& ids) {
     return at::tensor(std::vector<std::int64_t>(ids.begin(), ids.end()), at::kLong);
 }
 
-std::vector<double> measure_rows(model::Model& model, const at::Tensor& ids, std::int64_t rows,
+model::Batch TextInput::batch(std::int64_t rows) const {
+    const auto repeated = [rows](const at::Tensor& one) {
+        return one.unsqueeze(0).expand({rows, one.size(0)}).contiguous();
+    };
+    model::Batch made;
+    made.ids = repeated(ids);
+    if (target.defined()) made.target = repeated(target);
+    return made;
+}
+
+TextInput text_input(const store::SequenceTokens& text) {
+    TextInput input{text_ids(text.ids)};
+    if (text.target) input.target = text_ids(text.target->ids);
+    return input;
+}
+
+bool counts_target(const model::PointKey& place, const model::Model& model) {
+    const auto& encoder = model.config().encoder;
+    if (!encoder) return false;
+    if (!model::is_of_site(place.point)) return place.layer < 0 || place.layer >= encoder->layers;
+    const Site& site = model.sites().at(static_cast<std::size_t>(place.site));
+    const bool of_keys = place.point == model::Point::key || place.point == model::Point::value;
+    return (of_keys ? site.key_stream : site.query_stream) == kTargetStream;
+}
+
+bool keys_count_target(const model::PointKey& place, const model::Model& model) {
+    return model.config().encoder && model.sites().at(static_cast<std::size_t>(place.site)).key_stream == kTargetStream;
+}
+
+std::string row_dimension(model::Point point, const model::Model& model) {
+    const bool two = model.config().encoder && model::is_of_site(point);
+    return model::has_heads(point) || two ? "/site" : "/layer";
+}
+
+std::int64_t row_of(const model::PointKey& place, const model::Model& model) {
+    return row_dimension(place.point, model) == "/site" ? place.site : std::max<std::int64_t>(0, place.layer);
+}
+
+std::vector<double> measure_rows(model::Model& model, const TextInput& text, std::int64_t rows,
                                  std::vector<model::Editor*> editors, const Measure& measure,
                                  const Cancellation& cancellation, std::set<int> skipped_layers) {
     model::EditorChain chain(std::move(editors));
-    model::Batch batch;
-    batch.ids = ids.unsqueeze(0).expand({rows, ids.size(0)}).contiguous();
+    const model::Batch batch = text.batch(rows);
     model::ForwardOptions options;
     options.editor = &chain;
     options.cancellation = &cancellation;
     options.skip_layers = std::move(skipped_layers);
-    options.only_position = measure.only_position(ids.size(0));
-    return measure.values(batch.ids, model.forward(batch, options));
+    options.only_position = measure.only_position(text.predicted().size(0));
+    return measure.values(batch.predicted(), model.forward(batch, options));
 }
 
-Measure measure_from_run(model::Model& model, const Metric& metric, const at::Tensor& ids, model::Editor* around,
+Measure measure_from_run(model::Model& model, const Metric& metric, const TextInput& text, model::Editor* around,
                          const Cancellation& cancellation, double& value) {
     Measure measure(model, metric);
     at::Tensor hidden;
-    record_run(model, ids, {}, around, cancellation, &hidden);
+    record_run(model, text, {}, around, cancellation, &hidden);
     measure.set_reference(hidden);
-    value = measure.values(ids.unsqueeze(0), hidden)[0];
+    value = measure.values(text.predicted().unsqueeze(0), hidden)[0];
     return measure;
 }
 
-void run_cells(model::Model& model, const at::Tensor& ids, const std::vector<Cell>& cells, const RunValues* values,
+void run_cells(model::Model& model, const TextInput& text, const std::vector<Cell>& cells, const RunValues* values,
                const Measure& measure, model::Editor* around, const Cancellation& cancellation,
                const std::function<void(const Cell& cell, double value)>& done) {
     std::vector<Cell> ordered = cells;
     std::stable_sort(ordered.begin(), ordered.end(),
                      [](const Cell& a, const Cell& b) { return a.key.layer < b.key.layer; });
     std::optional<Prefix> prefix;
-    if (ordered.size() > 1 && around == nullptr && Prefix::possible(model)) prefix.emplace(model, ids, cancellation);
+    if (ordered.size() > 1 && around == nullptr && Prefix::possible(model))
+        prefix.emplace(model, text.ids, cancellation);
     const auto run = [&](const std::vector<Cell>& some) {
         CellEditor editor(some, values);
         if (prefix) prefix->start_at(some);
         const std::vector<double> found =
-            measure_rows(model, ids, std::ssize(some), {prefix ? &*prefix : nullptr, around, &editor}, measure,
+            measure_rows(model, text, std::ssize(some), {prefix ? &*prefix : nullptr, around, &editor}, measure,
                          cancellation, prefix ? prefix->skipped() : std::set<int>());
         for (std::size_t i = 0; i < some.size(); ++i) done(some[i], found[i]);
     };
-    if (!prefix) return each_batch(ordered, ids.size(0), cancellation, run);
-    for (const std::vector<Cell>& part : parted(ordered, ids.size(0))) each_batch(part, ids.size(0), cancellation, run);
+    if (!prefix) return each_batch(ordered, text.tokens(), cancellation, run);
+    for (const std::vector<Cell>& part : parted(ordered, text.tokens()))
+        each_batch(part, text.tokens(), cancellation, run);
 }
 
-RunValues record_run(model::Model& model, const at::Tensor& ids, const std::vector<model::PointKey>& places,
+RunValues record_run(model::Model& model, const TextInput& text, const std::vector<model::PointKey>& places,
                      model::Editor* around, const Cancellation& cancellation, at::Tensor* hidden) {
     model::PointRecorder recorder(std::set<model::PointKey>(places.begin(), places.end()));
     model::EditorChain both({around, &recorder});
-    model::Batch batch;
-    batch.ids = ids.unsqueeze(0);
+    const model::Batch batch = text.batch();
     model::ForwardOptions options;
     options.editor = &both;
     options.cancellation = &cancellation;

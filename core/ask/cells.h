@@ -9,12 +9,14 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "core/ask/metric.h"
 #include "core/base/progress.h"
+#include "core/model/batch.h"
 #include "core/model/edits/editor.h"
 
 namespace headscope::ask {
@@ -48,6 +50,31 @@ private:
 /// Ids [L] of a text.
 at::Tensor text_ids(const std::vector<std::int32_t>& ids);
 
+/// A text as a model reads it.
+struct TextInput {
+    at::Tensor ids;       ///< [L]
+    at::Tensor target{};  ///< [Lt], the decoder's input of an encoder-decoder; undefined: there is none
+
+    /// The tokens whose successors the head predicts.
+    const at::Tensor& predicted() const { return target.defined() ? target : ids; }
+    std::int64_t tokens() const { return ids.size(0) + (target.defined() ? target.size(0) : 0); }
+    /// The text `rows` times side by side.
+    model::Batch batch(std::int64_t rows = 1) const;
+};
+TextInput text_input(const store::SequenceTokens& text);
+
+/// True if rows of a value count tokens of the decoder's input, not those that an encoder reads; keys and values count
+/// those that are attended to. False for a model of one stack.
+bool counts_target(const model::PointKey& place, const model::Model& model);
+/// The same of a matrix' columns.
+bool keys_count_target(const model::PointKey& place, const model::Model& model);
+
+/// Rows of a point's table: "/site" of values of heads, and of outputs of attentions where a layer has two of them (a
+/// decoder behind an encoder); else "/layer".
+std::string row_dimension(model::Point point, const model::Model& model);
+/// Row of a place in it.
+std::int64_t row_of(const model::PointKey& place, const model::Model& model);
+
 /// Tokens of a batch of edited runs.
 inline constexpr std::int64_t kCellTokens = 2048;
 
@@ -64,26 +91,26 @@ void each_batch(const std::vector<Row>& rows, std::int64_t length, const Cancell
     }
 }
 
-/// The metric of each of `rows` runs of `ids` [L] in one batch, below `editors` (null ones are left out). Runs compute
+/// The metric of each of `rows` runs of a text in one batch, below `editors` (null ones are left out). Runs compute
 /// what the metric reads (ForwardOptions::only_position).
-std::vector<double> measure_rows(model::Model& model, const at::Tensor& ids, std::int64_t rows,
+std::vector<double> measure_rows(model::Model& model, const TextInput& text, std::int64_t rows,
                                  std::vector<model::Editor*> editors, const Measure& measure,
                                  const Cancellation& cancellation, std::set<int> skipped_layers = {});
 
-/// A metric whose reference is the run of `ids` below `around` (null: no edits); `value` becomes that run's.
-Measure measure_from_run(model::Model& model, const Metric& metric, const at::Tensor& ids, model::Editor* around,
+/// A metric whose reference is the run of `text` below `around` (null: no edits); `value` becomes that run's.
+Measure measure_from_run(model::Model& model, const Metric& metric, const TextInput& text, model::Editor* around,
                          const Cancellation& cancellation, double& value);
 
-/// Runs `ids` [L] once per cell, in batches of at most kCellTokens tokens, below `around` (edits of every run; null:
+/// Runs `text` once per cell, in batches of at most kCellTokens tokens, below `around` (edits of every run; null:
 /// none). Without `around`, layers before a batch's first edit are computed once for all cells, and so are the heads of
 /// its layer if they are edited first; without edits behind it, the last layer computes the metric's one position
 /// alone. `done` gets each result, in the order of the layers.
-void run_cells(model::Model& model, const at::Tensor& ids, const std::vector<Cell>& cells, const RunValues* values,
+void run_cells(model::Model& model, const TextInput& text, const std::vector<Cell>& cells, const RunValues* values,
                const Measure& measure, model::Editor* around, const Cancellation& cancellation,
                const std::function<void(const Cell& cell, double value)>& done);
 
-/// The values of these places in a run of `ids` [L], and its final hidden states in `hidden` [1, L, d].
-RunValues record_run(model::Model& model, const at::Tensor& ids, const std::vector<model::PointKey>& places,
+/// The values of these places in a run of `text`, and its final hidden states in `hidden` [1, L, d].
+RunValues record_run(model::Model& model, const TextInput& text, const std::vector<model::PointKey>& places,
                      model::Editor* around, const Cancellation& cancellation, at::Tensor* hidden);
 
 }  // namespace headscope::ask

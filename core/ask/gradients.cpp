@@ -45,21 +45,20 @@ void check_gradients(const model::Model& model) {
                     "found " + std::string(model::name(model.residence())));
 }
 
-RunGradients gradients_of(model::Model& model, const at::Tensor& ids, const std::vector<model::PointKey>& places,
+RunGradients gradients_of(model::Model& model, const TextInput& text, const std::vector<model::PointKey>& places,
                           const Measure& measure, model::Editor* around, const Cancellation& cancellation,
                           const RunValues& moved) {
     check_gradients(model);
     GradientTap tap(places, moved);
     model::EditorChain both({around, &tap});
     const model::TrainingForward training;
-    model::Batch batch;
-    batch.ids = ids.unsqueeze(0);
+    const model::Batch batch = text.batch();
     model::ForwardOptions options;
     options.training = &training;
     options.editor = &both;
     options.cancellation = &cancellation;
     const at::AutoGradMode recording(true);
-    const at::Tensor metric = measure.recorded(batch.ids, model.forward(batch, options));
+    const at::Tensor metric = measure.recorded(batch.predicted(), model.forward(batch, options));
     std::vector<model::PointKey> reached;
     std::vector<at::Tensor> leaves;
     for (const auto& [key, leaf] : tap.leaves) {

@@ -20,9 +20,9 @@ struct RunGradients {
 /// Throws unsupported for weights that are not in memory in float32.
 void check_gradients(const model::Model& model);
 
-/// A forward and a backward pass of `ids` [L]. Places of `moved` take its values instead of their own; their gradients
+/// A forward and a backward pass of `text`. Places of `moved` take its values instead of their own; their gradients
 /// are those at these values. Throws as check_gradients().
-RunGradients gradients_of(model::Model& model, const at::Tensor& ids, const std::vector<model::PointKey>& places,
+RunGradients gradients_of(model::Model& model, const TextInput& text, const std::vector<model::PointKey>& places,
                           const Measure& measure, model::Editor* around, const Cancellation& cancellation,
                           const RunValues& moved = {});
 

@@ -39,7 +39,7 @@ public:
         places.push_back({Point::hidden, boundaries_ - 2, -1});
         at::Tensor last;
         const RunValues values =
-            record_run(model_, at::tensor(tokens, at::kLong), places, options_.editor, cancellation, &last);
+            record_run(model_, {at::tensor(tokens, at::kLong)}, places, options_.editor, cancellation, &last);
         const std::int64_t rows = std::ssize(tokens);
         const std::int64_t step = std::max<std::int64_t>(1, kLensNumbers / model_.config().vocabulary);
         for (std::int64_t first = 0; first < rows; first += step) {

@@ -45,7 +45,7 @@ std::int64_t position_in(std::int64_t position, std::int64_t length, std::int64_
 
 void Metric::check_texts(const std::vector<store::SequenceTokens>& texts) const {
     for (std::int64_t s = 0; s < std::ssize(texts); ++s) {
-        const std::int64_t length = std::ssize(texts[static_cast<std::size_t>(s)].ids);
+        const std::int64_t length = std::ssize(texts[static_cast<std::size_t>(s)].predicted().ids);
         if (kind == MetricKind::loss)
             predicted_tokens(length, s);
         else if (!all_positions)
@@ -61,7 +61,7 @@ void Metric::check(const model::Model& model) const {
     const auto refuse = [](const char* option, const std::string& expected, const std::string& found) {
         throw Error(ErrorCode::usage, option, "expected " + expected, "found " + found);
     };
-    if (!model.has_head() || !model.causal() || model.config().encoder)
+    if (!model.has_head() || !model.causal())
         refuse("--metric", "a decoder with a head for the vocabulary", "another model");
     const bool reads_answer = kind != MetricKind::kl && kind != MetricKind::loss;
     if (reads_answer && answer.empty()) refuse("--answer", "tokens for --metric " + std::string(name(kind)), "none");

@@ -30,7 +30,8 @@ struct Metric {
     bool all_positions = false;                 ///< mean over the positions
     /// Throws usage for tokens that are missing, not read, or outside the vocabulary, and for a model without a head.
     void check(const model::Model& model) const;
-    /// Throws usage for a text without the position, or with too few tokens for a loss.
+    /// Throws usage for a text without the position, or with too few tokens for a loss. Of an encoder-decoder these are
+    /// of the decoder's input.
     void check_texts(const std::vector<store::SequenceTokens>& texts) const;
 };
 
@@ -38,7 +39,8 @@ struct Metric {
 /// for one that the text lacks. `text`: its number, for the message; -1: none.
 std::int64_t position_in(std::int64_t position, std::int64_t length, std::int64_t text = -1);
 
-/// Values of a metric for texts of one length. The loss is of at least 2 tokens: throws usage.
+/// Values of a metric for texts of one length. Ids are those that the head predicts successors of: of an
+/// encoder-decoder the decoder's input. The loss is of at least 2 tokens: throws usage.
 class Measure {
 public:
     Measure(model::Model& model, Metric metric);

@@ -53,14 +53,17 @@ public:
 
     std::int64_t cells(std::int64_t s) const {
         std::int64_t count = 0;
-        for (const Point point : options_.points) count += std::ssize(cells_of(point, s, positions_of(s)));
+        const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
+        const AlignedTexts same = aligned_texts(text, text, Alignment::equal, s);
+        for (const Point point : options_.points) count += std::ssize(cells_of(point, s, same));
         return count;
     }
 
     void pair(std::int64_t s, const store::SequenceTokens& clean, const Cancellation& cancellation,
               const std::function<void()>& step) {
-        const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
-        const std::vector<std::int64_t> from = aligned(clean.ids, own, options_.alignment, s);
+        const store::SequenceTokens& own = record_.sequences[static_cast<std::size_t>(s)];
+        const AlignedTexts from = aligned_texts(clean, own, options_.alignment, s);
+        const TextInput clean_input = text_input(clean), input = text_input(own);
         Measure measure(model_, options_.metric);
         bool measured = has(record_, "/patch/corrupted", {s}) && !measure.needs_reference();
         for (const Point point : options_.points) {
@@ -68,17 +71,17 @@ public:
             if (open.empty() && has(record_, "/patch/corrupted", {s})) continue;
             at::Tensor hidden;
             const RunValues values =
-                record_run(model_, text_ids(clean.ids), model::places_of(point, model_.config(), model_.sites()),
+                record_run(model_, clean_input, model::places_of(point, model_.config(), model_.sites()),
                            options_.editor, cancellation, &hidden);
             if (!measured) {
                 measure.set_reference(hidden);
-                put(record_, "/patch/clean", {s}, measure.values(text_ids(clean.ids).unsqueeze(0), hidden)[0]);
-                record_run(model_, text_ids(own), {}, options_.editor, cancellation, &hidden);
-                put(record_, "/patch/corrupted", {s}, measure.values(text_ids(own).unsqueeze(0), hidden)[0]);
+                put(record_, "/patch/clean", {s}, measure.values(clean_input.predicted().unsqueeze(0), hidden)[0]);
+                record_run(model_, input, {}, options_.editor, cancellation, &hidden);
+                put(record_, "/patch/corrupted", {s}, measure.values(input.predicted().unsqueeze(0), hidden)[0]);
                 measured = true;
             }
             store::AskTable& table = answer_table(record_, table_path(point));
-            run_cells(model_, text_ids(own), open, &values, measure, options_.editor, cancellation,
+            run_cells(model_, input, open, &values, measure, options_.editor, cancellation,
                       [&](const Cell& cell, double found) {
                           table.values[cell.result] = found;
                           step();
@@ -112,7 +115,7 @@ private:
     }
 
     std::vector<std::string> dimensions(Point point) const {
-        std::vector<std::string> names{"/sequence", model::has_heads(point) ? "/site" : "/layer"};
+        std::vector<std::string> names{"/sequence", row_dimension(point, model_)};
         const bool groups = point == Point::key || point == Point::value;
         if (by_head(point, options_.by)) names.emplace_back(groups ? "/key_value_head" : "/head");
         if (by_position(point, options_.by)) names.emplace_back("/token");
@@ -120,15 +123,8 @@ private:
         return names;
     }
 
-    std::vector<std::int64_t> positions_of(std::int64_t s) const {
-        std::vector<std::int64_t> same;
-        for (std::size_t p = 0; p < record_.sequences[static_cast<std::size_t>(s)].ids.size(); ++p)
-            same.push_back(static_cast<std::int64_t>(p));
-        return same;
-    }
-
-    /// Cells of a text that have no number yet. `from`: clean positions, -1: none.
-    std::vector<Cell> cells_of(Point point, std::int64_t s, const std::vector<std::int64_t>& from) const {
+    /// Cells of a text that have no number yet.
+    std::vector<Cell> cells_of(Point point, std::int64_t s, const AlignedTexts& texts) const {
         const store::AskTable& table = record_.table(table_path(point));
         std::vector<Cell> cells;
         std::vector<std::int64_t> index;
@@ -136,9 +132,9 @@ private:
             cell.result = cell_of(record_, table, index);
             if (std::isnan(table.values[cell.result])) cells.push_back(cell);
         };
-        const std::int64_t length = std::ssize(from);
         const auto columns = [&](Cell cell) {
             if (!by_column(point, options_.by)) return add(cell);
+            const auto length = std::ssize(keys_count_target(cell.key, model_) ? texts.target : texts.own);
             for (cell.column = 0; cell.column < length; ++cell.column) {
                 index.push_back(cell.column);
                 add(cell);
@@ -147,7 +143,8 @@ private:
         };
         const auto rows = [&](Cell cell) {
             if (!by_position(point, options_.by)) return columns(cell);
-            for (cell.position = 0; cell.position < length; ++cell.position) {
+            const std::vector<std::int64_t>& from = texts.rows_of(cell.key, model_);
+            for (cell.position = 0; cell.position < std::ssize(from); ++cell.position) {
                 cell.from = from[static_cast<std::size_t>(cell.position)];
                 if (cell.from < 0) continue;
                 index.push_back(cell.position);
@@ -156,7 +153,7 @@ private:
             }
         };
         for (const PointKey& key : model::places_of(point, model_.config(), model_.sites())) {
-            index = {s, model::has_heads(point) ? key.site : std::max<std::int64_t>(0, key.layer)};
+            index = {s, row_of(key, model_)};
             const std::int64_t heads = by_head(point, options_.by) ? model::heads_at(key, model_.sites()) : 0;
             if (heads == 0) rows({key});
             for (std::int64_t head = 0; head < heads; ++head) {
@@ -173,15 +170,14 @@ private:
     store::AskRecord& record_;
 };
 
-}  // namespace
-
-std::vector<std::int64_t> aligned(const std::vector<std::int32_t>& clean, const std::vector<std::int32_t>& corrupted,
-                                  Alignment alignment, std::int64_t pair) {
+/// aligned() of a pair that errors name `where`.
+std::vector<std::int64_t> aligned_at(const std::string& where, const std::vector<std::int32_t>& clean,
+                                     const std::vector<std::int32_t>& corrupted, Alignment alignment) {
     const std::size_t length = corrupted.size();
     std::vector<std::int64_t> from(length, -1);
     if (alignment == Alignment::equal) {
         if (clean.size() != length)
-            throw Error(ErrorCode::usage, "pair " + std::to_string(pair),
+            throw Error(ErrorCode::usage, where,
                         std::to_string(clean.size()) + " and " + std::to_string(length) + " tokens",
                         "use --align edges");
         for (std::size_t p = 0; p < length; ++p) from[p] = static_cast<std::int64_t>(p);
@@ -196,6 +192,27 @@ std::vector<std::int64_t> aligned(const std::vector<std::int32_t>& clean, const 
     return from;
 }
 
+}  // namespace
+
+std::vector<std::int64_t> aligned(const std::vector<std::int32_t>& clean, const std::vector<std::int32_t>& corrupted,
+                                  Alignment alignment, std::int64_t pair) {
+    return aligned_at("pair " + std::to_string(pair), clean, corrupted, alignment);
+}
+
+const std::vector<std::int64_t>& AlignedTexts::rows_of(const PointKey& place, const model::Model& model) const {
+    return counts_target(place, model) ? target : own;
+}
+
+AlignedTexts aligned_texts(const store::SequenceTokens& clean, const store::SequenceTokens& corrupted,
+                           Alignment alignment, std::int64_t pair) {
+    AlignedTexts texts;
+    texts.own = aligned(clean.ids, corrupted.ids, alignment, pair);
+    if (clean.target && corrupted.target)
+        texts.target = aligned_at("targets of pair " + std::to_string(pair), clean.target->ids, corrupted.target->ids,
+                                  alignment);
+    return texts;
+}
+
 void run_patch(model::Model& model, const std::vector<store::SequenceTokens>& clean, const PatchOptions& options,
                store::AskRecord& record, Progress& progress, const Cancellation& cancellation) {
     if (clean.size() != record.sequences.size())
@@ -203,8 +220,8 @@ void run_patch(model::Model& model, const std::vector<store::SequenceTokens>& cl
                     "expected " + std::to_string(clean.size()) + " corrupted texts, one for each clean one",
                     "found " + std::to_string(record.sequences.size()));
     for (std::size_t s = 0; s < clean.size(); ++s) {
-        const auto &ours = clean[s].ids, &others = record.sequences[s].ids;
-        aligned(ours, others, options.alignment, static_cast<std::int64_t>(s));
+        const auto &ours = clean[s].predicted().ids, &others = record.sequences[s].predicted().ids;
+        aligned_texts(clean[s], record.sequences[s], options.alignment, static_cast<std::int64_t>(s));
         if (ours.size() != others.size() && options.metric.kind == MetricKind::kl && options.metric.all_positions)
             throw Error(ErrorCode::usage, "--position",
                         "expected an index for --metric kl, as the texts of pair " + std::to_string(s) + " have " +

@@ -40,6 +40,15 @@ struct PatchOptions {
 std::vector<std::int64_t> aligned(const std::vector<std::int32_t>& clean, const std::vector<std::int32_t>& corrupted,
                                   Alignment alignment, std::int64_t pair);
 
+/// Positions of two texts that pair, as aligned() has them, of an encoder-decoder for its decoder's input apart.
+struct AlignedTexts {
+    std::vector<std::int64_t> own, target;
+    /// Those that rows of a value count.
+    const std::vector<std::int64_t>& rows_of(const model::PointKey& place, const model::Model& model) const;
+};
+AlignedTexts aligned_texts(const store::SequenceTokens& clean, const store::SequenceTokens& corrupted,
+                           Alignment alignment, std::int64_t pair);
+
 /// Fills /patch of `record`, whose sequences are the corrupted texts; `clean` has one for each.
 void run_patch(model::Model& model, const std::vector<store::SequenceTokens>& clean, const PatchOptions& options,
                store::AskRecord& record, Progress& progress, const Cancellation& cancellation);

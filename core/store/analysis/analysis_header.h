@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -27,6 +28,11 @@ struct SequenceTokens {
     std::vector<std::int32_t> types{}, regions{};
     /// For a model that hashes words, else empty: the bits of each token's word in hexadecimal, or nothing.
     std::vector<std::string> hashes{};
+    /// In texts of `headscope ask`: what the decoder of an encoder-decoder reads with them; null: the model has none.
+    std::shared_ptr<const SequenceTokens> target{};
+
+    /// The tokens whose successors a head for the vocabulary predicts.
+    const SequenceTokens& predicted() const { return target ? *target : *this; }
 };
 
 /// Records beyond indicators, histograms, thumbnails, column mass and loss, which are always kept.

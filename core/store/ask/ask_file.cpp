@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/store/ask/ask_file.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/io/input_file.h"
@@ -21,6 +24,7 @@ using hdf5::Type;
 
 constexpr const char* kAskFormat = "headscope-ask";
 constexpr std::int32_t kAskVersion = 1;
+const std::string kTargets = "/streams/target";
 constexpr std::int64_t kMostTables = 4096, kMostCells = std::int64_t{1} << 31U;
 
 std::int64_t count_of(const std::vector<std::int64_t>& shape) {
@@ -45,6 +49,7 @@ public:
         texts("/interventions", {}, "interventions, TOML", {record_.interventions});
         sites();
         tokens();
+        targets();
         std::vector<std::string> paths, axes, names, units;
         for (const AskTable& table : record_.tables) {
             paths.push_back(table.path);
@@ -158,11 +163,22 @@ private:
         number("has_matrix", &Site::has_matrix, "0: no attention matrix");
     }
 
-    void tokens() {
+    void tokens() { tokens("/tokens", record_.sequences); }
+
+    void targets() {
+        std::vector<SequenceTokens> targets;
+        for (const SequenceTokens& sequence : record_.sequences)
+            targets.push_back(sequence.target ? *sequence.target : SequenceTokens());
+        const bool none = std::all_of(record_.sequences.begin(), record_.sequences.end(),
+                                      [](const SequenceTokens& sequence) { return sequence.target == nullptr; });
+        if (!none) tokens(kTargets, targets);
+    }
+
+    void tokens(const std::string& group, const std::vector<SequenceTokens>& sequences) {
         const auto longest = static_cast<std::size_t>(sizes_.at("/token"));
         std::vector<std::int32_t> lengths, ids;
         std::vector<std::string> pieces, whole;
-        for (const SequenceTokens& sequence : record_.sequences) {
+        for (const SequenceTokens& sequence : sequences) {
             lengths.push_back(static_cast<std::int32_t>(sequence.ids.size()));
             ids.insert(ids.end(), sequence.ids.begin(), sequence.ids.end());
             ids.resize(lengths.size() * longest, -1);
@@ -170,10 +186,10 @@ private:
             pieces.resize(lengths.size() * longest);
             whole.push_back(sequence.text);
         }
-        numbers("/tokens/ids", Type::int32, {"/sequence", "/token"}, "token ids; -1 past a sequence's end", "", ids);
-        numbers("/tokens/length", Type::int32, {"/sequence"}, "tokens of each sequence", "token", lengths);
-        texts("/tokens/piece", {"/sequence", "/token"}, "what each token reads as", pieces);
-        texts("/tokens/text", {"/sequence"}, "the text", whole);
+        numbers(group + "/ids", Type::int32, {"/sequence", "/token"}, "token ids; -1 past a sequence's end", "", ids);
+        numbers(group + "/length", Type::int32, {"/sequence"}, "tokens of each sequence", "token", lengths);
+        texts(group + "/piece", {"/sequence", "/token"}, "what each token reads as", pieces);
+        texts(group + "/text", {"/sequence"}, "the text", whole);
     }
 
     void words() {
@@ -224,7 +240,8 @@ public:
         record.interventions = texts("/interventions", 0).at(0);
         record.mixers = texts("/model/mixer", 1);
         sites(record);
-        tokens(record);
+        record.sequences = tokens("/tokens");
+        if (hdf5::exists(file_, kTargets + "/ids")) targets(record);
         tables(record);
         if (hdf5::exists(file_, "/words/id")) words(record);
         if (hdf5::exists(file_, "/contents/name_path")) names(record);
@@ -281,22 +298,31 @@ private:
         text("/sites/branch", &Site::branch);
     }
 
-    void tokens(AskRecord& record) {
+    void targets(AskRecord& record) {
+        std::vector<SequenceTokens> targets = tokens(kTargets);
+        if (targets.size() != record.sequences.size()) uneven(kTargets);
+        for (std::size_t s = 0; s < targets.size(); ++s)
+            record.sequences[s].target = std::make_shared<const SequenceTokens>(std::move(targets[s]));
+    }
+
+    std::vector<SequenceTokens> tokens(const std::string& group) {
         hdf5::Shape shape;
-        const auto ids = numbers<std::int32_t>("/tokens/ids", Type::int32, 2, &shape);
-        const auto lengths = numbers<std::int32_t>("/tokens/length", Type::int32, 1);
-        const auto pieces = texts("/tokens/piece", 2), whole = texts("/tokens/text", 1);
+        const auto ids = numbers<std::int32_t>(group + "/ids", Type::int32, 2, &shape);
+        const auto lengths = numbers<std::int32_t>(group + "/length", Type::int32, 1);
+        const auto pieces = texts(group + "/piece", 2), whole = texts(group + "/text", 1);
         if (std::ssize(lengths) != shape[0] || pieces.size() != ids.size() || whole.size() != lengths.size())
-            uneven("/tokens");
+            uneven(group);
+        std::vector<SequenceTokens> sequences;
         for (std::int64_t s = 0; s < shape[0]; ++s) {
             const std::int64_t length = lengths[static_cast<std::size_t>(s)], begin = s * shape[1];
-            if (length < 0 || length > shape[1]) uneven("/tokens/length");
+            if (length < 0 || length > shape[1]) uneven(group + "/length");
             SequenceTokens sequence;
             sequence.ids.assign(ids.begin() + begin, ids.begin() + begin + length);
             sequence.pieces.assign(pieces.begin() + begin, pieces.begin() + begin + length);
             sequence.text = whole[static_cast<std::size_t>(s)];
-            record.sequences.push_back(std::move(sequence));
+            sequences.push_back(std::move(sequence));
         }
+        return sequences;
     }
 
     void words(AskRecord& record) {

@@ -71,7 +71,7 @@ struct AskRecord {
 /// Ids in tables whose units are kTokenUnits, each once.
 std::vector<std::int64_t> ids_in_tables(const AskRecord& record);
 
-/// /sequence, /token, /site, /head and /layer of a model and texts.
+/// /sequence, /token, /site, /head and /layer of a model and texts. Tokens are those of the longest text or target.
 void add_usual_dimensions(AskRecord& record);
 
 void write_ask(const std::filesystem::path& path, const AskRecord& record,

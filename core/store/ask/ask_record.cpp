@@ -14,7 +14,8 @@ namespace {
 
 std::int64_t longest_of(const std::vector<SequenceTokens>& sequences) {
     std::size_t longest = 0;
-    for (const SequenceTokens& sequence : sequences) longest = std::max(longest, sequence.ids.size());
+    for (const SequenceTokens& sequence : sequences)
+        longest = std::max({longest, sequence.ids.size(), sequence.predicted().ids.size()});
     return static_cast<std::int64_t>(longest);
 }
 
