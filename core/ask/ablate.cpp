@@ -51,7 +51,8 @@ public:
         if (!record.tables.empty()) return;
         record.add_table(kBaseline, {"/sequence"}, "metric of the unedited run");
         record.add_table("/ablate/head", {"/sequence", "/site", "/head"}, "metric with the head's output replaced");
-        record.add_table("/ablate/attention", {"/sequence", "/layer"}, "metric with the attention's output replaced");
+        record.add_table("/ablate/attention", {"/sequence", row_dimension(Point::attention_output, model)},
+                         "metric with the attention's output replaced");
         record.add_table("/ablate/feed_forward", {"/sequence", "/layer"},
                          "metric with the feed-forward's output replaced");
     }
@@ -68,7 +69,7 @@ public:
                            : options_.how == AblateBy::mean ? Cell::How::mean
                                                             : Cell::How::values;
                 cell.result = heads ? cell_of(record_, table(key.point), {s, key.site, head})
-                                    : cell_of(record_, table(key.point), {s, key.layer});
+                                    : cell_of(record_, table(key.point), {s, row_of(key, model_)});
                 if (std::isnan(table(key.point).values[cell.result])) cells.push_back(cell);
             }
         }
@@ -76,13 +77,13 @@ public:
     }
 
     void sequence(std::int64_t s, const Cancellation& cancellation, const std::function<void()>& step) {
-        const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
-        const at::Tensor ids = text_ids(text.ids);
+        const TextInput text = text_input(record_.sequences[static_cast<std::size_t>(s)]);
         double baseline = 0;
-        const Measure measure = measure_from_run(model_, options_.metric, ids, options_.editor, cancellation, baseline);
+        const Measure measure =
+            measure_from_run(model_, options_.metric, text, options_.editor, cancellation, baseline);
         put(record_, kBaseline, {s}, baseline);
-        const RunValues values = other_values(s, std::ssize(text.ids), cancellation);
-        run_cells(model_, ids, open(s), &values, measure, options_.editor, cancellation,
+        const RunValues values = other_values(s, cancellation);
+        run_cells(model_, text, open(s), &values, measure, options_.editor, cancellation,
                   [&](const Cell& cell, double found) {
                       answer_table(record_, table(cell.key.point).path).values[cell.result] = found;
                       step();
@@ -107,8 +108,8 @@ public:
         }
         std::map<PointKey, at::Tensor> sums;
         for (std::int64_t s = 0; s < std::ssize(record_.sequences); ++s) {
-            const at::Tensor ids = text_ids(record_.sequences[static_cast<std::size_t>(s)].ids);
-            const RunGradients found = gradients_of(model_, ids, places, measure, options_.editor, cancellation);
+            const TextInput text = text_input(record_.sequences[static_cast<std::size_t>(s)]);
+            const RunGradients found = gradients_of(model_, text, places, measure, options_.editor, cancellation);
             for (const auto& [key, gradient] : found.gradients) {
                 const at::Tensor own =
                     (found.values.at(key).to(at::kDouble) * gradient.to(at::kDouble))[0].sum(-1).sum(-1).abs();
@@ -127,50 +128,49 @@ public:
     }
 
 private:
-    RunValues other_values(std::int64_t s, std::int64_t length, const Cancellation& cancellation) {
+    RunValues other_values(std::int64_t s, const Cancellation& cancellation) {
         if (options_.how == AblateBy::reference) {
             if (means_.empty()) means_ = means(cancellation);
-            RunValues rows;
-            for (const auto& [key, mean] : means_) {
-                std::vector<std::int64_t> shape = mean.sizes().vec();
-                shape[shape.size() - 2] = length;
-                rows[key] = mean.expand(shape);
-            }
-            return rows;
+            return means_;  // of one row, which a cell copies to each of its own
         }
         if (options_.how != AblateBy::resample) return {};
-        return record_run(model_, text_ids(resampled(s).ids), places_, options_.editor, cancellation, nullptr);
+        return record_run(model_, text_input(resampled(s)), places_, options_.editor, cancellation, nullptr);
     }
 
     /// The reference text whose values text s takes. Throws usage for one of another length.
     const store::SequenceTokens& resampled(std::int64_t s) const {
-        const std::int64_t length = std::ssize(record_.sequences[static_cast<std::size_t>(s)].ids);
+        const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
         const std::int64_t number = s % std::ssize(options_.reference);
         const store::SequenceTokens& other = options_.reference[static_cast<std::size_t>(number)];
-        if (std::ssize(other.ids) == length) return other;
-        throw Error(ErrorCode::usage, "--reference-tokens",
-                    "expected text " + std::to_string(number) + " to have " + std::to_string(length) +
-                        " tokens, as text " + std::to_string(s),
-                    "found " + std::to_string(other.ids.size()));
+        const auto refuse = [&](const char* what, std::size_t expected, std::size_t found) {
+            throw Error(ErrorCode::usage, "--reference-tokens",
+                        std::string("expected ") + what + " " + std::to_string(number) + " to have " +
+                            std::to_string(expected) + " tokens, as " + what + " " + std::to_string(s),
+                        "found " + std::to_string(found));
+        };
+        if (other.ids.size() != text.ids.size()) refuse("text", text.ids.size(), other.ids.size());
+        const std::size_t own = text.predicted().ids.size(), others = other.predicted().ids.size();
+        if (own != others) refuse("target", own, others);
+        return other;
     }
 
     /// Over all positions of all reference texts, every token weighted alike: [1, H, 1, dv] or [1, 1, d].
     RunValues means(const Cancellation& cancellation) {
         RunValues sums;
-        std::int64_t rows = 0;
+        std::map<PointKey, std::int64_t> rows;
         for (const store::SequenceTokens& text : options_.reference) {
             const RunValues own =
-                record_run(model_, text_ids(text.ids), places_, options_.editor, cancellation, nullptr);
+                record_run(model_, text_input(text), places_, options_.editor, cancellation, nullptr);
             const c10::InferenceMode inference;
             for (const auto& [key, value] : own) {
                 const at::Tensor sum = value.to(at::kDouble).sum(-2, true);
                 at::Tensor& all = sums[key];
                 all = all.defined() ? all + sum : sum;
+                rows[key] += value.size(-2);
             }
-            rows += std::ssize(text.ids);
         }
         const c10::InferenceMode inference;
-        for (auto& [key, value] : sums) value = value / static_cast<double>(rows);
+        for (auto& [key, value] : sums) value = value / static_cast<double>(rows.at(key));
         return sums;
     }
 

@@ -33,12 +33,14 @@ struct KnockoutWindow {
 /// Heads by site; an empty list: all heads.
 using HeadsBySite = std::map<std::int64_t, std::vector<std::int64_t>>;
 
+/// By site: [queries, keys] bool.
+using EdgesBySite = std::map<std::int64_t, at::Tensor>;
+
 /// Row b of a batch loses its edges in the layers of window b.
 class EdgeEditor final : public model::Editor {
 public:
-    /// `edges`: [L, L] bool, queries x keys.
-    EdgeEditor(const std::vector<KnockoutWindow>& rows, const at::Tensor& edges, const HeadsBySite& heads)
-        : rows_(&rows), edges_(edges), heads_(&heads) {}
+    EdgeEditor(const std::vector<KnockoutWindow>& rows, const EdgesBySite& edges, const HeadsBySite& heads)
+        : rows_(&rows), edges_(&edges), heads_(&heads) {}
 
     bool edits(const PointKey& key) const override {
         return key.point == Point::scores && heads_->contains(key.site) &&
@@ -54,8 +56,11 @@ public:
         at::Tensor heads = at::zeros({1, value.size(1), 1, 1}, at::kBool);
         if (list.empty()) heads.fill_(true);
         for (const std::int64_t head : list) heads.select(1, head).fill_(true);
-        const at::Tensor edges =
-            edges_.narrow(0, place.first_position, value.size(2)).narrow(1, 0, value.size(3)).unsqueeze(0).unsqueeze(0);
+        const at::Tensor edges = edges_->at(place.key.site)
+                                     .narrow(0, place.first_position, value.size(2))
+                                     .narrow(1, 0, value.size(3))
+                                     .unsqueeze(0)
+                                     .unsqueeze(0);
         return value.masked_fill(edges.logical_and(rows).logical_and(heads), -std::numeric_limits<double>::infinity());
     }
 
@@ -63,7 +68,7 @@ public:
 
 private:
     const std::vector<KnockoutWindow>* rows_;
-    at::Tensor edges_;
+    const EdgesBySite* edges_;
     const HeadsBySite* heads_;
 };
 
@@ -107,23 +112,29 @@ public:
             if (std::any_of(heads_.begin(), heads_.end(), inside)) rows.push_back(row);
         };
         add("/knockout/value", {s}, 0, layers_ - 1);
+        const auto& encoder = model_.config().encoder;
+        const std::int64_t border = encoder ? encoder->layers : 0;  // a window has layers of one side alone
         for (std::int64_t layer = 0; options_.window > 0 && layer < layers_; ++layer) {
-            const std::int64_t first = layer - options_.window / 2;
-            add("/knockout/by_layer", {s, layer}, first, first + options_.window - 1);
+            const std::int64_t first = layer - options_.window / 2, last = first + options_.window - 1;
+            if (layer < border)
+                add("/knockout/by_layer", {s, layer}, first, std::min(last, border - 1));
+            else
+                add("/knockout/by_layer", {s, layer}, std::max(first, border), last);
         }
         return rows;
     }
 
     void sequence(std::int64_t s, const Cancellation& cancellation, const std::function<void()>& step) {
-        const at::Tensor ids = text_ids(record_.sequences[static_cast<std::size_t>(s)].ids);
-        const at::Tensor edges = edges_of(s);
+        const TextInput text = text_input(record_.sequences[static_cast<std::size_t>(s)]);
+        const EdgesBySite edges = edges_of(s);
         double baseline = 0;
-        const Measure measure = measure_from_run(model_, options_.metric, ids, options_.editor, cancellation, baseline);
+        const Measure measure =
+            measure_from_run(model_, options_.metric, text, options_.editor, cancellation, baseline);
         put(record_, kBaseline, {s}, baseline);
-        each_batch(open(s), ids.size(0), cancellation, [&](const std::vector<KnockoutWindow>& rows) {
+        each_batch(open(s), text.tokens(), cancellation, [&](const std::vector<KnockoutWindow>& rows) {
             EdgeEditor editor(rows, edges, heads_);
             const std::vector<double> found =
-                measure_rows(model_, ids, std::ssize(rows), {options_.editor, &editor}, measure, cancellation);
+                measure_rows(model_, text, std::ssize(rows), {options_.editor, &editor}, measure, cancellation);
             check_reached(rows, editor.reached);
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 answer_table(record_, rows[i].table).values[rows[i].cell] = found[i];
@@ -143,9 +154,34 @@ private:
                         ") has no scores");
     }
 
+    void check_attention() const {
+        if (options_.attention == KnockoutIn::all) return;
+        const auto expect = [](bool right, const char* expected, const char* found) {
+            if (!right) throw Error(ErrorCode::usage, "--attention", expected, found);
+        };
+        expect(model_.config().encoder != nullptr, "expected all, as the model has one stack", "found another choice");
+        expect(options_.heads.empty(), "expected all with --heads", "found another choice");
+    }
+
+    bool chosen(const Site& site) const {
+        switch (options_.attention) {
+            case KnockoutIn::all:
+                return true;
+            case KnockoutIn::encoder:
+                return site.stack == "encoder";
+            case KnockoutIn::decoder:
+                return site.stack == "decoder" && site.is_self();
+            case KnockoutIn::cross:
+                return site.is_cross();
+        }
+        return false;
+    }
+
     void choose_heads() {
+        check_attention();
         for (const PointKey& key : model::places_of(Point::scores, model_.config(), model_.sites()))
-            if (options_.heads.empty()) heads_[key.site] = {};
+            if (options_.heads.empty() && chosen(model_.sites()[static_cast<std::size_t>(key.site)]))
+                heads_[key.site] = {};
         for (const analysis::HeadIndex& one : options_.heads) {
             if (!model_.sites()[static_cast<std::size_t>(one.site)].has_matrix) refuse(one.site);
             heads_[one.site].push_back(one.head);
@@ -161,17 +197,30 @@ private:
                 if (row.has(layer_of(site)) && !reached.contains(site)) refuse(site);
     }
 
-    /// [L, L] bool. Throws usage where no query sees any of the keys.
-    at::Tensor edges_of(std::int64_t s) const {
-        const std::int64_t length = std::ssize(record_.sequences[static_cast<std::size_t>(s)].ids);
-        const at::Tensor edges = knockout_positions(options_.queries, length)
-                                     .unsqueeze(1)
-                                     .logical_and(knockout_positions(options_.keys, length).unsqueeze(0))
-                                     .tril();
-        if (edges.any().item<bool>()) return edges;
+    at::Tensor edges_of(const store::SequenceTokens& text, std::int64_t site) const {
+        const Site& own = model_.sites()[static_cast<std::size_t>(site)];
+        const PointKey place{Point::scores, own.layer, site};
+        const auto length = [&](bool target) { return std::ssize(target ? text.predicted().ids : text.ids); };
+        const at::Tensor queries = knockout_positions(options_.queries, length(counts_target(place, model_)));
+        const at::Tensor keys = knockout_positions(options_.keys, length(keys_count_target(place, model_)));
+        const at::Tensor edges = queries.unsqueeze(1).logical_and(keys.unsqueeze(0));
+        return own.stack == "encoder" || own.is_cross() ? edges : edges.tril();
+    }
+
+    /// Of the chosen sites. Throws usage where no query sees any of the keys.
+    EdgesBySite edges_of(std::int64_t s) const {
+        const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
+        EdgesBySite edges;
+        bool any = false;
+        for (const auto& [site, list] : heads_) {
+            edges[site] = edges_of(text, site);
+            any = any || edges[site].any().item<bool>();
+        }
+        if (any) return edges;
         throw Error(ErrorCode::usage, "--queries",
                     "expected queries that see one of --keys in text " + std::to_string(s) + " of " +
-                        std::to_string(length) + " tokens",
+                        std::to_string(text.ids.size()) + " tokens" +
+                        (text.target ? " with a target of " + std::to_string(text.target->ids.size()) : ""),
                     "found none");
     }
 

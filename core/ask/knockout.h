@@ -21,10 +21,17 @@ class Model;
 
 namespace headscope::ask {
 
+/// Attentions of an encoder-decoder that lose edges.
+enum class KnockoutIn : std::uint8_t { all, encoder, decoder, cross };
+
 struct KnockoutOptions {
+    /// Of an encoder-decoder they count what the attention's queries and keys are: source tokens in the encoder, the
+    /// decoder's input in its self-attention, queries of the decoder's input and source keys in cross-attention.
     std::vector<model::PositionRange> queries, keys;
-    std::vector<analysis::HeadIndex> heads;  ///< empty: all heads of all layers with scores
-    /// Layers of a window, W: l - floor(W / 2) .. l - floor(W / 2) + W - 1 for each layer l; 0: no windows.
+    std::vector<analysis::HeadIndex> heads;    ///< empty: all heads of `attention`
+    KnockoutIn attention = KnockoutIn::all;  ///< all: all layers with scores
+    /// Layers of a window, W: l - floor(W / 2) .. l - floor(W / 2) + W - 1 for each layer l, of the encoder or the
+    /// decoder that l is in; 0: no windows.
     std::int64_t window = 0;
     Metric metric;
     model::Editor* editor = nullptr;  ///< of every run; null: none

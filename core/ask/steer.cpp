@@ -62,7 +62,7 @@ public:
     static constexpr const char* kBaseline = "/steer/baseline";
 
     Steering(model::Model& model, const SteerOptions& options, store::AskRecord& record)
-        : model_(model), options_(options), record_(record), layers_(model.config().layers) {
+        : model_(model), options_(options), record_(record), layers_(model.config().all_layers()) {
         check();
         record.add_dimension("/channel", model.config().hidden, "channel of the residual stream, counted from 0");
         record.add_dimension("/factor", std::ssize(options.factors), "factor, counted from 0: /steer/factor has it");
@@ -111,14 +111,15 @@ public:
     }
 
     void sequence(std::int64_t s, const Cancellation& cancellation, const std::function<void()>& step) {
-        const at::Tensor ids = text_ids(record_.sequences[static_cast<std::size_t>(s)].ids);
+        const TextInput text = text_input(record_.sequences[static_cast<std::size_t>(s)]);
         double baseline = 0;
-        const Measure measure = measure_from_run(model_, options_.metric, ids, options_.editor, cancellation, baseline);
+        const Measure measure =
+            measure_from_run(model_, options_.metric, text, options_.editor, cancellation, baseline);
         put(record_, kBaseline, {s}, baseline);
-        each_batch(open(s), ids.size(0), cancellation, [&](const std::vector<SteeredRun>& some) {
+        each_batch(open(s), text.tokens(), cancellation, [&](const std::vector<SteeredRun>& some) {
             SteerEditor editor(some, vectors_);
             const std::vector<double> found =
-                measure_rows(model_, ids, std::ssize(some), {options_.editor, &editor}, measure, cancellation);
+                measure_rows(model_, text, std::ssize(some), {options_.editor, &editor}, measure, cancellation);
             for (std::size_t i = 0; i < some.size(); ++i) {
                 answer_table(record_, kSteeredValue).values[some[i].cell] = found[i];
                 step();
@@ -157,7 +158,7 @@ private:
         for (const store::SequenceTokens& text : texts) {
             cancellation.check();
             const RunValues values =
-                record_run(model_, text_ids(text.ids), places, options_.editor, cancellation, nullptr);
+                record_run(model_, text_input(text), places, options_.editor, cancellation, nullptr);
             const c10::InferenceMode inference;
             for (const auto& [key, value] : values) {
                 const at::Tensor rows = value[0].to(at::kDouble);
