@@ -168,6 +168,7 @@ const Names& input_options() {
                              "--lens-file",
                              "--clean-tokens",
                              "--corrupted-tokens",
+                             "--corrupted-target-tokens",
                              "--positive-tokens",
                              "--negative-tokens",
                              "--folder",

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/analysis/switched_heads.h"
-#include "core/analysis/targets.h"
 #include "core/analysis/text_sources.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/weights_format.h"
@@ -37,17 +36,6 @@ std::string settings_json(const AnalysisJob& job, const Input& input, const chec
     return text_of(settings);
 }
 
-TargetOptions target_options(const AnalysisJob& job, const model::ModelConfig& config) {
-    TargetOptions target;
-    target.texts = job.targets;
-    target.token_files.assign(job.target_tokens.begin(), job.target_tokens.end());
-    target.start = static_cast<std::int32_t>(config.decoder_start);
-    target.vocabulary = config.ids();
-    target.length = job.windows ? 0 : job.length;
-    target.repeat_token = job.repeat_token;
-    return target;
-}
-
 }  // namespace
 
 InputOptions input_options(const AnalysisJob& job, const JobModel& model) {
@@ -64,6 +52,17 @@ InputOptions input_options(const AnalysisJob& job, const JobModel& model) {
     input.repeat_token = job.repeat_token;
     input.vocabulary = model.inspection.config.source_vocabulary();
     return input;
+}
+
+TargetOptions target_options(const AnalysisJob& job, const model::ModelConfig& config) {
+    TargetOptions target;
+    target.texts = job.targets;
+    target.token_files.assign(job.target_tokens.begin(), job.target_tokens.end());
+    target.start = static_cast<std::int32_t>(config.decoder_start);
+    target.vocabulary = config.ids();
+    target.length = job.windows ? 0 : job.length;
+    target.repeat_token = job.repeat_token;
+    return target;
 }
 
 std::string with_residence(const std::string& settings_json, model::Residence residence) {

@@ -6,6 +6,7 @@
 #include "core/analysis/input.h"
 #include "core/analysis/job.h"
 #include "core/analysis/request.h"
+#include "core/analysis/targets.h"
 #include "core/model/load/residence.h"
 
 namespace headscope::analysis {
@@ -19,6 +20,9 @@ struct JobModel {
 
 /// Without resources, chat template and check_length.
 InputOptions input_options(const AnalysisJob& job, const JobModel& model);
+
+/// Of an encoder-decoder.
+TargetOptions target_options(const AnalysisJob& job, const model::ModelConfig& config);
 
 /// The settings, with the text of an intervention file.
 std::string with_interventions(const std::string& settings_json, const std::string& toml);

@@ -26,7 +26,7 @@ public:
         if (targets_.empty()) finish(start());
         if (targets_.size() == 1) targets_.resize(sequences, targets_.front());
         if (targets_.size() != sequences) {
-            throw Error(ErrorCode::usage, "--target",
+            throw Error(ErrorCode::usage, options_.option,
                         "expected one target, or one for each of " + std::to_string(sequences) + " sequences",
                         "found " + std::to_string(targets_.size()));
         }
@@ -46,7 +46,7 @@ private:
 
     void add_text(const std::string& text) {
         const auto refuse = [&](ErrorCode code, const std::string& expected, const std::string& found) {
-            throw Error(code, "--target", expected, found);
+            throw Error(code, options_.option, expected, found);
         };
         if (tokenizer_ == nullptr)
             refuse(ErrorCode::usage, "expected a tokenizer.json beside the model, or --target-tokens", "found neither");

@@ -24,6 +24,7 @@ struct TargetOptions {
     std::int32_t start = 0;                          ///< decoder_start_token_id
     std::int64_t vocabulary = 0;                     ///< ids must be below it
     std::int64_t length = 0;                         ///< keep the first N tokens, the start token among them; 0: all
+    std::string option = "--target";                 ///< named in errors
     bool repeat_token = false;                       ///< every token of a text becomes the text's first one
 };
 

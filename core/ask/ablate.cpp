@@ -159,8 +159,7 @@ private:
         RunValues sums;
         std::map<PointKey, std::int64_t> rows;
         for (const store::SequenceTokens& text : options_.reference) {
-            const RunValues own =
-                record_run(model_, text_input(text), places_, options_.editor, cancellation, nullptr);
+            const RunValues own = record_run(model_, text_input(text), places_, options_.editor, cancellation, nullptr);
             const c10::InferenceMode inference;
             for (const auto& [key, value] : own) {
                 const at::Tensor sum = value.to(at::kDouble).sum(-2, true);

@@ -101,7 +101,8 @@ public:
                                  masses[key.site] = pattern[0].select(1, position).to(at::kDouble).sum(-1);
                              });
         model::EditorChain chain({options_.editor, &patterns});
-        const RunValues values = record_run(model_, {at::tensor(tokens, at::kLong)}, places, &chain, cancellation, &last);
+        const RunValues values =
+            record_run(model_, {at::tensor(tokens, at::kLong)}, places, &chain, cancellation, &last);
         const c10::InferenceMode inference;
         const Row row{values, position, masses};
         Form form = unembedding();

@@ -28,7 +28,7 @@ struct KnockoutOptions {
     /// Of an encoder-decoder they count what the attention's queries and keys are: source tokens in the encoder, the
     /// decoder's input in its self-attention, queries of the decoder's input and source keys in cross-attention.
     std::vector<model::PositionRange> queries, keys;
-    std::vector<analysis::HeadIndex> heads;    ///< empty: all heads of `attention`
+    std::vector<analysis::HeadIndex> heads;  ///< empty: all heads of `attention`
     KnockoutIn attention = KnockoutIn::all;  ///< all: all layers with scores
     /// Layers of a window, W: l - floor(W / 2) .. l - floor(W / 2) + W - 1 for each layer l, of the encoder or the
     /// decoder that l is in; 0: no windows.

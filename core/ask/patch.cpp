@@ -208,8 +208,8 @@ AlignedTexts aligned_texts(const store::SequenceTokens& clean, const store::Sequ
     AlignedTexts texts;
     texts.own = aligned(clean.ids, corrupted.ids, alignment, pair);
     if (clean.target && corrupted.target)
-        texts.target = aligned_at("targets of pair " + std::to_string(pair), clean.target->ids, corrupted.target->ids,
-                                  alignment);
+        texts.target =
+            aligned_at("targets of pair " + std::to_string(pair), clean.target->ids, corrupted.target->ids, alignment);
     return texts;
 }
 

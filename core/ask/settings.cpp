@@ -18,6 +18,7 @@ void TextsHash::add(const store::SequenceTokens& text) {
     const auto length = static_cast<std::uint64_t>(text.ids.size());
     hash_.update(&length, sizeof length);
     hash_.update(text.ids.data(), text.ids.size() * sizeof text.ids[0]);
+    if (text.target) add(*text.target);
 }
 
 nlohmann::json ask_settings(const AskOptions& options, const std::string& texts_sha256) {

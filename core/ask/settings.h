@@ -40,7 +40,7 @@ struct GenerateChoice {
     void store(nlohmann::json& settings) const;
 };
 
-/// SHA-256 of the ids of texts, in the order in which they are read.
+/// SHA-256 of the ids of texts and their targets, in the order in which they are read.
 class TextsHash {
 public:
     void add(const store::SequenceTokens& text);

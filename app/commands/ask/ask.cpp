@@ -76,8 +76,13 @@ public:
 private:
     std::vector<store::SequenceTokens> read(const std::vector<std::string>& texts,
                                             const std::vector<std::string>& tokens,
-                                            const std::vector<std::string>& files) {
+                                            const std::vector<std::string>& files,
+                                            const std::vector<std::string>& targets) {
         analysis::AnalysisJob job = options_.job;
+        if (!targets.empty()) {
+            job.targets.clear();
+            job.target_tokens = targets;
+        }
         job.texts = texts;
         job.tokens = tokens;
         job.files = files;
@@ -85,25 +90,44 @@ private:
             analysis::input_options(job, {*checkpoint_, inspection_, tokenizer_.get()});
         analysis::Input input = analysis::read_input(reading, tokenizer_.get(), &cancellation_);
         inputs_.insert(inputs_.end(), input.paths.begin(), input.paths.end());
+        add_targets(job, input.sequences);
         for (const store::SequenceTokens& text : input.sequences) {
             if (!texts_hash_) break;
             lengths_.push_back(std::ssize(text.ids));
+            if (text.target) lengths_.push_back(std::ssize(text.target->ids));
             texts_hash_->add(text);
         }
         return std::move(input.sequences);
     }
 
+    /// Decoder inputs of an encoder-decoder.
+    void add_targets(const analysis::AnalysisJob& job, std::vector<store::SequenceTokens>& texts) {
+        const bool given = !job.targets.empty() || !job.target_tokens.empty();
+        if (!inspection_.config.encoder) {
+            if (given)
+                throw Error(ErrorCode::unsupported, "--target-tokens", "expected a model with an encoder and a decoder",
+                            "found " + inspection_.config.family);
+            return;
+        }
+        analysis::TargetOptions reading = analysis::target_options(job, inspection_.config);
+        reading.option = job.targets.empty() ? "--target-tokens" : "--target-text";
+        inputs_.insert(inputs_.end(), reading.token_files.begin(), reading.token_files.end());
+        auto targets = analysis::read_targets(reading, texts.size(), tokenizer_.get(), &cancellation_);
+        for (std::size_t s = 0; s < texts.size(); ++s)
+            texts[s].target = std::make_shared<const store::SequenceTokens>(std::move(targets[s]));
+    }
+
     void read_texts() {
         texts_hash_.emplace();
-        const auto texts = [this](const auto& strings, const auto& tokens, const auto& files) {
-            return read(strings, tokens, files);
+        const auto texts = [this](const auto& strings, const auto& tokens, const auto& files, const auto& targets) {
+            return read(strings, tokens, files, targets);
         };
         record_.sequences = tool_.read(options_, texts);
         for (auto& made : tool_.make({*checkpoint_, inspection_.config, tokenizer_.get()})) {
             lengths_.push_back(std::ssize(made.ids));
             record_.sequences.push_back(std::move(made));
         }
-        if (!options_.reference_tokens.empty()) reference_ = read({}, options_.reference_tokens, {});
+        if (!options_.reference_tokens.empty()) reference_ = read({}, options_.reference_tokens, {}, {});
         const std::vector<fs::path> own = tool_.inputs();
         inputs_.insert(inputs_.end(), own.begin(), own.end());
         texts_sha256_ = texts_hash_->finish();
@@ -143,7 +167,9 @@ private:
         const auto precision = bfloat16 ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
         double rows = static_cast<double>(ask::kCellTokens);
         rows = std::max(rows, static_cast<double>(tool_.longest_text()));
-        for (const auto& text : record_.sequences) rows = std::max(rows, static_cast<double>(text.ids.size()));
+        for (const auto& text : record_.sequences)
+            rows = std::max(
+                {rows, static_cast<double>(text.ids.size()), static_cast<double>(text.predicted().ids.size())});
         const double extra = extra_bytes();
         const auto residence = model::choose_residence(
             [&](model::Residence one) { return model::reading_bytes(inspection_, rows, 0, precision, one) + extra; },
@@ -255,6 +281,8 @@ void add_input(CLI::App& command, AskOptions& options) {
     add_list(command, "--text", options.job.texts);
     add_list(command, "--file", options.job.files);
     add_list(command, "--tokens", options.job.tokens);
+    add_list(command, "--target-text", options.job.targets);
+    add_list(command, "--target-tokens", options.job.target_tokens);
     add_list(command, "--reference-tokens", options.reference_tokens);
     add_option(command, "--bos", options.job.bos, "The token before the text: yes, no, auto")
         ->check(one_of({"yes", "no", "auto"}))

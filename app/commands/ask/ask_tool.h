@@ -47,10 +47,11 @@ struct AskRun {
     const Cancellation& cancellation;
 };
 
-/// Reads texts by the options of every command: strings, arrays of ids, files.
-using AskTexts = std::function<std::vector<store::SequenceTokens>(const std::vector<std::string>& texts,
-                                                                  const std::vector<std::string>& tokens,
-                                                                  const std::vector<std::string>& files)>;
+/// Reads texts by the options of every command: strings, arrays of ids, files. `targets`: arrays of ids that the
+/// decoder of an encoder-decoder reads with them; empty: those of --target-text and --target-tokens.
+using AskTexts = std::function<std::vector<store::SequenceTokens>(
+    const std::vector<std::string>& texts, const std::vector<std::string>& tokens,
+    const std::vector<std::string>& files, const std::vector<std::string>& targets)>;
 
 /// Everything of a model that a tool needs to make texts.
 struct AskMaking {
@@ -79,7 +80,7 @@ public:
     virtual void store_options(nlohmann::json& settings) const { (void)settings; }
     /// Texts of AskRecord::sequences.
     virtual std::vector<store::SequenceTokens> read(const AskOptions& options, const AskTexts& texts) {
-        return texts(options.job.texts, options.job.tokens, options.job.files);
+        return texts(options.job.texts, options.job.tokens, options.job.files, {});
     }
     /// True: run() chooses the texts of the file; --resume continues with those that it has.
     virtual bool keeps_texts() const { return false; }

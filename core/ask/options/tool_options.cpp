@@ -94,6 +94,11 @@ private:
         texts("corrupted", {"patch"}, "the corrupted text of each, in the same order");
         files("clean-tokens", {"patch"}, "clean texts as a JSON array of arrays of ids");
         files("corrupted-tokens", {"patch"}, "corrupted texts, likewise");
+        const Names with_targets{"patch", "ablate", "knockout", "steer"};
+        texts("target-text", with_targets,
+              "what the decoder of an encoder-decoder reads, for all texts or one for each");
+        files("target-tokens", with_targets, "the same as a JSON array of arrays of ids, which follow the start token");
+        files("corrupted-target-tokens", {"patch"}, "decoder inputs of corrupted texts, where they differ");
     }
 
     void metric() {
@@ -164,6 +169,8 @@ private:
         text("keys", {"knockout"}, "", "positions that they no longer see: 2-4");
         text("heads", {"knockout", "circuits"}, "",
              "heads as layer.head, like 3.1,4.cross.2 (default: all); circuits: of --pairs");
+        choice("attention", {"knockout"}, {"all", "encoder", "decoder", "cross"}, "all",  // in the order of KnockoutIn
+               "attentions of an encoder-decoder that lose edges: all, encoder, decoder or cross");
         whole("window", {"knockout", "cache"}, std::nullopt, 1, 1 << 16,
               "knockout: forbid in N layers around each layer in turn, too; cache: last queries of snapkv (64)");
         texts("positive", {"steer"}, "a text that the vector points to; may repeat");

@@ -21,21 +21,29 @@ namespace headscope::test {
 struct AskedModel {
     std::shared_ptr<model::Model> model;
     std::vector<std::vector<std::int64_t>> texts;
+    std::vector<std::vector<std::int64_t>> targets;  ///< of an encoder-decoder, one for each text; else empty
 
     explicit AskedModel(const std::string& name) : model(golden_checkpoint(name).build()) {
-        const at::Tensor ids = golden_batch(name).ids;
-        for (std::int64_t b = 0; b < ids.size(0); ++b) {
-            const at::Tensor row = ids[b].contiguous();
-            texts.emplace_back(row.const_data_ptr<std::int64_t>(), row.const_data_ptr<std::int64_t>() + row.numel());
-        }
+        const model::Batch golden = golden_batch(name);
+        const auto rows = [](const at::Tensor& ids, const std::vector<std::int64_t>& lengths) {
+            std::vector<std::vector<std::int64_t>> all;
+            for (std::int64_t b = 0; b < ids.size(0); ++b) {
+                const at::Tensor row = ids[b].contiguous();
+                const std::int64_t* const first = row.const_data_ptr<std::int64_t>();
+                all.emplace_back(first, first + (lengths.empty() ? row.numel() : lengths[static_cast<std::size_t>(b)]));
+            }
+            return all;
+        };
+        texts = rows(golden.ids, golden.target.defined() ? golden.lengths : std::vector<std::int64_t>());
+        if (golden.target.defined()) targets = rows(golden.target, golden.target_lengths);
     }
 
     std::vector<store::SequenceTokens> sequences() const {
         std::vector<store::SequenceTokens> all;
         for (const auto& text : texts) {
-            store::SequenceTokens sequence;
-            sequence.ids.assign(text.begin(), text.end());
-            sequence.pieces.assign(text.size(), "x");
+            store::SequenceTokens sequence = tokens_of(text);
+            if (!targets.empty())
+                sequence.target = std::make_shared<const store::SequenceTokens>(tokens_of(targets.at(all.size())));
             all.push_back(std::move(sequence));
         }
         return all;
@@ -53,23 +61,35 @@ struct AskedModel {
 
     at::Tensor ids(std::size_t text) const { return at::tensor(texts[text], at::kLong).unsqueeze(0); }
 
+    model::Batch batch(std::size_t text) const {
+        model::Batch made;
+        made.ids = ids(text);
+        if (!targets.empty()) made.target = at::tensor(targets[text], at::kLong).unsqueeze(0);
+        return made;
+    }
+
     /// Final hidden states [L, d] of a text with interventions.
     at::Tensor run(std::size_t text, std::vector<model::Intervention> list = {}) const {
         model::Interventions edits(std::move(list), model->config(), model->sites());
-        model::Batch batch;
-        batch.ids = ids(text);
         model::ForwardOptions options;
         options.editor = &edits;
-        return model->forward(batch, options)[0];
+        return model->forward(batch(text), options)[0];
     }
 
     /// Mean next-token loss of a text with interventions.
     double loss(std::size_t text, std::vector<model::Intervention> list = {}) const {
-        model::Batch batch;
-        batch.ids = ids(text);
+        const model::Batch read = batch(text);
         const at::Tensor hidden = run(text, std::move(list)).unsqueeze(0);
-        const std::int64_t length = batch.ids.size(1);
-        return model->next_token_loss(batch, hidden).narrow(1, 0, length - 1).to(at::kDouble).mean().item<double>();
+        const std::int64_t length = read.predicted().size(1);
+        return model->next_token_loss(read, hidden).narrow(1, 0, length - 1).to(at::kDouble).mean().item<double>();
+    }
+
+private:
+    static store::SequenceTokens tokens_of(const std::vector<std::int64_t>& ids) {
+        store::SequenceTokens tokens;
+        tokens.ids.assign(ids.begin(), ids.end());
+        tokens.pieces.assign(ids.size(), "x");
+        return tokens;
     }
 };
 

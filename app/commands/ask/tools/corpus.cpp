@@ -89,7 +89,7 @@ public:
         texts_ = texts;
         length_ = options.job.length;
         if (given == 1 && !options.job.tokens.empty()) {
-            listed_ = texts({}, options.job.tokens, {});
+            listed_ = texts({}, options.job.tokens, {}, {});
             count_ = std::ssize(listed_);
             for (const store::SequenceTokens& text : listed_)
                 longest_ = std::max(longest_, std::min(most_tokens(), std::ssize(text.ids)));
@@ -177,7 +177,7 @@ private:
     }
 
     store::SequenceTokens tokens_of(const std::string& text) const {
-        return shortened(std::move(texts_({text}, {}, {}).front()));
+        return shortened(std::move(texts_({text}, {}, {}, {}).front()));
     }
 
     /// Cut, with the text of these tokens alone.

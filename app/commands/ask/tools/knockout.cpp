@@ -21,11 +21,13 @@ public:
     void add_options(CLI::App& command) override {
         add_tool_option(command, "--queries", queries_);
         add_tool_option(command, "--keys", keys_);
+        add_tool_option(command, "--attention", attention_);
     }
     std::string default_metric() const override { return "loss"; }
     void store_options(nlohmann::json& settings) const override {
         settings["queries"] = queries_;
         settings["keys"] = keys_;
+        settings["attention"] = attention_;
     }
     double extra_bytes(const model::ModelConfig& config, std::int64_t tokens) const override {
         return matrix_edit_bytes(config, tokens);
@@ -36,6 +38,7 @@ public:
         options.queries = positions("--queries", queries_);
         options.keys = positions("--keys", keys_);
         options.heads = analysis::parse_heads("--heads", run.options.heads, run.model.sites());
+        options.attention = static_cast<ask::KnockoutIn>(choice_of("--attention", attention_));
         options.window = run.options.window;
         options.metric = metric_of(run.options, run.tokenizer);
         options.editor = run.editor;
@@ -52,7 +55,7 @@ private:
         return ask::parse_positions(text, option);
     }
 
-    std::string queries_, keys_;
+    std::string queries_, keys_, attention_;
     bool windows_ = false;
 };
 

@@ -27,6 +27,7 @@ public:
         add_list(command, "--corrupted", corrupted_texts_);
         add_list(command, "--clean-tokens", clean_tokens_);
         add_list(command, "--corrupted-tokens", corrupted_tokens_);
+        add_list(command, "--corrupted-target-tokens", corrupted_targets_);
         add_tool_option(command, "--sites", sites_);
         add_tool_option(command, "--by", by_);
         add_tool_option(command, "--approximation", approximation_);
@@ -41,6 +42,7 @@ public:
         settings["corrupted"] = corrupted_texts_;
         settings["clean_tokens"] = clean_tokens_;
         settings["corrupted_tokens"] = corrupted_tokens_;
+        settings["corrupted_target_tokens"] = corrupted_targets_;
         settings["sites"] = sites_;
         settings["by"] = by_;
         settings["align"] = align_;
@@ -57,8 +59,8 @@ public:
         };
         expect("--clean", !clean_texts_.empty() || !clean_tokens_.empty());
         expect("--corrupted", !corrupted_texts_.empty() || !corrupted_tokens_.empty());
-        clean_ = texts(clean_texts_, clean_tokens_, {});
-        return texts(corrupted_texts_, corrupted_tokens_, {});
+        clean_ = texts(clean_texts_, clean_tokens_, {}, {});
+        return texts(corrupted_texts_, corrupted_tokens_, {}, corrupted_targets_);
     }
     double extra_bytes(const model::ModelConfig& config, std::int64_t tokens) const override {
         const std::vector<model::Point> points = points_of("--sites", sites_);
@@ -109,7 +111,7 @@ private:
         return choice;
     }
 
-    std::vector<std::string> clean_texts_, corrupted_texts_, clean_tokens_, corrupted_tokens_;
+    std::vector<std::string> clean_texts_, corrupted_texts_, clean_tokens_, corrupted_tokens_, corrupted_targets_;
     std::string sites_, by_, align_;
     std::vector<std::string> approximation_;
     std::string integrated_sites_;

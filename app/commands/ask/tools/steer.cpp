@@ -49,9 +49,9 @@ public:
     }
     std::vector<store::SequenceTokens> read(const AskOptions& options, const AskTexts& texts) override {
         if (!positive_texts_.empty() || !positive_tokens_.empty())
-            options_.positive = texts(positive_texts_, positive_tokens_, {});
+            options_.positive = texts(positive_texts_, positive_tokens_, {}, {});
         if (!negative_texts_.empty() || !negative_tokens_.empty())
-            options_.negative = texts(negative_texts_, negative_tokens_, {});
+            options_.negative = texts(negative_texts_, negative_tokens_, {}, {});
         return AskTool::read(options, texts);
     }
     std::vector<std::filesystem::path> inputs() const override {
@@ -61,6 +61,10 @@ public:
         return saved_.empty() ? std::vector<std::filesystem::path>{} : std::vector<std::filesystem::path>{saved_};
     }
     void run(AskRun& run) override {
+        // llama.cpp numbers the layers of one stack.
+        if (run.model.config().encoder && !(vector_.empty() && saved_.empty()))
+            throw Error(ErrorCode::unsupported, vector_.empty() ? "--save-vector" : "--vector",
+                        "expected a model of one stack", "found an encoder-decoder");
         if (!vector_.empty()) {
             const ask::StoredVectors stored = ask::read_vectors(vector_, "");
             if (stored.one.defined())

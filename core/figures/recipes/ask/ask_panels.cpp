@@ -89,10 +89,11 @@ Panel ask_panel(const AskValues& cells, const std::string& label, double centre)
 }
 
 void set_token_axis(Axis& axis, const store::AskRecord& record, std::int64_t sequence) {
-    axis.label = "Position";
-    for (const std::string& piece :
-         record.sequences.at(static_cast<std::size_t>(std::max<std::int64_t>(0, sequence))).pieces)
-        axis.cell_labels.push_back(visible_token(piece));
+    const store::SequenceTokens& text =
+        record.sequences.at(static_cast<std::size_t>(std::max<std::int64_t>(0, sequence)));
+    axis.label = text.target ? "Position (source or target)" : "Position";
+    if (text.target) return;  // its rows count one or the other
+    for (const std::string& piece : text.pieces) axis.cell_labels.push_back(visible_token(piece));
 }
 
 void set_site_axis(Axis& axis, const store::AskRecord& record) {
@@ -151,9 +152,10 @@ std::vector<std::string> ask_notes(const store::AskRecord& record, const AskValu
     if (values.sequence < 0) {
         notes.push_back("Mean of " + std::to_string(texts) + " texts, " + record.model_name + ".");
     } else {
-        const auto tokens = record.sequences.at(static_cast<std::size_t>(values.sequence)).ids.size();
-        notes.push_back("Text " + std::to_string(values.sequence) + " (" + std::to_string(tokens) + " tokens), " +
-                        record.model_name + ".");
+        const store::SequenceTokens& text = record.sequences.at(static_cast<std::size_t>(values.sequence));
+        notes.push_back("Text " + std::to_string(values.sequence) + " (" + std::to_string(text.ids.size()) + " tokens" +
+                        (text.target ? ", target of " + std::to_string(text.target->ids.size()) : std::string()) +
+                        "), " + record.model_name + ".");
     }
     if (!record.complete) notes.emplace_back("Partial file: cells that are missing are not computed yet.");
     return notes;

@@ -20,19 +20,26 @@ FigureData ablation_heads(const FigureInputs& inputs, const FigureOptions& optio
     figure.panels.push_back(std::move(panel));
     for (const auto& [path, title] :
          {std::pair("/ablate/attention", "attention"), std::pair("/ablate/feed_forward", "feed-forward")}) {
-        const AskValues layers = ask_values(record, ask_change(record, path, "/ablate/baseline"), options);
+        const store::AskTable change = ask_change(record, path, "/ablate/baseline");
+        const AskValues layers = ask_values(record, change, options);
+        const bool by_site = change.dimensions.at(1) == "/site";  // of a decoder with two attentions a layer
         Curve curve;
         curve.name = title;
-        for (std::size_t layer = 0; layer < layers.values.size(); ++layer) {
-            curve.x.push_back(static_cast<double>(layer));
-            curve.y.push_back(layers.values[layer]);
-            curve.cells.push_back(of_layer(record, static_cast<std::int64_t>(layer)));
+        for (std::size_t i = 0; i < layers.values.size(); ++i) {
+            const auto row = static_cast<std::int64_t>(i);
+            curve.x.push_back(static_cast<double>(i));
+            curve.y.push_back(layers.values[i]);
+            curve.cells.push_back(by_site ? of_site(row) : of_layer(record, row));
         }
         curve.points = true;
         Panel side;
         side.title = title;
         side.content = Curves{{std::move(curve)}, {}};
         set_layer_range(side.x, std::ssize(layers.values));
+        if (by_site) {
+            side.x.ticks.clear();
+            set_site_axis(side.x, record);
+        }
         side.y.label = label;
         figure.panels.push_back(std::move(side));
     }
