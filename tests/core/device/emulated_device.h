@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstdint>
+
 #include <c10/core/Device.h>
 
 namespace headscope::test {
 
 /// LibTorch's PrivateUse1 as a GPU without a GPU, named "emulated". Its memory is closed to the host: a read or write
 /// outside an operator ends the process by SIGSEGV. Operators run on the CPU, on copies of their arguments; tensors of
-/// other devices are refused in CUDA's words. Registers the device on the first call. Threads: any.
+/// other devices are refused in CUDA's words. Work is done at once, on any stream; c10::Error where streams use memory
+/// without an event between, and SIGSEGV where the host writes pinned memory that a copy may still read. Registers the
+/// device on the first call. Threads: any.
 c10::Device emulated_device();
+
+struct EmulatedMemory {
+    std::int64_t bytes = 0;         ///< taken now, in whole pages
+    std::int64_t copies_aside = 0;  ///< so far, on streams other than the default one
+};
+EmulatedMemory emulated_memory();
+
+/// The device has no stream but the default one while this lives.
+class OneStream {
+public:
+    OneStream();
+    ~OneStream();
+    OneStream(const OneStream&) = delete;
+    OneStream& operator=(const OneStream&) = delete;
+};
 
 /// Opens all memory of the device, for kernels that take its addresses: the GPU libraries' emulator. Nests. Threads:
 /// any; the memory is open to all.
