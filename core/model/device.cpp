@@ -5,13 +5,16 @@
 
 namespace headscope::model {
 
+bool in_kernel_memory(const at::Tensor& tensor) {
+    if (tensor.is_cpu()) return true;
+    const std::string backend = kernels::chosen_backend();
+    // LibTorch calls AMD's GPUs cuda, too. An emulator reads a device of tests.
+    if (tensor.is_cuda()) return backend == "cuda" || backend == "hip";
+    return tensor.is_privateuseone() && backend.starts_with("emulator");
+}
+
 at::Tensor for_kernel(const at::Tensor& tensor) {
-    // LibTorch calls AMD's GPUs cuda, too.
-    const auto reads_gpu = [] {
-        const std::string backend = kernels::chosen_backend();
-        return backend == "cuda" || backend == "hip";
-    };
-    return tensor.defined() && tensor.is_cuda() && reads_gpu() ? tensor : on_processor(tensor);
+    return tensor.defined() && in_kernel_memory(tensor) ? tensor : on_processor(tensor);
 }
 
 }  // namespace headscope::model

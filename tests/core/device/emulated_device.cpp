@@ -41,7 +41,7 @@ StreamOrder& order() {
 
 thread_local c10::StreamId current_stream = 0;
 std::atomic<bool> has_streams{true};
-std::atomic<std::int64_t> copies_aside{0};
+std::atomic<std::int64_t> copies_aside{0}, operators{0};
 
 /// Pages of tensors, PROT_NONE unless opened.
 class ClosedPages {
@@ -336,6 +336,7 @@ void on_processor(const c10::OperatorHandle& operation, torch::jit::Stack* stack
         if (argument.isTensorList())
             for (const at::Tensor& tensor : argument.toTensorVector()) expect_emulated(tensor);
     }
+    ++operators;
     at::native::cpu_fallback(operation, stack);
 }
 
@@ -369,8 +370,8 @@ c10::Device emulated_device() {
     return kEmulated;
 }
 
-EmulatedMemory emulated_memory() {
-    return {pages().bytes(), copies_aside.load()};
+EmulatedState emulated_state() {
+    return {pages().bytes(), copies_aside.load(), operators.load()};
 }
 
 OneStream::OneStream() {

@@ -14,11 +14,12 @@ namespace headscope::test {
 /// device on the first call. Threads: any.
 c10::Device emulated_device();
 
-struct EmulatedMemory {
+struct EmulatedState {
     std::int64_t bytes = 0;         ///< taken now, in whole pages
     std::int64_t copies_aside = 0;  ///< so far, on streams other than the default one
+    std::int64_t operators = 0;     ///< that ran so far; views and copies do not count
 };
-EmulatedMemory emulated_memory();
+EmulatedState emulated_state();
 
 /// The device has no stream but the default one while this lives.
 class OneStream {

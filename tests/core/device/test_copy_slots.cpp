@@ -49,7 +49,7 @@ TEST_CASE("Pieces that are started are on the device when they are taken", "[dev
     Pieces pieces;
     const auto slots = pieces.slots();
     REQUIRE(slots != nullptr);
-    const std::int64_t before = test::emulated_memory().copies_aside;
+    const std::int64_t before = test::emulated_state().copies_aside;
     for (std::int64_t number = 0; number < 7; ++number) {
         const at::Tensor there = slots->take(number, nullptr);
         if (number < 6) slots->start(number + 1);
@@ -57,7 +57,7 @@ TEST_CASE("Pieces that are started are on the device when they are taken", "[dev
         check_piece(there, number);  // while the next one is copied
     }
     CHECK(pieces.filled == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6});
-    CHECK(test::emulated_memory().copies_aside == before + 7);
+    CHECK(test::emulated_state().copies_aside == before + 7);
 }
 
 TEST_CASE("A piece that was not started is filled when it is taken, in place of the one that was", "[device]") {
@@ -75,15 +75,15 @@ TEST_CASE("A piece that was not started is filled when it is taken, in place of 
 
 TEST_CASE("Slots give their memory back and take it again", "[device]") {
     Pieces pieces;
-    const std::int64_t before = test::emulated_memory().bytes;
+    const std::int64_t before = test::emulated_state().bytes;
     const auto slots = pieces.slots();
-    CHECK(test::emulated_memory().bytes == before);
+    CHECK(test::emulated_state().bytes == before);
     for (int turn = 0; turn < 2; ++turn) {
         slots->take(1, nullptr);
-        CHECK(test::emulated_memory().bytes >= before + 2 * kBytes);
+        CHECK(test::emulated_state().bytes >= before + 2 * kBytes);
         slots->start(2);
         slots->release();
-        CHECK(test::emulated_memory().bytes == before);
+        CHECK(test::emulated_state().bytes == before);
     }
     check_piece(slots->take(3, nullptr), 3);
 }

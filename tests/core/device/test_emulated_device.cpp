@@ -153,13 +153,13 @@ TEST_CASE("Streams of the emulated device use memory in the order of events alon
         const c10::StreamGuard on_second(second);
         to.copy_(host, true);
     };
-    const std::int64_t before = test::emulated_memory().copies_aside;
+    const std::int64_t before = test::emulated_state().copies_aside;
     CHECK(refusal([&] { copy(there); }).starts_with(expected));
     c10::Event made(emulated_device().type()), copied(emulated_device().type());
     made.record(first);
     made.block(second);
     copy(there);
-    CHECK(test::emulated_memory().copies_aside == before + 1);
+    CHECK(test::emulated_state().copies_aside == before + 1);
     CHECK(refusal([&] { there.cpu(); }).starts_with("stream 0 uses memory that stream "));
     copied.record(second);
     CHECK(refusal([&] { there.cpu(); }).starts_with("stream 0 uses memory that stream "));  // recorded, not waited for

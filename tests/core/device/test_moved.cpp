@@ -205,13 +205,13 @@ TEST_CASE("Layers are copied to a device with streams while it computes, and els
             const at::Tensor expected = hidden(model::Residence::float32);
             for (const model::Residence residence : {model::Residence::file, model::Residence::stream}) {
                 INFO(model::name(residence));
-                const std::int64_t before = test::emulated_memory().copies_aside;
+                const std::int64_t before = test::emulated_state().copies_aside;
                 CHECK(hidden(residence).equal(expected));
-                const std::int64_t after = test::emulated_memory().copies_aside;
+                const std::int64_t after = test::emulated_state().copies_aside;
                 CHECK(after > before);
                 const test::OneStream one;
                 CHECK(hidden(residence).equal(expected));
-                CHECK(test::emulated_memory().copies_aside == after);
+                CHECK(test::emulated_state().copies_aside == after);
             }
         }
     }
@@ -221,9 +221,9 @@ TEST_CASE("A device holds no layers of a model that is not resident", "[device][
     const test::TinyCheckpoint tiny = test::golden_checkpoint("llama");
     const auto bytes = [&](model::Residence residence) {
         const OnEmulatedDevice emulated;
-        const std::int64_t before = test::emulated_memory().bytes;
+        const std::int64_t before = test::emulated_state().bytes;
         const auto model = tiny.build(checkpoint::LoadAs::float32, residence);
-        return test::emulated_memory().bytes - before;
+        return test::emulated_state().bytes - before;
     };
     const std::int64_t all = bytes(model::Residence::float32), small = bytes(model::Residence::file);
     CHECK(small < all);
