@@ -31,6 +31,10 @@ inline kernels::Device kernel_device(const at::Tensor& tensor) {
     return tensor.is_cpu() ? kernels::Device::cpu : kernels::Device::gpu;
 }
 
+/// Waits for all work of a device that was queued. Before a reading of the clock: LibTorch's operators on a GPU return
+/// early.
+void finish_work(const at::Device& device);
+
 /// Copies what a kernel wrote to for_kernel(tensor) back.
 inline void give_back(const at::Tensor& tensor, const at::Tensor& written) {
     if (tensor.defined() && !written.is_same(tensor)) tensor.copy_(written);

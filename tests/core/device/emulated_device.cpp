@@ -41,7 +41,7 @@ StreamOrder& order() {
 
 thread_local c10::StreamId current_stream = 0;
 std::atomic<bool> has_streams{true};
-std::atomic<std::int64_t> copies_aside{0}, operators{0};
+std::atomic<std::int64_t> copies_aside{0}, operators{0}, waits{0};
 
 /// Pages of tensors, PROT_NONE unless opened.
 class ClosedPages {
@@ -246,7 +246,7 @@ public:
     }
     bool queryStream(const c10::Stream&) const override { return true; }
     void synchronizeStream(const c10::Stream& stream) const override { PinnedPages::open(order().record(stream.id())); }
-    void synchronizeDevice(c10::DeviceIndex) const override {}
+    void synchronizeDevice(c10::DeviceIndex) const override { ++waits; }
     void* getStreamNativeHandle(c10::Stream) const override { return nullptr; }
 
 private:
@@ -371,7 +371,7 @@ c10::Device emulated_device() {
 }
 
 EmulatedState emulated_state() {
-    return {pages().bytes(), copies_aside.load(), operators.load()};
+    return {pages().bytes(), copies_aside.load(), operators.load(), waits.load()};
 }
 
 OneStream::OneStream() {

@@ -18,6 +18,7 @@ struct EmulatedState {
     std::int64_t bytes = 0;         ///< taken now, in whole pages
     std::int64_t copies_aside = 0;  ///< so far, on streams other than the default one
     std::int64_t operators = 0;     ///< that ran so far; views and copies do not count
+    std::int64_t waits = 0;         ///< of the host for the whole device, so far
 };
 EmulatedState emulated_state();
 

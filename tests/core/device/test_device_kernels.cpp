@@ -17,22 +17,16 @@
 #include "core/model/heads/head_loss.h"
 #include "core/model/training_ops.h"
 #include "tests/core/device/emulated_device.h"
-#include "tests/kernels/emulator_case.h"
+#include "tests/core/device/on_kernels.h"
 
 using namespace headscope;
-using kernels::testing::ForcedBackend;
 using test::emulated_device;
+using test::OnKernels;
 
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
 using Function = std::function<at::Tensor(const Tensors&)>;
-
-/// Kernels of the emulator take tensors of the emulated device while this lives.
-struct OnKernels {
-    ForcedBackend backend{"emulator"};
-    test::OpenDeviceMemory memory;
-};
 
 at::Tensor numbers(at::IntArrayRef sizes, at::ScalarType type, double phase) {
     std::int64_t count = 1;
