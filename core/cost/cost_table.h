@@ -50,7 +50,7 @@ struct CostRow {
 struct CostTable {
     CostSetting setting;        ///< its length is that of the first row
     std::vector<CostRow> rows;  ///< by mixer, then by length
-    /// What measured, as kernels::chosen_device() and chosen_kernels(); empty: nothing did.
+    /// As kernels::chosen_device() and chosen_kernels(), where numbers were measured; else empty.
     std::string device{}, kernels{};
 };
 

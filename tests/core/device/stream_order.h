@@ -51,7 +51,7 @@ public:
 
 private:
     std::mutex mutex_;
-    std::int64_t streams_ = 0;  ///< beside the default one, 0
+    std::int64_t streams_ = 0;  ///< besides the default one, 0
     std::map<std::int64_t, Before> before_;
     std::map<const void*, Before> uses_;
 };

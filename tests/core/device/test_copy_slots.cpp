@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kBytes = 5000;
 
-/// Piece n is kBytes - n bytes of n. Keeps what it was asked for.
+/// Piece n is kBytes - n bytes of n. Records the pieces that were filled.
 struct Pieces {
     std::vector<std::int64_t> filled;
     std::int64_t refused = -1;
@@ -88,7 +88,7 @@ TEST_CASE("Slots give their memory back and take it again", "[device]") {
     check_piece(slots->take(3, nullptr), 3);
 }
 
-TEST_CASE("What fails while a piece is filled ahead is thrown when it is taken", "[device]") {
+TEST_CASE("An error while a piece is filled ahead is thrown when it is taken", "[device]") {
     Pieces pieces;
     const auto slots = pieces.slots();
     pieces.refused = 2;
