@@ -189,11 +189,11 @@ TEST_CASE("Pinned memory is closed to writes until the host has waited for the c
     early.record(guard.getStream(emulated_device()));
     there.copy_(host, true);
     late.record(guard.getStream(emulated_device()));
-    const auto write = [&] { *static_cast<volatile float*>(host.mutable_data_ptr<float>()) = 1; };
-    CHECK(signal_of(write) == SIGSEGV);
+    const auto overwrite = [&] { *static_cast<volatile float*>(host.mutable_data_ptr<float>()) = 1; };
+    CHECK(signal_of(overwrite) == SIGSEGV);
     early.synchronize();
-    CHECK(signal_of(write) == SIGSEGV);
+    CHECK(signal_of(overwrite) == SIGSEGV);
     late.synchronize();
-    CHECK(signal_of(write) == 0);
+    CHECK(signal_of(overwrite) == 0);
     CHECK(there.cpu().equal(at::full({8}, 3.0)));
 }
