@@ -141,13 +141,13 @@ const std::vector<at::Tensor>& Trainable::leaves() const {
 }
 
 at::Tensor Trainable::forward(const Batch& batch, const TrainingForward& training) {
+    stack_->forget();
     ForwardOptions options;
     options.training = &training;
     return forward_with(batch, options);
 }
 
 at::Tensor Trainable::forward_with(const Batch& batch, const ForwardOptions& options) {
-    stack_->forget();
     return stack_->forward_on_device({{&batch, options}}).front();
 }
 
