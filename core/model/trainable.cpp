@@ -144,6 +144,10 @@ at::Tensor Trainable::forward(const Batch& batch, const TrainingForward& trainin
     stack_->forget();
     ForwardOptions options;
     options.training = &training;
+    return forward_with(batch, options);
+}
+
+at::Tensor Trainable::forward_with(const Batch& batch, const ForwardOptions& options) {
     return stack_->forward_on_device({{&batch, options}}).front();
 }
 

@@ -58,12 +58,13 @@ double resident_bytes(const Inspection& inspection, checkpoint::LoadAs precision
     const double number = number_bytes(precision);
     const WeightSizes& sizes = inspection.sizes;
     const ModelConfig& config = inspection.config;
+    const double buffers = (model_device().is_cpu() ? 1 : 2) * sizes.buffer * number;  // CopySlots has two
     const double words =
         inspection.has_head
             ? static_cast<double>(std::min<std::int64_t>(config.vocabulary, 1 << 14) * config.hidden) * number
             : 0;
-    if (residence == Residence::file) return sizes.stored + sizes.buffer * number + words;
-    const double layers = 2 * sizes.layer_stored + sizes.buffer * number;
+    if (residence == Residence::file) return sizes.stored + buffers + words;
+    const double layers = 2 * sizes.layer_stored + buffers;
     return sizes.rest * number + sizes.tables_kept + std::max(layers, sizes.layer_stored + sizes.table_stored + words);
 }
 
