@@ -185,7 +185,7 @@ void LayerWeights::fill(bool after_mixer, const Cancellation* cancellation) {
         const Want& want = wants_[places[i].want];
         if (want.after_mixer != after_mixer || (want.packed && *want.packed)) continue;
         const at::Tensor numbers = buffer_.fill(want, places[i].begin, *parts[i]);
-        if (!is_first || !parts[i]->packed()) continue;
+        if (!is_first || !parts[i]->is_made()) continue;
         add_not_finite(not_finite_, want.tensor, checkpoint::count_not_finite(numbers), elements(want.sizes()));
     }
     if (!device_.is_cpu()) move(entered_, after_mixer);

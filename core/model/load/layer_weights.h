@@ -98,7 +98,8 @@ private:
     bool holds_mixers_ = false, holds_feed_forward_ = false;  ///< content of the buffer
     Parts read_;                      ///< while streaming: parts of the entered layer that are still to be converted
     std::set<std::int64_t> counted_;  ///< layers whose stored numbers were looked at
-    std::set<std::pair<std::int64_t, bool>> unpacked_;  ///< the same for packed ones, before and after the mixers
+    /// The same for numbers that are made (StoredTensor::is_made), before and after the mixers.
+    std::set<std::pair<std::int64_t, bool>> unpacked_;
     std::vector<NotFinite> not_finite_;
     std::map<std::int64_t, std::unique_ptr<LayerExperts>> experts_;
     ReadAhead<Parts> ahead_;

@@ -152,7 +152,6 @@ TEST_CASE("Quantized folders have the tensors of their models", "[checkpoint][pa
             CHECK(at::equal(file->load(tensor, LoadAs::bfloat16), whole.to(at::kBFloat16)));
             const StoredTensor stored(*file, tensor, Cancellation());
             CHECK(at::equal(stored.rows(1, info.shape[0] - 1, at::kFloat), whole.narrow(0, 1, info.shape[0] - 1)));
-            CHECK(at::equal(file->load_row(tensor, 1, LoadAs::float32), whole.narrow(0, 1, 1)));
             for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
                 const at::Tensor into = at::zeros(info.packed->tensor->shape(), type);
                 stored.copy_to(into);
