@@ -10,6 +10,7 @@
 #include "core/model/load/memory.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
+#include "tests/core/base/bytes_read.h"
 #include "tests/core/checkpoint/adapter_files.h"
 #include "tests/core/checkpoint/hostile.h"
 #include "tests/core/model/tiny_checkpoint.h"
@@ -89,6 +90,37 @@ TEST_CASE("Loading in float32 takes the memory of the weights and no more", "[mo
     const double taken =
         static_cast<double>(after.arena + after.hblkhd) - static_cast<double>(before.arena + before.hblkhd);
     CHECK(taken <= 1.05 * planned + 4e6);
+}
+
+TEST_CASE("A checkpoint of 8B shape is opened and inspected without its weights", "[model]") {
+    constexpr std::int64_t kHidden = 4096, kInner = 14'336, kKeys = 1024, kWords = 128'256, kLayers = 32;
+    const nlohmann::json config{{"model_type", "llama"},           {"vocab_size", kWords},
+                                {"hidden_size", kHidden},          {"intermediate_size", kInner},
+                                {"num_hidden_layers", kLayers},    {"num_attention_heads", 32},
+                                {"num_key_value_heads", 8},        {"head_dim", 128},
+                                {"max_position_embeddings", 8192}, {"tie_word_embeddings", false},
+                                {"rope_theta", 500000.0},          {"rms_norm_eps", 1e-5}};
+    HollowCheckpoint hollow;
+    hollow.add("model.embed_tokens", {kWords, kHidden});
+    for (std::int64_t layer = 0; layer < kLayers; ++layer) {
+        const std::string stem = "model.layers." + std::to_string(layer) + ".";
+        for (const char* name : {"q", "o"}) hollow.add(stem + "self_attn." + name + "_proj", {kHidden, kHidden});
+        for (const char* name : {"k", "v"}) hollow.add(stem + "self_attn." + name + "_proj", {kKeys, kHidden});
+        for (const char* name : {"gate", "up"}) hollow.add(stem + "mlp." + name + "_proj", {kInner, kHidden});
+        hollow.add(stem + "mlp.down_proj", {kHidden, kInner});
+        for (const char* name : {"input", "post_attention"}) hollow.add(stem + name + "_layernorm", {kHidden});
+    }
+    hollow.add("model.norm", {kHidden});
+    hollow.add("lm_head", {kWords, kHidden});
+    REQUIRE(hollow.bytes > 16'000'000'000);
+    const test::TemporaryFolder folder;
+    hollow.write(folder.path(), config);
+    const std::uint64_t before = test::bytes_read();
+    const auto file = checkpoint::Checkpoint::open(folder.path());
+    const model::Inspection inspection = model::inspect(*file);
+    CHECK(inspection.parameters * 2 == hollow.bytes);
+    CHECK(inspection.sizes.stored == static_cast<double>(hollow.bytes));
+    CHECK(test::bytes_read() - before < 200'000);
 }
 
 TEST_CASE("Matrices that LoRA changes stay in memory as the file has them", "[model][residence][memory][adapter]") {
