@@ -148,7 +148,7 @@ at::Tensor Trainable::forward(const Batch& batch, const TrainingForward& trainin
 }
 
 at::Tensor Trainable::forward_with(const Batch& batch, const ForwardOptions& options) {
-    return stack_->forward_on_device({{&batch, options}}).front();
+    return stack_->forward_on_device(batch, options);
 }
 
 void Trainable::to(const at::Device& device) {

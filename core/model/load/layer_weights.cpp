@@ -196,7 +196,7 @@ void LayerWeights::fill(bool after_mixer, const Cancellation* cancellation) {
         const Want& want = wants_[places[i].want];
         if (want.after_mixer != after_mixer || (want.packed && *want.packed)) continue;
         const at::Tensor numbers = buffer_.fill(want, places[i].begin, *parts[i]);
-        if (!is_first || !parts[i]->packed()) continue;
+        if (!is_first || !parts[i]->is_made()) continue;
         add_not_finite(not_finite_, want.tensor, checkpoint::count_not_finite(numbers), elements(want.sizes()));
     }
     if (!device_.is_cpu()) move(entered_, after_mixer);
@@ -246,7 +246,7 @@ std::int64_t LayerWeights::convert(std::int64_t piece, const at::Tensor& host, c
         const at::Tensor numbers = buffer_.write(host, want, places[i].begin, *stored);
         end = std::max(end, places[i].begin + buffer_.room_of(want));
         std::int64_t not_finite = 0;
-        if (stored->packed() && unpacks)
+        if (stored->is_made() && unpacks)
             not_finite = checkpoint::count_not_finite(numbers);
         else if (counts)
             not_finite = stored->not_finite();

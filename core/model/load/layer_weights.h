@@ -106,7 +106,8 @@ private:
     bool in_slots_ = false;                                   ///< the entered layer
     bool holds_mixers_ = false, holds_feed_forward_ = false;  ///< content of the buffer
     Parts read_;  ///< while streaming: parts of the entered layer that are still to be converted
-    /// Layers, before and after the mixers, whose numbers were looked at: stored ones, and packed ones.
+    /// Layers, before and after the mixers, whose numbers were looked at: stored ones, and those that are made
+    /// (StoredTensor::is_made).
     std::set<std::pair<std::int64_t, bool>> counted_, unpacked_;
     std::vector<NotFinite> not_finite_, converted_not_finite_;  ///< the latter of the last convert()
     std::map<std::int64_t, std::unique_ptr<LayerExperts>> experts_;
