@@ -166,6 +166,29 @@ TEST_CASE("ask generate and ask series write files that resume, and export draws
     }
 }
 
+TEST_CASE("An error leaves the numbers ahead of it in the file of ask, which resumes", "[app][ask]") {
+    const TemporaryFolder folder;
+    const auto other = sample_with_config(folder / "step-2", [](nlohmann::json& config) {
+        config["num_hidden_layers"] = 5;  // of which the file has 4
+    });
+    const auto file = folder / "series.ask.h5";
+    std::vector<std::string> words{"ask", "series", sample().string(), other.string(), "-o", file.string()};
+    words.insert(words.end(), {"--text", "In the beginning"});
+    check_refusal(run_headscope(words));
+    const store::AskRecord partial = store::read_ask(file);
+    CHECK_FALSE(partial.complete);
+    CHECK(partial.table("/series/done").values.at(0) == 1);
+    CHECK_FALSE(partial.table("/series/done").values.at(1) == 1);
+    CHECK(partial.table("/series/loss").values.at(0) > 0);
+    fs::copy_file(sample() / "config.json", other / "config.json", fs::copy_options::overwrite_existing);
+    words.emplace_back("--resume");
+    check_success(run_headscope(words));
+    const store::AskRecord whole = store::read_ask(file);
+    CHECK(whole.complete);
+    CHECK(whole.table("/series/loss").values.at(0) == partial.table("/series/loss").values.at(0));
+    CHECK(whole.table("/series/loss").values.at(1) == partial.table("/series/loss").values.at(0));
+}
+
 TEST_CASE("A file of ask resumes with the texts that it was begun with alone", "[app][ask]") {
     const TemporaryFolder folder;
     const auto source = folder / "text.txt", file = folder / "ablate.ask.h5";

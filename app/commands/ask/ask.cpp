@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -67,6 +68,9 @@ public:
             answer();
         } catch (const Stopped&) {
             save();
+            throw;
+        } catch (...) {
+            save_rest();
             throw;
         }
         save();
@@ -228,6 +232,7 @@ private:
                    std::move(reference_),
                    record_,
                    [this, last = Clock::now()]() mutable {
+                       unsaved_ = true;
                        if (Clock::now() - last < kSaveEvery) return;
                        save();
                        last = Clock::now();
@@ -243,6 +248,17 @@ private:
     void save() {
         if (tokenizer_) ask::add_words(record_, *tokenizer_);
         store::write_ask(options_.output, record_, inputs_);
+        unsaved_ = false;
+    }
+
+    /// Saves cells ahead of an error, which is reported even if they cannot be saved.
+    void save_rest() {
+        if (!unsaved_) return;
+        try {
+            save();
+        } catch (const std::exception&) {
+            // The first error is the one to report.
+        }
     }
 
     void write_csv() const {
@@ -266,6 +282,7 @@ private:
     std::vector<std::int64_t> lengths_;  ///< tokens of each of these texts
     std::vector<fs::path> inputs_;
     store::AskRecord record_;
+    bool unsaved_ = false;  ///< cells are in place that the file lacks
 };
 
 void add_input(CLI::App& command, AskOptions& options) {
