@@ -104,6 +104,10 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     check_refusal(ask("patch", folder / "p.ask.h5", {"--clean", "In", "--sites", "hidden", "--answer", "5"}),
                   "[--corrupted] expected texts");
     check_refusal(ask("attribution", folder / "a.ask.h5", text), "--answer");
+    check_refusal(ask("attribution", folder / "a.ask.h5", joined(text, {"--answer", "5", "--dtype", "bfloat16"})),
+                  "[--dtype] expected float32 for ask attribution");
+    check_usage_error(ask("kinds", folder / "a.ask.h5", joined(text, {"--half", "4"})));
+    check_usage_error(ask("kinds", folder / "a.ask.h5", joined(text, {"--drawn", "0", "--seed", "3"})));
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "0", "--keys", "1"})), "--queries");
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "1"})), "--keys");
     check_refusal(ask("circuits", folder / "a.ask.h5", {"--heads", "1.0"}), "--pairs");
