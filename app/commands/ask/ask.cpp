@@ -365,6 +365,7 @@ void add_ask(CLI::App& app, Context& context) {
             throw UsageError("ask " + options->tool + " takes one model; found " +
                              std::to_string(options->models.size()));
         check_options("ask", given_options(*command), {options->tool});
+        tool.check_given(given_options(*command));
         context.command = [&context, options, tools, &tool] {
             if (tool.takes_models()) options->models = ask::series_checkpoints(options->models);
             options->job.model = options->models.front();
