@@ -233,8 +233,19 @@ TEST_CASE("analyze, generate and ask take interventions from a file", "[app][ask
                   kNone);
     CHECK_FALSE(std::filesystem::exists(folder / "c.ask.h5"));
     CHECK_FALSE(std::filesystem::exists(folder / "c.headscope.h5"));
-    check_success(ask("generate", folder / "d.ask.h5",
-                      {"--text", "In the beginning", "--generate", "2", "--interventions", plan.string()}));
+    check_refusal(run_headscope({"generate", sample().string(), "--prompt", "In the beginning", "--tokens", "3",
+                                 "--interventions", plan.string()}),
+                  kNone);
+    // The first generated token, which is read for the second.
+    write(plan, "[[intervention]]\npoint = \"hidden\"\nwhat = \"zero\"\npositions = \"" +
+                    std::to_string(edited.sequences.at(0).ids.size()) + "\"\n");
+    const auto generate = [&](const char* tokens) {
+        return ask("generate", folder / "d.ask.h5",
+                   {"--text", "In the beginning", "--generate", tokens, "--interventions", plan.string()});
+    };
+    check_refusal(generate("1"), kNone);
+    CHECK_FALSE(std::filesystem::exists(folder / "d.ask.h5"));
+    check_success(generate("2"));
 }
 
 TEST_CASE("ask refuses an output that is another output, an input or a file of the model, and writes nothing",

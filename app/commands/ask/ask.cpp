@@ -20,6 +20,7 @@
 #include "core/analysis/job_request.h"
 #include "core/ask/cells.h"
 #include "core/ask/edits/intervention_file.h"
+#include "core/ask/generation.h"
 #include "core/ask/series.h"
 #include "core/ask/token_list.h"
 #include "core/base/error.h"
@@ -117,10 +118,14 @@ private:
         texts_hash_.reset();
     }
 
-    /// Later texts of a corpus are not read yet, and generated tokens have positions, too.
+    /// Later texts of a corpus are not read yet. Generated tokens but the last have positions, too.
     void check_positions() const {
-        if (tool_.keeps_texts() || options_.tool == "generate" || options_.generate > 0) return;
-        model::check_positions(plan_.list, lengths_);
+        if (tool_.keeps_texts()) return;
+        std::int64_t made = options_.generate;
+        if (options_.tool == "generate" && made == 0) made = ask::GenerationOptions().tokens;
+        std::vector<std::int64_t> lengths = lengths_;
+        for (std::int64_t& length : lengths) length += std::max<std::int64_t>(0, made - 1);
+        model::check_positions(plan_.list, lengths);
     }
 
     /// No output may replace a file that is read.
