@@ -334,10 +334,12 @@ private:
     void read_scatter() {
         const json own = document("scatter_data.json");
         const JsonView rows(own, place("scatter_data.json"));
+        std::set<HeadName> seen;
         for (const JsonView& row : rows.items()) {
             const HeadName name{row.at("layer").integer({0, kMostTreeLayers}),
                                 row.at("head").integer({0, kMostTreeHeads})};
             if (!heads_.contains(name)) row.refuse(ErrorCode::format, "expected a head of config.json");
+            if (!seen.insert(name).second) row.refuse(ErrorCode::format, "expected each head once");
             const std::vector<std::int64_t> cell{name.first, name.second};
             for (const HeadMeasure& measure : head_measures())
                 if (row.has(measure.name)) put(record_, corpus_path(measure.name), cell, row.at(measure.name).number());

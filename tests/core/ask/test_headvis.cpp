@@ -354,6 +354,8 @@ TEST_CASE("Trees whose parts do not fit are refused by file and key", "[ask][cor
         "scatter_data.json", [](json& all) { all[0]["head"] = 1; }, Code::format, "a head of config.json");
     refused(
         "scatter_data.json", [](json& all) { all[0]["logit_std"] = "x"; }, Code::format, "logit_std");
+    refused(
+        "scatter_data.json", [](json& all) { all[1]["head"] = 0; }, Code::format, "expected each head once");
     const auto text = [](json& all) -> json& { return all["sequences"][0]; };
     refused(
         "heads/L1H0.json", [&](json& all) { text(all)["seq_len"] = 4; }, Code::format, "expected 3 tokens");
