@@ -129,10 +129,10 @@ void run(const Options& options, const Cancellation& cancellation) {
     ask::InterventionPlan plan;
     if (!options.interventions.empty()) {
         plan = ask::read_interventions(options.interventions, {inspection.config, inspection.sites, tokenizer.get()});
-        // Of new tokens, the last one is not read.
+        // The last of the new tokens is not read.
         const auto before = static_cast<std::int64_t>(prompt.size());
-        const std::int64_t read[] = {answers ? std::max(before, choice.tokens) : before + choice.tokens - 1};
-        model::check_positions(plan.list, read);
+        const std::int64_t positions[] = {answers ? std::max(before, choice.tokens) : before + choice.tokens - 1};
+        model::check_positions(plan.list, positions);
     }
     const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     const auto rows = static_cast<double>(prompt.size());
