@@ -786,6 +786,25 @@ TEST_CASE("A reproduction ends within its minutes with a report, and goes on aft
     CHECK(std::filesystem::exists(folder / "replay" / "figures" / "context-perplexity.csv"));
 }
 
+TEST_CASE("A replay that is stopped ahead of its plan goes on with its own minutes and text", "[app][reproduce]") {
+    const TemporaryFolder folder;
+    write_two_words(folder / "text.txt", 20'000);
+    const auto replay = folder / "replay";
+    Settings settings;
+    settings.seconds = 120;
+    Process process(
+        {"reproduce", "deconattn", "-o", replay.string(), "--minutes", "3", "--data", (folder / "text.txt").string()},
+        settings);
+    for (int i = 0; i < 600 && !std::filesystem::exists(replay / "log.txt"); ++i) ::usleep(100'000);
+    process.signal(SIGINT);
+    const Outcome outcome = process.wait();
+    CHECK(outcome.status == 130);
+    REQUIRE_FALSE(std::filesystem::exists(replay / "plan.json"));
+    INFO(outcome.out);
+    for (const std::string words : {"--resume --minutes 3", "--data ", "/text.txt"})
+        CHECK(outcome.out.find(words) != std::string::npos);
+}
+
 TEST_CASE("NAtS-L's reproduction ends within its minutes with a report", "[.slow][app][natsl]") {
     check_replay("natsl", {"## Retrieval", "## Latency", "## Token types"},
                  {"position-perplexity", "recall", "latency", "token-types-hybrid", "loss"});
