@@ -76,18 +76,20 @@ void check(const ShortConvolution& work) {
 
 }  // namespace
 
-void short_convolution(const ShortConvolution& work, void* y) {
+void short_convolution(const ShortConvolution& work, void* y, Device device) {
     check(work);
+    if (device == Device::gpu) return short_convolution_gpu(work, y, device);
     Blocks(work).run([&](cpu::ConvolutionTask task, std::int64_t, int) {
         task.y = y;
         cpu::convolution_block(task);
     });
 }
 
-void short_convolution_backward(const ShortConvolution& work, const void* dy, void* dx, float* d_weight,
-                                float* d_bias) {
+void short_convolution_backward(const ShortConvolution& work, const void* dy, void* dx, float* d_weight, float* d_bias,
+                                Device device) {
     check(work);
     if (work.before != nullptr) throw Error("convolution backward", "a text from its beginning", "tokens before it");
+    if (device == Device::gpu) return short_convolution_backward_gpu(work, dy, dx, d_weight, d_bias, device);
     const Blocks blocks(work);
     const bool sums_wanted = d_weight != nullptr || d_bias != nullptr;
     const std::int64_t size = (work.taps + 1) * work.channels;

@@ -7,7 +7,8 @@
 //   s_tc = bias_c + sum over j < taps of weight_cj x_{t - taps + 1 + j, c},   y = silu(s), or s where `plain`
 //
 // Types float32 or bfloat16, the same for all tensors of a call; arithmetic float32, sums over tokens float64 across
-// blocks. Threads: any; the same bits for every thread count. Errors: kernels::Error before any work.
+// blocks. Threads: any; the same bits for every thread count. `device`: the memory of all tensors of a call, as in
+// rows.h. Errors: kernels::Error before any work.
 
 #include <cstdint>
 
@@ -28,10 +29,11 @@ struct ShortConvolution {
 inline constexpr std::int64_t kMostTaps = 32;
 
 /// y [batch, length, channels].
-void short_convolution(const ShortConvolution& work, void* y);
+void short_convolution(const ShortConvolution& work, void* y, Device device = Device::cpu);
 
 /// From dy [batch, length, channels]: dx likewise, d_weight [channels, taps] and d_bias [channels] float32; null: not
 /// wanted. `before` must be null: a text from its beginning.
-void short_convolution_backward(const ShortConvolution& work, const void* dy, void* dx, float* d_weight, float* d_bias);
+void short_convolution_backward(const ShortConvolution& work, const void* dy, void* dx, float* d_weight, float* d_bias,
+                                Device device = Device::cpu);
 
 }  // namespace headscope::kernels

@@ -2,6 +2,7 @@
 #include "kernels/flop_counter.h"
 
 #include "kernels/backend.h"
+#include "kernels/operators.h"
 
 namespace headscope::kernels {
 namespace counting {
@@ -22,6 +23,10 @@ FlopCounter::~FlopCounter() {
 
 std::int64_t FlopCounter::value() const {
     return counting::flops.load();
+}
+
+bool FlopCounter::is_complete() {
+    return backend_for(Device::cpu) != Backend::gpu;
 }
 
 }  // namespace headscope::kernels

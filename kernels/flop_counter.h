@@ -18,6 +18,8 @@ public:
     FlopCounter(const FlopCounter&) = delete;
     FlopCounter& operator=(const FlopCounter&) = delete;
     std::int64_t value() const;
+    /// False while a GPU's library is the chosen backend: its kernels do not count.
+    static bool is_complete();
 };
 
 namespace counting {

@@ -3,9 +3,9 @@
 
 // The table of operators: for each, what runs it in float64 by the formula (reference), on the processor's SIMD units
 // (cpu) and on a GPU. A new operator is a row here and three functions of one signature; one without a GPU kernel
-// refuses by name: a gap fails to link. A forced GPU backend takes memory of the processor and copies it there and back.
-// Row operators, matrix products and the optimizer (rows.h, convolution.h, gemm.h, packed/, optimizer.h) have no rows:
-// they work on memory of the processor, the optimizer also on a GPU's.
+// refuses by name: a gap fails to link. A forced GPU backend takes memory of the processor and copies it there and
+// back. Row operators, matrix products and the optimizer (rows.h, convolution.h, gemm.h, packed/, optimizer.h) have no
+// rows: their functions take the device, and packed/ and gemm.h the processor's memory alone.
 
 #include <cstdint>
 #include <string>

@@ -41,13 +41,16 @@ void add_up(const std::vector<float>& pieces, std::int64_t size, float* total) {
 
 }  // namespace
 
-void rms_norm(const RmsNorm& norm, void* y) {
+void rms_norm(const RmsNorm& norm, void* y, Device device) {
+    if (device == Device::gpu) return rms_norm_gpu(norm, y, device);
     by_pieces(norm.rows, norm.size, [&](std::int64_t, std::int64_t begin, std::int64_t end, int) {
         cpu::rms_norm_rows(norm, y, begin, end);
     });
 }
 
-void rms_norm_backward(const RmsNorm& norm, const void* dy, const void* addend, void* dx, float* d_gain) {
+void rms_norm_backward(const RmsNorm& norm, const void* dy, const void* addend, void* dx, float* d_gain,
+                       Device device) {
+    if (device == Device::gpu) return rms_norm_backward_gpu(norm, dy, addend, dx, d_gain, device);
     const std::int64_t step = rows_of_piece(norm.size), pieces = (norm.rows + step - 1) / step;
     std::vector<float> gains(d_gain == nullptr ? 0 : static_cast<std::size_t>(pieces * norm.size));
     by_pieces(norm.rows, norm.size, [&](std::int64_t piece, std::int64_t begin, std::int64_t end, int) {
@@ -66,20 +69,23 @@ void column_sums(const void* x, ElementType type, std::int64_t rows, std::int64_
     add_up(parts, size, sums);
 }
 
-void gated_silu(const void* gate_up, ElementType type, std::int64_t rows, std::int64_t size, void* y) {
+void gated_silu(const void* gate_up, ElementType type, std::int64_t rows, std::int64_t size, void* y, Device device) {
+    if (device == Device::gpu) return gated_silu_gpu(gate_up, type, rows, size, y, device);
     by_pieces(rows, size, [&](std::int64_t, std::int64_t begin, std::int64_t end, int) {
         cpu::gated_silu_rows({gate_up, type, size, begin, end, nullptr, y});
     });
 }
 
 void gated_silu_backward(const void* gate_up, const void* dy, ElementType type, std::int64_t rows, std::int64_t size,
-                         void* d_gate_up) {
+                         void* d_gate_up, Device device) {
+    if (device == Device::gpu) return gated_silu_backward_gpu(gate_up, dy, type, rows, size, d_gate_up, device);
     by_pieces(rows, size, [&](std::int64_t, std::int64_t begin, std::int64_t end, int) {
         cpu::gated_silu_rows({gate_up, type, size, begin, end, dy, d_gate_up});
     });
 }
 
-void rotate(const Rotation& rotation) {
+void rotate(const Rotation& rotation, Device device) {
+    if (device == Device::gpu) return rotate_gpu(rotation, device);
     by_pieces(rotation.rows, rotation.heads * rotation.size,
               [&](std::int64_t, std::int64_t begin, std::int64_t end, int) { cpu::rotate_rows(rotation, begin, end); });
 }
@@ -106,7 +112,8 @@ void add_rows_by_id(const std::int64_t* ids, std::int64_t count, const void* dy,
     });
 }
 
-void cross_entropy(const CrossEntropy& work) {
+void cross_entropy(const CrossEntropy& work, Device device) {
+    if (device == Device::gpu) return cross_entropy_gpu(work, device);
     std::vector<cpu::AlignedFloats> scratch(static_cast<std::size_t>(threads()));
     by_pieces(work.rows, work.entries, [&](std::int64_t, std::int64_t begin, std::int64_t end, int worker) {
         cpu::AlignedFloats& mine = scratch[static_cast<std::size_t>(worker)];

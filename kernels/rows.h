@@ -4,7 +4,9 @@
 // Row and element operators of a training step, each with its backward pass, in one sweep over memory where LibTorch
 // takes several. Rows lie together in memory unless a stride is given. Types float32 or bfloat16, the same for all
 // tensors of a call; arithmetic float32. Threads: any; work is shared through kernels/parallel.h and the result has the
-// same bits for every thread count. Sizes and pointers are the caller's to check.
+// same bits for every thread count. Sizes and pointers are the caller's to check. `device`: the memory of all tensors
+// of a call; a GPU's is the forced backend's (backend.h), whose library throws Error without a kernel. Column sums and
+// rows by id are the processor's alone: LibTorch's operators on GPUs take one sweep, too.
 
 #include <cstdint>
 
@@ -20,15 +22,17 @@ struct RmsNorm {
     double epsilon = 1e-6, gain_offset = 0.0;
     float* inverse = nullptr;  ///< [rows] r: written by the forward pass, read by the backward one
 };
-void rms_norm(const RmsNorm& norm, void* y);
+void rms_norm(const RmsNorm& norm, void* y, Device device = Device::cpu);
 /// dx_i = r (g_i - x_i r^2 mean(g x)), g = dy (gain + gain_offset); d_gain float32 [size] = sum over rows of dy x r.
 /// `addend`, if given, is added to dx (the gradient that passes a residual block by). d_gain may be null.
-void rms_norm_backward(const RmsNorm& norm, const void* dy, const void* addend, void* dx, float* d_gain);
+void rms_norm_backward(const RmsNorm& norm, const void* dy, const void* addend, void* dx, float* d_gain,
+                       Device device = Device::cpu);
 
 /// SwiGLU (Shazeer, arXiv 2002.05202): y = silu(gate) up, gate_up [rows, 2 size]: gate, then up.
-void gated_silu(const void* gate_up, ElementType type, std::int64_t rows, std::int64_t size, void* y);
+void gated_silu(const void* gate_up, ElementType type, std::int64_t rows, std::int64_t size, void* y,
+                Device device = Device::cpu);
 void gated_silu_backward(const void* gate_up, const void* dy, ElementType type, std::int64_t rows, std::int64_t size,
-                         void* d_gate_up);
+                         void* d_gate_up, Device device = Device::cpu);
 
 /// sums [size] float32 of the columns of x [rows, size].
 void column_sums(const void* x, ElementType type, std::int64_t rows, std::int64_t size, float* sums);
@@ -46,7 +50,7 @@ struct Rotation {
     std::int64_t y_stride = 0;
     bool backward = false;
 };
-void rotate(const Rotation& rotation);
+void rotate(const Rotation& rotation, Device device = Device::cpu);
 
 /// table gradient [.., size] += rows of dy [count, size] by id; those of one entry are added up in float32, in the
 /// order in which they stand.
@@ -55,7 +59,7 @@ void add_rows_by_id(const std::int64_t* ids, std::int64_t count, const void* dy,
 
 /// Softmax cross-entropy of logits [rows, entries] with targets in [0, entries) or -1: ignored. For each row
 /// loss = log Z - logit of the target and normaliser = log Z, both 0 where ignored. With `gradients` the logits are
-/// overwritten by d (loss + z_loss normaliser^2) / d logits.
+/// overwritten by d (loss + z_loss normaliser^2) / d logits. Targets and results are in memory of the processor.
 struct CrossEntropy {
     std::int64_t rows = 0, entries = 0;
     ElementType type = ElementType::float32;
@@ -65,6 +69,6 @@ struct CrossEntropy {
     bool gradients = true;
     double *loss = nullptr, *normaliser = nullptr;  ///< [rows]
 };
-void cross_entropy(const CrossEntropy& work);
+void cross_entropy(const CrossEntropy& work, Device device = Device::cpu);
 
 }  // namespace headscope::kernels

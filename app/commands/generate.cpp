@@ -127,8 +127,13 @@ void run(const Options& options, const Cancellation& cancellation) {
     const std::int64_t beams = beams_of(options, choice);
     model::check_prompt(inspection, prompt, choice);
     ask::InterventionPlan plan;
-    if (!options.interventions.empty())
+    if (!options.interventions.empty()) {
         plan = ask::read_interventions(options.interventions, {inspection.config, inspection.sites, tokenizer.get()});
+        // The last of the new tokens is not read.
+        const auto before = static_cast<std::int64_t>(prompt.size());
+        const std::int64_t positions[] = {answers ? std::max(before, choice.tokens) : before + choice.tokens - 1};
+        model::check_positions(plan.list, positions);
+    }
     const auto precision = options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
     const auto rows = static_cast<double>(prompt.size());
     const double cached = static_cast<double>(beams) * (rows + static_cast<double>(choice.tokens));

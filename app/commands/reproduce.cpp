@@ -78,6 +78,22 @@ reproduce::Host host(const Context& context) {
     return {.run = run, .warn = warn, .version = kVersion, .texts = resource_folder() / "texts"};
 }
 
+/// The command that continues a replay. Until it has a plan, the options alone hold its settings.
+std::vector<std::string> resuming(const Options& options, const reproduce::Settings& settings, bool planned) {
+    std::vector<std::string> words{"reproduce", options.paper, "-o", options.output, "--resume"};
+    const auto add = [&](const char* option, const std::string& value) {
+        if (!planned && std::count(options.given.begin(), options.given.end(), option) > 0)
+            words.insert(words.end(), {option, value});
+    };
+    add("--minutes", nlohmann::json(settings.minutes).dump());
+    add("--seeds", std::to_string(settings.seeds));
+    for (const std::string& path : settings.data) add("--data", path);
+    add("--data-sets", options.data_sets);
+    add("--threads", std::to_string(settings.threads));
+    add("--launch", options.launch);
+    return words;
+}
+
 void run(const Options& options, Context& context) {
     reproduce::ReplayOptions wanted;
     wanted.folder = options.output;
@@ -108,11 +124,10 @@ void run(const Options& options, Context& context) {
     } catch (const Stopped&) {
         finish_progress_line();
         context.stopped_in_order = true;
+        const bool planned = std::filesystem::exists(plan);
         if (!options.json)
-            print(
-                "stopped; " +
-                escaped(figures::shell_command({"reproduce", options.paper, "-o", options.output, "--resume"}), 4096) +
-                " goes on\n");
+            print("stopped; " + escaped(figures::shell_command(resuming(options, wanted.settings, planned)), 4096) +
+                  " goes on\n");
     }
 }
 

@@ -309,6 +309,7 @@ widgets::TokenPreview make_preview(const OpenModel& model, const TextChoice& cho
     preview.seconds = cost.seconds;
     preview.memory = cost.memory_bytes;
     preview.file = cost.file_bytes;
+    preview.spilled = cost.spilled_bytes;
     return preview;
 }
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/analysis/work_plan.h"
+#include "core/base/io/free_space.h"
 #include "core/mixers/types/type.h"
 #include "core/model/load/memory.h"
 #include "core/model/model.h"
@@ -136,26 +137,33 @@ Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& re
     found.weight_bytes = model::resident_bytes(inspection, precision, options.residence);
     // Ids, offsets and pieces are held by the request, the header and the probe.
     found.work_bytes = most + tokens * 150;
-    const bool together = options.residence != model::Residence::float32;
-    const auto groups = group_work(plan, inspection.config, together);
     double waiting = 0;
-    for (const WorkGroup& group : groups) waiting = std::max(waiting, group.waiting_bytes);
+    for (const WorkGroup& group : group_work(plan, inspection.config, options.residence, request.waiting_bytes)) {
+        waiting = std::max(waiting, group.waiting_bytes);
+        found.spilled_bytes = std::max(found.spilled_bytes, group.spilled_bytes);
+    }
     found.work_bytes += waiting;
     found.memory_bytes = program_bytes + found.weight_bytes + found.work_bytes;
     if (!request.sequences.empty()) found.file_bytes = store::expected_file_bytes(header);
     const double rate = options.rate.multiplications_per_second;
     const double computing = found.multiplications / (rate > 0 ? rate : Rate::by_threads(1).multiplications_per_second);
     if (options.residence == model::Residence::stream) {
-        // Each group reads the whole file: its first layer before it computes, the others meanwhile.
-        const auto passes = static_cast<double>(groups.size());
-        found.read_bytes = passes * inspection.sizes.stored;
+        // The file is read once: its first layer before computing, the others meanwhile. Hidden states on the disk are
+        // written and read before and after the mixers of each layer.
+        found.read_bytes = inspection.sizes.stored;
+        const double waited = 4.0 * found.spilled_bytes * static_cast<double>(inspection.config.all_layers());
         found.seconds = std::max(computing, found.read_bytes / Estimate::read_rate) +
-                        passes * inspection.sizes.layer_stored / Estimate::read_rate;
+                        (inspection.sizes.layer_stored + waited) / Estimate::read_rate;
     } else {
         found.read_bytes = options.weights_there ? 0 : found.weight_bytes;
         found.seconds = computing + found.read_bytes / Estimate::read_rate;
     }
     return found;
+}
+
+void expect_disk_space(const std::filesystem::path& output, double file_bytes, double spilled_bytes) {
+    expect_free_space(output, file_bytes + spilled_bytes,
+                      spilled_bytes > 0 ? "this analysis file and hidden states that wait" : "this analysis file");
 }
 
 std::int64_t fitting_batch_tokens(const model::Inspection& inspection, const AnalysisRequest& request,

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -41,12 +42,13 @@ struct Estimate {
     static constexpr double read_rate = 1e9;
 
     double multiplications = 0;  ///< as progress counts them (plan_work)
-    double read_bytes = 0;       ///< of weights; streaming reads them again for each group of batches
+    double read_bytes = 0;       ///< of weights
     double seconds = 0;          ///< with reading them
     double weight_bytes = 0;     ///< in memory
     double work_bytes = 0;       ///< of a batch: activations, logits, statistics, what is recorded
     double memory_bytes = 0;     ///< peak of a process that does it: program, weights, work
     double file_bytes = 0;
+    double spilled_bytes = 0;  ///< of hidden states that wait on the disk meanwhile
 };
 
 /// Tokens that the model reads, those of targets too.
@@ -62,6 +64,9 @@ struct EstimateOptions {
 /// `inspection` is the model's that `request` is for. Throws nothing of its own; works for requests that run() would
 /// refuse, too. Milliseconds; any thread.
 Estimate estimate(const model::Inspection& inspection, const AnalysisRequest& request, const EstimateOptions& options);
+
+/// Throws Error(io) where the disk of `output` has no room for the file and for hidden states that wait.
+void expect_disk_space(const std::filesystem::path& output, double file_bytes, double spilled_bytes);
 
 struct MemoryOptions {
     checkpoint::LoadAs precision = checkpoint::LoadAs::float32;

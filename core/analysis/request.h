@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/model/embedding/segments.h"
 #include "core/model/edits/intervention.h"
+#include "core/model/embedding/segments.h"
 #include "core/store/analysis/analysis_header.h"
 
 namespace headscope::model {
@@ -41,7 +41,10 @@ struct AnalysisRequest {
     bool all_rows = false;  ///< histograms of every row
     bool maps_int16 = false;
     std::int64_t batch_tokens = 8192;  ///< sequences of equal length run together up to this many tokens
-    std::string model_name;            ///< in the file; empty: the checkpoint's folder or file
+    /// Hidden states of batches that pass the layers together wait in memory up to this many bytes. Others wait in a
+    /// file without a name in the output's folder, where weights stream.
+    double waiting_bytes = 256e6;
+    std::string model_name;  ///< in the file; empty: the checkpoint's folder or file
     std::string model_sha256;
     std::string settings_json;  ///< what the user asked for, stored with the results
     std::string config_json;    ///< empty: the model's own

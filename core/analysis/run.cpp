@@ -8,6 +8,7 @@
 #include <ATen/ops/log_softmax.h>
 #include <c10/core/InferenceMode.h>
 
+#include "core/analysis/estimate.h"
 #include "core/analysis/measuring_probe.h"
 #include "core/analysis/request.h"
 #include "core/analysis/work_plan.h"
@@ -17,6 +18,7 @@
 #include "core/model/model.h"
 #include "core/model/towers/check_batch.h"
 #include "core/store/analysis/analysis_writer.h"
+#include "core/store/analysis/file_size.h"
 #include "kernels/backend.h"
 
 namespace headscope::analysis {
@@ -187,6 +189,7 @@ public:
         : model_(model),
           request_(request),
           header_(header),
+          waiting_{request.waiting_bytes, writer.partial_path().parent_path()},
           writer_(writer),
           cancellation_(cancellation),
           edits_(request.interventions, model.config(), model.sites()),
@@ -205,11 +208,9 @@ public:
             probes.emplace_back(writer_, problems_, header_, request_, group[i].sequences, cancellation_);
             passes.push_back({&batches.back(), options_for(group[i], probes.back(), names[i], meter)});
         }
-        std::vector<at::Tensor> hidden = model_.forward_all(passes);
-        for (std::size_t i = 0; i < group.size(); ++i) {
-            predict(group[i], batches[i], hidden[i], names[i], meter);
-            hidden[i] = at::Tensor();
-        }
+        model_.forward_each(passes, waiting_, [&](std::size_t i, const at::Tensor& hidden) {
+            predict(group[i], batches[i], hidden, names[i], meter);
+        });
     }
 
     const Problems& problems() const { return problems_; }
@@ -305,6 +306,7 @@ private:
     model::Model& model_;
     const AnalysisRequest& request_;
     const store::AnalysisHeader& header_;
+    model::WaitingPlace waiting_;
     store::AnalysisWriter& writer_;
     const Cancellation& cancellation_;
     model::Interventions edits_;
@@ -318,6 +320,10 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
     const std::vector<WorkBatch> plan =
         plan_work(request.sequences, request.targets, model.config(), request.batch_tokens, model.has_head());
     check_batches(model.config(), plan, request);  // before a file appears
+    const std::vector<WorkGroup> groups = group_work(plan, model.config(), model.residence(), request.waiting_bytes);
+    double spilled = 0;
+    for (const WorkGroup& group : groups) spilled = std::max(spilled, group.spilled_bytes);
+    if (spilled > 0) expect_disk_space(output, store::expected_file_bytes(header), spilled);
     cancellation.check();
     store::AnalysisWriter writer(output, header, inputs);
     if (request.keep_partial_on_stop) writer.keep_partial();
@@ -328,8 +334,7 @@ void run_all(model::Model& model, const AnalysisRequest& request, const std::fil
     for (std::size_t i = 0; plan.size() > 1 && i < plan.size(); ++i)
         names[i] = "batch " + std::to_string(i + 1) + " of " + std::to_string(plan.size()) + ", ";
     std::size_t first = 0;
-    const bool together = model.residence() != model::Residence::float32;
-    for (const WorkGroup& group : group_work(plan, model.config(), together)) {
+    for (const WorkGroup& group : groups) {
         run.batches(std::span(plan).subspan(first, group.batches), std::span(names).subspan(first, group.batches),
                     meter);
         first += group.batches;

@@ -9,8 +9,6 @@
 namespace headscope::analysis {
 namespace {
 
-constexpr double kTogetherBytes = 256e6;  ///< of the hidden states of batches that pass the layers together
-
 double layer_cost(const model::ModelConfig& config, std::int64_t sequences, std::int64_t length, std::int64_t memory) {
     const auto d = static_cast<double>(config.hidden), f = static_cast<double>(config.feed_forward);
     const auto queries = static_cast<double>(length), keys = static_cast<double>(memory);
@@ -71,16 +69,24 @@ std::vector<WorkBatch> plan_work(const std::vector<store::SequenceTokens>& seque
     return plan;
 }
 
-std::vector<WorkGroup> group_work(std::span<const WorkBatch> plan, const model::ModelConfig& config, bool together) {
+std::vector<WorkGroup> group_work(std::span<const WorkBatch> plan, const model::ModelConfig& config,
+                                  model::Residence residence, double waiting_bytes) {
+    const bool together = residence != model::Residence::float32, spills = residence == model::Residence::stream;
     std::vector<WorkGroup> groups;
     for (const WorkBatch& work : plan) {
         const double tokens =
             static_cast<double>(work.sequences.size()) * static_cast<double>(work.length + work.target_length);
         const double bytes = together ? 2 * tokens * static_cast<double>(config.hidden) * sizeof(float) : 0;
-        const bool joins = together && !groups.empty() && groups.back().waiting_bytes + bytes <= kTogetherBytes;
+        const bool joins =
+            together && !groups.empty() && (spills || groups.back().waiting_bytes + bytes <= waiting_bytes);
         if (!joins) groups.emplace_back();
         ++groups.back().batches;
         groups.back().waiting_bytes += bytes;
+    }
+    for (WorkGroup& group : groups) {
+        if (group.batches == 1) continue;
+        group.spilled_bytes = std::max(0.0, group.waiting_bytes - waiting_bytes);
+        group.waiting_bytes -= group.spilled_bytes;
     }
     return groups;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/site.h"
 #include "core/model/config.h"
+#include "core/model/load/residence.h"
 #include "core/store/analysis/analysis_header.h"
 
 namespace headscope::analysis {
@@ -34,9 +35,12 @@ std::vector<WorkBatch> plan_work(const std::vector<store::SequenceTokens>& seque
 /// Batches that pass the layers together, where a layer's weights come for all of them at once.
 struct WorkGroup {
     std::size_t batches = 0;   ///< at least one
-    double waiting_bytes = 0;  ///< of their hidden states, which wait in memory; of several at most 256 MB
+    double waiting_bytes = 0;  ///< of their hidden states, which wait in memory
+    double spilled_bytes = 0;  ///< the same on the disk
 };
-/// Groups of a whole plan, in its order. `together` false: a group for each batch, and nothing waits.
-std::vector<WorkGroup> group_work(std::span<const WorkBatch> plan, const model::ModelConfig& config, bool together);
+/// Groups of a whole plan, in its order. Of several batches at most `waiting_bytes` wait in memory. With float32 each
+/// batch is a group, with `file` as many as wait in memory, with `stream` all of them: the others wait on the disk.
+std::vector<WorkGroup> group_work(std::span<const WorkBatch> plan, const model::ModelConfig& config,
+                                  model::Residence residence, double waiting_bytes);
 
 }  // namespace headscope::analysis

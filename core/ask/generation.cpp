@@ -32,6 +32,18 @@ void check_generation(const model::Model& model, const GenerationOptions& option
         check_continuation(model, ids_of(text), options.temperature, options.tokens, "--generate");
 }
 
+/// A token in place of one that no text comes to changes nothing.
+void check_replaced_steps(const GenerationOptions& options, const store::AskRecord& record) {
+    for (const auto& [step, token] : options.replaced) {
+        bool reached = false;
+        for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s)
+            reached = reached || get(record, "/generate/token", {s, step}) >= 0;
+        if (!reached)
+            throw Error(ErrorCode::usage, "--replace", "expected a step that a text has before its end token",
+                        "found " + std::to_string(step));
+    }
+}
+
 }  // namespace
 
 void add_generation_tables(store::AskRecord& record, std::int64_t tokens, std::int64_t top, bool maps) {
@@ -88,6 +100,7 @@ void run_generation(model::Model& model, const GenerationOptions& options, store
         put_generation(record, s, session.steps());
         if (options.saved) options.saved();
     }
+    check_replaced_steps(options, record);
     record.complete = true;
 }
 

@@ -61,10 +61,14 @@ public:
                                      .narrow(1, 0, value.size(3))
                                      .unsqueeze(0)
                                      .unsqueeze(0);
-        return value.masked_fill(edges.logical_and(rows).logical_and(heads), -std::numeric_limits<double>::infinity());
+        constexpr double hidden = -std::numeric_limits<double>::infinity();
+        const at::Tensor forbidden = edges.logical_and(rows).logical_and(heads);
+        changes = changes || forbidden.logical_and(value.ne(hidden)).any().item<bool>();
+        return value.masked_fill(forbidden, hidden);
     }
 
     std::set<std::int64_t> reached;  ///< sites whose scores came by
+    bool changes = false;            ///< an edge had a score: the site's own mask, as of a window, does not hide it
 
 private:
     const std::vector<KnockoutWindow>* rows_;
@@ -85,6 +89,7 @@ at::Tensor knockout_positions(const std::vector<model::PositionRange>& ranges, s
 class Knockout {
 public:
     static constexpr const char* kBaseline = "/knockout/baseline";
+    static constexpr const char* kValue = "/knockout/value";
 
     Knockout(model::Model& model, const KnockoutOptions& options, store::AskRecord& record)
         : model_(model), options_(options), record_(record), layers_(std::ssize(record.mixers)) {
@@ -94,7 +99,7 @@ public:
         for (std::int64_t s = 0; s < std::ssize(record.sequences); ++s) edges_of(s);
         if (!record.tables.empty()) return;
         record.add_table(kBaseline, {"/sequence"}, "metric of the run with all edges");
-        record.add_table("/knockout/value", {"/sequence"}, "metric with the edges forbidden in all layers");
+        record.add_table(kValue, {"/sequence"}, "metric with the edges forbidden in all layers");
         if (options.window > 0)
             record.add_table("/knockout/by_layer", {"/sequence", "/layer"},
                              "metric with the edges forbidden in " + std::to_string(options.window) +
@@ -111,7 +116,7 @@ public:
             const auto inside = [&](const auto& one) { return row.has(layer_of(one.first)); };
             if (std::any_of(heads_.begin(), heads_.end(), inside)) rows.push_back(row);
         };
-        add("/knockout/value", {s}, 0, layers_ - 1);
+        add(kValue, {s}, 0, layers_ - 1);
         const auto& encoder = model_.config().encoder;
         const std::int64_t border = encoder ? encoder->layers : 0;  // a window has layers of one side alone
         for (std::int64_t layer = 0; options_.window > 0 && layer < layers_; ++layer) {
@@ -136,6 +141,9 @@ public:
             const std::vector<double> found =
                 measure_rows(model_, text, std::ssize(rows), {options_.editor, &editor}, measure, cancellation);
             check_reached(rows, editor.reached);
+            // The first run edits all layers.
+            if (!editor.changes && rows.front().table == kValue)
+                refuse_edges(s, "expected queries that see one of --keys in a layer's window,");
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 answer_table(record_, rows[i].table).values[rows[i].cell] = found[i];
                 step();
@@ -152,6 +160,14 @@ private:
                     "expected heads of layers with attention scores",
                     "layer " + std::to_string(layer) + " (" + record_.mixers[static_cast<std::size_t>(layer)] +
                         ") has no scores");
+    }
+
+    [[noreturn]] void refuse_edges(std::int64_t s, const std::string& expected) const {
+        const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
+        std::string length = std::to_string(text.ids.size()) + " tokens";
+        if (text.target) length += " with a target of " + std::to_string(text.target->ids.size());
+        throw Error(ErrorCode::usage, "--queries", expected + " in text " + std::to_string(s) + " of " + length,
+                    "found none");
     }
 
     void check_attention() const {
@@ -216,12 +232,8 @@ private:
             edges[site] = edges_of(text, site);
             any = any || edges[site].any().item<bool>();
         }
-        if (any) return edges;
-        throw Error(ErrorCode::usage, "--queries",
-                    "expected queries that see one of --keys in text " + std::to_string(s) + " of " +
-                        std::to_string(text.ids.size()) + " tokens" +
-                        (text.target ? " with a target of " + std::to_string(text.target->ids.size()) : ""),
-                    "found none");
+        if (!any) refuse_edges(s, "expected queries that see one of --keys");
+        return edges;
     }
 
     model::Model& model_;

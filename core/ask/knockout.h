@@ -38,7 +38,8 @@ struct KnockoutOptions {
     std::function<void()> saved;      ///< called now and then, with finished cells in place
 };
 
-/// Fills /knockout of `record`. Windows without a chosen head stay NaN.
+/// Fills /knockout of `record`. Windows without a chosen head stay NaN. Throws usage for edges that no chosen head
+/// sees: beyond the text, the causal order, or the window of its layer.
 void run_knockout(model::Model& model, const KnockoutOptions& options, store::AskRecord& record, Progress& progress,
                   const Cancellation& cancellation);
 

@@ -161,6 +161,11 @@ std::vector<std::string> series_checkpoints(const std::vector<std::string>& path
 
 void run_series(model::Model& first, const SeriesOptions& options, store::AskRecord& record, Progress& progress,
                 const Cancellation& cancellation) {
+    std::error_code ignored;
+    if (std::filesystem::exists(std::filesystem::symlink_status(options.scratch, ignored)))
+        throw Error(ErrorCode::usage, escaped(options.scratch.string()),
+                    "expected no file of this name, which ask series writes for each model and removes",
+                    "found one, to be moved or removed");
     const std::int64_t vocabulary = first.config().vocabulary;
     record.add_dimension("/checkpoint", std::ssize(options.models), "checkpoint, in the order of the command");
     if (record.names.empty())

@@ -26,7 +26,8 @@ struct SeriesOptions {
     std::function<model::Model&(const std::string& path)> load;
     /// Those of the model in memory: load() replaces their values. Null: none.
     const std::vector<model::Intervention>* interventions = nullptr;
-    std::filesystem::path scratch;  ///< of one analysis at a time, removed afterwards
+    /// File of one analysis at a time, removed afterwards. Throws usage if a file of this name exists.
+    std::filesystem::path scratch;
     std::function<void()> saved;
 };
 

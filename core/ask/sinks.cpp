@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include <c10/core/InferenceMode.h>
 
@@ -69,6 +70,25 @@ double median_of(std::vector<float> values) {
     return (static_cast<double>(*middle) + static_cast<double>(*std::max_element(values.begin(), middle))) / 2;
 }
 
+/// Edits of a text in a run without its first token: positions are those of the whole text.
+class WithoutFirstToken final : public model::Editor {
+public:
+    explicit WithoutFirstToken(model::Editor& whole) : whole_(whole) {}
+
+    void begin(const Start& start) override { whole_.begin(start); }
+    bool edits(const PointKey& key) const override { return whole_.edits(key); }
+    at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
+        model::EditPlace in_whole = place;
+        ++in_whole.first_position;
+        ++in_whole.first_key;
+        return whole_.edit(in_whole, value);
+    }
+    void end() override { whole_.end(); }
+
+private:
+    model::Editor& whole_;
+};
+
 class Sinks {
 public:
     Sinks(model::Model& model, const SinksOptions& options, store::AskRecord& record)
@@ -87,7 +107,9 @@ public:
             SiteReader reader(model_.sites(), weights_request(rest), [&](const model::AttentionRecord& record) {
                 indicators(s, record, "_without_first_token");
             });
-            read_run(model_, rest, reader, nullptr, options_.editor, cancellation);
+            std::optional<WithoutFirstToken> edits;
+            if (options_.editor != nullptr) edits.emplace(*options_.editor);
+            read_run(model_, rest, reader, nullptr, edits ? &*edits : nullptr, cancellation);
         }
         SiteReader reader(model_.sites(), weights_request(ids), [&](const model::AttentionRecord& record) {
             indicators(s, record, "");

@@ -2,7 +2,6 @@
 #include "core/checkpoint/adapter.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/mm.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -13,11 +12,11 @@
 #include "core/base/process/os_error.h"
 #include "core/base/text/shape_text.h"
 #include "core/base/text/text.h"
+#include "core/checkpoint/adapter/low_rank_update.h"
 #include "core/checkpoint/adapter_config.h"
 #include "core/checkpoint/adapter_names.h"
 #include "core/checkpoint/shards.h"
 #include "core/checkpoint/tensor_reader.h"
-#include "core/checkpoint/torch_types.h"
 
 namespace headscope::checkpoint {
 
@@ -390,16 +389,25 @@ bool Adapter::changes(const std::string& tensor) const {
     return impl_->changes.count(tensor) != 0;
 }
 
-at::Tensor Adapter::load(const std::string& tensor, DataType type, const std::function<at::Tensor(DataType)>& weight,
-                         const Cancellation& cancellation) const {
-    const Impl::Change& change = impl_->changes.at(tensor);
-    const auto read = [&](const TensorInfo& info, DataType as) { return load_tensor(file(), info, as, cancellation); };
-    if (change.b == nullptr) return read(*change.a, type);
-    const DataType exact = type == DataType::f64 ? DataType::f64 : DataType::f32;
-    at::Tensor merged = change.weight == nullptr ? weight(exact) : read(*change.weight, exact);
-    const at::Tensor update = at::mm(read(*change.b, exact), read(*change.a, exact));
-    merged.add_(change.transposed ? update.t() : update, change.scale);
-    return merged.to(torch_type(type).value());
+const TensorInfo* Adapter::own(const std::string& tensor) const {
+    const auto found = impl_->changes.find(tensor);
+    if (found == impl_->changes.end()) return nullptr;
+    return found->second.b == nullptr ? found->second.a : found->second.weight;
+}
+
+std::shared_ptr<const LowRankUpdate> Adapter::update(const std::string& tensor,
+                                                     const Cancellation& cancellation) const {
+    const auto found = impl_->changes.find(tensor);
+    if (found == impl_->changes.end() || found->second.b == nullptr) return nullptr;
+    const Impl::Change& change = found->second;
+    const auto read = [&](const TensorInfo& info) { return load_tensor(file(), info, info.type, cancellation); };
+    return std::make_shared<const LowRankUpdate>(read(*change.a), read(*change.b), change.scale, change.transposed);
+}
+
+std::uint64_t Adapter::update_bytes(const std::string& tensor) const {
+    const auto found = impl_->changes.find(tensor);
+    if (found == impl_->changes.end() || found->second.b == nullptr) return 0;
+    return found->second.a->bytes + found->second.b->bytes;
 }
 
 }  // namespace headscope::checkpoint

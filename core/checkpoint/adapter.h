@@ -3,12 +3,11 @@
 
 // LoRA adapters as PEFT writes them (arXiv 2106.09685): a folder with adapter_config.json and adapter_model.safetensors
 // or .bin. Opening checks everything against the base's tensors; the adapter's numbers are read with the weight that
-// they change: W + scale * B A, in float32 (float64 where W is). Errors: headscope::Error. Threads: const members from
-// several.
+// they change (stored_tensor.h): W + scale * B A, in float32, or float64 where W becomes that. Errors:
+// headscope::Error. Threads: const members from several.
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +19,8 @@
 #include "core/checkpoint/checkpoint.h"
 
 namespace headscope::checkpoint {
+
+class LowRankUpdate;  // core/checkpoint/adapter/low_rank_update.h
 
 inline constexpr std::string_view adapter_config_name = "adapter_config.json";
 
@@ -63,9 +64,12 @@ public:
     const std::string& shared_table() const;         ///< a table of the adapter's that stays the head; empty: none
 
     bool changes(const std::string& tensor) const;
-    /// The changed tensor as `type`; `weight` reads the base's as the type that it is given.
-    at::Tensor load(const std::string& tensor, DataType type, const std::function<at::Tensor(DataType)>& weight,
-                    const Cancellation& cancellation) const;
+    /// The adapter's tensor in place of the base's, or below A and B. Null: the base's. It lies in file().
+    const TensorInfo* own(const std::string& tensor) const;
+    /// The change by A and B, which are read. Null: none.
+    std::shared_ptr<const LowRankUpdate> update(const std::string& tensor, const Cancellation& cancellation) const;
+    /// Bytes of A and B in the file.
+    std::uint64_t update_bytes(const std::string& tensor) const;
 
 private:
     struct Impl;

@@ -2,6 +2,7 @@
 #include "core/checkpoint/checkpoint.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -20,6 +21,7 @@
 #include "core/checkpoint/packed/open_packed.h"
 #include "core/checkpoint/packed/packed_bytes.h"
 #include "core/checkpoint/shards.h"
+#include "core/checkpoint/stored_tensor.h"
 #include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/torch_types.h"
 #include "core/checkpoint/weights_in.h"
@@ -215,6 +217,17 @@ bool Checkpoint::is_made(const std::string& name) const {
     return tensor(name).packed || (impl_->adapter && impl_->adapter->changes(name));
 }
 
+bool Checkpoint::is_packed(const std::string& name) const {
+    return tensor(name).packed && !(impl_->adapter && impl_->adapter->own(name));
+}
+
+std::uint64_t Checkpoint::stored_bytes(const std::string& name) const {
+    const TensorInfo& info = tensor(name);
+    if (!impl_->adapter) return info.bytes;
+    const TensorInfo* own = impl_->adapter->own(name);
+    return (own ? own->bytes : info.bytes) + impl_->adapter->update_bytes(name);
+}
+
 std::string stored_type(const TensorInfo& tensor) {
     return tensor.packed ? tensor.packed->type : std::string(name(tensor.type));
 }
@@ -257,31 +270,18 @@ at::Tensor Checkpoint::load(const std::string& name, LoadAs as, const Cancellati
     try {
         const DataType type = loaded_type(info.type, as);
         if (!is_made(name)) return load_tensor(impl_->open_files.at(info.file), info, type, cancellation, not_finite);
-        const auto read = [&](DataType read_as) {
-            if (!info.packed) return load_tensor(impl_->open_files.at(info.file), info, read_as, cancellation);
-            return PackedBytes(impl_->open_files, info.packed, cancellation, true).all(torch_type(read_as).value());
-        };
-        const bool changed = impl_->adapter && impl_->adapter->changes(name);
-        at::Tensor made = changed ? impl_->adapter->load(name, type, read, cancellation) : read(type);
+        if (impl_->adapter && impl_->adapter->changes(name)) {
+            const at::Tensor made = at::empty(info.shape, at::TensorOptions(torch_type(type).value()));
+            const std::int64_t found = load_into(*this, name, made, cancellation);
+            if (not_finite) *not_finite = found;
+            return made;
+        }
+        at::Tensor made = PackedBytes(impl_->open_files, info.packed, cancellation, true).all(torch_type(type).value());
         if (not_finite) *not_finite = count_not_finite(made);
         return made;
     } catch (...) {
         throw current_error(shown(impl_->path) + ", tensor \"" + escaped(name) + '"');
     }
-}
-
-at::Tensor Checkpoint::load_row(const std::string& name, std::int64_t row, LoadAs as) const {
-    TensorInfo info = tensor(name);
-    const std::int64_t row_bits = info.shape.size() == 2 ? info.shape[1] * bits(info.type) : 0;
-    if (is_made(name) || !info.strides.empty() || row_bits == 0 || row_bits % 8 != 0)
-        return load(name, as).narrow(0, row, 1);
-    const auto size = static_cast<std::uint64_t>(row_bits / 8);
-    info.begin += static_cast<std::uint64_t>(row) * size;
-    info.bytes = size;
-    info.elements = info.shape[1];
-    info.shape[0] = 1;
-    info.checksum.reset();  // of the whole tensor
-    return load_tensor(impl_->open_files.at(info.file), info, loaded_type(info.type, as), Cancellation());
 }
 
 std::string Checkpoint::fingerprint() const {

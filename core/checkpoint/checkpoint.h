@@ -25,7 +25,7 @@ class Tensor;
 namespace headscope {
 class Error;
 class InputFile;
-}
+}  // namespace headscope
 
 namespace headscope::checkpoint {
 
@@ -151,6 +151,11 @@ public:
     /// Tensors that are there but of a kind that is not read (quantised, sparse, of an unknown class), and why.
     const std::map<std::string, std::string>& unreadable() const;
 
+    /// True where the tensor is packed in the files and no adapter has its own in its place.
+    bool is_packed(const std::string& tensor) const;
+    /// Bytes in the files, an adapter's too, that the tensor is made of.
+    std::uint64_t stored_bytes(const std::string& tensor) const;
+
     /// The entry of a tensor; Error mismatch where there is none, unsupported where it is unreadable.
     const TensorInfo& tensor(const std::string& name) const;
 
@@ -162,9 +167,6 @@ public:
     /// of the numbers are NaN or infinite in memory.
     at::Tensor load(const std::string& tensor, LoadAs as, const Cancellation& cancellation,
                     std::int64_t* not_finite = nullptr) const;
-
-    /// Row `row` of a matrix, [1, columns], as load() gives it. Reads no more than that where the file allows.
-    at::Tensor load_row(const std::string& tensor, std::int64_t row, LoadAs as) const;
 
     /// SHA-256 (hex) of the weight files' SHA-256s in order of file name; cached in the user's cache folder by path,
     /// size and time. Seconds for gigabytes the first time: call it on a worker. What is hashed is one line per file,

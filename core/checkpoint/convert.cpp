@@ -107,7 +107,7 @@ std::vector<OutputTensor> converted_tensors(const Checkpoint& source, LoadAs as,
     return tensors;
 }
 
-/// Tensors that are merged or unpacked are made whole, one at a time: the base's, the update, the result.
+/// Tensors that are merged or unpacked are made whole, one at a time: as stored, in float32 or float64, as written.
 void expect_memory_to_make(const Checkpoint& source, LoadAs as) {
     const TensorInfo* largest = nullptr;
     for (const auto& [name, info] : source.tensors())

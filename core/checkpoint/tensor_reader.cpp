@@ -172,6 +172,19 @@ at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType t
     return tensor;
 }
 
+at::Tensor load_row(const InputFile& file, const TensorInfo& info, std::int64_t row, const Cancellation& cancellation) {
+    const std::int64_t row_bits = info.shape.at(1) * bits(info.type);
+    if (!info.strides.empty() || row_bits == 0 || row_bits % 8 != 0)
+        return load_tensor(file, info, info.type, cancellation).narrow(0, row, 1);
+    TensorInfo one = info;
+    one.bytes = static_cast<std::uint64_t>(row_bits / 8);
+    one.begin += static_cast<std::uint64_t>(row) * one.bytes;
+    one.elements = info.shape[1];
+    one.shape[0] = 1;
+    one.checksum.reset();  // of the whole tensor
+    return load_tensor(file, one, one.type, cancellation);
+}
+
 at::Tensor load_briefly(const InputFile& file, const TensorInfo& info, const Cancellation& cancellation) {
     const c10::ScalarType type = required_type(file, info, info.type);
     if (info.bytes < static_cast<std::uint64_t>(kMappedBytes)) return load_tensor(file, info, info.type, cancellation);

@@ -25,6 +25,8 @@ at::Tensor load_tensor(const InputFile& file, const TensorInfo& info, DataType t
 /// The same into `into`, which is contiguous, on the CPU, of as many numbers, and gives their type.
 void load_tensor_into(const InputFile& file, const TensorInfo& info, const at::Tensor& into,
                       const Cancellation& cancellation, std::int64_t* not_finite = nullptr);
+/// Row `row` of a matrix as stored, [1, columns]. Reads no more than that where the file allows.
+at::Tensor load_row(const InputFile& file, const TensorInfo& info, std::int64_t row, const Cancellation& cancellation);
 /// load_tensor, as stored, in a brief_tensor().
 at::Tensor load_briefly(const InputFile& file, const TensorInfo& info, const Cancellation& cancellation);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/cost/cost_table.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -11,6 +12,12 @@ std::string cell(std::optional<double> value) {
     if (!value || !std::isfinite(*value)) return "";
     char text[64];
     return {text, std::to_chars(text, text + sizeof text, *value).ptr};
+}
+
+/// Names of cards come from their drivers.
+std::string named(std::string text) {
+    std::replace(text.begin(), text.end(), ',', ' ');
+    return text;
 }
 
 }  // namespace
@@ -37,7 +44,7 @@ std::string cost_csv(const CostTable& table) {
         "mixer,batch,length,hidden,heads,tensor_parallel,bytes,time,prefill_flops,decode_flops,activation_bytes,"
         "cache_bytes,precomputed_prefill_flops,precomputed_decode_flops,measured_prefill_flops,measured_decode_flops,"
         "measured_activation_bytes,measured_cache_bytes,measured_guide_flops,parameters,scores_before_saving,"
-        "prefetch_cache_bytes\n";
+        "prefetch_cache_bytes,measured_prefill_seconds,measured_decode_seconds,device,kernels\n";
     for (const CostRow& row : table.rows) {
         const CostSetting& s = table.setting;
         text += row.mixer;
@@ -57,7 +64,9 @@ std::string cost_csv(const CostTable& table) {
         add(paper.parameters);
         add(paper.scores_before);
         add(paper.prefetch);
-        text += "\n";
+        add(measured ? std::optional(measured->prefill_seconds) : std::nullopt);
+        add(measured ? std::optional(measured->decode_seconds) : std::nullopt);
+        text += measured ? "," + named(table.device) + "," + named(table.kernels) + "\n" : ",,\n";
     }
     return text;
 }

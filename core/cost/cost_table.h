@@ -13,7 +13,7 @@
 
 namespace headscope::cost {
 
-/// One layer's mixer, without its output projection.
+/// One layer's mixer, without its output projection. Operations are NaN where a GPU's kernels ran, which do not count.
 struct MeasuredMixer {
     std::string mixer;
     double prefill_flops = 0;  ///< reading `length` tokens
@@ -22,6 +22,7 @@ struct MeasuredMixer {
     /// NaN where training was not measured.
     double activation_bytes = 0;
     double cache_bytes = 0;  ///< held after `length` tokens; NaN: an encoder
+    double prefill_seconds = 0, decode_seconds = 0;
 };
 
 struct MeasuredModel {
@@ -49,6 +50,8 @@ struct CostRow {
 struct CostTable {
     CostSetting setting;        ///< its length is that of the first row
     std::vector<CostRow> rows;  ///< by mixer, then by length
+    /// As kernels::chosen_device() and chosen_kernels(), where numbers were measured; else empty.
+    std::string device{}, kernels{};
 };
 
 /// `mixers` empty: all that have an entry.

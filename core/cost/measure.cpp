@@ -14,22 +14,40 @@
 #include "core/base/json/json.h"
 #include "core/cost/work_meter.h"
 #include "core/mixers/types/head_variants.h"
+#include "core/model/device.h"
 #include "core/model/heads/head_loss.h"
 #include "core/model/towers/cache.h"
+#include "kernels/flop_counter.h"
 
 namespace headscope::cost {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-/// Reads the meter where a layer's mixer begins and ends.
+/// Seconds of a device, whose work is finished at each reading.
+class Watch {
+public:
+    explicit Watch(const at::Device& device) : device_(device), start_(now()) {}
+    double seconds() const { return std::chrono::duration<double>(now() - start_).count(); }
+
+private:
+    std::chrono::steady_clock::time_point now() const {
+        model::finish_work(device_);
+        return std::chrono::steady_clock::now();
+    }
+
+    at::Device device_;
+    std::chrono::steady_clock::time_point start_;
+};
+
+/// Reads the meter and the watch where a layer's mixer begins and ends.
 class RegionProbe final : public model::Probe {
 public:
     struct Region {
-        double flops = 0, bytes = 0;
+        double flops = 0, bytes = 0, seconds = 0;
     };
-    RegionProbe(const WorkMeter& meter, std::int64_t layers)
-        : regions(static_cast<std::size_t>(layers)), meter_(meter), start_(flops()) {}
+    RegionProbe(const WorkMeter& meter, const Watch& watch, std::int64_t layers)
+        : regions(static_cast<std::size_t>(layers)), meter_(meter), watch_(watch), start_(flops()) {}
 
     bool wants(std::string_view name, LayerIndex) const override {
         return name == "embedding" || name == "input_norm" || name == "mixer_output";
@@ -39,13 +57,15 @@ public:
         if (name == "embedding") {
             guide_flops = flops() - start_;
         } else if (name == "input_norm") {
-            begin_ = {flops(), static_cast<double>(meter_.bytes()) - value_bytes};
+            begin_ = {flops(), static_cast<double>(meter_.bytes()) - value_bytes, watch_.seconds()};
         } else {
             Region& region = regions.at(static_cast<std::size_t>(layer.value));
+            region.seconds = watch_.seconds() - begin_.seconds;
             region.flops = flops() - begin_.flops;
             region.bytes = static_cast<double>(meter_.bytes()) - value_bytes - begin_.bytes;
         }
     }
+    bool reads_shapes_alone() const override { return true; }
     const kernels::StatisticsRequest* request(SiteIndex) override { return nullptr; }
     void measured(const model::AttentionRecord&) override {}
 
@@ -56,16 +76,9 @@ private:
     double flops() const { return static_cast<double>(meter_.flops()); }
 
     const WorkMeter& meter_;
+    const Watch& watch_;
     double start_;
     Region begin_;
-};
-
-class Watch {
-public:
-    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
-private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 /// Tokens in a fixed order that repeats late: costs do not depend on them.
@@ -90,9 +103,9 @@ void measure_inference(model::Model& model, const MeasureOptions& options, Measu
     };
     {
         WorkMeter meter;
-        RegionProbe probe(meter, layers);
+        const Watch watch(model.device());
+        RegionProbe probe(meter, watch, layers);
         forward.probe = &probe;
-        const Watch watch;
         last_logits(model.forward(batch, forward));
         result.forward_seconds = watch.seconds();
         result.forward_flops = static_cast<double>(meter.flops());
@@ -100,20 +113,24 @@ void measure_inference(model::Model& model, const MeasureOptions& options, Measu
         result.guide_flops = probe.guide_flops;
         for (std::size_t i = 0; i < result.layers.size(); ++i) {
             result.layers[i].prefill_flops = probe.regions[i].flops;
+            result.layers[i].prefill_seconds = probe.regions[i].seconds;
             if (cache) result.layers[i].cache_bytes = static_cast<double>(cache->layer(i).bytes());
         }
         if (cache) result.cache_bytes = static_cast<double>(cache->bytes());
     }
     if (!decodes) return;
     WorkMeter meter;
-    RegionProbe probe(meter, layers);
-    forward.probe = &probe;
     batch.ids = tokens(options.batch, 1, vocabulary);
-    const Watch watch;
+    const Watch watch(model.device());
+    RegionProbe probe(meter, watch, layers);
+    forward.probe = &probe;
     last_logits(model.forward(batch, forward));
     result.decode_seconds = watch.seconds();
     result.decode_flops = static_cast<double>(meter.flops());
-    for (std::size_t i = 0; i < result.layers.size(); ++i) result.layers[i].decode_flops = probe.regions[i].flops;
+    for (std::size_t i = 0; i < result.layers.size(); ++i) {
+        result.layers[i].decode_flops = probe.regions[i].flops;
+        result.layers[i].decode_seconds = probe.regions[i].seconds;
+    }
 }
 
 void measure_training(model::Trainable& trainable, const MeasureOptions& options, MeasuredModel& result) {
@@ -121,16 +138,16 @@ void measure_training(model::Trainable& trainable, const MeasureOptions& options
     model::Batch batch;
     batch.ids = tokens(options.batch, options.length, model.config().vocabulary);
     WorkMeter meter;
-    RegionProbe probe(meter, model.config().layers);
+    const Watch watch(model.device());
+    RegionProbe probe(meter, watch, model.config().layers);
     const model::TrainingForward training;
     model::ForwardOptions forward;
     forward.probe = &probe;
     forward.training = &training;
     forward.cancellation = options.cancellation;
     const at::AutoGradMode recording(true);
-    const Watch watch;
     {
-        const at::Tensor hidden = model.forward(batch, forward);
+        const at::Tensor hidden = trainable.forward_with(batch, forward);
         const model::LossSum loss = trainable.loss(hidden.flatten(0, 1), batch.ids.flatten());
         loss.sum.backward();
     }
@@ -150,6 +167,12 @@ std::string type_text(at::ScalarType type) {
     return type == at::kBFloat16 ? "bfloat16" : type == at::kDouble ? "float64" : "float32";
 }
 
+void drop_flops(MeasuredModel& result) {
+    for (double* flops : {&result.guide_flops, &result.forward_flops, &result.decode_flops, &result.training_flops})
+        *flops = kNone;
+    for (MeasuredMixer& layer : result.layers) layer.prefill_flops = layer.decode_flops = kNone;
+}
+
 }  // namespace
 
 MeasuredModel measure(model::Trainable& trainable, const MeasureOptions& options) {
@@ -167,12 +190,15 @@ MeasuredModel measure(model::Trainable& trainable, const MeasureOptions& options
         result.parameters = model.parameters();
         result.type = type_text(trainable.weights().scalar_type());
         for (const std::string& mixer : model.mixers()) {
-            result.layers.push_back({mixer, 0, kNone, kNone, kNone});
+            result.layers.push_back({mixer, 0, kNone, kNone, kNone, 0, kNone});
         }
         result.decode_flops = result.decode_seconds = result.cache_bytes = kNone;
         result.training_flops = result.training_peak_bytes = result.training_seconds = kNone;
-        measure_inference(model, options, result);
-        if (options.training) measure_training(trainable, options, result);
+        for (int turn = model.device().is_cpu() ? 1 : 0; turn < 2; ++turn) {
+            measure_inference(model, options, result);
+            if (options.training) measure_training(trainable, options, result);
+        }
+        if (!kernels::FlopCounter::is_complete()) drop_flops(result);
         return result;
     } catch (...) {
         throw current_error("cost");
@@ -193,11 +219,12 @@ MeasuredModel measure_mixer(const std::string& config_json, const std::string& m
     const auto positions = decodes ? config.value("max_position_embeddings", std::int64_t{0}) : 0;
     config["max_position_embeddings"] = std::max(options.length + 1, positions);
     const auto trainable = model::Trainable::create(config.dump(), 1, at::kFloat);
+    trainable->to(options.device);
     return measure(*trainable, options);
 }
 
 void measure_table(CostTable& table, const std::string& config_json, Progress& progress,
-                   const Cancellation& cancellation) {
+                   const Cancellation& cancellation, const at::Device& device) {
     const CostSetting& sizes = table.setting;
     // EL-attention has no other sizes.
     const bool fills = sizes.head_size <= 0 || sizes.heads * sizes.head_size == sizes.hidden;
@@ -210,6 +237,7 @@ void measure_table(CostTable& table, const std::string& config_json, Progress& p
         MeasureOptions options;
         options.batch = table.setting.batch;
         options.length = row.length;
+        options.device = device;
         options.cancellation = &cancellation;
         const MeasuredModel measured = measure_mixer(config_json, row.mixer, 2, options);
         row.measured = measured.layers.back();

@@ -212,8 +212,12 @@ std::optional<HeadMaps> HeadVariantMixer::head_maps() const {
                   of_each(value, value_embedding_),
                   {},
                   bias};
-    if (const at::Tensor gain = query_norm_.gain(); gain.defined()) maps.query = maps.query * gain;
-    if (const at::Tensor gain = key_norm_.gain(); gain.defined()) maps.key = maps.key * gain;
+    const auto gained = [](const model::Norm& norm, const at::Tensor& map) -> at::Tensor {
+        if (!norm.weight.defined()) return map;
+        return (norm.kind == model::NormKind::layer ? map - map.mean(2, true) : map) * norm.gain();
+    };
+    maps.query = gained(query_norm_, maps.query);
+    maps.key = gained(key_norm_, maps.key);
     return maps;
 }
 

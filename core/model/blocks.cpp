@@ -59,7 +59,7 @@ at::Tensor by_rows(const at::Tensor& x, std::int64_t weights, std::int64_t size,
 
 at::Tensor Linear::operator()(const at::Tensor& x, const Cancellation* cancellation) const {
     if (packed) return bias.defined() ? (*packed)(x) + bias : (*packed)(x);
-    if (fused(x) || fused(weight)) return trained_linear(x, weight, bias);
+    if (fused_on_processor(x) || fused_on_processor(weight)) return trained_linear(x, weight, bias);
     return by_rows(x, weight.numel(), weight.size(0), cancellation,
                    [this](const at::Tensor& rows) { return linear_map(rows, weight, bias); });
 }
@@ -269,11 +269,11 @@ std::int64_t Embedding::rows() const {
 
 at::Tensor Embedding::operator()(const Batch& batch, std::int64_t first_position,
                                  const TrainingForward* training) const {
-    at::Tensor x = hashed.there()     ? hashed(batch, training)
-                   : clusters.there() ? clusters.rows_of(batch.ids)
-                   : stored           ? stored->rows(batch.ids)
-                   : fused(tokens)    ? trained_embedding(tokens, batch.ids)
-                                      : at::embedding(tokens, batch.ids);
+    at::Tensor x = hashed.there()               ? hashed(batch, training)
+                   : clusters.there()           ? clusters.rows_of(batch.ids)
+                   : stored                     ? stored->rows(batch.ids)
+                   : fused_on_processor(tokens) ? trained_embedding(tokens, batch.ids)
+                                                : at::embedding(tokens, batch.ids);
     // As in the reference, the scale is rounded to the type of the weights.
     if (scale_ != 1) x = x * at::scalar_tensor(scale_, x.options());
     if (dropped_token_ >= 0) x = without_dropped(x, batch);

@@ -4,7 +4,10 @@
 // A model built from a checkpoint: one stack over a shared vocabulary of blocks; what differs between families is a
 // recipe in families/. Threads: one compute thread owns all calls. Errors: headscope::Error.
 
+#include <cstddef>
+#include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -62,6 +65,12 @@ struct ForwardOptions {
     std::function<void(int layer)> after_layer;  ///< progress
 };
 
+/// Hidden states that wait while other passes run a layer: in memory up to a limit, beyond it in a file without a name.
+struct WaitingPlace {
+    double memory_bytes = std::numeric_limits<double>::infinity();
+    std::filesystem::path folder{};  ///< of the file
+};
+
 class Model {
 public:
     /// Recognises the family by model_type, checks every tensor's name and shape before one is read, then loads.
@@ -94,9 +103,10 @@ public:
         const Batch* batch;
         ForwardOptions options;
     };
+    using Finished = std::function<void(std::size_t pass, const at::Tensor& hidden)>;
     /// The same for several batches, all of which pass a layer before the next one: for weights that are read when a
-    /// layer runs.
-    virtual std::vector<at::Tensor> forward_all(const std::vector<Pass>& passes);
+    /// layer runs. `finished` gets the hidden states in the order of the passes, after the last layer of all.
+    virtual void forward_each(const std::vector<Pass>& passes, const WaitingPlace& place, const Finished& finished);
 
     /// Vocabulary rows for hidden rows [N, d] -> [N, V] float32, or those of classes (ModelConfig::head_columns; a head
     /// of the text's classes reads the rows of first tokens); call it in chunks of rows (16 384 x 50 304 logits would

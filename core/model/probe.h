@@ -71,6 +71,8 @@ public:
     /// True if `announce` should be called; unrequested values may be skipped or fused away.
     virtual bool wants(std::string_view name, LayerIndex layer) const = 0;
     virtual void announce(std::string_view name, LayerIndex layer, const at::Tensor& value) = 0;
+    /// True for a probe that reads no numbers: a model on another device announces its values there, without a copy.
+    virtual bool reads_shapes_alone() const { return false; }
 
     /// Statistics to measure at a site; nullptr: none, and LibTorch's fused attention may run instead of ours.
     virtual const kernels::StatisticsRequest* request(SiteIndex site) = 0;

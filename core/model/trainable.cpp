@@ -144,7 +144,11 @@ at::Tensor Trainable::forward(const Batch& batch, const TrainingForward& trainin
     stack_->forget();
     ForwardOptions options;
     options.training = &training;
-    return stack_->forward_on_device({{&batch, options}}).front();
+    return forward_with(batch, options);
+}
+
+at::Tensor Trainable::forward_with(const Batch& batch, const ForwardOptions& options) {
+    return stack_->forward_on_device(batch, options);
 }
 
 void Trainable::to(const at::Device& device) {

@@ -75,6 +75,8 @@ public:
 
     /// Final hidden states [B, L, d] after the final norm, on device(), recorded by autograd.
     at::Tensor forward(const Batch& batch, const TrainingForward& training = {});
+    /// The same with all options, of which `training` is set. Weights have not changed since model() was called.
+    at::Tensor forward_with(const Batch& batch, const ForwardOptions& options);
     /// Loss of the head's logits (of tokens or of classes) for hidden rows [N, d] against targets [N] (head_loss.h):
     /// with the head's scale, projection, transform, bias and soft cap, as Model::logits has them.
     LossSum loss(const at::Tensor& hidden_rows, const at::Tensor& targets, const HeadLossOptions& options = {}) const;

@@ -13,6 +13,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "core/model/device.h"
 #include "kernels/gemm.h"
 #include "kernels/rows.h"
 
@@ -100,7 +101,8 @@ public:
         const at::Tensor rows = x.contiguous(), weight = gain.contiguous();
         const at::Tensor inverse = float_like(x, {rows_of(x)});
         at::Tensor y = at::empty(rows.sizes(), rows.options());
-        kernels::rms_norm(norm_of(rows, weight, inverse, epsilon, gain_offset), y.mutable_data_ptr());
+        kernels::rms_norm(norm_of(rows, weight, inverse, epsilon, gain_offset), y.mutable_data_ptr(),
+                          kernel_device(rows));
         context->save_for_backward({rows, weight, inverse});
         context->saved_data["epsilon"] = epsilon;
         context->saved_data["gain_offset"] = gain_offset;
@@ -116,7 +118,7 @@ public:
         kernels::rms_norm_backward(norm_of(x, gain, inverse, context->saved_data["epsilon"].toDouble(),
                                            context->saved_data["gain_offset"].toDouble()),
                                    dy.const_data_ptr(), nullptr, dx.mutable_data_ptr(),
-                                   d_gain.defined() ? d_gain.mutable_data_ptr<float>() : nullptr);
+                                   d_gain.defined() ? d_gain.mutable_data_ptr<float>() : nullptr, kernel_device(x));
         return {dx, d_gain.defined() ? d_gain.to(x.scalar_type()) : d_gain, {}, {}};
     }
 
@@ -142,7 +144,7 @@ public:
         shape.back() /= 2;
         at::Tensor y = at::empty(shape, rows.options());
         kernels::gated_silu(rows.const_data_ptr(), element_type(rows), rows_of(rows), shape.back(),
-                            y.mutable_data_ptr());
+                            y.mutable_data_ptr(), kernel_device(rows));
         context->save_for_backward({rows});
         return y;
     }
@@ -151,7 +153,7 @@ public:
         const at::Tensor rows = context->get_saved_variables().at(0), dy = outer.at(0).contiguous();
         at::Tensor result = at::empty(rows.sizes(), rows.options());
         kernels::gated_silu_backward(rows.const_data_ptr(), dy.const_data_ptr(), element_type(rows), rows_of(rows),
-                                     dy.size(-1), result.mutable_data_ptr());
+                                     dy.size(-1), result.mutable_data_ptr(), kernel_device(rows));
         return {result};
     }
 };
@@ -163,7 +165,8 @@ public:
         const at::Tensor rows = x.stride(2) == 1 && x.stride(0) == x.size(1) * x.stride(1) ? x : x.contiguous();
         const at::Tensor taps = weight.contiguous(), offset = bias ? bias->contiguous() : at::Tensor();
         at::Tensor y = at::empty(x.sizes(), x.options());
-        kernels::short_convolution(convolution_of(rows, taps, offset, plain), y.mutable_data_ptr());
+        kernels::short_convolution(convolution_of(rows, taps, offset, plain), y.mutable_data_ptr(),
+                                   kernel_device(rows));
         context->save_for_backward({rows, taps, offset});
         context->saved_data["plain"] = plain;
         return y;
@@ -180,7 +183,7 @@ public:
         const auto floats = [](const at::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; };
         kernels::short_convolution_backward(convolution_of(x, weight, bias, context->saved_data["plain"].toBool()),
                                             dy.const_data_ptr(), dx.defined() ? dx.mutable_data_ptr() : nullptr,
-                                            floats(d_weight), floats(d_bias));
+                                            floats(d_weight), floats(d_bias), kernel_device(x));
         const auto of_type = [&x](const at::Tensor& t) { return t.defined() ? t.to(x.scalar_type()) : t; };
         return {dx, of_type(d_weight), of_type(d_bias), {}};
     }
@@ -231,7 +234,7 @@ private:
         rotation.y = y.mutable_data_ptr();
         rotation.y_stride = width;
         rotation.backward = backward;
-        kernels::rotate(rotation);
+        kernels::rotate(rotation, kernel_device(heads));
         return y;
     }
 };
@@ -295,6 +298,10 @@ bool trains_by_kernel(const at::Tensor& x) {
 }
 
 bool fused(const at::Tensor& x) {
+    return trains_by_kernel(x) && in_kernel_memory(x);
+}
+
+bool fused_on_processor(const at::Tensor& x) {
     return trains_by_kernel(x) && x.is_cpu();
 }
 

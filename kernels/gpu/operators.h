@@ -40,11 +40,7 @@ void gated_silu_gpu(const void* gate_up, ElementType type, std::int64_t rows, st
                     Device device);
 void gated_silu_backward_gpu(const void* gate_up, const void* dy, ElementType type, std::int64_t rows,
                              std::int64_t size, void* d_gate_up, Device device);
-void column_sums_gpu(const void* x, ElementType type, std::int64_t rows, std::int64_t size, float* sums, Device device);
 void rotate_gpu(const Rotation& rotation, Device device);
-/// `ids` in memory of the processor. `entries`: rows of the table.
-void add_rows_by_id_gpu(const std::int64_t* ids, std::int64_t count, const void* dy, ElementType type,
-                        std::int64_t size, void* table_gradient, std::int64_t entries, Device device);
 /// `targets`, `loss` and `normaliser` in memory of the processor.
 void cross_entropy_gpu(const CrossEntropy& work, Device device);
 void short_convolution_gpu(const ShortConvolution& work, void* y, Device device);

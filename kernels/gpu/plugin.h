@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define HS_GPU_ABI 3U
+#define HS_GPU_ABI 4U
 
 enum { HS_DONE = 0, HS_MEMORY = 1, HS_CANCELLED = 2, HS_UNSUPPORTED = 3, HS_DEVICE_FAILED = 4 };
 enum { HS_FLOAT32 = 0, HS_BFLOAT16 = 1 };
@@ -248,27 +248,11 @@ typedef struct {
 } HsGatedSilu;
 
 typedef struct {
-    int64_t rows;
-    int32_t size, type;
-    const void* x;
-    float *sums, *parts; /* [size], [ceil(rows / HS_SUM_ROWS), size] workspace */
-} HsColumnSums;
-
-typedef struct {
     int64_t rows, positions, row_stride, y_stride;
     int32_t heads, size, turned, type, interleaved, backward;
     const void *cosine, *sine, *x;
     void* y;
 } HsRotation;
-
-/* Row ids[e] of the table += rows positions[firsts[e]] .. positions[firsts[e + 1] - 1] of dy, in this order. */
-typedef struct {
-    int64_t entries;
-    int32_t size, type;
-    const int64_t *ids, *firsts, *positions;
-    const void* dy;
-    void* table;
-} HsAddRows;
 
 typedef struct {
     int64_t rows, entries;
@@ -343,9 +327,7 @@ typedef struct {
     void (*rms_norm)(const HsRmsNorm*, const HsCall*, HsOutcome*);
     void (*rms_norm_backward)(const HsRmsNorm*, const HsCall*, HsOutcome*);
     void (*gated_silu)(const HsGatedSilu*, const HsCall*, HsOutcome*);
-    void (*column_sums)(const HsColumnSums*, const HsCall*, HsOutcome*);
     void (*rotate)(const HsRotation*, const HsCall*, HsOutcome*);
-    void (*add_rows)(const HsAddRows*, const HsCall*, HsOutcome*);
     void (*cross_entropy)(const HsCrossEntropy*, const HsCall*, HsOutcome*);
     void (*convolution)(const HsConvolution*, const HsCall*, HsOutcome*);
     void (*convolution_backward)(const HsConvolution*, const HsCall*, HsOutcome*);

@@ -104,9 +104,14 @@ TEST_CASE("ask writes a file for each tool, and export draws it", "[app][ask]") 
     check_refusal(ask("patch", folder / "p.ask.h5", {"--clean", "In", "--sites", "hidden", "--answer", "5"}),
                   "[--corrupted] expected texts");
     check_refusal(ask("attribution", folder / "a.ask.h5", text), "--answer");
+    check_refusal(ask("attribution", folder / "a.ask.h5", joined(text, {"--answer", "5", "--dtype", "bfloat16"})),
+                  "[--dtype] expected float32 for ask attribution");
+    check_usage_error(ask("kinds", folder / "a.ask.h5", joined(text, {"--half", "4"})));
+    check_usage_error(ask("kinds", folder / "a.ask.h5", joined(text, {"--drawn", "0", "--seed", "3"})));
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "0", "--keys", "1"})), "--queries");
     check_refusal(ask("knockout", folder / "a.ask.h5", joined(text, {"--queries", "1"})), "--keys");
     check_refusal(ask("circuits", folder / "a.ask.h5", {"--heads", "1.0"}), "--pairs");
+    check_usage_error(ask("circuits", folder / "a.ask.h5", {"--length", "4"}));
     check_refusal(ask("circuits", folder / "a.ask.h5", {"--pairs", "1", "--heads", "99.0"}), "[--heads]");
     check_refusal(ask("kinds", folder / "a.ask.h5", joined(text, {"--generate", "2"})), "--needle");
     check_refusal(ask("generate", folder / "a.ask.h5", joined(text, {"--generate", "2", "--replace", "1=5,1=6"})),
@@ -166,6 +171,29 @@ TEST_CASE("ask generate and ask series write files that resume, and export draws
     }
 }
 
+TEST_CASE("An error leaves the numbers ahead of it in the file of ask, which resumes", "[app][ask]") {
+    const TemporaryFolder folder;
+    const auto other = sample_with_config(folder / "step-2", [](nlohmann::json& config) {
+        config["num_hidden_layers"] = 5;  // of which the file has 4
+    });
+    const auto file = folder / "series.ask.h5";
+    std::vector<std::string> words{"ask", "series", sample().string(), other.string(), "-o", file.string()};
+    words.insert(words.end(), {"--text", "In the beginning"});
+    check_refusal(run_headscope(words));
+    const store::AskRecord partial = store::read_ask(file);
+    CHECK_FALSE(partial.complete);
+    CHECK(partial.table("/series/done").values.at(0) == 1);
+    CHECK_FALSE(partial.table("/series/done").values.at(1) == 1);
+    CHECK(partial.table("/series/loss").values.at(0) > 0);
+    fs::copy_file(sample() / "config.json", other / "config.json", fs::copy_options::overwrite_existing);
+    words.emplace_back("--resume");
+    check_success(run_headscope(words));
+    const store::AskRecord whole = store::read_ask(file);
+    CHECK(whole.complete);
+    CHECK(whole.table("/series/loss").values.at(0) == partial.table("/series/loss").values.at(0));
+    CHECK(whole.table("/series/loss").values.at(1) == partial.table("/series/loss").values.at(0));
+}
+
 TEST_CASE("A file of ask resumes with the texts that it was begun with alone", "[app][ask]") {
     const TemporaryFolder folder;
     const auto source = folder / "text.txt", file = folder / "ablate.ask.h5";
@@ -206,8 +234,19 @@ TEST_CASE("analyze, generate and ask take interventions from a file", "[app][ask
                   kNone);
     CHECK_FALSE(std::filesystem::exists(folder / "c.ask.h5"));
     CHECK_FALSE(std::filesystem::exists(folder / "c.headscope.h5"));
-    check_success(ask("generate", folder / "d.ask.h5",
-                      {"--text", "In the beginning", "--generate", "2", "--interventions", plan.string()}));
+    check_refusal(run_headscope({"generate", sample().string(), "--prompt", "In the beginning", "--tokens", "3",
+                                 "--interventions", plan.string()}),
+                  kNone);
+    // The first generated token, which is read for the second.
+    write(plan, "[[intervention]]\npoint = \"hidden\"\nwhat = \"zero\"\npositions = \"" +
+                    std::to_string(edited.sequences.at(0).ids.size()) + "\"\n");
+    const auto generate = [&](const char* tokens) {
+        return ask("generate", folder / "d.ask.h5",
+                   {"--text", "In the beginning", "--generate", tokens, "--interventions", plan.string()});
+    };
+    check_refusal(generate("1"), kNone);
+    CHECK_FALSE(std::filesystem::exists(folder / "d.ask.h5"));
+    check_success(generate("2"));
 }
 
 TEST_CASE("ask refuses an output that is another output, an input or a file of the model, and writes nothing",

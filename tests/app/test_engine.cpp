@@ -16,6 +16,7 @@
 #include "app/window/text_job.h"
 #include "core/store/analysis/analysis_file.h"
 #include "tests/catch_with_torch.h"
+#include "tests/core/base/bytes_read.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/checkpoint/adapter_files.h"
 #include "widgets/plots/figure/offscreen.h"
@@ -117,6 +118,22 @@ TEST_CASE("Snapshots of one run share a tokenizer, and another file's is another
     const auto third = snapshots.engine.opened(opened.first().first().toInt());
     REQUIRE(third->tokenizer);
     CHECK(third->tokenizer != first->tokenizer);
+}
+
+TEST_CASE("Opening a checkpoint for the window reads none of its weights", "[app][engine]") {
+    widgets::ensure_application();
+    const test::TemporaryFolder folder;
+    fs::copy(fs::path(HEADSCOPE_SOURCE_DIR) / "resources/samples/llama-kjv-shakespeare", folder / "model");
+    const auto weights = fs::file_size(folder / "model" / "model.safetensors");
+    REQUIRE(weights > 6'000'000);
+    const std::uint64_t before = test::bytes_read();
+    const auto open = open_checkpoint(QString::fromStdString((folder / "model").string()));
+    const std::uint64_t read = test::bytes_read() - before;
+    CHECK(open->card.parameters > 1'000'000);
+    CHECK(open->tokenizer != nullptr);
+    CHECK(open->weights == nullptr);
+    CHECK(read > 100'000);  // tokenizer.json
+    CHECK(read < 2'000'000);
 }
 
 TEST_CASE("A checkpoint and the same with an adapter are two models", "[app][engine]") {

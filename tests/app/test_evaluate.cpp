@@ -672,7 +672,19 @@ TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[ap
                                             "standard,mlp", "-o", (folder / "a.csv").string()});
     check_success(measured);
     CHECK(measured.out.find("measured") != std::string::npos);
-    CHECK(read_file(folder / "a.csv").find("\nmlp,1,32,64,4,1,4,") != std::string::npos);
+    CHECK(measured.out.find("Measured on cpu, kernels ") != std::string::npos);
+    const std::string csv = read_file(folder / "a.csv");
+    CHECK(csv.find("\nmlp,1,32,64,4,1,4,") != std::string::npos);
+    CHECK(csv.find(",device,kernels\n") != std::string::npos);
+    CHECK(csv.find(",cpu,") != std::string::npos);
+    const json here = json::parse(
+        run_headscope({"cost", "--preset", "nano-100k", "--lengths", "32", "--measure", "--mixers", "mlp", "--json"})
+            .out);
+    CHECK(here.at("setting").at("device") == "cpu");
+    CHECK_FALSE(here.at("setting").at("kernels").get<std::string>().empty());
+    CHECK_FALSE(here.at("setting").contains("on_device"));
+    CHECK(here.at("rows").at(0).at("measured").at("prefill_seconds").get<double>() > 0);
+    CHECK_FALSE(document.at("setting").contains("device"));  // nothing was measured
     check_refusal(run_headscope({"cost", "--preset", "nano"}), "nano-100k");
     // Formulas need the sizes of a model alone, of whichever family; to be measured it must be one of our stacks.
     const auto gpt2 = write_file(folder / "config.json", R"({"model_type": "gpt2", "n_embd": 768, "n_head": 12,
@@ -772,6 +784,25 @@ TEST_CASE("A reproduction ends within its minutes with a report, and goes on aft
     // Needs no training.
     CHECK(report.find("| All models have the same number of parameters | **held** |") != std::string::npos);
     CHECK(std::filesystem::exists(folder / "replay" / "figures" / "context-perplexity.csv"));
+}
+
+TEST_CASE("A replay that is stopped ahead of its plan goes on with its own minutes and text", "[app][reproduce]") {
+    const TemporaryFolder folder;
+    write_two_words(folder / "text.txt", 20'000);
+    const auto replay = folder / "replay";
+    Settings settings;
+    settings.seconds = 120;
+    Process process(
+        {"reproduce", "deconattn", "-o", replay.string(), "--minutes", "3", "--data", (folder / "text.txt").string()},
+        settings);
+    for (int i = 0; i < 600 && !std::filesystem::exists(replay / "log.txt"); ++i) ::usleep(100'000);
+    process.signal(SIGINT);
+    const Outcome outcome = process.wait();
+    CHECK(outcome.status == 130);
+    REQUIRE_FALSE(std::filesystem::exists(replay / "plan.json"));
+    INFO(outcome.out);
+    for (const std::string words : {"--resume --minutes 3", "--data ", "/text.txt"})
+        CHECK(outcome.out.find(words) != std::string::npos);
 }
 
 TEST_CASE("NAtS-L's reproduction ends within its minutes with a report", "[.slow][app][natsl]") {

@@ -5,9 +5,9 @@
     memory_limits.py build/release/bin/headscope resources/samples/llama-kjv-shakespeare [--only NAME]
 
 `analyze` runs 60 combinations of model, residence and length under limits of 2, 4 and 8 GB (RLIMIT_AS), then each small
-model in each residence under the limit that its own plan calls just enough, and `generate` runs under 2 GB. Weights are
-holes in files: zeros that take no space. A run must end with status 0, or with status 1, one line of [memory] and no
-output. Exit 0 only if all do. Needs no package; two minutes on two cores.
+model in each residence under the limit that its own plan calls just enough, one of them with a LoRA adapter too, and
+`generate` runs under 2 GB. Weights are holes in files: zeros that take no space. A run must end with status 0, or with
+status 1, one line of [memory] and no output. Exit 0 only if all do. Needs no package; two minutes on two cores.
 """
 
 import argparse
@@ -38,9 +38,7 @@ def write_sparse(path, head, length):
         file.truncate(len(head) + length)
 
 
-def write_safetensors(folder, config, tensors, kind, sample):
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(config))
+def write_weights(path, tensors, kind):
     header, at = {}, 0
     for name, shape in tensors:
         size = BYTES[kind] * math.prod(shape)
@@ -48,7 +46,13 @@ def write_safetensors(folder, config, tensors, kind, sample):
         at += size
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    write_sparse(folder / "model.safetensors", struct.pack("<Q", len(text)) + text, at)
+    write_sparse(path, struct.pack("<Q", len(text)) + text, at)
+
+
+def write_safetensors(folder, config, tensors, kind, sample):
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    write_weights(folder / "model.safetensors", tensors, kind)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (folder / name).symlink_to(sample / name)
     return folder
@@ -77,6 +81,22 @@ def llama(folder, sample, *, hidden, inner, layers, heads, groups, words, head=6
         tensors += [(stem + f"{name}_layernorm.weight", [hidden]) for name in ("input", "post_attention")]
     tensors += [("model.norm.weight", [hidden]), ("lm_head.weight", [words, hidden])]
     return write_safetensors(folder, config, tensors, "BF16", sample)
+
+
+def lora(folder, model, rank=16):
+    """An adapter of every matrix in the layers of a model, in float32."""
+    with open(model / "model.safetensors", "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+    tensors = []
+    for name, entry in header.items():
+        if ".layers." in name and len(entry["shape"]) == 2:
+            rows, columns = entry["shape"]
+            stem = "base_model.model." + name.removesuffix("weight")
+            tensors += [(stem + "lora_A.weight", [rank, columns]), (stem + "lora_B.weight", [rows, rank])]
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": rank, "lora_alpha": rank}))
+    write_weights(folder / "adapter_model.safetensors", tensors, "F32")
+    return folder
 
 
 def gpt2(folder, sample, *, hidden, layers, words):
@@ -130,8 +150,9 @@ def gguf_llama(path, *, hidden, inner, layers, heads, groups, words, head=64):
 class Model:
     """`cases`: limits in GB and lengths in tokens. `small`: it fits in every residence, from `enough` GB on."""
 
-    def __init__(self, name, path, cases, small=True, enough=8):
+    def __init__(self, name, path, cases, small=True, enough=8, adapter=None):
         self.name, self.path, self.cases, self.small, self.enough = name, path, cases, small, enough
+        self.adapter = adapter
 
 
 def models(folder, sample):
@@ -145,6 +166,7 @@ def models(folder, sample):
               ((2, 256), (4, SHORT), (8, 16))),
         Model("gguf", gguf_llama(folder / "llama.gguf", layers=16, **middle),
               ((2, POSITIONS), (4, 64), (8, 256))),
+        Model("lora", folder / "llama", (), adapter=lora(folder / "adapter", folder / "llama")),
         Model("8b", llama(folder / "8b", sample, hidden=4096, inner=14336, layers=32, heads=32, groups=8, words=128256,
                           head=128), ((2, 16), (4, POSITIONS), (8, 16)), small=False),
     ]
@@ -177,8 +199,9 @@ class Runs:
 
     def analyze(self, model, residence, length, bytes_, **judged):
         name = f"{model.name}, {residence}, {length} tokens, {bytes_ / 1e9:.2f} GB"
+        adapter = ["--adapter", model.adapter] if model.adapter else []
         return self.run(name, ["analyze", model.path, "--tokens", self.tokens(length), "-o", self.output, "--weights",
-                               residence], bytes_, **judged)
+                               residence, *adapter], bytes_, **judged)
 
     def fixed(self, model):
         for limit, length in model.cases:

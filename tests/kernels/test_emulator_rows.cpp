@@ -288,36 +288,6 @@ TEST_CASE("gated SiLU follows its formula on the emulator", "[emulator][rows]") 
     }
 }
 
-TEST_CASE("columns and rows by id add up on the emulator", "[emulator][rows]") {
-    for (const ElementType type : kTypes) {
-        for (const std::int64_t size : kSizes) {
-            constexpr std::int64_t rows = 70, entries = 9;
-            Tensor x(type, at(rows * size), 0.0);
-            const Tensor table(type, at(entries * size), 1.0);
-            std::vector<std::int64_t> ids;
-            for (std::int64_t row = 0; row < rows; ++row) ids.push_back(row * row % 7);
-            std::vector<double> columns(at(size)), added(at(entries * size));
-            for (std::size_t n = 0; n < added.size(); ++n) added[n] = table[n];
-            for (std::int64_t row = 0; row < rows; ++row) {
-                for (std::int64_t c = 0; c < size; ++c) {
-                    columns[at(c)] += x[at(row * size + c)];
-                    added[at(ids[at(row)] * size + c)] += x[at(row * size + c)];
-                }
-            }
-            check(
-                [&] {
-                    Numbers sums(at(size));
-                    column_sums_gpu(x.data(), type, rows, size, sums.data(), Device::cpu);
-                    Tensor to = table;
-                    add_rows_by_id_gpu(ids.data(), rows, x.data(), type, size, to.data(), entries, Device::cpu);
-                    return Fields{{"sums", sums}, {"table", to.found()}};
-                },
-                {{"sums", {columns.begin(), columns.end()}}, {"table", {added.begin(), added.end()}}},
-                tolerance_of(type, static_cast<double>(rows)));
-        }
-    }
-}
-
 TEST_CASE("rotations turn pairs on the emulator", "[emulator][rows]") {
     for (const ElementType type : kTypes)
         for (const bool interleaved : {false, true})

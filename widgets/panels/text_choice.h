@@ -92,6 +92,7 @@ struct TokenPreview {
     QString failure;                           ///< why there are none
     QString first_token;                       ///< what was done about it
     double seconds = 0, memory = 0, file = 0;  ///< estimates; bytes
+    double spilled = 0;                        ///< estimate of bytes on the disk while it runs
     bool beyond = false;                       ///< a sequence is longer than the model's positions
     std::int64_t uncut = 0;  ///< tokens of the longest text that was cut to the model's positions; 0: none was
 };

@@ -382,6 +382,7 @@ void TextPanel::show_preview(const TokenPreview& preview) {
         QString text = tr("First token: %1. The run takes %2, %3 of memory and a file of %4.")
                            .arg(preview_.first_token, in_words(preview_.seconds), bytes_in_words(preview_.memory),
                                 bytes_in_words(preview_.file));
+        if (preview_.spilled > 0) text += tr(" Meanwhile %1 wait on the disk.").arg(bytes_in_words(preview_.spilled));
         if (preview_.uncut > 0)
             text += tr(" The text is cut to the model's positions: %1 of %2 tokens.")
                         .arg(QLocale::c().toString(card() ? card()->max_positions : 0),

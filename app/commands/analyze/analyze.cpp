@@ -24,7 +24,6 @@
 #include "core/analysis/summary.h"
 #include "core/ask/edits/intervention_file.h"
 #include "core/base/error.h"
-#include "core/base/io/free_space.h"
 #include "core/base/io/output_file.h"
 #include "core/base/text/text.h"
 #include "core/model/load/open_checkpoint.h"
@@ -165,12 +164,14 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     const auto known = analysis::RateBook::own().find(shape);
     analysis::EstimateOptions timed{known.value_or(analysis::Rate()), bfloat16, model::Residence::float32, true};
     const auto expected = analysis::estimate(inspection, request, timed);
-    expect_free_space(output, expected.file_bytes, "this analysis file");
+    analysis::expect_disk_space(output, expected.file_bytes, 0);
 
     const auto residence = analysis::expect_memory(inspection, request, memory);
     request.settings_json = analysis::with_residence(request.settings_json, residence);
     timed.residence = residence;
-    announce_time(analysis::estimate(inspection, request, timed), known.has_value());
+    const auto planned = analysis::estimate(inspection, request, timed);
+    analysis::expect_disk_space(output, planned.file_bytes, planned.spilled_bytes);
+    announce_time(planned, known.has_value());
     ConsoleProgress progress;
     const auto model = model::Model::build(*checkpoint, precision, &progress, &cancellation, residence);
     plan.read_values(*model, &cancellation);

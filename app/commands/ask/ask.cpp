@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -20,6 +21,7 @@
 #include "core/analysis/job_request.h"
 #include "core/ask/cells.h"
 #include "core/ask/edits/intervention_file.h"
+#include "core/ask/generation.h"
 #include "core/ask/series.h"
 #include "core/ask/settings.h"
 #include "core/ask/token_list.h"
@@ -66,6 +68,9 @@ public:
             answer();
         } catch (const Stopped&) {
             save();
+            throw;
+        } catch (...) {
+            save_rest();
             throw;
         }
         save();
@@ -134,10 +139,14 @@ private:
         texts_hash_.reset();
     }
 
-    /// Later texts of a corpus are not read yet, and generated tokens have positions, too.
+    /// Later texts of a corpus are not read yet. Generated tokens but the last have positions, too.
     void check_positions() const {
-        if (tool_.keeps_texts() || options_.tool == "generate" || options_.generate > 0) return;
-        model::check_positions(plan_.list, lengths_);
+        if (tool_.keeps_texts()) return;
+        std::int64_t made = options_.generate;
+        if (options_.tool == "generate" && made == 0) made = ask::GenerationOptions().tokens;
+        std::vector<std::int64_t> lengths = lengths_;
+        for (std::int64_t& length : lengths) length += std::max<std::int64_t>(0, made - 1);
+        model::check_positions(plan_.list, lengths);
     }
 
     /// No output may replace a file that is read.
@@ -236,6 +245,7 @@ private:
                    std::move(reference_),
                    record_,
                    [this, last = Clock::now()]() mutable {
+                       unsaved_ = true;
                        if (Clock::now() - last < kSaveEvery) return;
                        save();
                        last = Clock::now();
@@ -251,6 +261,17 @@ private:
     void save() {
         if (tokenizer_) ask::add_words(record_, *tokenizer_);
         store::write_ask(options_.output, record_, inputs_);
+        unsaved_ = false;
+    }
+
+    /// Saves cells ahead of an error, which is reported even if they cannot be saved.
+    void save_rest() {
+        if (!unsaved_) return;
+        try {
+            save();
+        } catch (const std::exception&) {
+            // The first error is the one to report.
+        }
     }
 
     void write_csv() const {
@@ -275,6 +296,7 @@ private:
     std::vector<std::int64_t> lengths_;  ///< tokens of each of these texts
     std::vector<fs::path> inputs_;
     store::AskRecord record_;
+    bool unsaved_ = false;  ///< cells are in place that the file lacks
 };
 
 void add_input(CLI::App& command, AskOptions& options) {
@@ -345,6 +367,7 @@ void add_ask(CLI::App& app, Context& context) {
             throw UsageError("ask " + options->tool + " takes one model; found " +
                              std::to_string(options->models.size()));
         check_options("ask", given_options(*command), {options->tool});
+        tool.check_given(given_options(*command));
         context.command = [&context, options, tools, &tool] {
             if (tool.takes_models()) options->models = ask::series_checkpoints(options->models);
             options->job.model = options->models.front();

@@ -97,6 +97,8 @@ public:
         (void)from;
         return {};
     }
+    /// Throws UsageError for options of the command line ("--half") that have nothing to act on.
+    virtual void check_given(const std::vector<std::string>& given) const { (void)given; }
     /// True: several checkpoints may be named.
     virtual bool takes_models() const { return false; }
     /// Files that an output must not replace, after read().

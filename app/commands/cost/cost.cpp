@@ -18,8 +18,10 @@
 #include "core/base/process/free_memory.h"
 #include "core/cost/measure.h"
 #include "core/model/load/memory.h"
+#include "core/model/load/model_device.h"
 #include "core/model/load/native_config.h"
 #include "core/model/model.h"
+#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace cost_command {
@@ -55,11 +57,13 @@ json row_json(const cost::CostRow& row) {
     if (row.paper.prefetch) paper["prefetch_cache_bytes"] = *row.paper.prefetch;
     json one = {{"mixer", row.mixer}, {"length", row.length}, {"paper", paper}};
     if (row.measured) {
-        one["measured"] = {{"prefill_flops", row.measured->prefill_flops},
+        one["measured"] = {{"prefill_flops", number(row.measured->prefill_flops)},
                            {"decode_flops", number(row.measured->decode_flops)},
                            {"activation_bytes", number(row.measured->activation_bytes)},
                            {"cache_bytes", number(row.measured->cache_bytes)},
-                           {"guide_flops", row.guide_flops.value_or(0)}};
+                           {"prefill_seconds", number(row.measured->prefill_seconds)},
+                           {"decode_seconds", number(row.measured->decode_seconds)},
+                           {"guide_flops", number(row.guide_flops.value_or(0))}};
     }
     return one;
 }
@@ -68,17 +72,19 @@ json model_json(const cost::MeasuredModel& model) {
     json layers = json::array();
     for (const auto& layer : model.layers) {
         layers.push_back({{"mixer", layer.mixer},
-                          {"prefill_flops", layer.prefill_flops},
+                          {"prefill_flops", number(layer.prefill_flops)},
                           {"decode_flops", number(layer.decode_flops)},
                           {"activation_bytes", number(layer.activation_bytes)},
-                          {"cache_bytes", number(layer.cache_bytes)}});
+                          {"cache_bytes", number(layer.cache_bytes)},
+                          {"prefill_seconds", number(layer.prefill_seconds)},
+                          {"decode_seconds", number(layer.decode_seconds)}});
     }
     return {{"length", model.length},
             {"batch", model.batch},
             {"type", model.type},
             {"layers", layers},
-            {"guide_flops", model.guide_flops},
-            {"forward_flops", model.forward_flops},
+            {"guide_flops", number(model.guide_flops)},
+            {"forward_flops", number(model.forward_flops)},
             {"decode_flops", number(model.decode_flops)},
             {"training_flops", number(model.training_flops)},
             {"forward_peak_bytes", model.forward_peak_bytes},
@@ -138,7 +144,7 @@ void print_numbers(const cost::CostTable& table, bool measured) {
         header.emplace_back(what);
         if (measured) header.emplace_back("measured");
     }
-    if (measured) header.emplace_back("guides, once");
+    if (measured) header.insert(header.end(), {"guides, once", "time", "time, decode"});
     header.emplace_back("parameters");
     std::vector<std::vector<std::string>> rows;
     for (const auto& row : table.rows) {
@@ -152,14 +158,20 @@ void print_numbers(const cost::CostTable& table, bool measured) {
         add(flops_text(row.paper.decode), flops_text(here.decode_flops));
         add(bytes_text(row.paper.activation), bytes_text(here.activation_bytes));
         add(bytes_text(row.paper.cache + row.paper.prefetch.value_or(0)), bytes_text(here.cache_bytes));
-        if (measured) cells.push_back(row.guide_flops.value_or(0) > 0 ? flops_text(*row.guide_flops) : "");
+        if (measured) {
+            cells.push_back(row.guide_flops.value_or(0) > 0 ? flops_text(*row.guide_flops) : "");
+            cells.push_back(row.measured ? seconds_text(here.prefill_seconds) : "");
+            cells.push_back(row.measured ? seconds_text(here.decode_seconds) : "");
+        }
         cells.push_back(flops_text(row.paper.parameters));
         rows.push_back(std::move(cells));
     }
     const auto& s = table.setting;
-    print("One layer's mixer without its output projection: B = " + std::to_string(s.batch) + ", d = " +
-          std::to_string(s.hidden) + ", h = " + std::to_string(s.heads) + ", t = " + std::to_string(s.tensor_parallel) +
-          ", " + std::to_string(s.bytes) + " bytes a number.\n" + format_table(header, rows) + "\n");
+    print("One layer's mixer without its output projection: B = " + std::to_string(s.batch) +
+          ", d = " + std::to_string(s.hidden) + ", h = " + std::to_string(s.heads) +
+          ", t = " + std::to_string(s.tensor_parallel) + ", " + std::to_string(s.bytes) + " bytes a number.\n" +
+          (measured ? "Measured on " + escaped(table.device) + ", kernels " + table.kernels + ".\n" : "") +
+          format_table(header, rows) + "\n");
 }
 
 void print_model(const Subject& subject, const std::vector<cost::MeasuredModel>& measured) {
@@ -218,13 +230,19 @@ void run(const Options& options, const Cancellation& cancellation) {
     if (options.measure) {
         ConsoleProgress progress;
         // Formulas know any family by its sizes; what is measured are stacks of ours.
-        cost::measure_table(table, model::native_json(subject.config).dump(), progress, cancellation);
+        cost::measure_table(table, model::native_json(subject.config).dump(), progress, cancellation,
+                            model::model_device());
+        table.device = kernels::chosen_device();
+        table.kernels = kernels::chosen_kernels("float32");
         if (subject.checkpoint) {
             const model::Inspection inspection = model::inspect(*subject.checkpoint);
             expect_memory("weights and gradients in float32",
                           2 * model::weight_bytes(inspection, checkpoint::LoadAs::float32), {}, "");
+            model::expect_device_memory("weights and gradients",
+                                        2 * model::weight_bytes(inspection, checkpoint::LoadAs::float32), "");
             const auto trainable =
                 model::Trainable::open(*subject.checkpoint, at::kFloat, {}, 0, nullptr, &cancellation);
+            trainable->to(model::model_device());
             for (const std::int64_t length : lengths) {
                 const std::int64_t most = subject.config.max_positions;
                 if (most > 0 && length + 1 > most) continue;  // one more token is decoded
@@ -253,17 +271,18 @@ void run(const Options& options, const Cancellation& cancellation) {
         rows.push_back(row_json(row));
     }
     for (const auto& one : whole) models.push_back(model_json(one));
+    json sizes = {{"batch", setting.batch},   {"hidden", setting.hidden},
+                  {"heads", setting.heads},   {"tensor_parallel", setting.tensor_parallel},
+                  {"bytes", setting.bytes},   {"softmax_share", setting.softmax_share},
+                  {"layers", setting.layers}, {"prefetch", setting.prefetch}};
+    if (options.measure) {
+        sizes["device"] = table.device;
+        sizes["kernels"] = table.kernels;
+        if (const std::string part = model::gpu_part(); !part.empty()) sizes["on_device"] = part;
+    }
     print_json({{"model", subject.name},
                 {"parameters", subject.parameters},
-                {"setting",
-                 {{"batch", setting.batch},
-                  {"hidden", setting.hidden},
-                  {"heads", setting.heads},
-                  {"tensor_parallel", setting.tensor_parallel},
-                  {"bytes", setting.bytes},
-                  {"softmax_share", setting.softmax_share},
-                  {"layers", setting.layers},
-                  {"prefetch", setting.prefetch}}},
+                {"setting", sizes},
                 {"formulas", formulas},
                 {"rows", rows},
                 {"whole_model", models}});

@@ -29,16 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string seconds_text(double value) {
-    static const char* const units[] = {" ns", " us", " ms", " s"};
-    if (!std::isfinite(value)) return "";
-    int unit = 0;
-    for (value *= 1e9; value >= 1000 && unit < 3; ++unit) value /= 1000;
-    char text[40];
-    std::snprintf(text, sizeof text, "%.3g%s", value, units[unit]);
-    return text;
-}
-
 /// The last minute's load of the machine; NaN where the system does not say.
 double load_average() {
     double load = 0;

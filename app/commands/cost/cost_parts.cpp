@@ -72,6 +72,16 @@ std::string bytes_text(double value) {
     return short_number(value, 1024, units);
 }
 
+std::string seconds_text(double value) {
+    static const char* const units[] = {" ns", " us", " ms", " s"};
+    if (!std::isfinite(value)) return "";
+    int unit = 0;
+    for (value *= 1e9; value >= 1000 && unit < 3; ++unit) value /= 1000;
+    char text[40];
+    std::snprintf(text, sizeof text, "%.3g%s", value, units[unit]);
+    return text;
+}
+
 json number(double value) {
     return std::isfinite(value) ? json(value) : json();
 }

@@ -46,6 +46,7 @@ Subject subject_of(const Options& options);
 
 std::string flops_text(double value);
 std::string bytes_text(double value);
+std::string seconds_text(double value);
 /// A number, or null where it is not finite.
 nlohmann::json number(double value);
 

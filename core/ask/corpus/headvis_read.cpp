@@ -29,6 +29,7 @@ constexpr std::int64_t kMostTreeLayers = 1 << 12, kMostTreeHeads = 1 << 12;
 constexpr double kMostTreeGrid = 1 << 16;   // heads of all layers, if each had as many as the largest
 constexpr double kMostTreeCells = 1 << 22;  // of a table
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kTreeRounding = 2e-4;  // of two numbers with 4 decimals
 
 using HeadName = std::pair<std::int64_t, std::int64_t>;  // layer, head
 
@@ -154,6 +155,10 @@ private:
         for (const JsonView& one : view.at("sequences").items()) file.texts.push_back(read_text(one));
         file.distances = read_histogram(view, "qk_distance_histogram");
         file.maxima = read_histogram(view, "histogram");
+        const auto cells = static_cast<double>(file.maxima.values.size());
+        for (std::size_t i = 0; cells > 0 && i < file.maxima.edges.size(); ++i)
+            if (std::abs(file.maxima.edges[i] - static_cast<double>(i) / cells) > kTreeRounding)
+                view.at("histogram").at("bin_edges").refuse(ErrorCode::format, "expected equal cells from 0 to 1");
         file.queries = read_tokens(view, "top_query_tokens");
         file.keys = read_tokens(view, "top_key_tokens");
         if (const auto statistics = view.find("statistics"))
@@ -175,10 +180,13 @@ private:
         if (places.size() != weights.size())
             view.at("attention_values")
                 .refuse(ErrorCode::format, "expected " + std::to_string(places.size()) + " weights");
+        // Writers may leave out more than row and column 0, such as the diagonal.
+        const double most =
+            std::isnan(text.maximum) ? std::numeric_limits<double>::infinity() : text.maximum + kTreeRounding;
         double largest = 0;
         for (std::size_t i = 0; i < places.size(); ++i) {
             const std::int64_t query = places[i] / length, key = places[i] % length;
-            if (query == 0 || key == 0 || !(weights[i] > largest)) continue;
+            if (query == 0 || key == 0 || weights[i] > most || !(weights[i] > largest)) continue;
             largest = weights[i];
             text.query = query;
             text.key = key;
@@ -235,7 +243,8 @@ private:
     void add_tables() {
         CorpusSizes sizes;
         sizes.intervals = intervals_;
-        sizes.slots = sizes.histogram_cells = sizes.distances = sizes.top_tokens = 1;
+        sizes.slots = sizes.distances = sizes.top_tokens = 1;
+        std::int64_t cells = 0;  // of largest weights
         for (const auto& [name, file] : files_) {
             sizes.slots = std::max(sizes.slots, std::ssize(file.texts));
             sizes.top_tokens = std::max({sizes.top_tokens, std::ssize(file.queries), std::ssize(file.keys)});
@@ -244,8 +253,14 @@ private:
                 distance_edges_ = file.distances.edges;
                 distance_edges_.pop_back();
             }
-            sizes.histogram_cells = std::max(sizes.histogram_cells, std::ssize(file.maxima.values));
+            const std::int64_t own = std::ssize(file.maxima.values);
+            if (own > 0 && cells > 0 && own != cells)
+                throw Error(ErrorCode::format, place(file_of(name)) + ": histogram",
+                            "expected " + std::to_string(cells) + " cells, as other heads have",
+                            "found " + std::to_string(own));
+            cells = std::max(cells, own);
         }
+        sizes.histogram_cells = std::max<std::int64_t>(1, cells);
         sizes.distances = std::max(sizes.distances, std::ssize(distance_edges_));
         store::add_usual_dimensions(record_);
         const double heads = static_cast<double>(record_.sites.size()) * static_cast<double>(record_.size_of("/head"));
@@ -319,10 +334,12 @@ private:
     void read_scatter() {
         const json own = document("scatter_data.json");
         const JsonView rows(own, place("scatter_data.json"));
+        std::set<HeadName> seen;
         for (const JsonView& row : rows.items()) {
             const HeadName name{row.at("layer").integer({0, kMostTreeLayers}),
                                 row.at("head").integer({0, kMostTreeHeads})};
             if (!heads_.contains(name)) row.refuse(ErrorCode::format, "expected a head of config.json");
+            if (!seen.insert(name).second) row.refuse(ErrorCode::format, "expected each head once");
             const std::vector<std::int64_t> cell{name.first, name.second};
             for (const HeadMeasure& measure : head_measures())
                 if (row.has(measure.name)) put(record_, corpus_path(measure.name), cell, row.at(measure.name).number());

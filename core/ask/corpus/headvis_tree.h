@@ -34,6 +34,7 @@ bool is_headvis_tree(const std::filesystem::path& folder);
 
 /// A tree as the record of ask corpus that it was made of: measures, histograms, tokens, and the texts that heads keep
 /// without their weights. Of tokens it has texts, which get ids of their own. Tables that a tree lacks are left out.
+/// Throws format for histograms of largest weights in other cells than equal ones from 0 to 1.
 store::AskRecord read_headvis_tree(const std::filesystem::path& folder);
 
 }  // namespace headscope::ask::corpus

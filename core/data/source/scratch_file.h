@@ -5,17 +5,16 @@
 #include <filesystem>
 #include <string>
 
+#include "core/base/io/nameless_file.h"
+
 namespace headscope::data {
 
-/// Bytes that wait on the disk, not in memory, until it is known how many they are. A file without a name: nothing is
-/// left of it however the program ends. Errors: Error io. Threads: one at a time.
+/// Bytes that wait on the disk, not in memory, until it is known how many they are. Errors: Error io. Threads: one at a
+/// time.
 class ScratchFile {
 public:
     /// In the folder of what it will become a part of.
     explicit ScratchFile(std::filesystem::path folder);
-    ~ScratchFile();
-    ScratchFile(const ScratchFile&) = delete;
-    ScratchFile& operator=(const ScratchFile&) = delete;
 
     void append(const void* bytes, std::size_t size);
     std::uint64_t size() const noexcept { return size_; }
@@ -25,10 +24,10 @@ public:
 private:
     void write_out();
 
-    std::filesystem::path folder_;
+    NamelessFile file_;
     std::string waiting_;
     std::uint64_t size_ = 0;
-    int descriptor_ = -1;
+    std::uint64_t written_ = 0;
 };
 
 }  // namespace headscope::data

@@ -47,12 +47,28 @@ bool is_folder(const fs::directory_entry& entry) {
     return entry.is_directory(error) && !entry.is_symlink(error);
 }
 
-void take_folder(const fs::path& folder, std::vector<fs::path>& files) {
+/// True for a file with documents that a folder does not give. Other .json files are settings and the like.
+bool is_left_out(const fs::path& path) {
+    if (path.extension() != ".parquet" && unpacked_name(path).extension() != ".json") return false;
+    if (!ends_at_regular_file(path)) return false;
+    try {
+        return path.extension() == ".parquet" || has_columns(json_kind(InputFile(path, "text file")));
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::format) throw;
+        return false;
+    }
+}
+
+void take_folder(const fs::path& folder, const std::string& key, std::vector<fs::path>& files) {
     for (const auto& entry : entries(folder)) {
         const fs::path& path = entry.path();
-        if (is_folder(entry)) take_folder(path, files);
+        if (is_folder(entry)) take_folder(path, key, files);
         if ((unpacked_name(path).extension() == ".txt" || is_json_lines(path)) && ends_at_regular_file(path))
             files.push_back(path);
+        if (is_left_out(path))
+            throw Error(ErrorCode::usage, key,
+                        "expected a folder with .txt and .jsonl files as its only documents; name others, or a pattern",
+                        "found " + shown(path));
     }
 }
 
@@ -87,7 +103,7 @@ std::vector<fs::path> files_of(const std::string& wanted, const fs::path& base, 
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (fs::is_directory(status)) {
-        take_folder(path, files);
+        take_folder(path, key, files);
         if (files.empty()) {
             throw Error(ErrorCode::usage, key, "expected a folder with .txt or .jsonl files",
                         "found none in " + shown(path));

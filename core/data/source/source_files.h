@@ -31,9 +31,10 @@ struct SourceFile {
 };
 
 /// The files that `wanted` names, relative to `base`: files; folders, of which all .txt and .jsonl files below are
-/// taken, compressed ones too; patterns with *, ?, [abc] and ** (any folders). In this order, those of one entry sorted
-/// by path, no file twice; hidden files and linked folders only where they are named. `key` is what the settings call
-/// the list. Error: usage for an entry that names no file; io; those of source_kind().
+/// taken, compressed ones too, and which are refused if other files below have documents; patterns with *, ?, [abc] and
+/// ** (any folders). In this order, those of one entry sorted by path, no file twice; hidden files and linked folders
+/// only where they are named. `key` is what the settings call the list. Error: usage for an entry that names no file;
+/// io; those of source_kind().
 std::vector<SourceFile> find_sources(const std::vector<std::string>& wanted, const std::filesystem::path& base,
                                      const std::string& key);
 

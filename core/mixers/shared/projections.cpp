@@ -125,7 +125,8 @@ HeadMaps Projections::head_maps() const {
 
 at::Tensor Projections::gained(const model::Norm& norm, const at::Tensor& maps) const {
     if (!norm.weight.defined()) return maps;
-    return maps * norm.gain().view({-1, 1, head_size_});
+    const bool centers = norm.kind == model::NormKind::layer && norms_ != QueryKeyNorm::all_heads;
+    return (centers ? maps - maps.mean(2, true) : maps) * norm.gain().view({-1, 1, head_size_});
 }
 
 at::Tensor Projections::by_head(const at::Tensor& all, at::Tensor* gate) const {

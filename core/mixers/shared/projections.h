@@ -35,7 +35,7 @@ public:
     /// x [B, L, d] -> [B, L, heads + 2 key_value_heads, size], one product. `gate` is set to [B, L, heads * size] where
     /// there is one (ModelConfig::attention_gate).
     at::Tensor heads(const at::Tensor& x, const Cancellation* cancellation, at::Tensor* gate = nullptr) const;
-    /// Weights of each head, with the gains of their norms.
+    /// Weights of each head, with the gains of their norms; a layer norm centers them.
     HeadMaps head_maps() const;
     /// The queries and keys alone: [B, L, heads + key_value_heads, size].
     at::Tensor query_key(const at::Tensor& x, const Cancellation* cancellation) const;
@@ -65,7 +65,7 @@ private:
     at::Tensor normed(const model::Norm& norm, const at::Tensor& heads) const;
     /// Outputs of the matrix, [.., L, rows], in the order of heads().
     at::Tensor by_head(const at::Tensor& all, at::Tensor* gate) const;
-    /// `maps` [heads, d, size] with the norm's gain.
+    /// `maps` [heads, d, size] with the norm's gain, centered by a layer norm.
     at::Tensor gained(const model::Norm& norm, const at::Tensor& maps) const;
     /// Rows [first, first + count) of the matrix, as a map of its own.
     model::Linear rows(std::int64_t first, std::int64_t count) const;

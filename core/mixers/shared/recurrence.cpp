@@ -264,9 +264,9 @@ at::Tensor recur(const Recurrence& what, RecurrentCache* cache, SiteIndex site, 
 at::Tensor short_convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor* before,
                              bool plain) {
     const std::int64_t length = x.size(1), taps = weight.size(1);
-    const bool one_type = x.scalar_type() == weight.scalar_type() &&
-                          (!bias.defined() || x.scalar_type() == bias.scalar_type()) &&
-                          (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16) && x.is_cpu();
+    const bool one_type =
+        x.scalar_type() == weight.scalar_type() && (!bias.defined() || x.scalar_type() == bias.scalar_type()) &&
+        (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16) && model::in_kernel_memory(x);
     const bool known = one_type && taps <= kernels::kMostTaps && x.numel() > 0;
     const bool records = model::recorded(x) || model::recorded(weight) || model::recorded(bias);
     if (known && records && !before) return model::trained_convolution(x, weight, bias, plain);
@@ -282,7 +282,7 @@ at::Tensor short_convolution(const at::Tensor& x, const at::Tensor& weight, cons
         const at::Tensor offset = bias.defined() ? bias.contiguous() : bias, y = at::empty(rows.sizes(), x.options());
         kernels::ShortConvolution work = model::convolution_of(rows, own, offset, plain);
         work.before = first.const_data_ptr();
-        kernels::short_convolution(work, y.mutable_data_ptr());
+        kernels::short_convolution(work, y.mutable_data_ptr(), model::kernel_device(rows));
         return y;
     }
     const at::Tensor padded = at::cat({earlier, x}, 1);

@@ -38,7 +38,7 @@ inline kernels::TensorView view_of(const at::Tensor& tensor) {
     view.batch_stride = tensor.stride(0);
     view.head_stride = tensor.stride(1);
     view.row_stride = tensor.stride(2);
-    view.device = tensor.is_cpu() ? kernels::Device::cpu : kernels::Device::gpu;
+    view.device = model::kernel_device(tensor);
     return view;
 }
 

@@ -61,6 +61,7 @@ struct EditPlace {
     const std::vector<std::int64_t>* lengths = nullptr;      ///< [B] real rows; null: all
     const std::vector<std::int64_t>* key_lengths = nullptr;  ///< [B] real keys of a matrix; null: all
     at::Tensor visible{};                                    ///< of a matrix: [B, H, Lq, Lk] bool
+    std::int64_t first_key = 0;                              ///< position of a matrix's first key
 };
 
 class Editor {

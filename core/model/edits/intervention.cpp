@@ -100,11 +100,12 @@ Stored rows_of(const at::Tensor& stored, const EditPlace& place, const at::Tenso
     const at::Tensor there = wanted.ge(0).logical_and(wanted.lt(full.size(axis)));
     full = full.index_select(axis, wanted.clamp(0, full.size(axis) - 1));
     if (is_matrix(place.key.point)) {
-        if (full.size(3) < like.size(3))
+        const std::int64_t end = place.first_key + like.size(3);
+        if (full.size(3) < end)
             throw Error(ErrorCode::mismatch, std::string(name(place.key.point)),
-                        "expected values for " + std::to_string(like.size(3)) + " keys",
+                        "expected values for " + std::to_string(end) + " keys",
                         "found " + std::to_string(full.size(3)));
-        full = full.narrow(3, 0, like.size(3));
+        full = full.narrow(3, place.first_key, like.size(3));
     }
     return {full, heads ? there.view({1, 1, rows, 1}) : there.view({1, rows, 1})};
 }
@@ -205,7 +206,7 @@ bool negative(const std::vector<PositionRange>& ranges) {
 at::Tensor edges(const Intervention& one, const EditPlace& place, const at::Tensor& scores) {
     const std::int64_t batch = scores.size(0), rows = scores.size(2), keys = scores.size(3);
     const at::Tensor from = chosen_rows(one.queries, place.lengths, place.first_position, batch, rows);
-    const at::Tensor to = chosen_rows(one.keys, place.key_lengths, 0, batch, keys);
+    const at::Tensor to = chosen_rows(one.keys, place.key_lengths, place.first_key, batch, keys);
     return from.view({batch, 1, rows, 1})
         .logical_and(to.view({batch, 1, 1, keys}))
         .logical_and(chosen_heads(one.heads, scores.size(1)));

@@ -22,7 +22,7 @@ namespace {
 using tokenizer::EmbeddingKind;
 
 at::Tensor rows_of(const at::Tensor& table, const at::Tensor& ids) {
-    return fused(table) ? trained_embedding(table, ids) : at::embedding(table, ids);
+    return fused_on_processor(table) ? trained_embedding(table, ids) : at::embedding(table, ids);
 }
 
 /// One draw for all words of a step.

@@ -174,21 +174,22 @@ private:
             logits = at::mm(rows, weight_.t());
         }
         if (bias_.defined()) logits.add_(bias_);
+        const bool by_kernel = hidden_.scalar_type() != at::kDouble && in_kernel_memory(logits);
         // As Head does: what follows the map is computed in float32.
-        const bool elsewhere = !logits.is_cpu();
-        if (logits.scalar_type() == at::kBFloat16 && (soft_cap_ > 0 || elsewhere)) logits = logits.to(at::kFloat);
+        if (logits.scalar_type() == at::kBFloat16 && (soft_cap_ > 0 || !by_kernel)) logits = logits.to(at::kFloat);
         at::Tensor cap;  // tanh(x / c)
         if (soft_cap_ > 0) {
             cap = logits.div(soft_cap_).tanh_();
             logits = cap * soft_cap_;
         }
         count_correct(logits, first);
-        if (hidden_.scalar_type() == at::kDouble || elsewhere) {
-            plain_cross_entropy(logits, first);
-        } else {
+        if (by_kernel) {
             kernels::cross_entropy({count, logits.size(1), element_type(logits), logits.mutable_data_ptr(),
                                     targets_.const_data_ptr<std::int64_t>() + first, z_loss_, records(),
-                                    loss_.data() + first, normaliser_.data() + first});
+                                    loss_.data() + first, normaliser_.data() + first},
+                                   kernel_device(logits));
+        } else {
+            plain_cross_entropy(logits, first);
         }
         if (!records()) return;
         if (cap.defined()) logits.mul_(cap.square_().neg_().add_(1));  // d/dx c tanh(x / c) = 1 - tanh^2
@@ -213,7 +214,7 @@ private:
         });
     }
 
-    /// The same as kernels::cross_entropy for float64, and for float32 on other devices.
+    /// The same as kernels::cross_entropy for float64, and for float32 on devices whose memory kernels do not read.
     void plain_cross_entropy(const at::Tensor& logits, std::int64_t first) {
         const at::Tensor targets = targets_there_.narrow(0, first, logits.size(0));
         const at::Tensor counted = targets.ge(0).to(logits.scalar_type()), index = targets.clamp_min(0).unsqueeze(1);

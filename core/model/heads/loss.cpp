@@ -25,10 +25,8 @@ at::Tensor cross_entropy(at::Tensor logits, const at::Tensor& targets) {
 
 }  // namespace
 
-std::vector<at::Tensor> Model::forward_all(const std::vector<Pass>& passes) {
-    std::vector<at::Tensor> hidden;
-    for (const Pass& pass : passes) hidden.push_back(forward(*pass.batch, pass.options));
-    return hidden;
+void Model::forward_each(const std::vector<Pass>& passes, const WaitingPlace&, const Finished& finished) {
+    for (std::size_t i = 0; i < passes.size(); ++i) finished(i, forward(*passes[i].batch, passes[i].options));
 }
 
 void Model::to(const at::Device& to) {

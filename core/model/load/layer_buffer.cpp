@@ -47,23 +47,27 @@ void LayerBuffer::reserve(std::int64_t bytes) {
     size_ = std::max(size_, bytes);
 }
 
-at::Tensor LayerBuffer::place(const TensorPlan::Want& want, std::int64_t begin) {
+const at::Tensor& LayerBuffer::own_bytes() {
     if (!bytes_.defined()) bytes_ = checkpoint::mapped_bytes(size_);
+    return bytes_;
+}
+
+at::Tensor LayerBuffer::place(const at::Tensor& bytes, const TensorPlan::Want& want, std::int64_t begin) const {
     const std::vector<std::int64_t> shape = memory_shape(want);
     const at::ScalarType type = type_of(want);
-    auto bytes = static_cast<std::int64_t>(c10::elementSize(type));
-    for (const std::int64_t size : shape) bytes *= size;
-    return bytes_.narrow(0, begin, bytes).view(type).view(shape);
+    auto size = static_cast<std::int64_t>(c10::elementSize(type));
+    for (const std::int64_t length : shape) size *= length;
+    return bytes.narrow(0, begin, size).view(type).view(shape);
 }
 
-void LayerBuffer::show(const TensorPlan::Want& want, std::int64_t begin) {
-    const at::Tensor whole = place(want, begin);
-    *want.into = want.transposed != lies_transposed(want) ? whole.transpose(-1, -2) : whole;
+at::Tensor LayerBuffer::view(const at::Tensor& bytes, const TensorPlan::Want& want, std::int64_t begin) const {
+    const at::Tensor whole = place(bytes, want, begin);
+    return want.transposed != lies_transposed(want) ? whole.transpose(-1, -2) : whole;
 }
 
-at::Tensor LayerBuffer::fill(const TensorPlan::Want& want, std::int64_t begin, const checkpoint::StoredTensor& stored) {
-    show(want, begin);
-    const at::Tensor whole = place(want, begin);
+at::Tensor LayerBuffer::write(const at::Tensor& bytes, const TensorPlan::Want& want, std::int64_t begin,
+                              const checkpoint::StoredTensor& stored) const {
+    const at::Tensor whole = place(bytes, want, begin);
     if (want.heads > 0) {
         std::vector<std::int64_t> pieces{want.parts, want.heads, whole.size(0) / (want.parts * want.heads)};
         pieces.insert(pieces.end(), whole.sizes().begin() + 1, whole.sizes().end());
@@ -78,9 +82,18 @@ at::Tensor LayerBuffer::fill(const TensorPlan::Want& want, std::int64_t begin, c
     return own;
 }
 
+void LayerBuffer::show(const TensorPlan::Want& want, std::int64_t begin) {
+    *want.into = view(own_bytes(), want, begin);
+}
+
+at::Tensor LayerBuffer::fill(const TensorPlan::Want& want, std::int64_t begin, const checkpoint::StoredTensor& stored) {
+    show(want, begin);
+    return write(own_bytes(), want, begin, stored);
+}
+
 at::Tensor LayerBuffer::fill_entry(const TensorPlan::Want& want, std::int64_t begin, std::int64_t index,
                                    const checkpoint::StoredTensor& stored) {
-    const at::Tensor own = place(want, begin).select(0, index);
+    const at::Tensor own = place(own_bytes(), want, begin).select(0, index);
     stored.copy_to(own);
     return own;
 }

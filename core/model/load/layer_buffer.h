@@ -14,7 +14,8 @@
 
 namespace headscope::model {
 
-/// Memory that the tensors of one layer at a time are views into. Threads: the compute thread.
+/// Memory that the tensors of one layer at a time are views into, and their places in other memory. Threads: the
+/// compute thread; const members from any.
 class LayerBuffer {
 public:
     LayerBuffer(std::shared_ptr<const checkpoint::Checkpoint> file, checkpoint::LoadAs precision);
@@ -30,7 +31,13 @@ public:
     /// Gives the memory back to the system.
     void release() { bytes_ = at::Tensor(); }
 
-    /// Sets the wanted tensor to its place, which begins at byte `begin`.
+    /// The wanted tensor in `bytes`, a layer's memory on any device, from byte `begin` on.
+    at::Tensor view(const at::Tensor& bytes, const TensorPlan::Want& want, std::int64_t begin) const;
+    /// Writes the numbers of `stored` there, into memory of the processor. Returns the part that was written.
+    at::Tensor write(const at::Tensor& bytes, const TensorPlan::Want& want, std::int64_t begin,
+                     const checkpoint::StoredTensor& stored) const;
+
+    /// Sets the wanted tensor to its place in the buffer, which begins at byte `begin`.
     void show(const TensorPlan::Want& want, std::int64_t begin);
     /// The same with its numbers. Returns the part that was written.
     at::Tensor fill(const TensorPlan::Want& want, std::int64_t begin, const checkpoint::StoredTensor& stored);
@@ -41,7 +48,8 @@ public:
 private:
     /// The last two dimensions are exchanged in memory (PackedSource::transposed).
     bool lies_transposed(const TensorPlan::Want& want) const;
-    at::Tensor place(const TensorPlan::Want& want, std::int64_t begin);
+    at::Tensor place(const at::Tensor& bytes, const TensorPlan::Want& want, std::int64_t begin) const;
+    const at::Tensor& own_bytes();
 
     std::shared_ptr<const checkpoint::Checkpoint> file_;
     checkpoint::LoadAs precision_;

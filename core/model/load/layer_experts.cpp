@@ -79,7 +79,7 @@ void LayerExperts::load(std::int64_t expert, std::int64_t next, const Cancellati
         const at::Tensor own = want->expert < 0 ? buffer_.fill_entry(*want, begin, expert, *stored[i])
                                                 : buffer_.fill(*want, begin, *stored[i]);
         if (!is_first) continue;
-        if (stored[i]->packed())
+        if (stored[i]->is_made())
             count(*want, checkpoint::count_not_finite(own));
         else if (held_.empty())
             count(*want, stored[i]->not_finite());

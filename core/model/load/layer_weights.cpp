@@ -9,6 +9,7 @@
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/torch_types.h"
 #include "core/model/device.h"
+#include "core/model/load/model_device.h"
 
 namespace headscope::model {
 namespace {
@@ -77,7 +78,7 @@ void LayerWeights::choose() {
             const checkpoint::TensorInfo& info = file_->tensor(want.tensor);
             return !info.packed && checkpoint::torch_type(info.type) == buffer_.type_of(want);
         });
-        if (as_stored && residence_ == Residence::file) continue;
+        if (as_stored && residence_ == Residence::file && model_device().is_cpu()) continue;
         deferred_.insert(group.begin(), group.end());
     }
 }
@@ -96,24 +97,32 @@ void LayerWeights::make_tables(const Cancellation& cancellation) {
 }
 
 void LayerWeights::lay_out() {
+    // Experts of a tensor are read one by one where all its parts can be.
+    std::set<const at::Tensor*> whole;
+    for (const std::size_t i : deferred_)
+        if (!LayerExperts::takes(*file_, wants_[i])) whole.insert(wants_[i].into);
     std::map<std::pair<std::int64_t, const at::Tensor*>, std::int64_t> begins;
     std::map<std::pair<std::int64_t, bool>, std::int64_t> sizes;
-    for (const std::size_t i : deferred_) {
-        const Want& want = wants_[i];
-        if (want.table) continue;
-        if (want.after_mixer) in_steps_.insert(want.layer);
-        std::int64_t& size = sizes[{want.layer, want.after_mixer}];
-        const auto [begin, is_new] = begins.emplace(std::pair(want.layer, want.into), size);
-        if (is_new) size += buffer_.room_of(want);
-        buffer_.reserve(size);
-        std::vector<Place>& places = layers_[want.layer];
-        if (!LayerExperts::takes(*file_, want)) {
-            places.push_back({i, begin->second});
-            continue;
+    // Experts come last: the slots of a device end before them.
+    for (const bool of_experts : {false, true}) {
+        for (const std::size_t i : deferred_) {
+            const Want& want = wants_[i];
+            if (want.table || whole.contains(want.into) == of_experts) continue;
+            if (want.after_mixer) in_steps_.insert(want.layer);
+            std::int64_t& size = sizes[{want.layer, want.after_mixer}];
+            const auto [begin, is_new] = begins.emplace(std::pair(want.layer, want.into), size);
+            if (is_new) size += buffer_.room_of(want);
+            buffer_.reserve(size);
+            std::vector<Place>& places = layers_[want.layer];
+            if (!of_experts) {
+                slot_bytes_ = std::max(slot_bytes_, size);
+                places.push_back({i, begin->second});
+                continue;
+            }
+            std::unique_ptr<LayerExperts>& experts = experts_[want.layer];
+            if (!experts) experts = std::make_unique<LayerExperts>(file_, buffer_, not_finite_);
+            experts->add(want, begin->second);
         }
-        std::unique_ptr<LayerExperts>& experts = experts_[want.layer];
-        if (!experts) experts = std::make_unique<LayerExperts>(file_, buffer_, not_finite_);
-        experts->add(want, begin->second);
     }
 }
 
@@ -163,9 +172,11 @@ LayerWeights::Parts LayerWeights::read(std::int64_t layer, const Cancellation& c
 }
 
 void LayerWeights::count(std::int64_t layer, const Parts& parts) {
-    if (!counted_.insert(layer).second) return;
+    const bool counts_mixers = counted_.emplace(layer, false).second;
+    const bool counts_feed_forward = counted_.emplace(layer, true).second;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const Want& want = wants_[layers_.at(layer)[i].want];
+        if (!(want.after_mixer ? counts_feed_forward : counts_mixers)) continue;
         add_not_finite(not_finite_, want.tensor, parts[i]->not_finite(), elements(want.sizes()));
     }
 }
@@ -185,7 +196,7 @@ void LayerWeights::fill(bool after_mixer, const Cancellation* cancellation) {
         const Want& want = wants_[places[i].want];
         if (want.after_mixer != after_mixer || (want.packed && *want.packed)) continue;
         const at::Tensor numbers = buffer_.fill(want, places[i].begin, *parts[i]);
-        if (!is_first || !parts[i]->packed()) continue;
+        if (!is_first || !parts[i]->is_made()) continue;
         add_not_finite(not_finite_, want.tensor, checkpoint::count_not_finite(numbers), elements(want.sizes()));
     }
     if (!device_.is_cpu()) move(entered_, after_mixer);
@@ -194,6 +205,12 @@ void LayerWeights::fill(bool after_mixer, const Cancellation* cancellation) {
 void LayerWeights::set_device(const at::Device& device) {
     leave();
     device_ = device;
+    slots_.reset();
+    if (device.is_cpu() || slot_bytes_ == 0) return;
+    slots_ = CopySlots::open(device, slot_bytes_,
+                             [this](std::int64_t piece, const at::Tensor& host, const Cancellation& cancellation) {
+                                 return convert(piece, host, cancellation);
+                             });
 }
 
 /// Each matrix once, after all its parts are filled.
@@ -204,17 +221,78 @@ void LayerWeights::move(std::int64_t layer, bool after_mixer) const {
     }
 }
 
+/// Matrices that are multiplied as stored are read by their layer; little is left to copy.
+bool LayerWeights::has_slots(std::int64_t layer, bool few) const {
+    return slots_ && !(few && products_.contains(layer));
+}
+
+/// A piece of CopySlots is half a layer: 2 * layer, and 1 for tensors after the mixers. The compute thread changes
+/// counted_ and unpacked_ only while this does not run.
+std::int64_t LayerWeights::convert(std::int64_t piece, const at::Tensor& host, const Cancellation& cancellation) {
+    const std::int64_t layer = piece / 2;
+    const bool after_mixer = piece % 2 == 1;
+    const bool counts = !counted_.contains({layer, after_mixer}), unpacks = !unpacked_.contains({layer, after_mixer});
+    converted_not_finite_.clear();
+    const std::vector<Place>& places = layers_.at(layer);
+    const auto held = held_.find(layer);
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const Want& want = wants_[places[i].want];
+        if (want.after_mixer != after_mixer) continue;
+        cancellation.check();
+        const std::shared_ptr<const StoredTensor> stored =
+            held != held_.end() ? held->second[i]
+                                : std::make_shared<const StoredTensor>(*file_, want.tensor, cancellation);
+        const at::Tensor numbers = buffer_.write(host, want, places[i].begin, *stored);
+        end = std::max(end, places[i].begin + buffer_.room_of(want));
+        std::int64_t not_finite = 0;
+        if (stored->is_made() && unpacks)
+            not_finite = checkpoint::count_not_finite(numbers);
+        else if (counts)
+            not_finite = stored->not_finite();
+        add_not_finite(converted_not_finite_, want.tensor, not_finite, elements(want.sizes()));
+    }
+    return end;
+}
+
+/// Shows half a layer, and starts with the next one.
+void LayerWeights::take(std::int64_t layer, bool after_mixer, const Cancellation* cancellation) {
+    const at::Tensor bytes = slots_->take(2 * layer + (after_mixer ? 1 : 0), cancellation);
+    counted_.emplace(layer, after_mixer);
+    unpacked_.emplace(layer, after_mixer);
+    for (const NotFinite& one : converted_not_finite_)
+        add_not_finite(not_finite_, one.tensor, one.numbers, one.elements);
+    for (const Place& place : layers_.at(layer)) {
+        const Want& want = wants_[place.want];
+        if (want.after_mixer == after_mixer) *want.into = buffer_.view(bytes, want, place.begin);
+    }
+    if (LayerExperts* experts = this->experts(layer); experts && experts->after_mixer() == after_mixer)
+        experts->enter();
+    if (!after_mixer && in_steps_.contains(layer)) return slots_->start(2 * layer + 1);
+    const auto next = layers_.upper_bound(layer);
+    if (next != layers_.end() && has_slots(next->first, entered_few_)) slots_->start(2 * next->first);
+}
+
 void LayerWeights::enter(std::int64_t layer, PassSize size, const Cancellation* cancellation) {
     const bool few = size == PassSize::few;
     if (layer == entered_ && few == entered_few_ && holds_mixers_) return;
     leave();
     if (!layers_.contains(layer)) return;
-    if (residence_ == Residence::stream) read_ = ahead_.take(layer, cancellation);
-    count(layer, parts(layer));
+    in_slots_ = has_slots(layer, few);
+    if (!in_slots_) {
+        if (slots_) slots_->drop();
+        if (residence_ == Residence::stream) read_ = ahead_.take(layer, cancellation);
+        count(layer, parts(layer));
+    }
     for (const auto& [tensor, table] : tables_) table->expect_few(few);
     entered_ = layer;
     entered_few_ = few;
     entered_many_ = size == PassSize::many;
+    if (in_slots_) {
+        take(layer, false, cancellation);
+        holds_mixers_ = true;
+        return;
+    }
     if (few) set_products(layer, parts(layer));
     const bool in_steps = in_steps_.contains(layer);
     // Only written pages take memory. Fresh ones leave the rest of the room to activations.
@@ -234,6 +312,11 @@ void LayerWeights::enter_feed_forward(const Cancellation* cancellation) {
     for (const Place& place : layers_.at(entered_))
         if (const Want& want = wants_[place.want]; !want.after_mixer) *want.into = at::Tensor();
     holds_mixers_ = false;
+    if (in_slots_) {
+        take(entered_, true, cancellation);
+        holds_feed_forward_ = true;
+        return;
+    }
     // The heap keeps memory that activations of the mixers freed.
     if (entered_many_) ::malloc_trim(0);
     fill(true, cancellation);
@@ -257,7 +340,9 @@ void LayerWeights::leave() {
 void LayerWeights::release() {
     leave();
     // Passes of few tokens follow each other soon.
-    if (residence_ == Residence::stream || !entered_few_) buffer_.release();
+    if (residence_ != Residence::stream && entered_few_) return;
+    buffer_.release();
+    if (slots_) slots_->release();
 }
 
 void LayerWeights::release_tables() {

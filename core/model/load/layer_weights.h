@@ -4,7 +4,9 @@
 // Weights of a model's layers that exist in the type the model computes in only while their layer runs: a layer's
 // tensors are views into one buffer that the layers share. A feed-forward that begins after the layer's mixers takes
 // their memory (TensorPlan::Want::after_mixer). Experts are read and converted when they are used (LayerExperts). Small
-// tensors stay. Threads: the compute thread; a second one reads ahead.
+// tensors stay. On a device with streams, half a layer (its mixers, or the feed-forward after them) is copied while the
+// half before it computes (CopySlots). Threads: the compute thread; a second one reads ahead, and converts for a
+// device.
 
 #include <cstdint>
 #include <map>
@@ -19,6 +21,7 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/stored_tensor.h"
+#include "core/model/load/copy_slots.h"
 #include "core/model/load/layer_buffer.h"
 #include "core/model/load/layer_experts.h"
 #include "core/model/load/packed_matrix.h"
@@ -52,7 +55,8 @@ public:
     void release();
     /// Words are not needed now: drops tables that are not kept (RowTable::release).
     void release_tables();
-    /// Layers are converted on the processor and then copied to this device.
+    /// Layers are converted on the processor and then copied to this device. Experts and matrices that are multiplied
+    /// as stored stay.
     void set_device(const at::Device& device);
     /// NaN or infinite numbers among the weights that were read so far.
     const std::vector<NotFinite>& not_finite() const { return not_finite_; }
@@ -77,6 +81,9 @@ private:
     const Parts& parts(std::int64_t layer) const;
     void fill(bool after_mixer, const Cancellation* cancellation);
     void move(std::int64_t layer, bool after_mixer) const;
+    bool has_slots(std::int64_t layer, bool few) const;
+    std::int64_t convert(std::int64_t piece, const at::Tensor& host, const Cancellation& cancellation);
+    void take(std::int64_t layer, bool after_mixer, const Cancellation* cancellation);
     void count(std::int64_t layer, const Parts& parts);
     LayerExperts* experts(std::int64_t layer) const;
 
@@ -88,6 +95,7 @@ private:
     std::set<std::size_t> deferred_;  ///< wants that are not loaded at once
     std::map<std::int64_t, std::vector<Place>> layers_;
     std::set<std::int64_t> in_steps_;  ///< layers with tensors that are filled after their mixers
+    std::int64_t slot_bytes_ = 0;      ///< of the largest half of a layer, without experts
     std::map<std::string, std::shared_ptr<RowTable>> tables_;
     std::map<std::int64_t, Parts> held_;
     std::map<std::int64_t, std::vector<Product>> products_;
@@ -95,13 +103,16 @@ private:
     LayerBuffer buffer_;
     std::int64_t entered_ = -1;
     bool entered_few_ = false, entered_many_ = false;
+    bool in_slots_ = false;                                   ///< the entered layer
     bool holds_mixers_ = false, holds_feed_forward_ = false;  ///< content of the buffer
-    Parts read_;                      ///< while streaming: parts of the entered layer that are still to be converted
-    std::set<std::int64_t> counted_;  ///< layers whose stored numbers were looked at
-    std::set<std::pair<std::int64_t, bool>> unpacked_;  ///< the same for packed ones, before and after the mixers
-    std::vector<NotFinite> not_finite_;
+    Parts read_;  ///< while streaming: parts of the entered layer that are still to be converted
+    /// Layers, before and after the mixers, whose numbers were looked at: stored ones, and those that are made
+    /// (StoredTensor::is_made).
+    std::set<std::pair<std::int64_t, bool>> counted_, unpacked_;
+    std::vector<NotFinite> not_finite_, converted_not_finite_;  ///< the latter of the last convert()
     std::map<std::int64_t, std::unique_ptr<LayerExperts>> experts_;
     ReadAhead<Parts> ahead_;
+    std::unique_ptr<CopySlots> slots_;  ///< null: layers are copied when they are entered
 };
 
 }  // namespace headscope::model

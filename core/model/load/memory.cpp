@@ -17,11 +17,11 @@ double heads_width(const ModelConfig& config) {
     return static_cast<double>(config.heads) * static_cast<double>(config.head_size);
 }
 
-/// Bytes in the file of quantized tensors that may be in memory while they become numbers: one is at a time.
-double packed_bytes(const WeightSizes& sizes) {
+/// Bytes in the file of quantized and merged tensors that may be in memory while they become numbers: one is at a time.
+double made_bytes(const WeightSizes& sizes) {
     // Numbers that are not quantized take 2 bytes or more.
     const bool packed_layers = sizes.layer_stored < 2 * sizes.layer;
-    return std::max(sizes.tables_kept, packed_layers ? sizes.layer_stored : 0);
+    return std::max({sizes.tables_kept, sizes.merged, packed_layers ? sizes.layer_stored : 0});
 }
 
 /// Bytes of a product of bfloat16 in float32 (widened_linear): a piece of the weight, what it is multiplied with, and
@@ -54,16 +54,17 @@ double weight_bytes(const Inspection& inspection, checkpoint::LoadAs precision) 
 }
 
 double resident_bytes(const Inspection& inspection, checkpoint::LoadAs precision, Residence residence) {
-    if (residence == Residence::float32) return weight_bytes(inspection, precision) + packed_bytes(inspection.sizes);
+    if (residence == Residence::float32) return weight_bytes(inspection, precision) + made_bytes(inspection.sizes);
     const double number = number_bytes(precision);
     const WeightSizes& sizes = inspection.sizes;
     const ModelConfig& config = inspection.config;
+    const double buffers = (model_device().is_cpu() ? 1 : 2) * sizes.buffer * number;  // CopySlots has two
     const double words =
         inspection.has_head
             ? static_cast<double>(std::min<std::int64_t>(config.vocabulary, 1 << 14) * config.hidden) * number
             : 0;
-    if (residence == Residence::file) return sizes.stored + sizes.buffer * number + words;
-    const double layers = 2 * sizes.layer_stored + sizes.buffer * number;
+    if (residence == Residence::file) return sizes.stored + buffers + words;
+    const double layers = 2 * sizes.layer_stored + buffers;
     return sizes.rest * number + sizes.tables_kept + std::max(layers, sizes.layer_stored + sizes.table_stored + words);
 }
 

@@ -26,10 +26,19 @@ public:
     /// The result that start() asked for, or one that is read now.
     Result take(std::int64_t number, const Cancellation* cancellation) {
         if (reading_.valid() && ahead_ == number) return reading_.get();
-        if (reading_.valid()) reading_.wait();
-        reading_ = {};
+        drop();
         const Cancellation never;
         return read_(number, cancellation ? *cancellation : never);
+    }
+    /// Waits for the result that start() asked for, and drops it.
+    void drop() {
+        if (reading_.valid()) reading_.wait();
+        reading_ = {};
+    }
+    /// The same for good: a read may end early.
+    void stop() {
+        stop_.request();
+        drop();
     }
     void start(std::int64_t number) {
         ahead_ = number;

@@ -37,7 +37,8 @@ struct WeightSizes {
     double layer = 0;         ///< its numbers
     double buffer = 0;        ///< most numbers of a layer that are converted at once: of mixers, or of a feed-forward
     double table_stored = 0;  ///< bytes in the file of the largest table that is read by rows (words)
-    double tables_kept = 0;   ///< bytes in the file of quantized tables, which stay in memory
+    double tables_kept = 0;   ///< bytes in the file of quantized tables, and of LoRA's A and B: they stay in memory
+    double merged = 0;        ///< bytes in the files of the largest tensor that LoRA changes
     double rest = 0;          ///< numbers of what belongs to neither
 };
 

@@ -10,22 +10,19 @@ namespace headscope::model {
 RowTable::RowTable(std::shared_ptr<const checkpoint::Checkpoint> file, std::string tensor, c10::ScalarType type,
                    bool kept, const Cancellation& cancellation)
     : file_(std::move(file)), tensor_(std::move(tensor)), type_(type), kept_(kept) {
-    // Merging an adapter takes the whole table; quantized ones are small.
-    kept_ = kept_ || file_->is_made(tensor_);
+    kept_ = kept_ || file_->is_packed(tensor_);  // quantized ones are small
     size_ = file_->tensor(tensor_).shape.at(0);
     columns_ = file_->tensor(tensor_).shape.at(1);
     takes_product_ = type_ == c10::ScalarType::Float && PackedMatrix::takes(*file_, tensor_);
-    if (kept_) held_ = std::make_shared<const checkpoint::StoredTensor>(*file_, tensor_, cancellation);
+    if (kept_)
+        held_ = std::make_shared<const checkpoint::StoredTensor>(*file_, tensor_, cancellation);
+    else
+        single_.emplace(file_, tensor_, cancellation);
 }
 
 at::Tensor RowTable::rows(const at::Tensor& ids) const {
     const at::Tensor numbers = on_processor(ids);
-    if (held_) return on_device(held_->rows(numbers, type_), ids.device());
-    const at::Tensor read =
-        checkpoint::gather_rows(numbers, columns_, type_, [this](std::int64_t row, const at::Tensor& into) {
-            into.copy_(file_->load_row(tensor_, row, checkpoint::LoadAs::stored));
-        });
-    return on_device(read, ids.device());
+    return on_device(held_ ? held_->rows(numbers, type_) : single_->rows(numbers, type_), ids.device());
 }
 
 at::Tensor RowTable::rows(std::int64_t first, std::int64_t count) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <ATen/core/Tensor.h>
@@ -42,6 +43,7 @@ private:
     c10::ScalarType type_;
     bool kept_;
     std::int64_t size_ = 0, columns_ = 0;
+    std::optional<checkpoint::FileRows> single_;  ///< unless the table is kept
     mutable std::shared_ptr<const checkpoint::StoredTensor> held_;
     mutable std::unique_ptr<const PackedMatrix> product_;  ///< of held_, once it was asked for
     bool takes_product_ = false, few_ = false;

@@ -231,13 +231,7 @@ std::int64_t TensorPlan::load_one(const Want& want, checkpoint::LoadAs precision
     std::vector<std::int64_t> shape = want.sizes();
     const at::ScalarType type =
         checkpoint::torch_type(checkpoint::loaded_type(file_->tensor(want.tensor).type, as)).value();
-    const auto fill = [&](const at::Tensor& into) {
-        if (!file_->adapter() || !file_->adapter()->changes(want.tensor))
-            return checkpoint::load_into(*file_, want.tensor, into, stop);
-        std::int64_t not_finite = 0;
-        into.copy_(file_->load(want.tensor, as, stop, &not_finite));
-        return not_finite;
-    };
+    const auto fill = [&](const at::Tensor& into) { return checkpoint::load_into(*file_, want.tensor, into, stop); };
     if (want.row >= 0) {
         const std::int64_t rows = std::exchange(shape.at(0), want.rows);
         if (!want.into->defined()) *want.into = at::empty(shape, at::TensorOptions(type));
@@ -293,16 +287,20 @@ WeightSizes TensorPlan::sizes() const {
     for (const Want& want : wants_) {
         const auto found = file_->tensors().find(want.tensor);
         if (want.fresh || found == file_->tensors().end() || !counted.insert(want.tensor).second) continue;
-        const auto bytes = static_cast<double>(found->second.bytes), numbers = static_cast<double>(elements(want));
+        const auto bytes = static_cast<double>(file_->stored_bytes(want.tensor));
+        const auto numbers = static_cast<double>(elements(want));
         sizes.stored += bytes;
+        if (file_->adapter() && file_->adapter()->update_bytes(want.tensor) > 0)
+            sizes.merged = std::max(sizes.merged, bytes);
         if (want.layer >= 0) {
             LayerSize& size = layers[want.layer];
             size.bytes += bytes;
             (want.after_mixer ? size.late : size.early) += numbers;
-        } else if (want.table && found->second.packed) {
+        } else if (want.table && file_->is_packed(want.tensor)) {
             sizes.tables_kept += bytes;
         } else if (want.table) {
             sizes.table_stored = std::max(sizes.table_stored, bytes);
+            if (file_->adapter()) sizes.tables_kept += static_cast<double>(file_->adapter()->update_bytes(want.tensor));
         } else {
             sizes.rest += numbers;
         }

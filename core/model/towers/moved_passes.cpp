@@ -12,7 +12,7 @@ public:
 
     bool wants(std::string_view name, LayerIndex layer) const override { return probe_.wants(name, layer); }
     void announce(std::string_view name, LayerIndex layer, const at::Tensor& value) override {
-        probe_.announce(name, layer, on_processor(value));
+        probe_.announce(name, layer, probe_.reads_shapes_alone() ? value : on_processor(value));
     }
     const kernels::StatisticsRequest* request(SiteIndex site) override { return probe_.request(site); }
     void measured(const AttentionRecord& record) override {

@@ -106,16 +106,23 @@ std::unique_ptr<Cache> Stack::new_cache() const {
 }
 
 at::Tensor Stack::forward(const Batch& batch, const ForwardOptions& options) {
-    return forward_all({{&batch, options}}).front();
+    return on_processor(forward_on_device(batch, options));
 }
 
-std::vector<at::Tensor> Stack::forward_all(const std::vector<Pass>& passes) {
-    std::vector<at::Tensor> hidden = forward_on_device(passes);
-    for (at::Tensor& one : hidden) one = on_processor(one);
-    return hidden;
+at::Tensor Stack::forward_on_device(const Batch& batch, const ForwardOptions& options) {
+    WaitingTensors waiting;
+    std::vector<WaitingTensors::Slot> hidden = run({{&batch, options}}, waiting);
+    return waiting.take(hidden.front());
 }
 
-std::vector<at::Tensor> Stack::forward_on_device(const std::vector<Pass>& passes) {
+void Stack::forward_each(const std::vector<Pass>& passes, const WaitingPlace& place, const Finished& finished) {
+    // One pass waits for no other.
+    WaitingTensors waiting(passes.size() > 1 ? place : WaitingPlace());
+    std::vector<WaitingTensors::Slot> hidden = run(passes, waiting);
+    for (std::size_t i = 0; i < hidden.size(); ++i) finished(i, on_processor(waiting.take(hidden[i])));
+}
+
+std::vector<WaitingTensors::Slot> Stack::run(const std::vector<Pass>& passes, WaitingTensors& waiting) {
     try {
         std::optional<c10::InferenceMode> inference;
         const bool trains = !passes.empty() && passes.front().options.training;
@@ -135,7 +142,7 @@ std::vector<at::Tensor> Stack::forward_on_device(const std::vector<Pass>& passes
         std::deque<CachePass> caches;
         for (const auto& [batch, options] : passes) caches.emplace_back(options.cache);
         if (weights_) weights_->release_tables();
-        std::vector<at::Tensor> hidden = run(passes);
+        std::vector<WaitingTensors::Slot> hidden = run_towers(passes, waiting);
         if (weights_) {
             weights_->release();
             report_.not_finite = weights_->not_finite();
@@ -152,7 +159,7 @@ std::vector<at::Tensor> Stack::forward_on_device(const std::vector<Pass>& passes
     }
 }
 
-std::vector<at::Tensor> Stack::run(const std::vector<Pass>& given) {
+std::vector<WaitingTensors::Slot> Stack::run_towers(const std::vector<Pass>& given, WaitingTensors& waiting) {
     const MovedPasses moved(given, device_);
     const std::vector<Pass>& passes = moved.passes();
     std::vector<Tower::Start> starts;
@@ -164,9 +171,9 @@ std::vector<at::Tensor> Stack::run(const std::vector<Pass>& given) {
         context.cancellation = options.cancellation;
         context.segments = &options.segments;
         context.lengths = batch->padded() ? &batch->lengths : nullptr;
-        starts.push_back({batch, &options, context});
+        starts.push_back({batch, &options, context, nullptr});
     }
-    if (!encoder_) return last_.run(starts);
+    if (!encoder_) return last_.run(starts, waiting);
 
     std::vector<ForwardOptions> encode;  // of those whose encoder runs
     std::vector<Tower::Start> sources;
@@ -177,11 +184,11 @@ std::vector<at::Tensor> Stack::run(const std::vector<Pass>& given) {
         if (cache && cache->length() > 0) continue;
         encode.push_back(passes[i].options);
         encode.back().cache = nullptr;
-        sources.push_back({passes[i].batch, &encode.back(), starts[i].context});
+        sources.push_back({passes[i].batch, &encode.back(), starts[i].context, nullptr});
         reading.push_back(i);
     }
-    const std::vector<at::Tensor> memory = encoder_->run(sources);
-    for (std::size_t i = 0; i < reading.size(); ++i) starts[reading[i]].context.memory = memory[i];
+    const std::vector<WaitingTensors::Slot> memory = encoder_->run(sources, waiting);
+    for (std::size_t i = 0; i < reading.size(); ++i) starts[reading[i]].memory = &memory[i];
     std::vector<Batch> targets(passes.size());
     for (std::size_t i = 0; i < passes.size(); ++i) {
         const Batch& batch = *passes[i].batch;
@@ -192,7 +199,7 @@ std::vector<at::Tensor> Stack::run(const std::vector<Pass>& given) {
         targets[i].lengths = batch.target_lengths;
         starts[i].batch = &targets[i];
     }
-    return last_.run(starts);
+    return last_.run(starts, waiting);
 }
 
 at::Tensor Stack::logits(const at::Tensor& hidden_rows, Probe* probe) {

@@ -14,6 +14,7 @@
 #include "core/model/load/tensor_plan.h"
 #include "core/model/model.h"
 #include "core/model/towers/tower.h"
+#include "core/model/towers/waiting_tensors.h"
 
 namespace headscope::model {
 
@@ -43,9 +44,9 @@ public:
     bool has_head() const override { return head_.there && config_.head == HeadKind::vocabulary; }
     bool has_classes() const override { return head_.there && config_.has_classes(); }
     at::Tensor forward(const Batch& batch, const ForwardOptions& options) override;
-    std::vector<at::Tensor> forward_all(const std::vector<Pass>& passes) override;
-    /// forward_all() with hidden states on device(): what a loss is made from.
-    std::vector<at::Tensor> forward_on_device(const std::vector<Pass>& passes);
+    void forward_each(const std::vector<Pass>& passes, const WaitingPlace& place, const Finished& finished) override;
+    /// forward() with hidden states on device(): what a loss is made from.
+    at::Tensor forward_on_device(const Batch& batch, const ForwardOptions& options);
     at::Tensor logits(const at::Tensor& hidden_rows, Probe* probe) override;
     void to(const at::Device& device) override;
     at::Device device() const override { return device_; }
@@ -72,7 +73,9 @@ protected:
     at::Tensor logits_on_device(const at::Tensor& hidden_rows, Probe* probe) override;
 
 private:
-    std::vector<at::Tensor> run(const std::vector<Pass>& given);
+    /// Final hidden states.
+    std::vector<WaitingTensors::Slot> run(const std::vector<Pass>& given, WaitingTensors& waiting);
+    std::vector<WaitingTensors::Slot> run_towers(const std::vector<Pass>& given, WaitingTensors& waiting);
     void tie_head();
 
     ModelConfig config_;

@@ -1,44 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/towers/tower.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 
-#include "core/base/error.h"
 #include "core/mixers/shared/no_cache.h"
 #include "core/mixers/shared/tensor_views.h"
 #include "core/model/device.h"
 #include "core/model/load/layer_weights.h"
 #include "core/model/random_fill.h"
-#include "core/model/towers/cache.h"
 #include "core/model/training_forward.h"
 
 namespace headscope::model {
-namespace {
-
-constexpr LayerIndex kNoLayer{-1};
-
-void announce(Probe* probe, std::string_view name, LayerIndex layer, const at::Tensor& value) {
-    if (probe && probe->wants(name, layer)) probe->announce(name, layer, value);
-}
-
-/// In training with dropout, `x` without some of its numbers; `where` is the place in the layer.
-at::Tensor dropped(const at::Tensor& x, const mixers::StackContext& context, std::string_view where) {
-    if (!context.training || context.training->dropout <= 0) return x;
-    const std::string place = std::to_string(context.layer.value) + std::string(where);
-    const std::int64_t first = context.training->first_sequence * (x.numel() / x.size(0));
-    return drop(x, context.training->dropout, random_key(context.training->dropout_seed, place), first);
-}
-
-/// x [B, L, size] at one position, [B, 1, size]; -1: all of it.
-at::Tensor at_position(const at::Tensor& x, std::int64_t position) {
-    return position < 0 ? x : x.narrow(1, position, 1).contiguous();
-}
-
-}  // namespace
 
 std::vector<const Layer*> Tower::layers() const {
     std::vector<const Layer*> list;
@@ -87,59 +62,6 @@ void Tower::enter_bias(const at::Tensor& table, kernels::ScoreRule& bias, mixers
         table.index_select(0, at::tensor(columns, table.options().dtype(at::kLong))).t().contiguous();
 }
 
-/// Contexts point into it: it stays where it is.
-struct Tower::Pass {
-    Pass(const ForwardOptions& given, mixers::StackContext around) : options(given), context(std::move(around)) {}
-    Pass(const Pass&) = delete;
-    Pass& operator=(const Pass&) = delete;
-
-    const ForwardOptions& options;
-    mixers::StackContext context;
-    Rotation anywhere, in_windows, nowhere;
-    std::map<std::int64_t, Rotation> own;
-    kernels::ScoreRule bias;
-    at::Tensor hidden;
-    Halfway half;
-    at::Tensor embedding;  ///< undefined where no mixer reads it
-    std::vector<mixers::GuideMaps> recorded;
-    const std::vector<mixers::GuideMaps>* guides = nullptr;
-    std::size_t next_cache = 0;
-    bool has_one_position = false;  ///< `half` and `hidden` are those of ForwardOptions::only_position
-
-    mixers::MixerCache* take_cache() { return options.cache ? &options.cache->layer(next_cache++) : nullptr; }
-    /// The layer of the context.
-    bool skips() const { return options.skip_layers.contains(static_cast<int>(context.layer.value)); }
-};
-
-void Tower::begin(Pass& pass, const Batch& batch) const {
-    const ForwardOptions& options = pass.options;
-    mixers::StackContext& context = pass.context;
-    const std::int64_t held = options.cache ? options.cache->length() : 0;
-    const std::int64_t length = batch.ids.size(1);
-    context.first_position = held;
-    pass.anywhere = rotation(rotary_, held, length, options.cache != nullptr);
-    pass.in_windows = rotation(window_rotary_, held, length, options.cache != nullptr);
-    for (const auto& [number, rotary] : own_rotary_)
-        pass.own[number] = rotation(rotary, held, length, options.cache != nullptr);
-    if (bucket_bias_.defined()) enter_bias(bucket_bias_, pass.bias, context, options.training != nullptr);
-
-    pass.hidden = embedding_(batch, held, options.training);
-    context.training = options.training;
-    pass.hidden = dropped(pass.hidden, context, is_encoder() ? "encoder embedding" : "embedding");
-    if (reads_guides_ && options.training) {
-        pass.recorded = run_guides(length, options, context);
-        pass.guides = &pass.recorded;
-    } else if (reads_guides_) {
-        pass.guides = &kept_guides(held + length, options, context);
-    }
-    announce(options.probe, end_prefix() + "embedding", kNoLayer, pass.hidden);
-    if (!is_encoder()) pass.hidden = context.edited(Point::embedding, pass.hidden);
-    const bool is_read = std::any_of(layers_.begin(), layers_.end(), [](const Layer& layer) {
-        return layer.source() == mixers::QueryKeySource::embedding;
-    });
-    if (is_read) pass.embedding = pass.hidden;
-}
-
 const Rotary* Tower::rotary_of(std::int64_t layer) const {
     const auto number = static_cast<std::size_t>(layer);
     if (const auto own = own_rotary_.find(layer); own != own_rotary_.end())
@@ -147,113 +69,6 @@ const Rotary* Tower::rotary_of(std::int64_t layer) const {
     if (!config_->rotary_layers.empty() && config_->rotary_layers.at(number) == 0) return nullptr;
     if (window_rotary_ && config_->windows.at(number) > 0) return &*window_rotary_;
     return rotary_ ? &*rotary_ : nullptr;
-}
-
-void Tower::run_mixers(Pass& pass, std::size_t number, PassSize size) const {
-    const ForwardOptions& options = pass.options;
-    mixers::StackContext& context = pass.context;
-    if (options.cancellation) options.cancellation->check();
-    context.layer = LayerIndex(place_.first_layer + static_cast<std::int64_t>(number));
-    context.site = SiteIndex(first_sites_[number]);
-    const bool turns = config_->rotary_layers.empty() || config_->rotary_layers.at(number) != 0;
-    const bool in_window = pass.in_windows.rotary && config_->windows.at(number) > 0;
-    const auto in_layer = pass.own.find(static_cast<std::int64_t>(number));
-    if (in_layer != pass.own.end())
-        in_layer->second.enter(context);
-    else
-        (!turns ? pass.nowhere : in_window ? pass.in_windows : pass.anywhere).enter(context);
-    if (!pass.skips()) enter(number, size, options.cancellation);
-    const Layer& layer = layers_[order_[number]];
-    LayerCaches caches{pass.take_cache(), nullptr};
-    if (layer.cross) caches.cross = pass.take_cache();
-    context.guide = pass.guides ? &(*pass.guides)[number] : nullptr;
-    if (layer.bucket_bias.defined()) enter_bias(layer.bucket_bias, pass.bias, context, options.training != nullptr);
-    context.input_embedding = embedding_for(layer, pass.embedding);
-    context.output_projection = layer.output.weight.defined() ? &layer.output.weight : nullptr;
-    if (pass.skips()) return;
-    const std::int64_t position = only_position(pass, number);
-    pass.half = mix(layer, context.edited(Point::residual_before, pass.hidden), context, caches, position);
-    pass.has_one_position = position >= 0;
-    pass.hidden = at::Tensor();
-}
-
-std::int64_t Tower::only_position(const Pass& pass, std::size_t number) const {
-    if (is_encoder() || number + 1 != order_.size() || layers_[order_[number]].cross) return -1;
-    for (const Point point : {Point::attention_output, Point::residual_middle, Point::feed_forward_input,
-                              Point::feed_forward_output, Point::hidden, Point::final_norm})
-        if (pass.context.edits(point)) return -1;
-    return pass.options.only_position;
-}
-
-void Tower::run_feed_forward(Pass& pass, std::size_t number) const {
-    const ForwardOptions& options = pass.options;
-    if (!pass.skips()) {
-        enter_feed_forward(options.cancellation);
-        pass.hidden = feed_forward(layers_[order_[number]], std::exchange(pass.half, {}), pass.context);
-        pass.hidden = pass.context.pass(Point::hidden, pass.hidden);
-    }
-    if (options.after_layer) options.after_layer(static_cast<int>(pass.context.layer.value));
-}
-
-at::Tensor Tower::end(Pass& pass) const {
-    const at::Tensor hidden = final_norm_(pass.hidden);
-    announce(pass.options.probe, end_prefix() + "final_norm", kNoLayer, hidden);
-    if (is_encoder()) return hidden;
-    const at::Tensor edited = pass.context.edited(Point::final_norm, hidden);
-    return pass.has_one_position ? edited : at_position(edited, pass.options.only_position);
-}
-
-/// An encoder-decoder announces both towers' ends: its decoder's are what forward() is about.
-std::string Tower::end_prefix() const {
-    return is_encoder() ? "encoder_" : "";
-}
-
-namespace {
-
-/// A probe that measures an attention may read the map behind it (AttentionRecord::output_projection).
-bool measures(Probe& probe, const std::vector<Site>& sites) {
-    for (std::size_t i = 0; i < sites.size(); ++i) {
-        const SiteIndex site(static_cast<std::int64_t>(i));
-        if (probe.request(site) || probe.implicit_request(site) != Probe::Implicit::nothing) return true;
-    }
-    return false;
-}
-
-PassSize size_of(const std::vector<Tower::Start>& starts) {
-    const bool few = std::all_of(starts.begin(), starts.end(), [](const Tower::Start& start) {
-        return start.batch->ids.numel() <= kFewTokens &&
-               !(start.options->probe && measures(*start.options->probe, *start.context.sites));
-    });
-    if (few) return PassSize::few;
-    const bool many = std::any_of(starts.begin(), starts.end(),
-                                  [](const Tower::Start& start) { return start.batch->ids.numel() >= kManyTokens; });
-    return many ? PassSize::many : PassSize::some;
-}
-
-}  // namespace
-
-std::vector<at::Tensor> Tower::run(const std::vector<Start>& starts) const {
-    std::vector<std::unique_ptr<Pass>> passes;
-    for (const Start& start : starts) {
-        passes.push_back(std::make_unique<Pass>(*start.options, start.context));
-        begin(*passes.back(), *start.batch);
-    }
-    const PassSize size = size_of(starts);
-    for (std::size_t number = 0; number < order_.size(); ++number) {
-        try {
-            for (const auto& pass : passes) {
-                run_mixers(*pass, number, size);
-                if (!runs_in_steps()) run_feed_forward(*pass, number);
-            }
-            if (!runs_in_steps()) continue;
-            for (const auto& pass : passes) run_feed_forward(*pass, number);
-        } catch (...) {
-            throw current_error("layer " + std::to_string(place_.first_layer + static_cast<std::int64_t>(number)));
-        }
-    }
-    std::vector<at::Tensor> hidden;
-    for (const auto& pass : passes) hidden.push_back(end(*pass));
-    return hidden;
 }
 
 at::Tensor Tower::embedding_for(const Layer& layer, const at::Tensor& embedding) const {
@@ -270,6 +85,17 @@ void Tower::add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches)
 
 void Tower::add_mixers(std::vector<std::string>& names) const {
     for (const Layer* layer : layers()) names.push_back(layer->mixer ? layer->mixer->name() : kNoMixer);
+}
+
+at::Tensor Tower::dropped(const at::Tensor& x, const mixers::StackContext& context, std::string_view where) {
+    if (!context.training || context.training->dropout <= 0) return x;
+    const std::string place = std::to_string(context.layer.value) + std::string(where);
+    const std::int64_t first = context.training->first_sequence * (x.numel() / x.size(0));
+    return drop(x, context.training->dropout, random_key(context.training->dropout_seed, place), first);
+}
+
+at::Tensor Tower::at_position(const at::Tensor& x, std::int64_t position) {
+    return position < 0 ? x : x.narrow(1, position, 1).contiguous();
 }
 
 at::Tensor Tower::add_cross(const Layer& layer, const at::Tensor& hidden, mixers::StackContext context,

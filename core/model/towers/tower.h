@@ -8,12 +8,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/mixers/mixer.h"
 #include "core/model/blocks.h"
 #include "core/model/embedding/rotary.h"
 #include "core/model/model.h"
+#include "core/model/towers/waiting_tensors.h"
 
 namespace headscope::model {
 
@@ -56,15 +58,16 @@ public:
     /// Declares every tensor; the tower's sites join `sites`.
     void declare(TensorPlan& plan, TensorNames names, TowerPlace place, std::vector<Site>& sites);
 
-    /// The input of one pass. `context` comes with what surrounds the tower (sites, lengths, memory, probe,
-    /// cancellation); the tower fills in the rest.
+    /// The input of one pass. `context` comes with what surrounds the tower (sites, lengths, probe, cancellation); the
+    /// tower fills in the rest.
     struct Start {
         const Batch* batch;
         const ForwardOptions* options;
         mixers::StackContext context;
+        const WaitingTensors::Slot* memory;  ///< of StackContext::memory, or null
     };
     /// Final hidden states [B, L, d] of each; all pass a layer before the next.
-    std::vector<at::Tensor> run(const std::vector<Start>& starts) const;
+    std::vector<WaitingTensors::Slot> run(const std::vector<Start>& starts, WaitingTensors& waiting) const;
 
     /// Adds the caches of every layer, in the order in which run() takes them from ForwardOptions::cache.
     void add_caches(std::vector<std::unique_ptr<mixers::MixerCache>>& caches) const;
@@ -108,6 +111,7 @@ private:
     bool runs_in_steps() const { return !config_->parallel_residual && config_->shared_layers.empty(); }
     struct Pass;
     void begin(Pass& pass, const Batch& batch) const;
+    void make_rotations(Pass& pass) const;
     void run_mixers(Pass& pass, std::size_t number, PassSize size) const;
     void run_feed_forward(Pass& pass, std::size_t number) const;
     at::Tensor end(Pass& pass) const;
@@ -135,6 +139,10 @@ private:
     at::Tensor add(const at::Tensor& residual, const at::Tensor& update, const Norm& norm,
                    const SumFactors& factors) const;
     at::Tensor scaled(const at::Tensor& update, const SumFactors& factors) const;
+    /// x [B, L, size] at one position, [B, 1, size]; -1: all of it.
+    static at::Tensor at_position(const at::Tensor& x, std::int64_t position);
+    /// In training with dropout, `x` without some of its numbers; `where` is the place in the layer.
+    static at::Tensor dropped(const at::Tensor& x, const mixers::StackContext& context, std::string_view where);
     void declare_bias(TensorPlan& plan, at::Tensor* into, const std::string& name, const SizeKeys& keys) const;
     /// `table` is the bias by distance of the self-attentions to come; `bias` is what the context then points to.
     void enter_bias(const at::Tensor& table, kernels::ScoreRule& bias, mixers::StackContext& context,

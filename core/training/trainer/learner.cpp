@@ -46,10 +46,6 @@ at::Tensor sum_of(const std::vector<model::NamedLoss>& losses) {
     return sum;
 }
 
-kernels::Device memory_of(const at::Tensor& numbers) {
-    return numbers.is_cpu() ? kernels::Device::cpu : kernels::Device::gpu;
-}
-
 void read_into(at::Tensor& to, const checkpoint::Checkpoint& file, const std::string& name) {
     const at::Tensor stored = file.load(name, checkpoint::LoadAs::float32);
     if (stored.numel() != to.numel())
@@ -172,7 +168,7 @@ Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t 
 double Learner::gradient_norm() const {
     const at::Tensor gradients = model::for_kernel(summed_gradients());
     return std::sqrt(kernels::squared_norm(gradients.const_data_ptr(), model::element_type(gradients),
-                                           gradients.numel(), memory_of(gradients)));
+                                           gradients.numel(), model::kernel_device(gradients)));
 }
 
 void Learner::update(double rate, double norm, std::int64_t update) {
@@ -195,7 +191,7 @@ void Learner::update(double rate, double norm, std::int64_t update) {
     settings.decay = job_.optimizer.weight_decay;
     settings.step = update;
     if (job_.training.clip > 0 && norm > job_.training.clip) settings.gradient_scale = job_.training.clip / norm;
-    kernels::adamw_step(flat, settings, memory_of(weights));
+    kernels::adamw_step(flat, settings, model::kernel_device(weights));
     const at::NoGradGuard no_gradient;
     model::give_back(model_->weights(), weights);
 }

@@ -53,9 +53,7 @@ void taylor_entry(const HsTaylor* taylor, const HsCall* call, HsOutcome* outcome
 void rms_norm_entry(const HsRmsNorm* task, const HsCall* call, HsOutcome* outcome);
 void rms_norm_backward_entry(const HsRmsNorm* task, const HsCall* call, HsOutcome* outcome);
 void gated_silu_entry(const HsGatedSilu* task, const HsCall* call, HsOutcome* outcome);
-void column_sums_entry(const HsColumnSums* task, const HsCall* call, HsOutcome* outcome);
 void rotate_entry(const HsRotation* task, const HsCall* call, HsOutcome* outcome);
-void add_rows_entry(const HsAddRows* task, const HsCall* call, HsOutcome* outcome);
 void cross_entropy_entry(const HsCrossEntropy* task, const HsCall* call, HsOutcome* outcome);
 void convolution_entry(const HsConvolution* task, const HsCall* call, HsOutcome* outcome);
 void convolution_backward_entry(const HsConvolution* task, const HsCall* call, HsOutcome* outcome);

@@ -65,15 +65,9 @@ private:
     }
 };
 
-/// parts [row part, size] = sums over 64 rows of x, or of x dy r for the gain of an RMS norm.
-struct RowSums {
-    struct Args {
-        long long rows;
-        int size, type;
-        const void *x, *dy;    ///< dy null: x alone
-        const float* inverse;  ///< of dy
-        float* parts;
-    };
+/// parts [row part, size] = sums over 64 rows of x dy r.
+struct RmsNormGain {
+    using Args = HsRmsNorm;
     static constexpr int kThreads = kRowThreads, kShared = 16;
 
     static HS_DEVICE void run(const Args& args, const Context& c) {
@@ -82,11 +76,9 @@ struct RowSums {
         if (x >= args.size) return;
         const long long begin = static_cast<long long>(part) * HS_SUM_ROWS;
         float sum = 0.0f;
-        for (long long row = begin; row < begin + HS_SUM_ROWS && row < args.rows; ++row) {
-            const float v = load_element(args.x, args.type, row * args.size + x);
-            sum += args.dy == nullptr ? v
-                                      : load_element(args.dy, args.type, row * args.size + x) * (v * args.inverse[row]);
-        }
+        for (long long row = begin; row < begin + HS_SUM_ROWS && row < args.rows; ++row)
+            sum += load_element(args.dy, args.type, row * args.size + x) *
+                   (load_element(args.x, args.type, row * args.size + x) * args.inverse[row]);
         args.parts[static_cast<long long>(part) * args.size + x] = sum;
     }
 };
@@ -143,22 +135,6 @@ struct Rotate {
         const float sine = args.backward != 0 ? -turn : turn;
         store_element(args.y, args.type, to + first, a * cosine - b * sine);
         store_element(args.y, args.type, to + second, b * cosine + a * sine);
-    }
-};
-
-struct AddRows {
-    using Args = HsAddRows;
-    static constexpr int kThreads = kRowThreads, kShared = 16;
-
-    static HS_DEVICE void run(const Args& args, const Context& c) {
-        const int panels = (args.size + kThreads - 1) / kThreads;
-        const int entry = c.block() / panels, x = c.block() % panels * kThreads + c.thread();
-        if (x >= args.size) return;
-        float sum = 0.0f;
-        for (long long n = args.firsts[entry]; n < args.firsts[entry + 1]; ++n)
-            sum += load_element(args.dy, args.type, static_cast<long long>(args.positions[n]) * args.size + x);
-        const long long at = static_cast<long long>(args.ids[entry]) * args.size + x;
-        store_element(args.table, args.type, at, load_element(args.table, args.type, at) + sum);
     }
 };
 

@@ -2,9 +2,6 @@
 // Row operators on a GPU, one call of the plugin each.
 #include "kernels/rows.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "kernels/backend.h"
 #include "kernels/gpu/host/buffers.h"
 #include "kernels/gpu/host/sequence.h"
@@ -103,16 +100,6 @@ void gated_silu_backward_gpu(const void* gate_up, const void* dy, ElementType ty
     call.run(&HsPlugin::gated_silu, task);
 }
 
-void column_sums_gpu(const void* x, ElementType type, std::int64_t rows, std::int64_t size, float* sums,
-                     Device device) {
-    gpu::RowCall call("column sums", device);
-    HsColumnSums task{rows, gpu::short_size(size), gpu::type_of(type), nullptr, nullptr, nullptr};
-    task.x = call.buffers.read(x, rows * size * gpu::bytes_of(type));
-    task.sums = call.buffers.write_floats(sums, size);
-    task.parts = call.memory.take<float>(gpu::sum_parts_of(rows) * size);
-    call.run(&HsPlugin::column_sums, task);
-}
-
 void rotate_gpu(const Rotation& rotation, Device device) {
     if (rotation.rows == 0) return;
     gpu::RowCall call("rotation", device);
@@ -135,32 +122,6 @@ void rotate_gpu(const Rotation& rotation, Device device) {
     // Between rows lie numbers of others.
     task.y = call.buffers.change(rotation.y, ((rotation.rows - 1) * rotation.y_stride + row) * bytes);
     call.run(&HsPlugin::rotate, task);
-}
-
-void add_rows_by_id_gpu(const std::int64_t* ids, std::int64_t count, const void* dy, ElementType type,
-                        std::int64_t size, void* table_gradient, std::int64_t entries, Device device) {
-    if (count == 0) return;
-    gpu::RowCall call("rows by id", device);
-    std::vector<std::int64_t> order(static_cast<std::size_t>(count)), firsts, rows;
-    std::iota(order.begin(), order.end(), std::int64_t{0});
-    std::stable_sort(order.begin(), order.end(), [ids](std::int64_t a, std::int64_t b) { return ids[a] < ids[b]; });
-    for (std::int64_t n = 0; n < count; ++n) {
-        const std::int64_t id = ids[order[static_cast<std::size_t>(n)]];
-        if (!rows.empty() && rows.back() == id) continue;
-        firsts.push_back(n);
-        rows.push_back(id);
-    }
-    firsts.push_back(count);
-    HsAddRows task{};
-    task.entries = static_cast<std::int64_t>(rows.size());
-    task.size = gpu::short_size(size);
-    task.type = gpu::type_of(type);
-    task.ids = call.memory.upload(rows.data(), task.entries);
-    task.firsts = call.memory.upload(firsts.data(), task.entries + 1);
-    task.positions = call.memory.upload(order.data(), count);
-    task.dy = call.buffers.read(dy, count * size * gpu::bytes_of(type));
-    task.table = call.buffers.change(table_gradient, entries * size * gpu::bytes_of(type));
-    call.run(&HsPlugin::add_rows, task);
 }
 
 void cross_entropy_gpu(const CrossEntropy& work, Device device) {

@@ -145,25 +145,29 @@ TEST_CASE("Edits of weights take the matrices of a batch", "[analysis][estimate]
     CHECK(of(model::Point::scores) == of(model::Point::pattern));
 }
 
-TEST_CASE("Streaming is expected to read the file once for each group of batches", "[analysis][estimate]") {
+TEST_CASE("Streaming is expected to read the file once, and hidden states beyond a limit to wait on the disk",
+          "[analysis][estimate]") {
     const auto inspection = model::inspect(*checkpoint::Checkpoint::open(sample));
     const double stored = inspection.sizes.stored, layer = inspection.sizes.layer_stored;
     REQUIRE(stored > 0);
-    const auto of = [&](std::size_t sequences, double rate) {
+    const auto of = [&](std::size_t sequences, double rate, model::Residence residence = model::Residence::stream) {
         analysis::AnalysisRequest request;
         request.sequences.assign(sequences, tokens(2048));
-        return analysis::estimate(inspection, request,
-                                  {.rate = {rate}, .residence = model::Residence::stream, .weights_there = true});
+        return analysis::estimate(inspection, request, {.rate = {rate}, .residence = residence, .weights_there = true});
     };
-    // Hidden states of 256 MB pass the layers together: 60 texts of 2048 tokens and 256 numbers.
     const double rate = analysis::Estimate::read_rate;
     CHECK(of(2, 1e30).read_bytes == Approx(stored));
     CHECK(of(2, 1e30).seconds == Approx((stored + layer) / rate));
-    CHECK(of(130, 1e30).read_bytes == Approx(3 * stored));
-    CHECK(of(130, 1e30).seconds == Approx(3 * (stored + layer) / rate));
+    CHECK(of(2, 1e30).spilled_bytes == 0);
+    CHECK(of(130, 1e30).read_bytes == Approx(stored));
+    // Two states of 256 numbers for each token, of which 256 MB wait in memory; 4 layers, 4 times each.
+    const double spilled = 130.0 * 2048 * 256 * 2 * 4 - 256e6;
+    CHECK(of(130, 1e30).spilled_bytes == Approx(spilled));
+    CHECK(of(130, 1e30).seconds == Approx((stored + layer + 4 * 4 * spilled) / rate));
+    CHECK(of(130, 1e30, model::Residence::file).spilled_bytes == 0);
     // Reading goes on while a slow machine computes.
     const auto slow = of(2, 1e6);
     CHECK(slow.seconds == Approx(slow.multiplications / 1e6 + layer / rate));
-    // The largest group waits in memory: tokens beyond it are ids and pieces alone.
+    // What waits in memory is limited: tokens beyond that are ids and pieces alone.
     CHECK(of(130, 1e6).work_bytes - of(64, 1e6).work_bytes == Approx(66.0 * 2048 * 150));
 }

@@ -141,6 +141,15 @@ TEST_CASE("Gains of norms and latent attention are in the maps", "[ask][circuits
         CHECK(same(own.key, latent.matmul(up.narrow(2, 0, 6))));
         CHECK(same(own.value, latent.matmul(up.narrow(2, 6, 5))));
     }
+    {
+        const test::AskedModel asked("phi-key-norm-old");
+        const Weights file("phi-key-norm-old");
+        const HeadFactors own = HeadReader(*asked.model, false).factors(0);
+        const at::Tensor query = file.heads(stem + "q_proj.weight", 3), key = file.heads(stem + "k_proj.weight", 1);
+        CHECK(same(own.query, (query - query.mean(2, true)) * file.of(stem + "q_layernorm.weight")));
+        const at::Tensor one = (key - key.mean(2, true)) * file.of(stem + "k_layernorm.weight");
+        CHECK(same(own.key, one.repeat_interleave(3, 0)));
+    }
     const test::AskedModel asked("gpt2");
     const Weights file("gpt2");
     const at::Tensor gain = file.of("transformer.h.0.ln_1.weight").view({1, -1, 1});

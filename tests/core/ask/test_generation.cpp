@@ -97,6 +97,14 @@ TEST_CASE("A text ends after its end token, and draws depend on the seed alone",
     const store::AskRecord ended = generated(asked, options);
     CHECK_FALSE(at_cell(ended, "/generate/token", {0, 1}) >= 0);
     CHECK(at_cell(ended, "/generate/done", {0}) == 1);
+    test::AskedModel alone("llama");
+    alone.texts.resize(1);
+    options.replaced = {{2, 7}};
+    CHECK_THROWS_MATCHES(generated(alone, options), Error,
+                         test::IsError(ErrorCode::usage, "[--replace] expected a step that a text has before its end"));
+    options.replaced = {{0, options.end_tokens[0]}};
+    CHECK(generated(alone, options).complete);
+    options.replaced.clear();
     options.end_tokens.clear();
     options.temperature = 2;
     options.seed = 3;

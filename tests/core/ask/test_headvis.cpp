@@ -292,6 +292,16 @@ TEST_CASE("A tree of HeadVis's own pipeline is read by its names", "[ask][corpus
     CHECK(read.sequences.at(0).text == "aba");
     CHECK(read.sequences.at(0).ids.at(0) == read.sequences.at(0).ids.at(2));
     CHECK(at_cell(read, "/corpus/progress", {1}) == -1);
+    // A writer that leaves out the diagonal, too, and one that has a histogram.
+    json head = json_of(folder / "tree/heads/L1H0.json");
+    head["sequences"][0]["max_activation"] = 0.5;
+    head["histogram"] = {{"bin_edges", {0, 0.3333, 0.6667, 1}}, {"bin_values", {5, 0, 2}}};
+    put_json(folder / "tree/heads/L1H0.json", head);
+    const store::AskRecord other = ask::corpus::read_headvis_tree(folder / "tree");
+    CHECK(at_cell(other, "/corpus/kept_query", {1, 0, 0}) == 2);
+    CHECK(at_cell(other, "/corpus/kept_key", {1, 0, 0}) == 1);
+    CHECK(at_cell(other, "/corpus/maximum_histogram", {1, 0, 0}) == 5);
+    CHECK(at_cell(other, "/corpus/maximum_histogram", {1, 0, 2}) == 2);
 }
 
 TEST_CASE("Trees whose parts do not fit are refused by file and key", "[ask][corpus][headvis]") {
@@ -344,6 +354,8 @@ TEST_CASE("Trees whose parts do not fit are refused by file and key", "[ask][cor
         "scatter_data.json", [](json& all) { all[0]["head"] = 1; }, Code::format, "a head of config.json");
     refused(
         "scatter_data.json", [](json& all) { all[0]["logit_std"] = "x"; }, Code::format, "logit_std");
+    refused(
+        "scatter_data.json", [](json& all) { all[1]["head"] = 0; }, Code::format, "expected each head once");
     const auto text = [](json& all) -> json& { return all["sequences"][0]; };
     refused(
         "heads/L1H0.json", [&](json& all) { text(all)["seq_len"] = 4; }, Code::format, "expected 3 tokens");
@@ -363,6 +375,29 @@ TEST_CASE("Trees whose parts do not fit are refused by file and key", "[ask][cor
             all["sequences"].push_back(other);
         },
         Code::format, "that other heads have");
+    const auto histogram = [](json& all, std::vector<double> edges) {
+        all["histogram"] = {{"bin_edges", edges}, {"bin_values", std::vector<int>(edges.size() - 1, 1)}};
+    };
+    refused(
+        "heads/L1H0.json",
+        [&](json& all) {
+            histogram(all, {0, 0.25, 1});
+        },
+        Code::format, "equal cells");
+    refused(
+        "heads/L1H0.json",
+        [&](json& all) {
+            histogram(all, {0, 0.4, 0.8});
+        },
+        Code::format, "equal cells");
+    json head = json_of(tree / "heads/L1H2.json");
+    histogram(head, {0, 0.25, 0.5, 0.75, 1});
+    put_json(tree / "heads/L1H2.json", head);
+    head = json_of(tree / "heads/L1H0.json");
+    histogram(head, {0, 0.5, 1});
+    put_json(tree / "heads/L1H0.json", head);
+    CHECK_THROWS_MATCHES(ask::corpus::read_headvis_tree(tree), Error,
+                         test::IsError(Code::format, "expected 2 cells, as other heads have"));
     write_small_tree(tree);
     fs::remove(tree / "heads/L1H2.json");
     CHECK_THROWS_AS(ask::corpus::read_headvis_tree(tree), Error);

@@ -106,3 +106,16 @@ TEST_CASE("Ranges without an edge are refused", "[ask][knockout]") {
     CHECK_THROWS_MATCHES(knocked_out(test::AskedModel("bert"), between({0, 1}, {0, 1})), Error,
                          test::IsError(ErrorCode::usage, "--metric"));
 }
+
+TEST_CASE("Edges outside of every layer's window are refused", "[ask][knockout]") {
+    const test::AskedModel narrow("mistral");  // 11 tokens, a window of 4 in each layer
+    CHECK_THROWS_MATCHES(knocked_out(narrow, between({-1, -1}, {0, 0})), Error,
+                         test::IsError(ErrorCode::usage, "[--queries] expected queries that see one of --keys in a"));
+    CHECK(knocked_out(narrow, between({-1, -1}, {0, -1})).complete);
+    // 9 tokens, a window of 4 in layer 0 alone.
+    const test::AskedModel mixed("gemma2");
+    ask::KnockoutOptions options = between({-1, -1}, {0, 0});
+    CHECK(knocked_out(mixed, options).complete);
+    options.heads = {{0, 0}};
+    CHECK_THROWS_MATCHES(knocked_out(mixed, options), Error, test::IsError(ErrorCode::usage, "--queries"));
+}

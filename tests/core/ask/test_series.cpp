@@ -72,6 +72,13 @@ TEST_CASE("A series has the numbers of separate analyses", "[ask][series]") {
     CHECK(std::abs(at_cell(record, "/series/loss", {1, 0}) - series.first.loss(0)) < 1e-5);
 }
 
+TEST_CASE("A file in the place of a series' own is refused by name and kept", "[ask][series]") {
+    Series series("llama");
+    test::write_file(series.options.scratch, "mine");
+    CHECK_THROWS_MATCHES(series.run(), Error, test::IsError(ErrorCode::usage, "part.headscope.h5] expected no file"));
+    CHECK(test::read_file(series.options.scratch) == "mine");
+}
+
 TEST_CASE("Another shape is refused by name, with the models before it in place", "[ask][series]") {
     Series series("gpt2");
     store::AskRecord record = series.first.record("series");

@@ -223,6 +223,35 @@ TEST_CASE("Massive activations are counted where the stream has them", "[ask][si
     CHECK(at_cell(record, "/sinks/massive", {0, 0}) == 0);
 }
 
+TEST_CASE("Edits are of the same tokens in the run without the first one", "[ask][sinks]") {
+    const test::AskedModel whole("llama");
+    test::AskedModel shorter("llama");
+    for (auto& text : shorter.texts) text.erase(text.begin());
+    const std::int64_t rest = std::ssize(shorter.texts[0]);
+    const at::Tensor half =
+        recorded_values(whole, whole.texts[0], {Point::pattern}).at({Point::pattern, 0, 0})[0] * 0.5;
+    const auto edited = [](const test::AskedModel& asked, std::int64_t position, const at::Tensor& weights) {
+        model::Intervention zero, other;
+        zero.layers = other.layers = {0};
+        zero.positions = {{position, position}};
+        other.point = Point::pattern;
+        other.action = model::Action::set;
+        other.value = weights;
+        model::Interventions edits({zero, other}, asked.model->config(), asked.model->sites());
+        store::AskRecord record = asked.record("sinks");
+        ask::SinksOptions options;
+        options.editor = &edits;
+        NoProgress progress;
+        ask::run_sinks(*asked.model, options, record, progress, Cancellation());
+        return record;
+    };
+    const store::AskRecord one = edited(whole, 3, half);
+    const store::AskRecord two = edited(shorter, 2, half.narrow(1, 1, rest).narrow(2, 1, rest));
+    for (std::int64_t head = 0; head < one.sites[1].heads; ++head)
+        CHECK(near(at_cell(one, "/sinks/entropy_row_mean_without_first_token", {0, 1, head}),
+                   at_cell(two, "/sinks/entropy_row_mean", {0, 1, head}), 1e-6));
+}
+
 TEST_CASE("Texts of one token have sinks and no second run", "[ask][sinks]") {
     test::AskedModel asked("llama");
     asked.texts[0].resize(1);

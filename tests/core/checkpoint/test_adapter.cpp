@@ -2,12 +2,16 @@
 #include "tests/catch_with_torch.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include <cmath>
 
 #include "core/checkpoint/adapter.h"
+#include "core/checkpoint/adapter/low_rank_update.h"
 #include "core/checkpoint/save.h"
+#include "core/checkpoint/stored_tensor.h"
 #include "core/checkpoint/tensor_summary.h"
 #include "core/checkpoint/weights_in.h"
 #include "tests/core/base/error_matcher.h"
@@ -71,6 +75,37 @@ TEST_CASE("An adapter is merged into the weights that it names", "[checkpoint][a
     for (const auto& [name, info] : merged->tensors()) REQUIRE(written->load(name).equal(merged->load(name)));
 }
 
+TEST_CASE("LoRA's change of a row has the same bits alone, in a range and in the whole", "[checkpoint][adapter]") {
+    constexpr std::int64_t kRows = 40, kColumns = 70'000, kRank = 3;  // blocks of 16 rows
+    const auto numbers = [](std::int64_t rows, std::int64_t columns) {
+        return (at::arange(rows * columns, at::kDouble) * 0.37).sin().to(at::kFloat).view({rows, columns});
+    };
+    for (const bool transposed : {false, true}) {
+        CAPTURE(transposed);
+        const at::Tensor a = numbers(kRank, transposed ? kRows : kColumns);
+        const at::Tensor b = numbers(transposed ? kColumns : kRows, kRank);
+        const LowRankUpdate update(a, b, 0.5, transposed);
+        REQUIRE(update.rows() == kRows);
+        REQUIRE(update.columns() == kColumns);
+        REQUIRE(update.block_rows() == 16);
+        const at::Tensor whole = at::zeros({kRows, kColumns}, at::kFloat);
+        LowRankUpdate::Adder(update, at::kFloat).add(0, whole);
+        const at::Tensor product = b.to(at::kDouble).mm(a.to(at::kDouble)) * 0.5;
+        const at::Tensor expected = transposed ? product.t() : product;
+        // Three products of numbers up to 1, their sums and the scale: each rounded once.
+        CHECK((whole.to(at::kDouble) - expected).abs().max().item<double>() <= 8 * 1.2e-7 * 1.5);
+        LowRankUpdate::Adder adder(update, at::kFloat);
+        for (const std::int64_t row : {39, 0, 15, 16, 5}) {
+            const at::Tensor one = at::zeros({1, kColumns}, at::kFloat);
+            adder.add(row, one);
+            CHECK(one.equal(whole.narrow(0, row, 1)));
+        }
+        const at::Tensor range = at::zeros({20, kColumns}, at::kFloat);
+        adder.add(10, range);
+        CHECK(range.equal(whole.narrow(0, 10, 20)));
+    }
+}
+
 TEST_CASE("A table that is saved beside its adapter lies below it", "[checkpoint][adapter]") {
     const TemporaryFolder folder;
     write_both(folder, {{"base_model.model.model.a.base_layer.weight", {2, 3}},
@@ -78,7 +113,14 @@ TEST_CASE("A table that is saved beside its adapter lies below it", "[checkpoint
                         {"base_model.model.model.a.lora_embedding_B", {3, 1}}});
     // The table is 1 to 6, A = [7, 8], B = [9, 10, 11].
     const at::Tensor wanted = at::tensor({1.0F + 126, 2.0F + 140, 3.0F + 154, 4.0F + 144, 5.0F + 160, 6.0F + 176});
-    REQUIRE(open_both(folder)->load("model.a.weight").flatten().equal(wanted));
+    const auto merged = open_both(folder);
+    REQUIRE(merged->load("model.a.weight").flatten().equal(wanted));
+    const at::Tensor ids = at::tensor({1, 0, 1}, at::kLong), rows = wanted.view({2, 3}).index_select(0, ids);
+    const StoredTensor stored(*merged, "model.a.weight", Cancellation());
+    REQUIRE(stored.is_made());
+    REQUIRE(stored.rows(ids, at::kFloat).equal(rows));
+    REQUIRE(stored.rows(1, 1, at::kFloat).equal(wanted.view({2, 3}).narrow(0, 1, 1)));
+    REQUIRE(FileRows(merged, "model.a.weight", Cancellation()).rows(ids, at::kFloat).equal(rows));
 }
 
 TEST_CASE("Ranks and scales follow patterns, and rank-stabilised adapters their root", "[checkpoint][adapter]") {

@@ -56,6 +56,23 @@ TEST_CASE("files, folders and patterns name sources, sorted, none twice", "[data
     CHECK(tree.find({"**/d.txt"}) == Names{"sub/d.txt"});
 }
 
+TEST_CASE("a folder with documents that it does not give is refused by their file's name", "[data]") {
+    const Tree tree;
+    const Names all = tree.find({"."});
+    write_file(tree.folder / "sub/settings.json", "{\n  \"columns\": 2\n}\n");
+    write_file(tree.folder / "sub/empty.json", "");
+    CHECK(tree.find({"."}) == all);
+    for (const auto& [name, bytes] :
+         {std::pair("sub/deep/rows.json", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n"),
+          std::pair("array.json", "[{\"text\": \"a\"}]"), std::pair("part.parquet", "PAR1")}) {
+        INFO(name);
+        write_file(tree.folder / name, bytes);
+        CHECK_THROWS_MATCHES(tree.find({"."}), Error, IsError(ErrorCode::usage, name));
+        CHECK(tree.find({"**/*.txt"}) == Names{"a.txt", "b.txt", "odd[1].txt", "sub/d.txt", "sub/deep/e.txt"});
+        std::filesystem::remove(tree.folder / name);
+    }
+}
+
 TEST_CASE("what names no file is refused by its name", "[data]") {
     const Tree tree;
     CHECK_THROWS_MATCHES(tree.find({"none.txt"}), Error, IsError(ErrorCode::io, "none.txt"));

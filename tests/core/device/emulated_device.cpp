@@ -3,12 +3,14 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -20,15 +22,33 @@
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_native.h>
-#include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
+
+#include "tests/core/device/stream_order.h"
 
 namespace headscope::test {
 namespace {
 
 constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 const c10::Device kEmulated(c10::kPrivateUse1, 0);
+
+/// Never destroyed, as pages().
+StreamOrder& order() {
+    static auto* const only = new StreamOrder;
+    return *only;
+}
+
+thread_local c10::StreamId current_stream = 0;
+thread_local StreamOrder::Before seen_done;  ///< work that this thread of the processor waited for
+std::atomic<bool> has_streams{true}, has_pinned{true};
+std::atomic<std::int64_t> copies_aside{0}, operators{0}, waits{0}, allocations{0}, pinned_requests{0};
+
+/// The present stream uses memory of the device.
+void use(const void* block) {
+    order().wait(current_stream, seen_done);
+    order().use(current_stream, block);
+}
 
 /// Pages of tensors, PROT_NONE unless opened.
 class ClosedPages {
@@ -63,6 +83,13 @@ public:
         const std::lock_guard lock(mutex_);
         all_open_ += step;
         for (const auto& block : blocks_) protect(block);
+    }
+
+    std::int64_t bytes() {
+        const std::lock_guard lock(mutex_);
+        std::size_t sum = 0;
+        for (const auto& [place, block] : blocks_) sum += block.size;
+        return static_cast<std::int64_t>(sum);
     }
 
 private:
@@ -101,14 +128,13 @@ private:
     const void* place_;
 };
 
-std::atomic<std::int64_t> allocations = 0, pinned_requests = 0;
-std::atomic<bool> pinned_offered = false;
-
 class EmulatedAllocator final : public c10::Allocator {
 public:
     c10::DataPtr allocate(std::size_t bytes) override {
         ++allocations;
         void* const place = bytes == 0 ? nullptr : pages().take(bytes);
+        // As CUDA's allocator: memory that earlier work of the present stream may still use.
+        if (place != nullptr) use(place);
         return {place, place, &give, kEmulated};
     }
     c10::DeleterFnPtr raw_deleter() const override { return &give; }
@@ -119,14 +145,88 @@ public:
 
 private:
     static void give(void* place) {
-        if (place != nullptr) pages().give(place);
+        if (place == nullptr) return;
+        order().forget(place);
+        pages().give(place);
     }
 };
 
 EmulatedAllocator allocator;
 REGISTER_ALLOCATOR(c10::kPrivateUse1, &allocator);
 
-/// One device, one stream, events that are always done: LibTorch's own guard without events fails in backward passes.
+/// Memory of the processor that it may not write after a copy to the device until it has waited for a later event or
+/// for the stream.
+class PinnedPages final : public c10::Allocator {
+public:
+    c10::DataPtr allocate(std::size_t bytes) override {
+        if (bytes == 0) return {nullptr, nullptr, &give, c10::kCPU};
+        void* const place = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (place == MAP_FAILED) throw std::bad_alloc();
+        const std::lock_guard lock(mutex());
+        blocks().emplace(place, Block{bytes, {}});
+        return {place, place, &give, c10::kCPU};
+    }
+    c10::DeleterFnPtr raw_deleter() const override { return &give; }
+    void copy_data(void* to, const void* from, std::size_t bytes) const override { std::memcpy(to, from, bytes); }
+
+    static bool has(const void* place) {
+        const std::lock_guard lock(mutex());
+        return blocks().contains(const_cast<void*>(place));
+    }
+    /// `copy`: StreamOrder::record() after it.
+    static void close(const void* place, const StreamOrder::Before& copy) {
+        const std::lock_guard lock(mutex());
+        const auto block = blocks().find(const_cast<void*>(place));
+        if (block == blocks().end()) return;
+        block->second.copy = copy;
+        ::mprotect(block->first, block->second.size, PROT_READ);
+    }
+    /// The device writes there, in the order of its streams.
+    static void open_for_device(const void* place) {
+        const std::lock_guard lock(mutex());
+        const auto block = blocks().find(const_cast<void*>(place));
+        if (block != blocks().end()) ::mprotect(block->first, block->second.size, PROT_READ | PROT_WRITE);
+    }
+    /// The processor waited for work that came before `event`.
+    static void open(const StreamOrder::Before& event) {
+        const std::lock_guard lock(mutex());
+        for (auto& [place, block] : blocks()) {
+            const auto is_done = [&event](const std::pair<const std::int64_t, std::uint64_t>& uses) {
+                const auto done = event.find(uses.first);
+                return done != event.end() && done->second >= uses.second;
+            };
+            if (std::all_of(block.copy.begin(), block.copy.end(), is_done))
+                ::mprotect(place, block.size, PROT_READ | PROT_WRITE);
+        }
+    }
+
+private:
+    struct Block {
+        std::size_t size;
+        StreamOrder::Before copy;
+    };
+
+    static void give(void* place) {
+        if (place == nullptr) return;
+        const std::lock_guard lock(mutex());
+        const auto block = blocks().find(place);
+        ::munmap(place, block->second.size);
+        blocks().erase(block);
+    }
+    /// Never destroyed, as pages().
+    static std::mutex& mutex() {
+        static auto* const only = new std::mutex;
+        return *only;
+    }
+    static std::map<void*, Block>& blocks() {
+        static auto* const only = new std::map<void*, Block>;
+        return *only;
+    }
+};
+
+PinnedPages pinned_pages;
+
+/// One device, whose work is done at once; its order is checked (StreamOrder).
 class EmulatedGuard final : public c10::impl::DeviceGuardImplInterface {
 public:
     c10::DeviceType type() const override { return c10::kPrivateUse1; }
@@ -134,22 +234,42 @@ public:
     c10::Device getDevice() const override { return kEmulated; }
     void setDevice(c10::Device) const override {}
     void uncheckedSetDevice(c10::Device) const noexcept override {}
-    c10::Stream getStream(c10::Device) const override { return c10::Stream(c10::Stream::DEFAULT, kEmulated); }
-    c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override { return getStream(device); }
-    c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
-    c10::DeviceIndex deviceCount() const noexcept override { return 1; }
-    void record(void** event, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {
-        static char done = 0;
-        *event = &done;
+    c10::Stream getStream(c10::Device) const override { return stream_of(current_stream); }
+    c10::Stream getDefaultStream(c10::Device) const override { return stream_of(0); }
+    c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override {
+        TORCH_CHECK(has_streams.load(), "the emulated device has one stream");
+        return stream_of(order().new_stream());
     }
-    void block(void*, const c10::Stream&) const override {}
+    c10::Stream exchangeStream(c10::Stream next) const override {
+        return stream_of(std::exchange(current_stream, next.id()));
+    }
+    c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+    void record(void** event, const c10::Stream& stream, c10::DeviceIndex, c10::EventFlag) const override {
+        if (*event == nullptr) *event = new StreamOrder::Before;
+        before(*event) = order().record(stream.id());
+    }
+    void block(void* event, const c10::Stream& stream) const override {
+        if (event != nullptr) order().wait(stream.id(), before(event));
+    }
     bool queryEvent(void*) const override { return true; }
-    void destroyEvent(void*, c10::DeviceIndex) const noexcept override {}
-    void synchronizeEvent(void*) const override {}
+    void destroyEvent(void* event, c10::DeviceIndex) const noexcept override {
+        delete static_cast<StreamOrder::Before*>(event);
+    }
+    void synchronizeEvent(void* event) const override {
+        if (event != nullptr) see(before(event));
+    }
     bool queryStream(const c10::Stream&) const override { return true; }
-    void synchronizeStream(const c10::Stream&) const override {}
-    void synchronizeDevice(c10::DeviceIndex) const override {}
+    void synchronizeStream(const c10::Stream& stream) const override { see(order().record(stream.id())); }
+    void synchronizeDevice(c10::DeviceIndex) const override { ++waits; }
     void* getStreamNativeHandle(c10::Stream) const override { return nullptr; }
+
+private:
+    static c10::Stream stream_of(c10::StreamId id) { return c10::Stream(c10::Stream::UNSAFE, kEmulated, id); }
+    static void see(const StreamOrder::Before& event) {
+        for (const auto& [stream, count] : event) seen_done[stream] = std::max(seen_done[stream], count);
+        PinnedPages::open(event);
+    }
+    static StreamOrder::Before& before(void* event) { return *static_cast<StreamOrder::Before*>(event); }
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, EmulatedGuard);
 
@@ -158,13 +278,14 @@ public:
     bool isBuilt() const override { return true; }
     bool isAvailable() const override { return true; }
     bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+    bool isPinnedPtr(const void* place) const override { return PinnedPages::has(place); }
     const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
         return at::detail::getDefaultCPUGenerator();
     }
     c10::Allocator* getPinnedMemoryAllocator() const override {
-        if (!pinned_offered) return PrivateUse1HooksInterface::getPinnedMemoryAllocator();  // throws
+        if (!has_pinned) return PrivateUse1HooksInterface::getPinnedMemoryAllocator();  // throws
         ++pinned_requests;
-        return c10::GetCPUAllocator();
+        return &pinned_pages;
     }
 };
 
@@ -186,10 +307,15 @@ at::Tensor on_host(const at::Tensor& tensor) {
                          tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU));
 }
 
-at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
+at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
     if (from.numel() == 0) return to;
+    for (const at::Tensor* tensor : {&from, &to})
+        if (!tensor->is_cpu()) use(tensor->storage().data());
+    if (current_stream != 0) ++copies_aside;
+    if (to.is_cpu()) PinnedPages::open_for_device(to.storage().data());
     const OpenBlock source(from.storage().data()), target(to.storage().data());
     on_host(to).copy_(on_host(from));
+    if (non_blocking && from.is_cpu()) PinnedPages::close(from.storage().data(), order().record(current_stream));
     return to;
 }
 
@@ -233,6 +359,7 @@ void on_processor(const c10::OperatorHandle& operation, torch::jit::Stack* stack
         if (argument.isTensorList())
             for (const at::Tensor& tensor : argument.toTensorVector()) expect_emulated(tensor);
     }
+    ++operators;
     at::native::cpu_fallback(operation, stack);
 }
 
@@ -266,21 +393,24 @@ c10::Device emulated_device() {
     return kEmulated;
 }
 
-std::int64_t device_allocations() {
-    return allocations;
+EmulatedState emulated_state() {
+    return {pages().bytes(), copies_aside, operators, waits, allocations, pinned_requests};
 }
 
-OfferPinnedMemory::OfferPinnedMemory() {
-    pinned_requests = 0;
-    pinned_offered = true;
+OneStream::OneStream() {
+    has_streams = false;
 }
 
-OfferPinnedMemory::~OfferPinnedMemory() {
-    pinned_offered = false;
+OneStream::~OneStream() {
+    has_streams = true;
 }
 
-std::int64_t OfferPinnedMemory::requests() const {
-    return pinned_requests;
+NoPinnedMemory::NoPinnedMemory() {
+    has_pinned = false;
+}
+
+NoPinnedMemory::~NoPinnedMemory() {
+    has_pinned = true;
 }
 
 OpenDeviceMemory::OpenDeviceMemory() {

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/EmptyTensor.h>
 #include <ATen/TensorIndexing.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Generator.h>
@@ -24,6 +26,9 @@
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "tests/core/device/emulated_device.h"
 
@@ -134,4 +139,61 @@ TEST_CASE("The host reads memory of the emulated device only where it is opened"
         CHECK(memory[999] == 7);
     }
     CHECK(signal_of([&] { found = *static_cast<const volatile float*>(memory); }) == SIGSEGV);
+}
+
+TEST_CASE("Streams of the emulated device use memory in the order of events alone", "[device]") {
+    const c10::impl::VirtualGuardImpl guard(emulated_device().type());
+    const c10::Stream first = guard.getStream(emulated_device());
+    const c10::Stream second = guard.getStreamFromGlobalPool(emulated_device());
+    REQUIRE(first != second);
+    const std::string expected =
+        "stream " + std::to_string(second.id()) + " uses memory that stream 0 uses without an ";
+    const at::Tensor host = at::full({8}, 3.0), there = at::zeros({8}, gpu_part()), other = at::zeros({8}, gpu_part());
+    const auto copy = [&](const at::Tensor& to) {
+        const c10::StreamGuard on_second(second);
+        to.copy_(host, true);
+    };
+    const std::int64_t before = test::emulated_state().copies_aside;
+    CHECK(refusal([&] { copy(there); }).starts_with(expected));
+    c10::Event made(emulated_device().type()), copied(emulated_device().type());
+    made.record(first);
+    made.block(second);
+    copy(there);
+    CHECK(test::emulated_state().copies_aside == before + 1);
+    CHECK(refusal([&] { there.cpu(); }).starts_with("stream 0 uses memory that stream "));
+    copied.record(second);
+    CHECK(refusal([&] { there.cpu(); }).starts_with("stream 0 uses memory that stream "));  // recorded, not waited for
+    copied.block(first);
+    CHECK(there.cpu().equal(host));
+    // The use after the event of `made` is not covered by it.
+    made.block(second);
+    CHECK(refusal([&] { copy(there); }).starts_with(expected));
+    copy(other);
+    copied.block(first);  // as it was recorded, before the second copy
+    CHECK(refusal([&] { other.cpu(); }).starts_with("stream 0 uses memory that stream "));
+    {
+        const test::OneStream one;
+        const auto take = [&] { guard.getStreamFromGlobalPool(emulated_device()); };
+        CHECK(refusal(take).starts_with("the emulated device has one stream"));
+    }
+}
+
+TEST_CASE("Pinned memory is closed to writes until the host has waited for the copy", "[device]") {
+    at::Tensor host =
+        at::detail::empty_generic({8}, at::globalContext().getPinnedMemoryAllocator(emulated_device().type()),
+                                  c10::DispatchKeySet(c10::DispatchKey::CPU), at::kFloat, std::nullopt);
+    host.fill_(3);
+    const at::Tensor there = at::zeros({8}, gpu_part());
+    const c10::impl::VirtualGuardImpl guard(emulated_device().type());
+    c10::Event early(emulated_device().type()), late(emulated_device().type());
+    early.record(guard.getStream(emulated_device()));
+    there.copy_(host, true);
+    late.record(guard.getStream(emulated_device()));
+    const auto overwrite = [&] { *static_cast<volatile float*>(host.mutable_data_ptr<float>()) = 1; };
+    CHECK(signal_of(overwrite) == SIGSEGV);
+    early.synchronize();
+    CHECK(signal_of(overwrite) == SIGSEGV);
+    late.synchronize();
+    CHECK(signal_of(overwrite) == 0);
+    CHECK(there.cpu().equal(at::full({8}, 3.0)));
 }

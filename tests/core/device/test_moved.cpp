@@ -177,6 +177,62 @@ TEST_CASE("Models of several families compute the oracle's numbers on the emulat
     }
 }
 
+TEST_CASE("Layers are copied to a device with streams while it computes, and else when they run", "[device][golden]") {
+    for (const char* name : {"llama", "gpt-oss", "gptj", "albert", "gemma2"}) {
+        INFO(name);
+        const model::Batch batch = test::golden_batch(name);
+        for (const char* type : {"F32", "BF16"}) {
+            INFO(type);
+            test::TinyCheckpoint tiny = test::golden_checkpoint(name);
+            tiny.file_type = type;
+            const auto hidden = [&](model::Residence residence) {
+                const OnEmulatedDevice emulated;
+                const auto model = tiny.build(checkpoint::LoadAs::float32, residence);
+                model::ForwardOptions options;
+                options.beyond_positions = true;
+                const at::Tensor first = model->forward(batch, options);
+                CHECK(model->forward(batch, options).equal(first));
+                return first;
+            };
+            const at::Tensor expected = hidden(model::Residence::float32);
+            for (const model::Residence residence : {model::Residence::file, model::Residence::stream}) {
+                INFO(model::name(residence));
+                const std::int64_t before = test::emulated_state().copies_aside;
+                CHECK(hidden(residence).equal(expected));
+                const std::int64_t after = test::emulated_state().copies_aside;
+                CHECK(after > before);
+                const test::OneStream one;
+                CHECK(hidden(residence).equal(expected));
+                CHECK(test::emulated_state().copies_aside == after);
+            }
+        }
+    }
+}
+
+TEST_CASE("A device holds no layers of a model that is not resident", "[device][memory]") {
+    const test::TinyCheckpoint tiny = test::golden_checkpoint("llama");
+    const auto bytes = [&](model::Residence residence) {
+        const OnEmulatedDevice emulated;
+        const std::int64_t before = test::emulated_state().bytes;
+        const auto model = tiny.build(checkpoint::LoadAs::float32, residence);
+        return test::emulated_state().bytes - before;
+    };
+    const std::int64_t all = bytes(model::Residence::float32), small = bytes(model::Residence::file);
+    CHECK(small < all);
+    CHECK(bytes(model::Residence::stream) == small);
+
+    // Two buffers, where the processor needs one.
+    const TemporaryFolder folder;
+    tiny.write(folder.path());
+    const model::Inspection inspection = model::inspect(*checkpoint::Checkpoint::open(folder.path()));
+    const auto planned = [&] {
+        return model::resident_bytes(inspection, checkpoint::LoadAs::float32, model::Residence::file);
+    };
+    const double on_processor = planned();
+    const OnEmulatedDevice emulated;
+    CHECK(planned() == on_processor + 4 * inspection.sizes.buffer);
+}
+
 TEST_CASE("An analysis on the emulated device has the indicators of the CPU", "[device][analysis]") {
     const TemporaryFolder folder;
     for (const char* name : {"llama", "bert", "gpt-oss"}) {

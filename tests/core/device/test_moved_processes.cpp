@@ -165,14 +165,15 @@ TEST_CASE("Copies of gradients lie in pinned memory where the device has it", "[
     const at::Tensor given = numbers_of(0, model->gradients().numel(), at::kFloat);
     for (const bool pinned : {false, true}) {
         INFO("pinned: " << pinned);
-        std::optional<test::OfferPinnedMemory> offer;
-        if (pinned) offer.emplace();
+        std::optional<test::NoPinnedMemory> without;
+        if (!pinned) without.emplace();
+        const std::int64_t before = test::emulated_state().pinned;
         TwinProcesses twins;
         training::GradientExchange exchange(*model, twins, std::make_unique<training::HostSums>(twins), kBlockBytes);
         model->gradients().copy_(given);
         exchange.finish();
         CHECK(model->gradients().cpu().equal(given * 2));
-        if (pinned) CHECK(offer->requests() > 0);
+        CHECK((test::emulated_state().pinned > before) == pinned);
     }
 }
 
@@ -360,5 +361,5 @@ TEST_CASE("One of two processes trains", "[.training]") {
     const std::string expected = variable("HEADSCOPE_TEST_TEXT");
     CHECK(failure == (expected.empty() || first ? expected : "stopped"));
     // The other process computes on the device, too.
-    CHECK(test::device_allocations() > 100);
+    CHECK(test::emulated_state().allocations > 100);
 }

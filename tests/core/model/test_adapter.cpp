@@ -2,6 +2,7 @@
 // LoRA adapters merged on opening, against the adapters run beside the modules (tests/oracle/models/adapter_models.py).
 #include "tests/catch_with_torch.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "core/checkpoint/adapter.h"
@@ -91,6 +92,63 @@ TEST_CASE("Adapters that untie the head or resize the vocabulary give PEFT's log
         CHECK(file->adapter()->unties() == (!tied && name.find("untied") == std::string::npos));
         const auto trainable = model::Trainable::open(*merged, at::kFloat);
         CHECK(trainable->model().config().vocabulary == golden.logits.size(2));
+    }
+}
+
+TEST_CASE("Adapters give equal bits in every residence", "[model][adapter][residence]") {
+    for (const std::string name :
+         {"adapter-llama", "adapter-gpt2", "adapter-neox", "peft-table-head", "peft-lora-head", "peft-lora-table",
+          "peft-lora-table-head", "peft-resized-lora-table", "peft-smaller-untied-lora", "peft-gpt2-lora-head"}) {
+        for (const char* type : {"F32", "BF16"}) {
+            CAPTURE(name, type);
+            TinyCheckpoint base = test::golden_checkpoint(name), adapter = golden_adapter(name);
+            base.file_type = adapter.file_type = type;
+            const TemporaryFolder folder;
+            const auto file = write_and_open(folder, base, adapter);
+            model::Batch batch = test::golden_batch(name), token;
+            token.ids = batch.ids.narrow(0, 0, 1).narrow(1, 0, 1).contiguous();
+            const auto results = [&](model::Residence residence) {
+                const auto model = model::Model::build(*file, checkpoint::LoadAs::float32, nullptr, nullptr, residence);
+                std::vector<at::Tensor> found;
+                for (const model::Batch* one : {&batch, &token, &batch}) {
+                    const at::Tensor hidden = model->forward(*one);
+                    found.push_back(hidden);
+                    found.push_back(model->logits(hidden.flatten(0, 1)));
+                }
+                CHECK(model->report().not_finite.empty());
+                return found;
+            };
+            const std::vector<at::Tensor> expected = results(model::Residence::float32);
+            for (const model::Residence residence : {model::Residence::file, model::Residence::stream}) {
+                CAPTURE(model::name(residence));
+                const std::vector<at::Tensor> found = results(residence);
+                REQUIRE(found.size() == expected.size());
+                for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i].equal(expected[i]));
+            }
+        }
+    }
+}
+
+TEST_CASE("Sizes of weights count an adapter's tensors as stored", "[model][adapter]") {
+    for (const std::string name : {"adapter-llama", "peft-lora-table", "peft-table-head"}) {
+        CAPTURE(name);
+        TinyCheckpoint base = test::golden_checkpoint(name);
+        base.file_type = "BF16";
+        const TemporaryFolder folder;
+        const auto file = write_and_open(folder, base, golden_adapter(name));
+        const checkpoint::Adapter& adapter = *file->adapter();
+        double expected = 0, largest = 0;
+        for (const auto& [tensor, info] : file->tensors()) {
+            const checkpoint::TensorInfo* own = adapter.own(tensor);
+            const auto update = static_cast<double>(adapter.update_bytes(tensor));
+            const double bytes = static_cast<double>(own ? own->bytes : info.bytes) + update;
+            expected += bytes;
+            if (update > 0) largest = std::max(largest, bytes);
+        }
+        const model::WeightSizes sizes = model::inspect(*file).sizes;
+        CHECK(sizes.stored == expected);
+        CHECK(sizes.merged == largest);
+        CHECK(sizes.stored > model::inspect(*Checkpoint::open(folder / "base")).sizes.stored);
     }
 }
 

@@ -15,6 +15,8 @@
 #include "core/model/load/read_ahead.h"
 #include "core/model/towers/cache.h"
 #include "core/model/towers/stack.h"
+#include "tests/core/base/error_matcher.h"
+#include "tests/core/base/file_size_limit.h"
 #include "tests/core/base/no_threads.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
@@ -159,6 +161,17 @@ model::Batch reversed(const model::Batch& batch) {
     return other;
 }
 
+/// Final hidden states of passes that go through the layers together.
+std::vector<at::Tensor> together(model::Model& model, const std::vector<model::Model::Pass>& passes,
+                                 const model::WaitingPlace& place = {}) {
+    std::vector<at::Tensor> hidden;
+    model.forward_each(passes, place, [&hidden](std::size_t pass, const at::Tensor& one) {
+        REQUIRE(pass == hidden.size());
+        hidden.push_back(one);
+    });
+    return hidden;
+}
+
 /// Looks at the weights of the last tower's layers after their mixers and after their feed-forwards.
 class WeightProbe final : public model::Probe {
 public:
@@ -258,12 +271,65 @@ TEST_CASE("Batches that pass each layer together give the bits of each alone", "
             CAPTURE(model::name(residence));
             const auto model = tiny.build(LoadAs::float32, residence);
             for (int run = 0; run < 2; ++run) {
-                const std::vector<at::Tensor> found = model->forward_all({{&batch, options}, {&other, options}});
+                const std::vector<at::Tensor> found = together(*model, {{&batch, options}, {&other, options}});
                 REQUIRE(found.size() == 2);
                 for (std::size_t i = 0; i < 2; ++i) CHECK(at::equal(found[i], expected[i]));
             }
         }
     }
+}
+
+TEST_CASE("Hidden states that wait on the disk come back with their bits", "[model][residence]") {
+    for (const char* name : {"llama", "llama-rope-dynamic", "gemma3", "mixtral", "gpt-oss", "hybrid-nemotron-h", "gptj",
+                             "albert", "bart", "t5", "xl-segments", "native-static_emb_qk", "native-rnd_emb_qk"}) {
+        CAPTURE(name);
+        test::TinyCheckpoint tiny = test::golden_checkpoint(name);
+        tiny.file_type = "BF16";
+        const model::Batch batch = test::golden_batch(name), other = reversed(batch);
+        const test::TemporaryFolder folder;
+        model::ForwardOptions options;
+        options.beyond_positions = true;
+        const auto file = tiny.build(LoadAs::float32, Residence::file);
+        const at::Tensor expected[] = {file->forward(batch, options), file->forward(other, options)};
+        const auto streamed = tiny.build(LoadAs::float32, Residence::stream);
+        options.after_layer = [&folder](int) { CHECK(folder.names().empty()); };
+        const std::vector<model::Model::Pass> passes{{&batch, options}, {&other, options}};
+        const auto bytes = static_cast<double>(expected[0].nbytes());
+        // Both wait on the disk, one does, none does.
+        for (const double memory : {0.0, bytes, 8 * bytes}) {
+            CAPTURE(memory);
+            const std::vector<at::Tensor> found = together(*streamed, passes, {memory, folder.path()});
+            REQUIRE(found.size() == 2);
+            for (std::size_t i = 0; i < 2; ++i) CHECK(at::equal(found[i], expected[i]));
+        }
+        // The file is made where several passes wait, and only there.
+        const model::WaitingPlace missing{0, folder / "missing"};
+        REQUIRE_THROWS_MATCHES(together(*streamed, passes, missing), Error,
+                               test::IsError(ErrorCode::io, "expected to write hidden states of texts that wait here"));
+        CHECK(at::equal(together(*streamed, {passes.front()}, missing).front(), expected[0]));
+    }
+}
+
+TEST_CASE("A full disk stops passes that wait before a layer runs, and the model stays usable", "[model][residence]") {
+    test::TinyCheckpoint tiny = test::golden_checkpoint("llama");
+    tiny.file_type = "BF16";
+    const model::Batch batch = test::golden_batch("llama"), other = reversed(batch);
+    const test::TemporaryFolder folder;
+    std::vector<int> layers;
+    model::ForwardOptions options;
+    options.after_layer = [&layers](int layer) { layers.push_back(layer); };
+    const auto streamed = tiny.build(LoadAs::float32, Residence::stream);
+    const at::Tensor expected = tiny.build()->forward(batch);
+    const std::vector<model::Model::Pass> passes{{&batch, options}, {&other, options}};
+    {
+        // The first states fit, the second do not.
+        const test::FileSizeLimit limit(static_cast<rlim_t>(expected.nbytes()) + 1);
+        REQUIRE_THROWS_MATCHES(together(*streamed, passes, {0, folder.path()}), Error,
+                               test::IsError(ErrorCode::io, "] expected to write hidden states of texts that wait"));
+    }
+    CHECK(layers.empty());
+    CHECK(folder.names().empty());
+    CHECK(at::equal(together(*streamed, passes, {0, folder.path()}).front(), expected));
 }
 
 TEST_CASE("Long texts, whose mixers get fresh memory, have equal bits in every residence", "[model][residence]") {

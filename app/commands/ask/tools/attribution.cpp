@@ -21,6 +21,13 @@ public:
         const ask::AttributionOptions options{choice.answer, choice.against, choice.position, run.editor, run.saved};
         ask::run_attribution(run.model, options, run.record, run.progress, run.cancellation);
     }
+    std::vector<store::SequenceTokens> read(const AskOptions& options, const AskTexts& texts) override {
+        if (options.job.dtype != "float32")
+            throw Error(ErrorCode::usage, "--dtype",
+                        "expected float32 for ask attribution, whose terms sum to the logit within 1e-4",
+                        "found " + options.job.dtype);
+        return AskTool::read(options, texts);
+    }
     std::string main_table(const store::AskRecord&) const override { return "/attribution/head"; }
 };
 

@@ -6,6 +6,7 @@
 #include "app/commands/ask/ask_input.h"
 #include "app/commands/ask/ask_tool.h"
 #include "app/commands/console.h"
+#include "app/commands/context.h"
 #include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/model/model.h"
@@ -42,6 +43,11 @@ public:
             throw Error(ErrorCode::usage, "--heads", "expected --pairs, too", "found none");
         ask::circuits::run_circuits(run.model, options, run.record, run.progress, run.cancellation);
         if (!options.heads.empty()) print_pairs(run, options.heads);
+    }
+    void check_given(const std::vector<std::string>& given) const override {
+        for (const std::string& name : given)
+            if (name == "--bos" || name == "--length")
+                throw UsageError(name + " has no effect on ask circuits, which reads no text");
     }
     std::string main_table(const store::AskRecord& record) const override {
         const char* copying = "/circuits/copying_score";

@@ -7,6 +7,7 @@
 
 #include "app/commands/ask/ask_input.h"
 #include "app/commands/ask/ask_tool.h"
+#include "app/commands/context.h"
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/ask/edits/intervention_file.h"
@@ -31,6 +32,12 @@ public:
         add_tool_flag(command, "--exclude-first", options_.exclude_first);
         add_tool_flag(command, "--exclude-current", options_.exclude_current);
         add_tool_option(command, "--needle", needle_);
+    }
+    void check_given(const std::vector<std::string>& given) const override {
+        const auto has = [&](const char* name) { return std::find(given.begin(), given.end(), name) != given.end(); };
+        const bool draws = drawn_ < 0 ? !has("--text") && !has("--file") && !has("--tokens") : drawn_ > 0;
+        for (const char* name : {"--half", "--seed"})
+            if (!draws && has(name)) throw UsageError(std::string(name) + " needs --drawn N, too: no text is drawn");
     }
     void store_options(nlohmann::json& settings) const override {
         settings["drawn"] = drawn_;

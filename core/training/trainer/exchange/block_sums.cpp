@@ -59,6 +59,7 @@ void HostSums::finish(const at::Tensor& flat) {
     processes_.wait();
     if (flat.is_cpu()) return;
     const at::NoGradGuard no_gradient;
+    if (stream_) follow(current_stream(flat.device()), *stream_);
     flat.copy_(copy_);
 }
 

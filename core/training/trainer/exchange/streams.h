@@ -7,6 +7,7 @@
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
 
 namespace headscope::training {
 
@@ -15,9 +16,13 @@ inline c10::Stream current_stream(const c10::Device& device) {
     return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
-/// One that computes while others do.
+/// One that computes while others do; the calling thread's where the device has no other.
 inline c10::Stream another_stream(const c10::Device& device) {
-    return c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
+    try {
+        return c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
+    } catch (const c10::Error&) {
+        return current_stream(device);
+    }
 }
 
 /// Work that `later` gets from now on begins when that of `earlier` so far is done.

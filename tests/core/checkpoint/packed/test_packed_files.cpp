@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -152,7 +154,6 @@ TEST_CASE("Quantized folders have the tensors of their models", "[checkpoint][pa
             CHECK(at::equal(file->load(tensor, LoadAs::bfloat16), whole.to(at::kBFloat16)));
             const StoredTensor stored(*file, tensor, Cancellation());
             CHECK(at::equal(stored.rows(1, info.shape[0] - 1, at::kFloat), whole.narrow(0, 1, info.shape[0] - 1)));
-            CHECK(at::equal(file->load_row(tensor, 1, LoadAs::float32), whole.narrow(0, 1, 1)));
             for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
                 const at::Tensor into = at::zeros(info.packed->tensor->shape(), type);
                 stored.copy_to(into);
@@ -174,4 +175,43 @@ TEST_CASE("Quantized folders have the tensors of their models", "[checkpoint][pa
             CHECK(at::equal(stored.rows(ids, at::kFloat), whole.index_select(0, ids)));
         }
     }
+}
+
+TEST_CASE("LoRA is merged into quantized matrices, whole and by rows", "[checkpoint][packed][adapter]") {
+    std::size_t merged = 0;
+    const auto golden = test::packed_expectations();
+    for (const auto& [name, expected] : golden.items()) {
+        const auto plain = Checkpoint::open(test::packed_golden / name);
+        for (const auto& [tensor, entry] : expected.at("tensors").items()) {
+            const std::string end = ".weight";
+            const std::vector<std::int64_t>& shape = plain->tensor(tensor).shape;
+            if (shape.size() != 2 || !tensor.ends_with(end)) continue;
+            CAPTURE(name, tensor);
+            const int rows = static_cast<int>(shape[0]), columns = static_cast<int>(shape[1]);
+            const std::string stem = tensor.substr(0, tensor.size() - end.size()) + ".lora_";
+            const test::TemporaryFolder folder;
+            test::write_adapter(folder / "lora", {{stem + "A.weight", {1, columns}}, {stem + "B.weight", {rows, 1}}},
+                                R"("r": 1, "lora_alpha": 1)");
+            const auto file = Checkpoint::open(test::packed_golden / name, folder / "lora");
+            // Whole numbers: A = 1, 2, .., and B goes on.
+            const at::Tensor numbers = at::arange(1, rows + columns + 1, at::kFloat);
+            const at::Tensor update =
+                numbers.narrow(0, columns, rows).view({rows, 1}).mm(numbers.narrow(0, 0, columns).view({1, columns}));
+            const at::Tensor wanted = plain->load(tensor) + update;
+            CHECK(at::equal(file->load(tensor), wanted));
+            CHECK(at::equal(file->load(tensor, LoadAs::bfloat16), wanted.to(at::kBFloat16)));
+            const StoredTensor stored(*file, tensor, Cancellation());
+            REQUIRE(stored.is_made());
+            CHECK(at::equal(stored.rows(1, rows - 1, at::kFloat), wanted.narrow(0, 1, rows - 1)));
+            const at::Tensor ids = at::tensor({shape[0] - 1, std::int64_t{0}, shape[0] - 1}, at::kLong);
+            CHECK(at::equal(stored.rows(ids, at::kFloat), wanted.index_select(0, ids)));
+            if (!stored.is_transposed()) {
+                const at::Tensor into = at::zeros({rows, columns}, at::kFloat);
+                stored.copy_to(into);
+                CHECK(at::equal(into, wanted));
+            }
+            ++merged;
+        }
+    }
+    CHECK(merged > 10);
 }
