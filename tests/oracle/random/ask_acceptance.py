@@ -67,10 +67,13 @@ class Hooked:
                 return (changed,) + tuple(out[1:]) if isinstance(out, tuple) else changed
             handles.append(self.model.get_submodule(name).register_forward_hook(hook))
         with torch.no_grad():
-            logits = self.model(torch.tensor([ids]), use_cache=False).logits[0]
+            logits = self.logits(ids)
         for handle in handles:
             handle.remove()
         return logits
+
+    def logits(self, ids):
+        return self.model(torch.tensor([ids]), use_cache=False).logits[0]
 
     def record(self, ids):
         """Blocks' inputs and outputs, inputs and outputs of projections, outputs of attentions and feed-forwards."""
