@@ -165,7 +165,8 @@ def expected_lens(hooked, ids, maps=None):
 
 def frozen(norm, weight, stream):
     """The linear form of `norm`'s input that `weight` is of its output, and the constant, frozen at `stream`."""
-    gained = weight * (1 + norm.weight if "Gemma" in type(norm).__name__ else norm.weight)
+    from_zero = any(family in type(norm).__name__ for family in ("Gemma", "Qwen3_5"))
+    gained = weight * (1 + norm.weight if from_zero else norm.weight)
     if isinstance(norm, torch.nn.LayerNorm):
         deviation = (stream.var(unbiased=False) + norm.eps).sqrt()
         return (gained - gained.mean()) / deviation, (weight @ norm.bias).item()

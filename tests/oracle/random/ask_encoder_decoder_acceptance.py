@@ -69,8 +69,7 @@ class HookedPair(Hooked):
 
 def t5(**options):
     settings = dict(vocab_size=61, d_model=24, d_kv=6, d_ff=40, num_layers=2, num_decoder_layers=2, num_heads=4,
-                    relative_attention_num_buckets=8, relative_attention_max_distance=16, decoder_start_token_id=0,
-                    initializer_factor=2.0)
+                    relative_attention_num_buckets=8, relative_attention_max_distance=16, decoder_start_token_id=0)
     model = make(transformers.T5ForConditionalGeneration, transformers.T5Config(**(settings | options)))
     stack = lambda name, count, attentions: [
         (f"{name}.block.{n}", [f"{name}.block.{n}.layer.{i}.{kind}" for i, kind in enumerate(attentions)],
@@ -82,8 +81,8 @@ def t5(**options):
 def bart():
     config = transformers.BartConfig(
         vocab_size=61, d_model=24, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
-        encoder_ffn_dim=40, decoder_ffn_dim=40, max_position_embeddings=32, init_std=0.3, bos_token_id=0, pad_token_id=1,
-        eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=2)
+        encoder_ffn_dim=40, decoder_ffn_dim=40, max_position_embeddings=32, init_std=0.3, pad_token_id=1,
+        decoder_start_token_id=2)
     model = make(transformers.BartForConditionalGeneration, config)
     stack = lambda name, attentions: [
         (f"model.{name}.layers.{n}", [f"model.{name}.layers.{n}.{kind}" for kind in attentions],
