@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/store/analysis/analysis_file.h"
+#include "core/store/ask/ask_file.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"
@@ -63,4 +64,60 @@ TEST_CASE("A target is refused where there is no decoder beside an encoder", "[a
     const Outcome outcome = run_headscope(
         {"analyze", sample().string(), "--text", "a", "--target", "b", "-o", (folder / "a.headscope.h5").string()});
     check_refusal(outcome, "[--target] expected a model with an encoder and a decoder; found llama");
+}
+
+TEST_CASE("ask takes what the decoder reads, and resumes with the same alone", "[app][encoder-decoder][ask]") {
+    const TemporaryFolder folder;
+    const std::string model = golden_sample(folder / "t5", "t5").string();
+    const std::string tokens = write_file(folder / "source.json", "[[3, 4, 5, 6, 7], [9, 8, 7, 6]]").string();
+    const std::string other = write_file(folder / "other.json", "[[3, 4, 9, 6, 7], [9, 8, 2, 6]]").string();
+    const std::string one = write_file(folder / "one.json", "[[4, 5, 6]]").string();
+    const std::string two = write_file(folder / "two.json", "[[4, 5], [5, 6]]").string();
+    const auto ask = [&](const std::string& tool, const std::vector<std::string>& more) {
+        std::vector<std::string> words{"ask", tool, model, "-o", (folder / (tool + ".ask.h5")).string()};
+        words.insert(words.end(), more.begin(), more.end());
+        return run_headscope(words);
+    };
+    const std::vector<std::string> pair{"--clean-tokens", tokens, "--corrupted-tokens", other,
+                                        "--answer",       "5",    "--against",          "6"};
+    const auto joined = [](std::vector<std::string> all, const std::vector<std::string>& more) {
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    };
+    const std::vector<std::string> patching =
+        joined(pair, {"--target-tokens", one, "--sites", "hidden,attention_output,head_output"});
+    check_success(ask("patch", patching));
+    check_success(ask("patch", joined(patching, {"--resume"})));
+    const store::AskRecord patch = store::read_ask(folder / "patch.ask.h5");
+    CHECK(patch.complete);
+    REQUIRE(patch.sequences.size() == 2);
+    CHECK(patch.sequences[1].target->ids == std::vector<std::int32_t>{0, 4, 5, 6});
+    CHECK(patch.shape_of(patch.table("/patch/value/hidden")) == std::vector<std::int64_t>{2, 3, 5});
+    CHECK(patch.shape_of(patch.table("/patch/value/attention_output")) == std::vector<std::int64_t>{2, 4, 5});
+    write_file(folder / "one.json", "[[4, 5, 7]]");
+    check_refusal(ask("patch", joined(patching, {"--resume"})), "expected a file of the same command, texts and model");
+    check_refusal(
+        ask("patch", joined(pair, {"--target-tokens", one, "--corrupted-target-tokens", two, "--sites", "hidden"})),
+        "[targets of pair 0] 4 and 3 tokens; use --align edges");
+    check_success(ask("ablate", {"--tokens", tokens, "--target-tokens", two}));
+    check_success(ask("knockout", {"--tokens", tokens, "--target-tokens", one, "--attention", "cross", "--queries",
+                                   "0-3", "--keys", "1", "--window", "1"}));
+    check_success(ask("steer", {"--tokens", tokens, "--target-tokens", one, "--positive-tokens", tokens,
+                                "--negative-tokens", other, "--factors=1"}));
+    for (const auto& [tool, figure] :
+         {std::pair("patch", "patch-layers"), std::pair("patch", "patch-heads"), std::pair("ablate", "ablation-heads"),
+          std::pair("knockout", "knockout"), std::pair("steer", "steering")}) {
+        INFO(figure);
+        const auto output = folder / (std::string(figure) + ".csv");
+        check_success(run_headscope({"export", (folder / (std::string(tool) + ".ask.h5")).string(), "--figure", figure,
+                                     "-o", output.string()}));
+        CHECK(std::filesystem::file_size(output) > 20);
+    }
+    check_refusal(ask("ablate", {"--tokens", tokens}), "at least 2 tokens for loss; found 1 in text 0");
+    check_refusal(ask("steer", {"--tokens", tokens, "--target-tokens", one, "--positive-tokens", tokens,
+                                "--negative-tokens", other, "--save-vector", (folder / "v.gguf").string()}),
+                  "[--save-vector] expected a model of one stack");
+    check_refusal(run_headscope({"ask", "ablate", sample().string(), "--text", "In the beginning", "--target-tokens",
+                                 one, "-o", (folder / "a.ask.h5").string()}),
+                  "[--target-tokens] expected a model with an encoder and a decoder; found llama");
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 
 #include <ATen/TensorOperators.h>
@@ -31,7 +32,7 @@ constexpr std::uint64_t kLargestFile = 16U << 20U;
 const std::vector<std::string> kInterventionKeys{"point", "layer", "heads",   "attention", "positions",
                                                  "what",  "text",  "shift",   "factor",    "vector",
                                                  "key",   "value", "queries", "keys"};
-const std::vector<std::string> kTextKeys{"name", "text", "tokens"};
+const std::vector<std::string> kTextKeys{"name", "text", "tokens", "target"};
 
 [[noreturn]] void refuse(const std::string& where, const std::string& expected, const std::string& found) {
     throw Error(ErrorCode::usage, where, "expected " + expected, "found " + found);
@@ -94,13 +95,20 @@ private:
         text.name = table.at("name").string();
         if (table.has("text") == table.has("tokens")) refuse(where, "either text or tokens", "both or neither");
         if (table.has("tokens")) {
-            text.tokens = table.at("tokens").integers({0, model_.config.ids() - 1});
+            const auto& reader = model_.config.encoder ? *model_.config.encoder : model_.config;
+            text.tokens = table.at("tokens").integers({0, reader.ids() - 1});
         } else {
             if (model_.tokenizer == nullptr) refuse(where, "tokens, as the model has no tokenizer", "text");
             const auto ids = model_.tokenizer->encode(table.at("text").string()).ids;
             text.tokens.assign(ids.begin(), ids.end());
         }
         if (text.tokens.empty()) refuse(where, "at least one token", "none");
+        if (model_.config.encoder) text.target = {model_.config.decoder_start};
+        if (table.has("target")) {
+            if (!model_.config.encoder) refuse(where, "no target for a model of one stack", "one");
+            for (const std::int64_t id : table.at("target").integers({0, model_.config.ids() - 1}))
+                text.target.push_back(id);
+        }
         if (find_text(text.name)) refuse(where, "each name once", escaped(text.name) + " twice");
         plan_.texts.push_back(std::move(text));
     }
@@ -250,9 +258,10 @@ private:
     InterventionPlan plan_;
 };
 
-model::Batch batch_of(const std::vector<std::int64_t>& tokens) {
+model::Batch batch_of(const InterventionPlan::Text& text) {
     model::Batch batch;
-    batch.ids = at::tensor(tokens, at::kLong).unsqueeze(0);
+    batch.ids = at::tensor(text.tokens, at::kLong).unsqueeze(0);
+    if (!text.target.empty()) batch.target = at::tensor(text.target, at::kLong).unsqueeze(0);
     return batch;
 }
 
@@ -302,26 +311,27 @@ void InterventionPlan::read_values(model::Model& model, const Cancellation* canc
         const auto places = model::places_of(one, model.config(), model.sites(), n);
         one.value = at::Tensor();
         one.values.clear();  // those of another model
-        std::int64_t rows = 0;
+        std::map<model::PointKey, std::int64_t> rows;
         for (const std::size_t source : sources[n]) {
             model::PointRecorder recorder(std::set<model::PointKey>(places.begin(), places.end()));
             model::ForwardOptions options;
             options.editor = &recorder;
             options.cancellation = cancellation;
-            model.forward(batch_of(texts[source].tokens), options);
+            model.forward(batch_of(texts[source]), options);
             for (auto& [key, value] : recorder.values) {
                 if (one.action == Action::run) {
                     one.values[key] = value;
                     continue;
                 }
-                const at::Tensor sum = value.to(at::kDouble).sum(model::has_heads(key.point) ? 2 : 1).squeeze(0);
+                const std::int64_t axis = model::has_heads(key.point) ? 2 : 1;
+                const at::Tensor sum = value.to(at::kDouble).sum(axis).squeeze(0);
+                rows[key] += value.size(axis);
                 at::Tensor& all = one.values[key];
                 all = all.defined() ? all + sum : sum;
             }
-            rows += std::ssize(texts[source].tokens);
         }
         if (one.action != Action::reference) continue;
-        for (auto& [key, value] : one.values) value = value / static_cast<double>(rows);
+        for (auto& [key, value] : one.values) value = value / static_cast<double>(rows.at(key));
     }
 }
 

@@ -35,6 +35,7 @@ struct InterventionPlan {
     struct Text {
         std::string name;
         std::vector<std::int64_t> tokens;
+        std::vector<std::int64_t> target{};  ///< of an encoder-decoder: its decoder's input, the start token first
     };
     std::vector<Text> texts;
     std::vector<std::filesystem::path> files;  ///< with vectors

@@ -14,6 +14,7 @@
 
 #include "core/ask/ablate.h"
 #include "core/ask/approximate.h"
+#include "core/ask/edits/intervention_file.h"
 #include "core/ask/knockout.h"
 #include "core/ask/patch.h"
 #include "core/ask/steer.h"
@@ -376,6 +377,41 @@ TEST_CASE("Steering vectors are of the source's last token in the encoder, of th
         edit.factor = 2;
         CHECK(near(at_cell(record, "/steer/value", {0, place.layer, 1}), asked.loss(0, {edit})));
     }
+}
+
+TEST_CASE("Texts of an intervention file have what the decoder reads", "[ask][encoder-decoder]") {
+    const test::AskedModel asked("t5");
+    const auto plan_of = [](const test::AskedModel& model, const std::string& target) {
+        return ask::parse_interventions(R"(
+[[intervention]]
+point = "head_output"
+layer = 2
+attention = "cross"
+what = "run"
+text = "other"
+[[intervention]]
+point = "hidden"
+layer = 0
+what = "reference"
+text = ["other"]
+[[text]]
+name = "other"
+tokens = [3, 4, 5]
+)" + target,
+                                        "plan.toml", ".", {model.model->config(), model.model->sites()});
+    };
+    ask::InterventionPlan plan = plan_of(asked, "target = [7, 8]");
+    plan.read_values(*asked.model, nullptr);
+    test::AskedModel other("t5");
+    other.texts = {{3, 4, 5}};
+    other.targets = {{0, 7, 8}};
+    const PointKey cross{Point::head_output, 2, 3}, hidden{Point::hidden, 0, -1};
+    CHECK(at::equal(plan.list.at(0).values.at(cross), recorded(other, 0, Point::head_output).at(cross)));
+    const at::Tensor mean = recorded(other, 0, Point::hidden).at(hidden)[0].to(at::kDouble).mean(0);
+    CHECK((plan.list.at(1).values.at(hidden) - mean).abs().max().item<double>() < 1e-9);
+    CHECK(plan_of(asked, "").texts.at(0).target == std::vector<std::int64_t>{0});
+    CHECK_THROWS_MATCHES(plan_of(test::AskedModel("llama"), "target = [7, 8]"), Error,
+                         IsError(ErrorCode::usage, "no target for a model of one stack"));
 }
 
 TEST_CASE("A decoder's input of one token has no loss", "[ask][encoder-decoder]") {
