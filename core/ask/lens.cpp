@@ -33,13 +33,15 @@ public:
         : model_(model), options_(options), record_(record), boundaries_(record.size_of("/boundary")) {}
 
     void sequence(std::int64_t s, const Cancellation& cancellation) {
-        const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
+        const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
+        const auto& own = text.predicted().ids;
         const std::vector<std::int64_t> tokens(own.begin(), own.end());
         std::vector<PointKey> places = model::places_of(Point::residual_before, model_.config(), model_.sites());
-        places.push_back({Point::hidden, boundaries_ - 2, -1});
+        if (model_.config().encoder)
+            std::erase_if(places, [this](const PointKey& place) { return !counts_target(place, model_); });
+        places.push_back({Point::hidden, model_.config().all_layers() - 1, -1});
         at::Tensor last;
-        const RunValues values =
-            record_run(model_, {at::tensor(tokens, at::kLong)}, places, options_.editor, cancellation, &last);
+        const RunValues values = record_run(model_, text_input(text), places, options_.editor, cancellation, &last);
         const std::int64_t rows = std::ssize(tokens);
         const std::int64_t step = std::max<std::int64_t>(1, kLensNumbers / model_.config().vocabulary);
         for (std::int64_t first = 0; first < rows; first += step) {
@@ -116,9 +118,11 @@ private:
 
 void run_lens(model::Model& model, const LensOptions& options, store::AskRecord& record, Progress& progress,
               const Cancellation& cancellation) {
-    if (!model.has_head() || model.config().encoder || !model.causal())
+    if (!model.has_head() || !model.causal())
         throw Error(ErrorCode::usage, "ask lens", "expected a decoder with a head for the vocabulary",
                     "found another model");
+    if (model.config().encoder && options.maps != nullptr)
+        throw Error(ErrorCode::unsupported, "--kind", "expected logit for an encoder-decoder", "found a fitted lens");
     for (const std::int64_t token : options.target) {
         if (token < 0 || token >= model.config().vocabulary)
             throw Error(ErrorCode::usage, "--target",
@@ -129,7 +133,8 @@ void run_lens(model::Model& model, const LensOptions& options, store::AskRecord&
                         "found " + std::to_string(token) + " twice");
     }
     record.add_dimension("/boundary", model.config().layers + 1,
-                         "boundary: input of block b; last: output of the blocks");
+                         model.config().encoder ? "boundary: input of the decoder's block b; last: output of its blocks"
+                                                : "boundary: input of block b; last: output of the blocks");
     record.add_dimension("/top", options.top, "place among the likeliest tokens, from 0");
     if (record.tables.empty()) {
         const std::vector<std::string> cells{"/sequence", "/boundary", "/token"};
@@ -145,7 +150,7 @@ void run_lens(model::Model& model, const LensOptions& options, store::AskRecord&
     for_open_texts(
         record, static_cast<double>(record.sequences.size()), progress, options.saved,
         [&](std::int64_t s) {
-            const std::int64_t last = std::ssize(record.sequences[static_cast<std::size_t>(s)].ids) - 1;
+            const std::int64_t last = std::ssize(record.sequences[static_cast<std::size_t>(s)].predicted().ids) - 1;
             return has(record, "/lens/entropy", {s, model.config().layers, last});
         },
         [&](std::int64_t s) { lens.sequence(s, cancellation); });

@@ -28,7 +28,8 @@ struct LensOptions {
     std::function<void()> saved;      ///< called when a sequence is in place
 };
 
-/// Fills /lens of `record`, which has model and sequences. Sequences that have numbers already are left.
+/// Fills /lens of `record`, which has model and sequences. Boundaries and positions of an encoder-decoder are its
+/// decoder's. Sequences that have numbers already are left.
 void run_lens(model::Model& model, const LensOptions& options, store::AskRecord& record, Progress& progress,
               const Cancellation& cancellation);
 

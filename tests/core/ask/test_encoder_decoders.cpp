@@ -11,11 +11,15 @@
 #include <vector>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/log_softmax.h>
 
 #include "core/ask/ablate.h"
 #include "core/ask/approximate.h"
 #include "core/ask/edits/intervention_file.h"
 #include "core/ask/knockout.h"
+#include "core/ask/lens.h"
+#include "core/ask/parts.h"
 #include "core/ask/patch.h"
 #include "core/ask/steer.h"
 #include "core/model/config.h"
@@ -376,6 +380,35 @@ TEST_CASE("Steering vectors are of the source's last token in the encoder, of th
         edit.value = vector;
         edit.factor = 2;
         CHECK(near(at_cell(record, "/steer/value", {0, place.layer, 1}), asked.loss(0, {edit})));
+    }
+}
+
+TEST_CASE("The lens of an encoder-decoder reads its decoder's boundaries", "[ask][encoder-decoder][lens]") {
+    for (const std::string& name : kEncoderDecoders) {
+        INFO(name);
+        const test::AskedModel asked(name);
+        store::AskRecord record = asked.record("lens");
+        NoProgress progress;
+        ask::run_lens(*asked.model, {}, record, progress, Cancellation());
+        CHECK(record.complete);
+        const model::ModelConfig& config = asked.model->config();
+        const auto before = recorded(asked, 0, Point::residual_before), after = recorded(asked, 0, Point::hidden);
+        const at::Tensor output = asked.run(0);
+        const std::vector<std::int64_t>& tokens = asked.targets[0];
+        CHECK(record.size_of("/boundary") == config.layers + 1);
+        for (std::int64_t b = 0; b <= config.layers; ++b) {
+            const std::int64_t layer = config.encoder->layers + b;
+            const at::Tensor stream = b < config.layers ? before.at({Point::residual_before, layer, -1})
+                                                        : after.at({Point::hidden, layer - 1, -1});
+            const at::Tensor logits = asked.model->logits(ask::final_norm(*asked.model, stream[0])).to(at::kDouble);
+            const at::Tensor logs = at::log_softmax(logits, 1);
+            for (std::int64_t p = 0; p + 1 < std::ssize(tokens); ++p)
+                CHECK(near(at_cell(record, "/lens/log_probability", {0, b, p}),
+                           logs[p][tokens[static_cast<std::size_t>(p + 1)]].item<double>()));
+        }
+        const at::Tensor logs = at::log_softmax(asked.model->logits(output).to(at::kDouble), 1);
+        CHECK(near(at_cell(record, "/lens/log_probability", {0, config.layers, 1}), logs[1][tokens[2]].item<double>()));
+        CHECK(std::isnan(at_cell(record, "/lens/entropy", {0, 0, std::ssize(tokens)})));
     }
 }
 

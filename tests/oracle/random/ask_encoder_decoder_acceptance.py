@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`headscope ask` on random T5 and BART checkpoints against transformers with hooks, in float64: activation patching of
-blocks, attentions and heads of encoder, decoder and cross-attention, ablated losses, steering, and cross-attention without
-some keys.
+"""`headscope ask` on random T5 and BART checkpoints against transformers with hooks, in float64: the lens of the decoder,
+activation patching of blocks, attentions and heads of encoder, decoder and cross-attention, ablated losses, steering, and
+cross-attention without some keys.
 
     ask_encoder_decoder_acceptance.py HEADSCOPE
     ask_encoder_decoder_acceptance.py --self-check        no program: a patch of everything is the clean run
@@ -62,7 +62,7 @@ class HookedPair(Hooked):
         seen = {}
         keep = lambda key: lambda value: seen.setdefault(key, value.clone())
         outputs = self.blocks + [name for part in self.parts.values() for name in part]
-        self.run(text, {name: keep(("in", name)) for name in self.projections},
+        self.run(text, {name: keep(("in", name)) for name in self.blocks + self.projections},
                  {name: keep(("out", name)) for name in outputs})
         return seen
 
@@ -91,6 +91,27 @@ def bart():
 
 
 CASES = {"t5": t5, "gated t5": lambda: t5(feed_forward_proj="gated-gelu", num_decoder_layers=3), "bart": bart}
+
+
+def expected_lens(hooked, text):
+    """Of the decoder's boundaries, by the model's own norm, scale and head."""
+    model, seen = hooked.model, hooked.record(text)
+    blocks = [name for name, side in zip(hooked.blocks, hooked.block_sides) if side == 1]
+    streams = [seen["in", name][0] for name in blocks] + [seen["out", blocks[-1]][0]]
+
+    def head(stream):
+        if hasattr(model, "final_logits_bias"):
+            return model.lm_head(stream) + model.final_logits_bias[0]
+        scale = model.model_dim ** -0.5 if model.config.scale_decoder_outputs else 1
+        return model.lm_head(model.decoder.final_layer_norm(stream) * scale)
+
+    with torch.no_grad():
+        logs = torch.stack([head(stream).log_softmax(-1) for stream in streams])
+    assert torch.allclose(logs[-1], hooked.run(text).log_softmax(-1))
+    padding = [NAN] * (max(map(len, text)) - len(text[1]))
+    own = [[logs[b, p, token].item() for p, token in enumerate(text[1][1:])] + [NAN] + padding for b in range(len(streams))]
+    kl = (logs[-1].exp() * (logs[-1] - logs)).sum(-1)
+    return {"log_probability": [own], "kl": [[row + padding for row in kl.tolist()]]}
 
 
 def expected_patch(hooked, clean, corrupted):
@@ -149,6 +170,8 @@ def check(program, name, hooked, clean, corrupted, folder):
         files[key] = folder / f"{key}.json"
         files[key].write_text(json.dumps([ids]))
     output, model = folder / "out.ask.h5", folder / "model"
+    ask(program, "lens", model, output, "--tokens", files["clean"], "--target-tokens", files["target"])
+    compare(f"{name}, lens", expected_lens(hooked, clean), read(output, "lens"))
     ask(program, "patch", model, output, "--clean-tokens", files["clean"], "--corrupted-tokens", files["corrupted"],
         "--target-tokens", files["target"], "--corrupted-target-tokens", files["other"],
         "--sites", "hidden,attention_output,head_output,query,key,value",
@@ -175,6 +198,7 @@ def self_check(name, hooked, clean, corrupted):
     encoder = hooked.blocks[hooked.block_sides.index(1) - 1]
     mixed = (corrupted[0], clean[1])
     assert abs(metric(hooked.run(mixed, after={encoder: lambda _: seen["out", encoder]})) - target) < 1e-9
+    expected_lens(hooked, clean)
     assert (hooked.without_keys(clean, ()) - hooked.run(clean)).abs().max() < 1e-9
     patch = expected_patch(hooked, clean, corrupted)
     assert abs(patch["value/hidden"][0][-1][TARGET] - target) < 1e-9, "the last position decides"

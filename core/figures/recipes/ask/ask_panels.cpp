@@ -88,12 +88,16 @@ Panel ask_panel(const AskValues& cells, const std::string& label, double centre)
     return panel;
 }
 
+void set_token_axis(Axis& axis, const store::SequenceTokens& text) {
+    axis.label = "Position";
+    for (const std::string& piece : text.pieces) axis.cell_labels.push_back(visible_token(piece));
+}
+
 void set_token_axis(Axis& axis, const store::AskRecord& record, std::int64_t sequence) {
     const store::SequenceTokens& text =
         record.sequences.at(static_cast<std::size_t>(std::max<std::int64_t>(0, sequence)));
-    axis.label = text.target ? "Position (source or target)" : "Position";
-    if (text.target) return;  // its rows count one or the other
-    for (const std::string& piece : text.pieces) axis.cell_labels.push_back(visible_token(piece));
+    if (!text.target) return set_token_axis(axis, text);
+    axis.label = "Position (source or target)";
 }
 
 void set_site_axis(Axis& axis, const store::AskRecord& record) {

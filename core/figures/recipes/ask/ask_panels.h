@@ -33,7 +33,9 @@ store::AskTable ask_change(const store::AskRecord& record, const std::string& pa
 /// rows x columns cells. `centre`: the value of the neutral color of a diverging scale; NaN: a sequential one.
 Panel ask_panel(const AskValues& cells, const std::string& label, double centre);
 
-/// Positions with their tokens; without them where some rows count the text and others its target.
+/// Positions with their tokens.
+void set_token_axis(Axis& axis, const store::SequenceTokens& text);
+/// The same of a text; without tokens where it has a target, which some rows count.
 void set_token_axis(Axis& axis, const store::AskRecord& record, std::int64_t sequence);
 /// Labels "3", "decoder 3 cross" of sites, as ticks of rows. A click on a row selects its site.
 void set_site_axis(Axis& axis, const store::AskRecord& record);

@@ -23,7 +23,7 @@ constexpr Shown kShown[] = {{"probability", "/lens/log_probability", "probabilit
 
 /// The likeliest token of each cell.
 TextTable likeliest(const store::AskRecord& record, std::int64_t sequence) {
-    const store::SequenceTokens& text = record.sequences.at(static_cast<std::size_t>(sequence));
+    const store::SequenceTokens& text = record.sequences.at(static_cast<std::size_t>(sequence)).predicted();
     const store::AskTable& ids = record.table("/lens/top_id");
     const std::vector<std::int64_t> shape = record.shape_of(ids);
     TextTable table{{"boundary"}, {}};
@@ -70,7 +70,8 @@ FigureData lens(const FigureInputs& inputs, const FigureOptions& options) {
         std::swap_ranges(cells.values.begin() + low * columns, cells.values.begin() + (low + 1) * columns,
                          cells.values.begin() + high * columns);
     Panel panel = ask_panel(cells, shown.label, std::nan(""));
-    set_token_axis(panel.x, record, cells.sequence);
+    const store::SequenceTokens& text = record.sequences.at(static_cast<std::size_t>(cells.sequence)).predicted();
+    set_token_axis(panel.x, text);
     panel.y.label = "Boundary";
     for (std::int64_t row = 0; row < cells.shape[0]; ++row)
         panel.y.ticks.push_back({static_cast<double>(row), std::to_string(cells.shape[0] - 1 - row)});
@@ -80,8 +81,7 @@ FigureData lens(const FigureInputs& inputs, const FigureOptions& options) {
     figure.panel_aspect = 0.6;
     figure.notes = ask_notes(record, cells);
     figure.notes.emplace_back("Boundary b: the input of block b; the last one is the output.");
-    if (std::ssize(record.sequences.at(static_cast<std::size_t>(cells.sequence)).ids) <= kMostTokens)
-        figure.text_table = likeliest(record, cells.sequence);
+    if (std::ssize(text.ids) <= kMostTokens) figure.text_table = likeliest(record, cells.sequence);
     figure.table = [made = ask_table(record, table)] { return made; };
     return figure;
 }
