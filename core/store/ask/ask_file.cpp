@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/store/ask/ask_file.h"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -166,12 +165,13 @@ private:
     void tokens() { tokens("/tokens", record_.sequences); }
 
     void targets() {
-        std::vector<SequenceTokens> targets;
-        for (const SequenceTokens& sequence : record_.sequences)
-            targets.push_back(sequence.target ? *sequence.target : SequenceTokens());
-        const bool none = std::all_of(record_.sequences.begin(), record_.sequences.end(),
-                                      [](const SequenceTokens& sequence) { return sequence.target == nullptr; });
-        if (!none) tokens(kTargets, targets);
+        std::vector<SequenceTokens> read;
+        bool any = false;
+        for (const SequenceTokens& sequence : record_.sequences) {
+            any = any || sequence.target;
+            read.push_back(sequence.target ? *sequence.target : SequenceTokens());
+        }
+        if (any) tokens(kTargets, read);
     }
 
     void tokens(const std::string& group, const std::vector<SequenceTokens>& sequences) {
@@ -299,10 +299,10 @@ private:
     }
 
     void targets(AskRecord& record) {
-        std::vector<SequenceTokens> targets = tokens(kTargets);
-        if (targets.size() != record.sequences.size()) uneven(kTargets);
-        for (std::size_t s = 0; s < targets.size(); ++s)
-            record.sequences[s].target = std::make_shared<const SequenceTokens>(std::move(targets[s]));
+        std::vector<SequenceTokens> read = tokens(kTargets);
+        if (read.size() != record.sequences.size()) uneven(kTargets);
+        for (std::size_t s = 0; s < read.size(); ++s)
+            record.sequences[s].target = std::make_shared<const SequenceTokens>(std::move(read[s]));
     }
 
     std::vector<SequenceTokens> tokens(const std::string& group) {
