@@ -74,26 +74,42 @@ struct Row {
     at::Tensor operator()(const PointKey& key) const { return values.at(key)[0][position]; }
 };
 
+/// An attention of a block.
+struct Sublayer {
+    const mixers::Mixer* mixer;    ///< null: none
+    const model::Linear& output;   ///< weight undefined: the mixer's own work
+    const model::Norm& norm;       ///< ahead of it, or behind the sum with the stream
+    const model::Norm& of_update;  ///< of what is added
+    model::SumFactors factors;
+    double scale;            ///< of what is added
+    at::Tensor value_shift;  ///< bias of the norm ahead of its values; undefined: none
+};
+
 class Attribution {
 public:
     Attribution(model::Model& model, const AttributionOptions& options, store::AskRecord& record)
-        : model_(model), options_(options), record_(record), stack_(stack_of(model)), config_(model.config()) {
+        : model_(model),
+          options_(options),
+          record_(record),
+          stack_(stack_of(model)),
+          config_(model.config()),
+          first_(config_.encoder ? config_.encoder->layers : 0) {
         check();
         const auto layers = stack_.tower().layers();
-        for (const PointKey& key : model::places_of(Point::pattern, config_, model.sites()))
-            if (has_value_bias(*layers[static_cast<std::size_t>(key.layer)])) biased_.push_back(key);
+        for (const PointKey& key : places_of_stack(Point::pattern))
+            if (has_value_bias(sublayer(*layers[static_cast<std::size_t>(key.layer - first_)], key)))
+                biased_.push_back(key);
     }
 
     void sequence(std::int64_t s, const Cancellation& cancellation) {
-        const auto& own = record_.sequences[static_cast<std::size_t>(s)].ids;
-        const std::vector<std::int64_t> tokens(own.begin(), own.end());
-        const std::int64_t length = std::ssize(tokens);
+        const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
+        const std::int64_t length = std::ssize(text.predicted().ids);
         const std::int64_t position = position_in(options_.position, length, s);
-        std::vector<PointKey> places{{Point::embedding, -1, -1}, {Point::hidden, config_.layers - 1, -1}};
+        std::vector<PointKey> places{{Point::embedding, -1, -1}, {Point::hidden, config_.all_layers() - 1, -1}};
         for (const Point point :
              {Point::residual_before, Point::head_output, Point::mixer_output, Point::attention_output,
               Point::residual_middle, Point::feed_forward_input, Point::feed_forward_output})
-            for (const PointKey& key : model::places_of(point, config_, model_.sites())) places.push_back(key);
+            for (const PointKey& key : places_of_stack(point)) places.push_back(key);
         at::Tensor last;
         std::map<std::int64_t, at::Tensor> masses;
         ValueReader patterns(length <= kMostMatrixTokens ? biased_ : std::vector<PointKey>(),
@@ -101,8 +117,7 @@ public:
                                  masses[key.site] = pattern[0].select(1, position).to(at::kDouble).sum(-1);
                              });
         model::EditorChain chain({options_.editor, &patterns});
-        const RunValues values =
-            record_run(model_, {at::tensor(tokens, at::kLong)}, places, &chain, cancellation, &last);
+        const RunValues values = record_run(model_, text_input(text), places, &chain, cancellation, &last);
         const c10::InferenceMode inference;
         const Row row{values, position, masses};
         Form form = unembedding();
@@ -113,8 +128,8 @@ public:
         put("/attribution/final_norm_bias", {s}, form.constant);
         total += form.taken_constant();
         const auto layers = stack_.tower().layers();
-        for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) {
-            const model::Layer& block = *layers[static_cast<std::size_t>(layer)];
+        for (std::int64_t layer = config_.all_layers() - 1; layer >= first_; --layer) {
+            const model::Layer& block = *layers[static_cast<std::size_t>(layer - first_)];
             total += feed_forward(s, layer, block, row, form);
             total += attention(s, layer, block, row, form);
         }
@@ -127,8 +142,7 @@ public:
 private:
     void check() const {
         const model::Head& head = stack_.head();
-        if (!model_.has_head() || !model_.causal() || config_.encoder)
-            refuse("a decoder with a head for the vocabulary", "another model");
+        if (!model_.has_head() || !model_.causal()) refuse("a decoder with a head for the vocabulary", "another model");
         if (model_.residence() != model::Residence::float32)
             refuse("weights in memory in float32 (--weights float32)", std::string(model::name(model_.residence())));
         if (head.transform.there() || config_.adaptive || !head.vocabulary.weight.defined())
@@ -136,7 +150,8 @@ private:
         check_edits();
         if (options_.answer.empty()) throw Error(ErrorCode::usage, "--answer", "expected tokens", "found none");
         for (std::int64_t s = 0; s < std::ssize(record_.sequences); ++s)
-            position_in(options_.position, std::ssize(record_.sequences[static_cast<std::size_t>(s)].ids), s);
+            position_in(options_.position, std::ssize(record_.sequences[static_cast<std::size_t>(s)].predicted().ids),
+                        s);
         for (const auto* list : {&options_.answer, &options_.against})
             for (const std::int64_t token : *list)
                 if (token < 0 || token >= config_.vocabulary)
@@ -151,7 +166,7 @@ private:
         if (options_.editor == nullptr) return;
         for (const Point point : {Point::residual_before, Point::attention_output, Point::residual_middle,
                                   Point::hidden, Point::final_norm})
-            for (const PointKey& key : model::places_of(point, config_, model_.sites()))
+            for (const PointKey& key : places_of_stack(point))
                 if (options_.editor->edits(key))
                     refuse("interventions at parts of the stream such as head_output or feed_forward_output",
                            "one at " + std::string(model::name(point)));
@@ -238,54 +253,65 @@ private:
         put("/attribution/shared_expert", {s, layer}, block.feed_forward.up.there() ? form.of(whole) - sum : 0);
     }
 
-    /// Heads and biases of a layer's attention; their sum. `form` moves from the layer's middle to its input.
+    /// Heads and biases of a layer's attentions; their sum. `form` moves from the layer's middle to its input.
     double attention(std::int64_t s, std::int64_t layer, const model::Layer& block, const Row& row, Form& form) {
-        double sum = 0;
-        for (const PointKey& key : model::places_of(Point::attention_output, config_, model_.sites())) {
-            if (key.layer != layer) continue;
-            const at::Tensor output = row(key), stream = row({Point::residual_before, layer, -1});
-            form = before_post_norm(form, block.attention_sum, block.input_norm, stream, output);
+        std::vector<PointKey> places;  // in the order of the computation
+        for (const PointKey& key : places_of_stack(Point::attention_output))
+            if (key.layer == layer) places.push_back(key);
+        if (places.empty()) return 0;
+        double sum = 0, biases = 0;
+        bool has_heads = false;
+        for (auto place = places.rbegin(); place != places.rend(); ++place) {
+            const Sublayer part = sublayer(block, *place);
+            const at::Tensor output = row(*place), stream = entering(block, row, *place, places.front());
+            form = before_post_norm(form, part.factors, part.norm, stream, output);
             double bias = form.taken_constant();
             const Form here = form;
-            form = before_sum(form, block.attention_sum, block.input_norm, stream);
+            form = before_sum(form, part.factors, part.norm, stream);
             bias += form.taken_constant();
-            const double all = here.of(output) + bias;
-            put("/attribution/attention", {s, layer}, all);
-            sum += all;
+            sum += here.of(output) + bias;
+            biases += bias;
             // A mixer that projects by itself has no heads apart.
-            if (block.output.weight.defined()) heads(s, key, here, block, row, bias);
+            if (!part.output.weight.defined()) continue;
+            has_heads = true;
+            biases += heads(s, *place, here, part, row);
         }
+        put("/attribution/attention", {s, layer}, sum);
+        if (has_heads) put("/attribution/attention_bias", {s, layer}, biases);
         return sum;
     }
 
-    void heads(std::int64_t s, const PointKey& key, const Form& stream, const model::Layer& block, const Row& row,
-               double bias) {
+    /// The stream that an attention's output joins. `own`: the layer's first attention.
+    at::Tensor entering(const model::Layer& block, const Row& row, const PointKey& key, const PointKey& own) const {
+        const at::Tensor before = row({Point::residual_before, key.layer, -1});
+        if (!is_cross(key)) return before;
+        const at::Tensor sum = before * block.attention_sum.kept + row(own);
+        return config_.pre_norm ? sum : model::on_processor(block.input_norm(there(sum.unsqueeze(0))))[0];
+    }
+
+    /// Terms of heads. Returns that of the biases behind them.
+    double heads(std::int64_t s, const PointKey& key, const Form& stream, const Sublayer& part, const Row& row) {
         const at::Tensor mixed = row({Point::mixer_output, key.layer, key.site});
-        const at::Tensor projected = block.output(there(mixed));
-        const model::SumFactors& factors = block.attention_sum;
-        const Form form =
-            stream.times(config_.update_scale * factors.added).before(block.attention_update_norm, projected);
-        const at::Tensor back = doubles(block.output.weight).t().mv(form.weight) * doubles(mixed);
+        const at::Tensor projected = part.output(there(mixed));
+        const Form form = stream.times(part.scale).before(part.of_update, projected);
+        const at::Tensor back = doubles(part.output.weight).t().mv(form.weight) * doubles(mixed);
         const std::int64_t site = site_of(key), count = model_.sites()[static_cast<std::size_t>(site)].heads;
         const at::Tensor by_head = back.view({count, -1}).sum(1);
         for (std::int64_t h = 0; h < count; ++h) put("/attribution/head", {s, site, h}, by_head[h].item<double>());
-        value_biases(s, key, form, block, row);
-        bias += form.constant;
-        if (block.output.bias.defined()) bias += form.of(block.output.bias);
-        put("/attribution/attention_bias", {s, key.layer}, bias);
+        value_biases(s, key, form, part, row);
+        return form.constant + (part.output.bias.defined() ? form.of(part.output.bias) : 0);
     }
 
     /// The part of each head's term from the value bias and from the input norm's bias: weights that sum to m give m
     /// times both. Nothing where the mixer has no such maps, or changes the heads' outputs.
-    void value_biases(std::int64_t s, const PointKey& key, const Form& form, const model::Layer& block,
-                      const Row& row) {
+    void value_biases(std::int64_t s, const PointKey& key, const Form& form, const Sublayer& part, const Row& row) {
         const PointKey own{Point::head_output, key.layer, key.site};
-        const auto maps = block.mixer->head_maps();
+        const auto maps = part.mixer->head_maps();
         if (!maps || maps->output.defined() || !row.has(own)) return;
         const at::Tensor heads = row.values.at(own)[0].select(1, row.position);  // [H, dv]
         if (!heads.flatten().equal(row({Point::mixer_output, key.layer, key.site}))) return;
         const std::int64_t count = heads.size(0), group = count / maps->value.size(0);
-        if (!maps->value_bias.defined() && !has_norm_bias(block)) {
+        if (!maps->value_bias.defined() && !part.value_shift.defined()) {
             for (std::int64_t h = 0; h < count; ++h) put("/attribution/head_value_bias", {s, key.site, h}, 0);
             return;
         }
@@ -293,18 +319,40 @@ private:
         if (mass == row.masses.end()) return;
         at::Tensor bias = at::zeros({maps->value.size(0), maps->value.size(2)}, at::kDouble);
         if (maps->value_bias.defined()) bias = bias + doubles(maps->value_bias);
-        if (has_norm_bias(block)) bias = bias + at::matmul(doubles(block.input_norm.bias), doubles(maps->value));
-        const at::Tensor back = doubles(block.output.weight).t().mv(form.weight).view({count, -1});
+        if (part.value_shift.defined()) bias = bias + at::matmul(doubles(part.value_shift), doubles(maps->value));
+        const at::Tensor back = doubles(part.output.weight).t().mv(form.weight).view({count, -1});
         for (std::int64_t h = 0; h < count; ++h)
             put("/attribution/head_value_bias", {s, key.site, h},
                 mass->second[h].item<double>() * back[h].dot(bias[h / group]).item<double>());
     }
 
-    bool has_norm_bias(const model::Layer& block) const { return config_.pre_norm && block.input_norm.bias.defined(); }
-    /// True for a value bias of the layer's own or of its input norm.
-    bool has_value_bias(const model::Layer& block) const {
-        const auto maps = block.mixer ? block.mixer->head_maps() : std::nullopt;
-        return maps && (maps->value_bias.defined() || has_norm_bias(block));
+    /// True for a value bias of the attention's own or of its input norm.
+    static bool has_value_bias(const Sublayer& part) {
+        const auto maps = part.mixer ? part.mixer->head_maps() : std::nullopt;
+        return maps && (maps->value_bias.defined() || part.value_shift.defined());
+    }
+
+    bool is_cross(const PointKey& key) const { return model_.sites()[static_cast<std::size_t>(key.site)].is_cross(); }
+
+    /// Cross-attention has values of the encoder's output, and no norm or factor of its update.
+    Sublayer sublayer(const model::Layer& block, const PointKey& key) const {
+        static const model::Norm none{};
+        if (is_cross(key)) return {block.cross.get(), block.cross_output, block.cross_norm, none, {}, 1, {}};
+        return {block.mixer.get(),
+                block.output,
+                block.input_norm,
+                block.attention_update_norm,
+                block.attention_sum,
+                config_.update_scale * block.attention_sum.added,
+                config_.pre_norm ? block.input_norm.bias : at::Tensor()};
+    }
+
+    /// Places of the stack that the head reads: of an encoder-decoder the decoder.
+    std::vector<PointKey> places_of_stack(Point point) const {
+        std::vector<PointKey> places = model::places_of(point, config_, model_.sites());
+        if (config_.encoder)
+            std::erase_if(places, [this](const PointKey& place) { return place.layer >= 0 && place.layer < first_; });
+        return places;
     }
 
     /// `values` where the weights are.
@@ -336,6 +384,7 @@ private:
     store::AskRecord& record_;
     const model::Stack& stack_;
     const model::ModelConfig& config_;
+    std::int64_t first_;            ///< layer of the stack's first block
     std::vector<PointKey> biased_;  ///< patterns of layers with a value bias
 };
 

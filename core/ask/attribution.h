@@ -26,8 +26,8 @@ struct AttributionOptions {
     std::function<void()> saved;  ///< called when a sequence is in place
 };
 
-/// Fills /attribution of `record`. Refuses edits of the residual stream itself and of attention outputs. Supported:
-/// pre-norm stacks whose residual stream is not scaled.
+/// Fills /attribution of `record`, of an encoder-decoder for its decoder. Refuses edits of the residual stream itself
+/// and of attention outputs. Supported: pre-norm stacks whose residual stream is not scaled.
 void run_attribution(model::Model& model, const AttributionOptions& options, store::AskRecord& record,
                      Progress& progress, const Cancellation& cancellation);
 

@@ -15,6 +15,7 @@
 
 #include "core/ask/ablate.h"
 #include "core/ask/approximate.h"
+#include "core/ask/attribution.h"
 #include "core/ask/edits/intervention_file.h"
 #include "core/ask/knockout.h"
 #include "core/ask/lens.h"
@@ -408,6 +409,59 @@ TEST_CASE("The lens of an encoder-decoder reads its decoder's boundaries", "[ask
         const at::Tensor logs = at::log_softmax(asked.model->logits(output).to(at::kDouble), 1);
         CHECK(near(at_cell(record, "/lens/log_probability", {0, config.layers, 1}), logs[1][tokens[2]].item<double>()));
         CHECK(std::isnan(at_cell(record, "/lens/entropy", {0, 0, std::ssize(tokens)})));
+    }
+}
+
+TEST_CASE("Terms of a decoder with cross-attention sum to the logit", "[ask][encoder-decoder][attribution]") {
+    for (const std::string name : {"t5", "umt5", "bart", "mbart", "pegasus", "marian"}) {
+        INFO(name);
+        const test::AskedModel asked(name);
+        const std::int64_t encoder = asked.model->config().encoder->layers;
+        store::AskRecord record = asked.record("attribution");
+        NoProgress progress;
+        ask::run_attribution(*asked.model, {{3}, {5}, 2, nullptr, {}}, record, progress, Cancellation());
+        CHECK(record.complete);
+        const double logit = at_cell(record, "/attribution/logit", {0});
+        CHECK(near(logit, answer_of(asked, {})));
+        CHECK(near(at_cell(record, "/attribution/total", {0}), logit));
+        for (std::int64_t layer = 0; layer < std::ssize(record.mixers); ++layer) {
+            INFO("layer " << layer);
+            const double attention = at_cell(record, "/attribution/attention", {0, layer});
+            CHECK(std::isnan(attention) == (layer < encoder));
+            if (layer < encoder) continue;
+            double sum = at_cell(record, "/attribution/attention_bias", {0, layer});
+            for (std::int64_t site = 0; site < std::ssize(record.sites); ++site) {
+                const Site& own = record.sites[static_cast<std::size_t>(site)];
+                for (std::int64_t h = 0; own.layer == layer && h < own.heads; ++h)
+                    sum += at_cell(record, "/attribution/head", {0, site, h});
+            }
+            CHECK(near(sum, attention));
+        }
+    }
+}
+
+TEST_CASE("A cross-attention head's term is its share of the final state, through the frozen norm and the head",
+          "[ask][encoder-decoder][attribution]") {
+    const test::AskedModel asked("t5");
+    store::AskRecord record = asked.record("attribution");
+    NoProgress progress;
+    ask::run_attribution(*asked.model, {{3}, {5}, 2, nullptr, {}}, record, progress, Cancellation());
+    const std::int64_t cross = std::ssize(record.sites) - 1, layer = record.sites.back().layer;
+    const PointKey place{Point::attention_output, layer, cross};
+    const at::Tensor stream = recorded(asked, 0, Point::hidden).at({Point::hidden, layer, -1})[0].narrow(0, 2, 1);
+    const at::Tensor gain = ask::final_norm(*asked.model, stream) / stream;
+    const at::Tensor whole = recorded(asked, 0, Point::attention_output).at(place)[0].narrow(0, 2, 1);
+    for (std::int64_t h = 0; h < record.sites.back().heads; ++h) {
+        INFO("head " << h);
+        model::Interventions without({test::head_edit(record.sites, cross, h)}, asked.model->config(), record.sites);
+        model::PointRecorder recorder(std::set<PointKey>{place});
+        model::EditorChain both({&without, &recorder});
+        model::ForwardOptions options;
+        options.editor = &both;
+        asked.model->forward(asked.batch(0), options);
+        const at::Tensor share = whole - recorder.values.at(place)[0].narrow(0, 2, 1);
+        const at::Tensor logits = asked.model->logits(share * gain).to(at::kDouble)[0];
+        CHECK(near(at_cell(record, "/attribution/head", {0, cross, h}), (logits[3] - logits[5]).item<double>()));
     }
 }
 

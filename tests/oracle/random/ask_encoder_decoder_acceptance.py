@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`headscope ask` on random T5 and BART checkpoints against transformers with hooks, in float64: the lens of the decoder,
-activation patching of blocks, attentions and heads of encoder, decoder and cross-attention, ablated losses, steering, and
+"""`headscope ask` on random T5 and BART checkpoints against transformers with hooks, in float64: the lens and terms of the
+decoder, activation patching of blocks, attentions and heads of encoder, decoder and cross-attention, ablated losses, steering, and
 cross-attention without some keys.
 
     ask_encoder_decoder_acceptance.py HEADSCOPE
@@ -61,7 +61,7 @@ class HookedPair(Hooked):
     def record(self, text):
         seen = {}
         keep = lambda key: lambda value: seen.setdefault(key, value.clone())
-        outputs = self.blocks + [name for part in self.parts.values() for name in part]
+        outputs = self.blocks + self.feeds + [name for part in self.parts.values() for name in part]
         self.run(text, {name: keep(("in", name)) for name in self.blocks + self.projections},
                  {name: keep(("out", name)) for name in outputs})
         return seen
@@ -112,6 +112,23 @@ def expected_lens(hooked, text):
     own = [[logs[b, p, token].item() for p, token in enumerate(text[1][1:])] + [NAN] + padding for b in range(len(streams))]
     kl = (logs[-1].exp() * (logs[-1] - logs)).sum(-1)
     return {"log_probability": [own], "kl": [[row + padding for row in kl.tolist()]]}
+
+
+def expected_attribution(hooked, text):
+    """Of T5, whose norms are ahead of attention and feed-forward: terms of the decoder alone."""
+    model, seen = hooked.model, hooked.record(text)
+    with torch.no_grad():
+        unembedding = model.lm_head.weight * (model.model_dim ** -0.5 if model.config.scale_decoder_outputs else 1)
+        weight = unembedding[ANSWER].mean(0) - unembedding[AGAINST].mean(0)
+        norm, stream = model.decoder.final_layer_norm, seen["out", hooked.blocks[-1]][0, -1]
+        form = weight * norm.weight / (stream.square().mean() + norm.variance_epsilon).sqrt()
+        heads = [(seen["in", name][0, -1] * (form @ model.get_submodule(name).weight)).unflatten(0, (hooked.heads, -1))
+                 .sum(-1).tolist() if side == 1 else [NAN] * hooked.heads
+                 for name, side in zip(hooked.projections, hooked.site_sides)]
+        feeds = [(form @ seen["out", name][0, -1]).item() if side == 1 else NAN
+                 for name, side in zip(hooked.feeds, hooked.block_sides)]
+    logit = metric(hooked.run(text))
+    return {"head": [heads], "feed_forward": [feeds], "logit": [logit], "total": [logit]}
 
 
 def expected_patch(hooked, clean, corrupted):
@@ -179,6 +196,10 @@ def check(program, name, hooked, clean, corrupted, folder):
     compare(f"{name}, patch", expected_patch(hooked, clean, corrupted), read(output, "patch"))
     ask(program, "ablate", model, output, "--tokens", files["clean"], "--target-tokens", files["target"])
     compare(f"{name}, ablate", expected_ablate(hooked, clean), read(output, "ablate"))
+    if name != "bart":
+        ask(program, "attribution", model, output, "--tokens", files["clean"], "--target-tokens", files["target"],
+            "--answer", ",".join(map(str, ANSWER)), "--against", ",".join(map(str, AGAINST)))
+        compare(f"{name}, attribution", expected_attribution(hooked, clean), read(output, "attribution"))
     steered = (corrupted[0], clean[1])
     ask(program, "steer", model, output, "--tokens", files["corrupted"], "--target-tokens", files["target"],
         "--positive-tokens", files["clean"], "--negative-tokens", files["corrupted"],
@@ -199,6 +220,9 @@ def self_check(name, hooked, clean, corrupted):
     mixed = (corrupted[0], clean[1])
     assert abs(metric(hooked.run(mixed, after={encoder: lambda _: seen["out", encoder]})) - target) < 1e-9
     expected_lens(hooked, clean)
+    if name != "bart":
+        terms = expected_attribution(hooked, clean)
+        assert torch.tensor(terms["head"]).nansum().isfinite() and len(terms["feed_forward"][0]) == len(hooked.blocks)
     assert (hooked.without_keys(clean, ()) - hooked.run(clean)).abs().max() < 1e-9
     patch = expected_patch(hooked, clean, corrupted)
     assert abs(patch["value/hidden"][0][-1][TARGET] - target) < 1e-9, "the last position decides"
