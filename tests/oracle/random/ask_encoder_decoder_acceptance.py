@@ -127,8 +127,10 @@ def expected_attribution(hooked, text):
                  for name, side in zip(hooked.projections, hooked.site_sides)]
         feeds = [(form @ seen["out", name][0, -1]).item() if side == 1 else NAN
                  for name, side in zip(hooked.feeds, hooked.block_sides)]
+        first = hooked.blocks[hooked.block_sides.index(1)]
+        embedding = (form @ seen["in", first][0, -1]).item()
     logit = metric(hooked.run(text))
-    return {"head": [heads], "feed_forward": [feeds], "logit": [logit], "total": [logit]}
+    return {"head": [heads], "feed_forward": [feeds], "embedding": [embedding], "logit": [logit], "total": [logit]}
 
 
 def expected_patch(hooked, clean, corrupted):
@@ -221,8 +223,9 @@ def self_check(name, hooked, clean, corrupted):
     assert abs(metric(hooked.run(mixed, after={encoder: lambda _: seen["out", encoder]})) - target) < 1e-9
     expected_lens(hooked, clean)
     if name != "bart":
-        terms = expected_attribution(hooked, clean)
-        assert torch.tensor(terms["head"]).nansum().isfinite() and len(terms["feed_forward"][0]) == len(hooked.blocks)
+        terms = {key: torch.tensor(values).nansum().item() for key, values in expected_attribution(hooked, clean).items()}
+        total = terms["head"] + terms["feed_forward"] + terms["embedding"]
+        assert abs(total - terms["logit"]) < 1e-4  # norms are computed in float32
     assert (hooked.without_keys(clean, ()) - hooked.run(clean)).abs().max() < 1e-9
     patch = expected_patch(hooked, clean, corrupted)
     assert abs(patch["value/hidden"][0][-1][TARGET] - target) < 1e-9, "the last position decides"
