@@ -21,7 +21,7 @@ struct JobModel {
 /// Without resources, chat template and check_length.
 InputOptions input_options(const AnalysisJob& job, const JobModel& model);
 
-/// Of an encoder-decoder.
+/// How the decoder's input of an encoder-decoder is read.
 TargetOptions target_options(const AnalysisJob& job, const model::ModelConfig& config);
 
 /// The settings, with the text of an intervention file.

@@ -223,7 +223,7 @@ private:
         return own.stack == "encoder" || own.is_cross() ? edges : edges.tril();
     }
 
-    /// Of the chosen sites. Throws usage where no query sees any of the keys.
+    /// Edges of the chosen sites. Throws usage where no query sees any of the keys.
     EdgesBySite edges_of(std::int64_t s) const {
         const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
         EdgesBySite edges;
