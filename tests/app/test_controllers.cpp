@@ -197,6 +197,17 @@ TEST_CASE("A checkpoint opens into the text panel and the page of analyses", "[a
     CHECK(window.files.recent().all().front().kind == "model");
 }
 
+TEST_CASE("A run waits for its checkpoint while another one fails to open", "[app][controllers]") {
+    const TemporaryFolder folder;
+    Controllers window;
+    window.analysis.run_snapshot(folder / "wanted", "wanted");
+    REQUIRE(window.analysis.waits_with_text());
+    window.analysis.model_failed(name(folder / "other"));
+    CHECK(window.analysis.waits_with_text());
+    window.analysis.model_failed(name(folder / "wanted"));
+    CHECK_FALSE(window.analysis.waits_with_text());
+}
+
 TEST_CASE("Pages switch by view, by action and by what is open", "[app][controllers]") {
     Controllers window;
     PagesController& pages = window.pages;
