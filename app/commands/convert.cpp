@@ -84,9 +84,8 @@ std::string average(const ConvertOptions& options, checkpoint::LoadAs type, Cons
                     const Cancellation& cancellation) {
     std::vector<std::shared_ptr<const checkpoint::Checkpoint>> files;
     std::vector<std::string> names;
-    const bool runs = std::any_of(options.paths.begin(), options.paths.end() - 1, [](const std::string& path) {
-        return training::RunFolder{path}.exists();
-    });
+    const bool runs = std::any_of(options.paths.begin(), options.paths.end() - 1,
+                                  [](const std::string& path) { return training::RunFolder{path}.exists(); });
     if (options.last_given && !runs) throw UsageError("--last: a run is expected with it; found checkpoints alone");
     for (std::size_t i = 0; i + 1 < options.paths.size(); ++i) {
         for (const fs::path& folder : snapshots_of(options.paths[i], options.last)) {
