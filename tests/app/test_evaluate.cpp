@@ -673,6 +673,13 @@ TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[ap
     check_success(measured);
     CHECK(measured.out.find("measured") != std::string::npos);
     CHECK(read_file(folder / "a.csv").find("\nmlp,1,32,64,4,1,4,") != std::string::npos);
+    CHECK_FALSE(document.contains("device"));
+    const json here = json::parse(run_headscope({"cost", "--preset", "nano-100k", "--lengths", "8", "--measure",
+                                                 "--mixers", "mlp", "--threads", "1", "--json"})
+                                      .out);
+    CHECK(here.at("device") == "cpu");
+    CHECK_FALSE(here.at("kernels").get<std::string>().empty());
+    CHECK(here.at("threads") == 1);
     check_refusal(run_headscope({"cost", "--preset", "nano"}), "nano-100k");
     // Formulas need the sizes of a model alone, of whichever family; to be measured it must be one of our stacks.
     const auto gpt2 = write_file(folder / "config.json", R"({"model_type": "gpt2", "n_embd": 768, "n_head": 12,

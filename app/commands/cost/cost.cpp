@@ -20,6 +20,7 @@
 #include "core/model/load/memory.h"
 #include "core/model/load/native_config.h"
 #include "core/model/model.h"
+#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace cost_command {
@@ -253,20 +254,26 @@ void run(const Options& options, const Cancellation& cancellation) {
         rows.push_back(row_json(row));
     }
     for (const auto& one : whole) models.push_back(model_json(one));
-    print_json({{"model", subject.name},
-                {"parameters", subject.parameters},
-                {"setting",
-                 {{"batch", setting.batch},
-                  {"hidden", setting.hidden},
-                  {"heads", setting.heads},
-                  {"tensor_parallel", setting.tensor_parallel},
-                  {"bytes", setting.bytes},
-                  {"softmax_share", setting.softmax_share},
-                  {"layers", setting.layers},
-                  {"prefetch", setting.prefetch}}},
-                {"formulas", formulas},
-                {"rows", rows},
-                {"whole_model", models}});
+    json document = {{"model", subject.name},
+                     {"parameters", subject.parameters},
+                     {"setting",
+                      {{"batch", setting.batch},
+                       {"hidden", setting.hidden},
+                       {"heads", setting.heads},
+                       {"tensor_parallel", setting.tensor_parallel},
+                       {"bytes", setting.bytes},
+                       {"softmax_share", setting.softmax_share},
+                       {"layers", setting.layers},
+                       {"prefetch", setting.prefetch}}},
+                     {"formulas", formulas},
+                     {"rows", rows},
+                     {"whole_model", models}};
+    if (options.measure) {
+        document["device"] = kernels::chosen_device();
+        document["kernels"] = kernels::chosen_backend();
+        document["threads"] = compute_threads();
+    }
+    print_json(document);
 }
 
 }  // namespace
