@@ -182,6 +182,8 @@ TEST_CASE("Every option of the dialog belongs to a tool", "[ask_dialog]") {
     choice = asked("circuits");
     choice.texts.length = 5;
     CHECK(command(choice) == "ask|circuits|/models/small|-o|/out/a.ask.h5");
+    choice.texts.device = "cuda:1";
+    CHECK(command(choice) == "ask|circuits|/models/small|-o|/out/a.ask.h5|--device|cuda:1");
 }
 
 TEST_CASE("The dialog shows what the tool reads, and starts its command", "[ask_dialog]") {

@@ -198,6 +198,7 @@ QStringList ask_words(const AskChoice& choice, const std::vector<TextExample>& e
             add(option.option, value);
     }
     add("--interventions", choice.interventions);
+    if (choice.texts.device != TextChoice().device) add("--device", choice.texts.device);
     if (choice.resume) words << QStringLiteral("--resume");
     return words;
 }
