@@ -25,6 +25,7 @@
 #include "widgets/desk/ask_shelf.h"
 #include "widgets/panels/ask/ask_dialog.h"
 #include "widgets/panels/ask/intervention_dialog.h"
+#include "widgets/panels/reproduce_dialog.h"
 #include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
@@ -140,6 +141,22 @@ TEST_CASE("The dialog of ask gets open checkpoints and the text panel's texts", 
     Q_EMIT window.context.desk.asks().ask_wanted("attribution");
     CHECK(dialog->choice().tool == "attribution");
     CHECK(dialog->problem().contains("the answer"));
+}
+
+TEST_CASE("The report of a replay is read off the window's thread", "[app][controllers]") {
+    const TemporaryFolder folder;
+    Controllers window;
+    window.trigger("reproduce");
+    auto* dialog = window.parent.findChild<widgets::ReproduceDialog*>();
+    REQUIRE(dialog);
+    Q_EMIT dialog->open_wanted(name(folder.path()));
+    CHECK(comes([&] { return window.problems.count() == 1; }));  // no report.md
+    test::write_file(folder / "report.md", "Claims that held: none");
+    Q_EMIT dialog->open_wanted(name(folder.path()));
+    const auto report = [&] { return window.parent.findChild<QWidget*>("report_window"); };
+    CHECK(report() == nullptr);
+    CHECK(comes([&] { return report() != nullptr; }));
+    CHECK(window.problems.count() == 1);
 }
 
 TEST_CASE("Heads that are switched off become rows of interventions", "[app][controllers][interventions]") {
