@@ -42,7 +42,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kSaveEvery = std::chrono::seconds(30);
 
-/// What a file was begun with and this command has not: "model", or a setting with its value; empty: nothing.
+/// The first part of a file that this command has otherwise: "model", or a setting with its value; empty: none.
 std::string difference(const store::AskRecord& begun, const store::AskRecord& now) {
     if (begun.model_sha256 != now.model_sha256) return "model";
     if (begun.interventions != now.interventions) return "text of interventions";
