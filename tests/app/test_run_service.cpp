@@ -72,6 +72,15 @@ struct Service {
 
 }  // namespace
 
+TEST_CASE("The speed of a job with patience and a share of warm-up can be measured", "[app][runs]") {
+    const JobFile job = read_job(
+        "[data]\ncorpus = \"kjv\"\n[evaluation]\npatience = 3\n[schedule]\nwarmup_share = 0.1\n", "job");
+    const JobFile measured = measured_job(job);
+    CHECK(measured.training.minutes.value_or(0) > 3);
+    CHECK_FALSE(measured.evaluation.evaluates());
+    CHECK_NOTHROW(read_job(job_text(measured), "measured"));  // as the process reads it
+}
+
 TEST_CASE("A long run is reported seldom, and a pause at once", "[app][runs]") {
     const TemporaryFolder folder;
     JournalWriter writer(folder / kJournalName);
