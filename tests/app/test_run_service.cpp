@@ -73,8 +73,8 @@ struct Service {
 }  // namespace
 
 TEST_CASE("The speed of a job with patience and a share of warm-up can be measured", "[app][runs]") {
-    const JobFile job = read_job(
-        "[data]\ncorpus = \"kjv\"\n[evaluation]\npatience = 3\n[schedule]\nwarmup_share = 0.1\n", "job");
+    const JobFile job =
+        read_job("[data]\ncorpus = \"kjv\"\n[evaluation]\npatience = 3\n[schedule]\nwarmup_share = 0.1\n", "job");
     const JobFile measured = measured_job(job);
     CHECK(measured.training.minutes.value_or(0) > 3);
     CHECK_FALSE(measured.evaluation.evaluates());
