@@ -313,6 +313,8 @@ TEST_CASE("A fork at the end of its run trains as long again", "[app][runs]") {
         {"steps = 800", "step-000800", 400, "steps = 1200"},
         {"tokens = 4096", "step-000032", 0, "tokens = 8192"},
         {"minutes = 3", "step-000400", 0, "minutes = 3"},
+        {"epochs = 3", "step-000050", 0, "epochs = 3"},
+        {"epochs = 3", "step-000100", 0, "epochs = 6"},
     }));
     Service made;
     const fs::path folder = made.folder / "run";
