@@ -26,8 +26,8 @@ QString message_of(const char* where) {
     return QString::fromUtf8(current_error(where).what());
 }
 
-/// Moves the end of a job that a fork at update `done` has reached: as many updates again as the run had. `planned`: the
-/// run's updates, which a job of epochs does not say.
+/// Moves the end of a job that a fork at update `done` has reached: as many updates again as the run had. `planned`:
+/// the run's updates, which a job of epochs does not say.
 void extend(training::JobFile& job, std::int64_t begin, std::int64_t done, std::int64_t planned) {
     const std::int64_t end = job.training.epochs ? planned : training::planned_updates(job);
     if (end <= 0 || done < end) return;
