@@ -104,6 +104,10 @@ TEST_CASE("an output that is an input is refused, by whatever name", "[app][outp
     const auto analysis = folder / "x.headscope.h5";
     check_success(analyse_to(analysis, model.string()));
     const std::string whole = read_file(analysis);
+    // Before the file is read.
+    check_refusal(run_headscope({"export", write_file(folder / "none.h5", "no HDF5").string(), "--figure", "indicators",
+                                 "-o", (folder / "x.tex").string()}),
+                  "a LaTeX table: ");
     fs::create_symlink(analysis, folder / "x.csv");
     check_refusal(
         run_headscope({"export", analysis.string(), "--figure", "indicators", "-o", (folder / "x.csv").string()}));
