@@ -355,9 +355,9 @@ TEST_CASE("The export page has the evaluations that are open, for their recipes"
         CHECK(dialog.command().contains(QStringLiteral("--task mqar")));
     }
     const auto offers_latex = [&](const char* name) {
-        FigureRequest wish{name, {}, {}};
-        wish.paths << QStringLiteral("/made/two.evaluation.h5");
-        dialog.show_wish(wish);
+        FigureRequest request{name, {}, {}};
+        request.paths << QStringLiteral("/made/two.evaluation.h5");
+        dialog.show_wish(request);
         child<QPushButton>(dialog, "export_save")->click();
         auto* chooser = child<QFileDialog>(dialog, "export_file");
         chooser->reject();
