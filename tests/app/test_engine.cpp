@@ -252,6 +252,24 @@ TEST_CASE("A run applies the interventions of its choice, and stores them", "[ap
     CHECK(previewed.first().first().value<widgets::TokenPreview>().failure.contains("intervention 1"));
 }
 
+TEST_CASE("An analysis that is run again keeps its segments and edits", "[app][engine]") {
+    widgets::TextChoice choice;
+    take_settings(R"({"segments": {"tokens": 64, "memory": 128}, "beyond_positions": true, "switch_off": "3.1",
+        "switch_off_how": "mean", "interventions": "[[intervention]]", "interventions_file": "/plans/a.toml"})",
+                  choice);
+    CHECK(choice.segment == 64);
+    CHECK(choice.memory == 128);
+    CHECK(choice.beyond_positions);
+    CHECK(choice.switch_off.toStdString() == "3.1");
+    CHECK(choice.mean);
+    CHECK(choice.interventions.toml.toStdString() == "[[intervention]]");
+    CHECK(choice.interventions.place.toStdString() == "/plans/a.toml");
+    take_settings("{}", choice);
+    CHECK((choice == widgets::TextChoice()));
+    // The window has no blocks to leave out: without this refusal it would run all of them.
+    CHECK_THROWS_AS(take_settings(R"({"skip": "0,2-3"})", choice), Error);
+}
+
 TEST_CASE("A run that no memory holds is refused before a weight is read", "[app][engine][memory]") {
     Snapshots snapshots(0);
     // The sample with one layer, whose feed-forward is 4 million wide: 1.6 TB that are a hole in a file.

@@ -677,11 +677,12 @@ TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[ap
     CHECK(csv.find("\nmlp,1,32,64,4,1,4,") != std::string::npos);
     CHECK(csv.find(",device,kernels\n") != std::string::npos);
     CHECK(csv.find(",cpu,") != std::string::npos);
-    const json here = json::parse(
-        run_headscope({"cost", "--preset", "nano-100k", "--lengths", "32", "--measure", "--mixers", "mlp", "--json"})
-            .out);
+    const json here = json::parse(run_headscope({"cost", "--preset", "nano-100k", "--lengths", "32", "--measure",
+                                                 "--mixers", "mlp", "--threads", "1", "--json"})
+                                      .out);
     CHECK(here.at("setting").at("device") == "cpu");
     CHECK_FALSE(here.at("setting").at("kernels").get<std::string>().empty());
+    CHECK(here.at("setting").at("threads") == 1);
     CHECK_FALSE(here.at("setting").contains("on_device"));
     CHECK(here.at("rows").at(0).at("measured").at("prefill_seconds").get<double>() > 0);
     CHECK_FALSE(document.at("setting").contains("device"));  // nothing was measured

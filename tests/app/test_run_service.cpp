@@ -72,6 +72,15 @@ struct Service {
 
 }  // namespace
 
+TEST_CASE("The speed of a job with patience and a share of warm-up can be measured", "[app][runs]") {
+    const JobFile job =
+        read_job("[data]\ncorpus = \"kjv\"\n[evaluation]\npatience = 3\n[schedule]\nwarmup_share = 0.1\n", "job");
+    const JobFile measured = measured_job(job);
+    CHECK(measured.training.minutes.value_or(0) > 3);
+    CHECK_FALSE(measured.evaluation.evaluates());
+    CHECK_NOTHROW(read_job(job_text(measured), "measured"));  // as the process reads it
+}
+
 TEST_CASE("A long run is reported seldom, and a pause at once", "[app][runs]") {
     const TemporaryFolder folder;
     JournalWriter writer(folder / kJournalName);
@@ -304,6 +313,8 @@ TEST_CASE("A fork at the end of its run trains as long again", "[app][runs]") {
         {"steps = 800", "step-000800", 400, "steps = 1200"},
         {"tokens = 4096", "step-000032", 0, "tokens = 8192"},
         {"minutes = 3", "step-000400", 0, "minutes = 3"},
+        {"epochs = 3", "step-000050", 0, "epochs = 3"},
+        {"epochs = 3", "step-000100", 0, "epochs = 6"},
     }));
     Service made;
     const fs::path folder = made.folder / "run";

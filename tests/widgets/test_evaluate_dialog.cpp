@@ -186,6 +186,16 @@ TEST_CASE("The dialog offers what can be evaluated, and says why the rest cannot
     }
 }
 
+TEST_CASE("An equal offer leaves the lists where they are", "[evaluate_dialog]") {
+    ensure_application();
+    EvaluateDialog dialog;
+    dialog.set_offer(offer());
+    auto* tasks = child<QListWidget>(dialog, "evaluate_tasks");
+    tasks->setCurrentRow(2);
+    dialog.set_offer(offer());
+    CHECK(tasks->currentRow() == 2);
+}
+
 TEST_CASE("Texts and corpora are offered as data", "[evaluate_dialog]") {
     ensure_application();
     EvaluateDialog dialog;

@@ -152,6 +152,7 @@ void EvaluateDialog::build() {
 }
 
 void EvaluateDialog::set_offer(const EvaluateOffer& offer) {
+    if (offer == offer_) return;  // lists keep their place: offers come with each change of the text panel
     const EvaluateChoice before = choice();
     offer_ = offer;
     filling_ = true;

@@ -21,7 +21,6 @@
 #include "core/model/load/model_device.h"
 #include "core/model/load/native_config.h"
 #include "core/model/model.h"
-#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace cost_command {
@@ -278,6 +277,7 @@ void run(const Options& options, const Cancellation& cancellation) {
     if (options.measure) {
         sizes["device"] = table.device;
         sizes["kernels"] = table.kernels;
+        sizes["threads"] = compute_threads();
         if (const std::string part = model::gpu_part(); !part.empty()) sizes["on_device"] = part;
     }
     print_json({{"model", subject.name},

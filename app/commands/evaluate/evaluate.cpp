@@ -212,7 +212,7 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
     request.speed.batch = options.batch;
     request.speed.seed = options.seed;
     request.speed.open = [checkpoint = prepared.checkpoint, &cancellation] {
-        return model::Trainable::open(*checkpoint, at::kFloat, {}, 0, nullptr, &cancellation);
+        return model::on_model_device(model::Trainable::open(*checkpoint, at::kFloat, {}, 0, nullptr, &cancellation));
     };
     if (wants_text(options.tasks)) {
         if (!options.data.empty()) {
