@@ -21,6 +21,7 @@
 #include "core/model/load/model_device.h"
 #include "core/model/load/native_config.h"
 #include "core/model/model.h"
+#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace cost_command {
