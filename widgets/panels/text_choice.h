@@ -89,7 +89,7 @@ struct TokenPreview {
         std::int64_t tokens = 0;
     };
     std::vector<Sequence> sequences;
-    QString failure;                           ///< why there are none
+    QString failure;                           ///< why there are none, or why they cannot be analyzed
     QString first_token;                       ///< what was done about it
     double seconds = 0, memory = 0, file = 0;  ///< estimates; bytes
     double spilled = 0;                        ///< estimate of bytes on the disk while it runs
