@@ -71,6 +71,7 @@ analysis::AnalysisJob job_of(const OpenModel& model, const TextChoice& choice) {
     job.switch_off_how = choice.mean ? "mean" : "zero";
     job.interventions = choice.interventions.place.toStdString();
     job.beyond_positions = choice.beyond_positions;
+    job.labels = choice.labels.toStdString();
     job.device = choice.device.toStdString();
     job.threads = compute_threads();
     return job;
@@ -255,6 +256,10 @@ void take_settings(const std::string& settings_json, TextChoice& choice) {
     if (!job.skip.empty())
         throw Error(ErrorCode::unsupported, "--skip", "expected an analysis of all blocks",
                     "found one without " + escaped(job.skip) + ": headscope analyze runs it again");
+    if (job.dtype != "float32")
+        throw Error(ErrorCode::unsupported, "--dtype", "expected an analysis computed in float32",
+                    "found " + job.dtype + ": headscope analyze runs it again");
+    choice.labels = QString::fromStdString(job.labels);
     choice.beyond_positions = job.beyond_positions;
     choice.segment = job.segment;
     choice.memory = job.memory;

@@ -53,6 +53,7 @@ struct TextChoice {
          branches = false;
     /// Given: these tokens are run as they are, whatever `sources` says (an analysis that is run again).
     std::shared_ptr<const std::vector<store::SequenceTokens>> tokens, target_tokens;
+    QString labels;                          ///< a file of labels of these tokens, for an encoder's head; empty: none
     QString device = QStringLiteral("cpu");  ///< as the command line's --device has it
     QString switch_off;                      ///< heads, as the command line's --switch-off has them: "3.1,4.2"
     bool mean = false;                       ///< their output becomes its mean, else zero
