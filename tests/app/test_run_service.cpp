@@ -194,6 +194,30 @@ TEST_CASE("Interrupted runs are found by the ends of their journals", "[app][run
     CHECK_THROWS_AS(interrupted_runs(folder.path(), stopped), Stopped);
 }
 
+TEST_CASE("Of many runs the newest are looked at", "[app][runs]") {
+    const TemporaryFolder folder, first;
+    {
+        JournalWriter writer(first / kJournalName);
+        writer.append(test::sample_start());
+        writer.append(test::sample_step(9));
+    }
+    constexpr int kRuns = 600;
+    const auto day = fs::file_time_type::clock::now() - std::chrono::hours(24);
+    std::vector<std::string> newest, found;
+    for (int i = 0; i < kRuns; ++i) {
+        const std::string name = std::to_string(1000 + i);
+        const bool old = i % 6 == 0;
+        fs::create_directory(folder / name);
+        const fs::path journal = folder.path() / name / kJournalName;
+        fs::copy_file(first / kJournalName, journal);
+        fs::last_write_time(journal, day + std::chrono::seconds(old ? 0 : 1 + i));
+        if (!old) newest.push_back(name);
+    }
+    REQUIRE(newest.size() == 500);
+    for (const fs::path& path : interrupted_runs(folder.path(), Cancellation())) found.push_back(path.filename());
+    CHECK(found == newest);
+}
+
 TEST_CASE("What a killed window's measurements left is removed, and nothing else", "[app][runs]") {
     const TemporaryFolder folder;
     SpawnOptions options;
