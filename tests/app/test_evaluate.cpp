@@ -657,6 +657,25 @@ TEST_CASE("cost counts variants of multi-head attention and hash embeddings", "[
     check_usage_error(run_headscope({"cost", "--variants", "--measure"}));
 }
 
+TEST_CASE("cost lists the lengths that a measured model has no positions for", "[app][cost]") {
+    const auto cost = [](const std::string& lengths) {
+        const Outcome outcome = run_headscope({"cost", sample().string(), "--measure", "--mixers", "mlp", "--lengths",
+                                               lengths, "--threads", "1", "--json"});
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        return outcome;
+    };
+    const Outcome cut = cost("8,1024");  // the sample has 1024 positions, and one more token is decoded
+    CHECK(cut.err.find("headscope: the whole model is not measured at 1024 tokens: ") != std::string::npos);
+    const json document = json::parse(cut.out);
+    CHECK(document.at("whole_model_left_out") == json{1024});
+    REQUIRE(document.at("whole_model").size() == 1);
+    CHECK(document.at("whole_model").at(0).at("length") == 8);
+    const Outcome all = cost("8");
+    CHECK(all.err.find("not measured") == std::string::npos);
+    CHECK(json::parse(all.out).at("whole_model_left_out") == json::array());
+}
+
 TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[app][cost]") {
     const TemporaryFolder folder;
     const json document = json::parse(
