@@ -116,7 +116,11 @@ void AnalysisController::find_devices() {
         for (const ListedGpu& gpu : list_gpus())
             cards.push_back({QString::fromStdString(gpu.choice), QString::fromStdString(gpu.device.name),
                              gpu.device.free_memory, QString::fromStdString(gpu.problem)});
-        send([this, cards] { context_.text->set_devices(cards); });
+        send([this, cards] {
+            context_.text->set_devices(cards);
+            context_.devices = cards;
+            Q_EMIT context_.devices_listed();
+        });
     });
 }
 

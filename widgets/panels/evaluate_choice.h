@@ -53,6 +53,7 @@ struct EvaluateChoice {
     int shots = 0;
     qint64 limit = 0;  ///< items of each task; 0: all
     bool baselines = false;
+    QString device = QStringLiteral("cpu");  ///< as --device takes it
     bool operator==(const EvaluateChoice&) const = default;
 };
 

@@ -4,7 +4,7 @@
 #include <QTimer>
 #include <QWidget>
 
-#include "widgets/panels/device_box.h"
+#include "widgets/device_box.h"
 #include "widgets/panels/text_choice.h"
 #include "widgets/theme.h"
 
