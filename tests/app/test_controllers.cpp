@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The controllers of the window without the window: any widget is the parent of their dialogs.
+#include <QComboBox>
 #include <QElapsedTimer>
 #include <QSignalSpy>
 #include <QTest>
@@ -23,6 +24,8 @@
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/core/training/sample_run.h"
 #include "widgets/desk/ask_shelf.h"
+#include "widgets/desk/run_shelf.h"
+#include "widgets/device_box.h"
 #include "widgets/panels/ask/ask_dialog.h"
 #include "widgets/panels/ask/intervention_dialog.h"
 #include "widgets/panels/reproduce_dialog.h"
@@ -212,6 +215,26 @@ TEST_CASE("A checkpoint opens into the text panel and the page of analyses", "[a
     CHECK(window.context.text->choice().model == window.context.engine.models().front().id);
     CHECK(comes([&] { return window.enabled("run"); }));
     CHECK(window.files.recent().all().front().kind == "model");
+}
+
+TEST_CASE("The GPUs of the machine are offered for training and for evaluations", "[app][controllers]") {
+    using Cards = std::vector<widgets::DeviceCard>;
+    Controllers window;
+    REQUIRE(comes([&] { return window.context.devices.has_value(); }));  // those of this machine
+    const auto list = [&](const Cards& cards) {
+        window.context.devices = cards;
+        Q_EMIT window.context.devices_listed();
+    };
+    list(Cards(1, {QStringLiteral("cuda:0"), QStringLiteral("A card"), 8e9, QString()}));
+    CHECK(window.context.desk.runs().draft().choices().devices.size() == 1);
+    CHECK_FALSE(window.context.desk.runs().draft().choices().presets.empty());
+    window.trigger("evaluate_models");
+    const auto* box = window.parent.findChild<QComboBox*>(QStringLiteral("evaluate_device"));
+    REQUIRE(box);
+    CHECK(box->count() == 2);
+    list({});
+    CHECK(box->count() == 1);
+    CHECK(window.context.desk.runs().draft().choices().devices.empty());
 }
 
 TEST_CASE("A run waits for its checkpoint while another one fails to open", "[app][controllers]") {
