@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "app/command_line.h"
 #ifdef HEADSCOPE_WITH_RIG
@@ -28,6 +29,7 @@ int main(int argc, char** argv) {
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     allow_many_files();
+    std::signal(SIGCHLD, SIG_DFL);  // ignored, as a parent may leave it, children would have no exit status
 #ifdef HEADSCOPE_WITH_RIG
     headscope::app::install_rig();
 #endif

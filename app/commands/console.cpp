@@ -30,6 +30,11 @@ bool is_number(const std::string& text) {
 
 }  // namespace
 
+bool is_line_due(bool same_step, std::chrono::duration<double> since_last) {
+    constexpr std::chrono::duration<double> quick_step{0.5}, long_step{5};
+    return since_last >= (same_step ? long_step : quick_step);
+}
+
 ConsoleProgress::ConsoleProgress() : terminal_(isatty(STDERR_FILENO) == 1), start_(Clock::now()), last_(start_) {}
 
 ConsoleProgress::~ConsoleProgress() {
@@ -43,8 +48,7 @@ void ConsoleProgress::advance(double done, double total, const std::string& what
     const double seconds = std::chrono::duration<double>(now - start_).count();
     const double share = total > 0 ? std::clamp(done / total, 0.0, 1.0) : 0;
     if (!terminal_) {
-        // One line a step, but not one for each of a thousand quick ones.
-        if (what == step_ || (!step_.empty() && now - last_ < std::chrono::milliseconds(500))) return;
+        if ((!step_.empty() || what.empty()) && !is_line_due(what == step_, now - last_)) return;
         step_ = what;
         last_ = now;
         std::fprintf(stderr, "headscope: %3.0f %%  %s%s\n", 100 * share, what.c_str(),

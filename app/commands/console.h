@@ -11,7 +11,11 @@
 
 namespace headscope::app {
 
-/// Progress on standard error: a bar with rate and time left on a terminal, one line a step otherwise.
+/// True if a line of progress is due where there is no terminal, `since_last` after the one before: steps at most twice
+/// a second, a long step again every five seconds.
+bool is_line_due(bool same_step, std::chrono::duration<double> since_last);
+
+/// Progress on standard error: a bar with rate and time left on a terminal, lines as is_line_due() has them otherwise.
 class ConsoleProgress final : public Progress {
 public:
     ConsoleProgress();

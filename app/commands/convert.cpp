@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "core/base/text/text.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/convert.h"
 #include "core/checkpoint/save.h"
 #include "core/model/fresh/average.h"
 #include "core/model/fresh/swap.h"
@@ -35,7 +37,7 @@ struct ConvertOptions {
     std::vector<std::string> paths;  ///< sources, then the destination
     std::string adapter, type = "stored", mixer_options;
     std::vector<std::string> swaps;
-    bool average = false;
+    bool average = false, last_given = false;
     std::int64_t last = 5;
     std::uint64_t seed = 0;
 
@@ -82,6 +84,9 @@ std::string average(const ConvertOptions& options, checkpoint::LoadAs type, Cons
                     const Cancellation& cancellation) {
     std::vector<std::shared_ptr<const checkpoint::Checkpoint>> files;
     std::vector<std::string> names;
+    const bool runs = std::any_of(options.paths.begin(), options.paths.end() - 1,
+                                  [](const std::string& path) { return training::RunFolder{path}.exists(); });
+    if (options.last_given && !runs) throw UsageError("--last: a run is expected with it; found checkpoints alone");
     for (std::size_t i = 0; i + 1 < options.paths.size(); ++i) {
         for (const fs::path& folder : snapshots_of(options.paths[i], options.last)) {
             files.push_back(model::open_checkpoint(folder, ""));
@@ -90,6 +95,13 @@ std::string average(const ConvertOptions& options, checkpoint::LoadAs type, Cons
     }
     model::convert_average(files, options.destination(), type, progress, cancellation);
     return "mean of " + std::to_string(files.size()) + " checkpoints: " + list_text(names, names.size());
+}
+
+/// The type of the tensors that are written, in words.
+std::string written_words(const ConvertOptions& options, const checkpoint::Checkpoint& source) {
+    if (options.type != "stored") return options.type;
+    const bool stored = checkpoint::written_as(source, checkpoint::LoadAs::stored) == checkpoint::LoadAs::stored;
+    return stored ? "as they were" : "float32 (stored as " + source.packed_format() + ")";
 }
 
 checkpoint::LoadAs type_of(const std::string& name) {
@@ -118,7 +130,8 @@ void add_convert(CLI::App& app, Context& context) {
     add_option(*command, "--adapter", options->adapter,
                "A folder with a LoRA adapter (PEFT): what is written is merged");
     add_option(*command, "--dtype", options->type,
-               "float32, bfloat16 or float16; default: as stored. Integers stay as they are")
+               "float32, bfloat16 or float16; default: as stored, of quantized tensors float32. Integers stay as they "
+               "are")
         ->check(one_of({"stored", "float32", "bfloat16", "float16"}));
     add_option(*command, "--swap", options->swaps,
                "LAYERS=MIXER: other mixers for some layers, as 0,2-4=mlp or all=approximate (headscope list "
@@ -132,6 +145,7 @@ void add_convert(CLI::App& app, Context& context) {
         if (options->average) kinds.emplace_back("--average");
         if (!options->swaps.empty()) kinds.emplace_back("--swap");
         if (kinds.size() > 1) throw UsageError("--average excludes --swap");
+        options->last_given = command->count("--last") > 0;
         if (kinds.empty()) kinds.emplace_back("a change of type");
         check_options("convert", given_options(*command), kinds);
         if (!options->average && options->paths.size() > 2)
@@ -155,7 +169,7 @@ void add_convert(CLI::App& app, Context& context) {
             checkpoint::convert(*source, options->destination(), type_of(options->type), progress,
                                 context.cancellation);
             print(escaped(options->destination()) + ": " + std::to_string(source->tensors().size()) + " tensors, " +
-                  (options->type == "stored" ? "as they were" : options->type) +
+                  written_words(*options, *source) +
                   (source->adapter() ? ", " + std::to_string(source->adapter()->merged().size()) + " merged" : "") +
                   "\n");
         };

@@ -4,13 +4,13 @@
 #include <QFileInfo>
 #include <QJsonDocument>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "app/commands/device.h"
 #include "app/window/files/model_place.h"
 #include "app/window/pages_controller.h"
+#include "app/window/session/restoration.h"
+#include "app/window/text_job.h"
 #include "core/analysis/input.h"
-#include "core/analysis/job.h"
 #include "core/analysis/switched_heads.h"
 #include "core/base/error.h"
 
@@ -116,7 +116,11 @@ void AnalysisController::find_devices() {
         for (const ListedGpu& gpu : list_gpus())
             cards.push_back({QString::fromStdString(gpu.choice), QString::fromStdString(gpu.device.name),
                              gpu.device.free_memory, QString::fromStdString(gpu.problem)});
-        send([this, cards] { context_.text->set_devices(cards); });
+        send([this, cards] {
+            context_.text->set_devices(cards);
+            context_.devices = cards;
+            Q_EMIT context_.devices_listed();
+        });
     });
 }
 
@@ -161,6 +165,10 @@ void AnalysisController::model_opened(int id) {
     ready.run(id);
 }
 
+void AnalysisController::model_failed(const QString& path) {
+    if (waiting_ && is_same_path(waiting_->path, path)) waiting_.reset();
+}
+
 void AnalysisController::run_again(const widgets::RunRequest& wish) {
     const widgets::Study* study = context_.desk.study(wish.study);
     if (!study) return;
@@ -180,8 +188,11 @@ void AnalysisController::run_again(const widgets::RunRequest& wish) {
     choice.tokens = Tokens(header, &header->sequences);
     if (const auto target = header->streams.find("target"); target != header->streams.end())
         choice.target_tokens = Tokens(header, &target->second);
-    const auto job = analysis::job_of(nlohmann::json::parse(study->header().settings_json, nullptr, false));
-    choice.beyond_positions = job.beyond_positions;
+    try {
+        take_settings(study->header().settings_json, choice);
+    } catch (const Error& error) {
+        return context_.problem(QString::fromUtf8(error.what()));
+    }
     choice.device = context_.text->choice().device;
     const store::RecordLevels& record = study->header().record;
     choice.maps = record.maps || wish.maps;
@@ -191,9 +202,6 @@ void AnalysisController::run_again(const widgets::RunRequest& wish) {
     choice.experts = record.experts || wish.experts;
     choice.implicit = record.implicit || wish.implicit;
     choice.branches = record.branches || wish.branches;
-    choice.switch_off = QString::fromStdString(job.switch_off);
-    choice.mean = job.switch_off_how == "mean";
-    choice.interventions = {settings["interventions"].toString(), settings["interventions_file"].toString()};
     if (!wish.switched_off.empty()) {
         choice.switch_off = names_of(wish.switched_off, study->sites());
         choice.mean = wish.switched_off.front().mean;

@@ -42,7 +42,7 @@ public:
     /// A checkpoint is being opened for a run with a text of its own.
     bool waits_with_text() const { return waiting_ && waiting_->with_text; }
     void model_opened(int id);
-    void model_failed() { waiting_.reset(); }
+    void model_failed(const QString& path);
 
 Q_SIGNALS:
     void completed(headscope::widgets::Study* study);

@@ -5,7 +5,9 @@
 #include <QPointer>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "app/window/actions.h"
 #include "app/window/engine.h"
@@ -13,6 +15,7 @@
 #include "app/window/session/restoration.h"
 #include "core/base/process/worker.h"
 #include "widgets/desk/desk.h"
+#include "widgets/device_box.h"
 #include "widgets/mailbox.h"
 #include "widgets/panels/project_tree.h"
 #include "widgets/panels/start_page.h"
@@ -43,6 +46,8 @@ public:
     QPointer<widgets::ProjectTree> tree;
     QPointer<widgets::TextPanel> text;
 
+    std::optional<std::vector<widgets::DeviceCard>> devices;  ///< GPUs of the machine; none: not listed yet
+
     Worker disk;  ///< queries of files and folders
     /// Runs `question` on a thread of its own and waits for it briefly: a disk that does not answer delays no other.
     void ask_disk(const QString& path, const std::function<void()>& question);
@@ -57,6 +62,7 @@ Q_SIGNALS:
     void problem_found(const QString& line);
     void changed();  ///< the session has to be saved
     void updated();  ///< other actions than before may be possible
+    void devices_listed();
 
 private:
     widgets::Mailbox mailbox_{this};

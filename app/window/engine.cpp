@@ -15,6 +15,7 @@
 #include "core/analysis/job_request.h"
 #include "core/analysis/rate_book.h"
 #include "core/base/error.h"
+#include "core/base/io/free_space.h"
 #include "core/base/process/free_memory.h"
 #include "core/figures/token_text.h"
 #include "core/model/load/memory.h"
@@ -260,6 +261,8 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             make_room(model, send);
             const analysis::MemoryOptions memory{.weights_there = model->weights != nullptr};
             request.batch_tokens = analysis::fitting_batch_tokens(model->inspection, request, memory);
+            expect_free_space(folder, analysis::estimate(model->inspection, request, {}).file_bytes,
+                              "this analysis file");
             load(model, analysis::expect_memory(model->inspection, request, memory), reporter, cancellation, send);
             request.settings_json = analysis::with_residence(request.settings_json, model->residence);
             plan.read_values(*model->weights, &cancellation);

@@ -59,6 +59,9 @@ EvaluationsController::EvaluationsController(Context& context, PagesController& 
     connect(&context_.engine, &Engine::models_changed, this, offer_again);
     connect(context_.text, &widgets::TextPanel::changed, this, offer_again);
     connect(&context_.desk.runs(), &widgets::RunShelf::runs_changed, this, offer_again);
+    connect(&context_, &Context::devices_listed, this, [this] {
+        if (dialog_) dialog_->set_devices(*context_.devices);
+    });
     connect(context_.tree, &widgets::ProjectTree::evaluation_chosen, this, [this](int id) {
         if (const auto* one = context_.desk.evaluations().find(id)) show(*one->record);
     });
@@ -161,6 +164,7 @@ void EvaluationsController::make_dialog() {
     connect(dialog_, &widgets::EvaluateDialog::text_wanted, this,
             [this](const QString&, const QString& content) { write_typed(content); });
     dialog_->set_busy(running());
+    if (context_.devices) dialog_->set_devices(*context_.devices);
     show_offer();
     dialog_->set_choice(widgets::evaluate_choice_from(choices_));
 }

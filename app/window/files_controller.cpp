@@ -37,7 +37,7 @@ FilesController::FilesController(Context& context, PagesController& pages, Analy
     connect(&recent_, &RecentItems::chosen, this, &FilesController::open);
     connect(&context_.engine, &Engine::model_opened, this, &FilesController::opened_model);
     connect(&context_.engine, &Engine::model_failed, this, [this](const QString& path, const QString& message) {
-        analysis_.model_failed();
+        analysis_.model_failed(path);
         settle_failed(path, message);
     });
     connect(&context_.opener, &Opener::opened, this, &FilesController::opened_study);

@@ -236,13 +236,18 @@ LaunchState look_at(const Launch& launch) {
     return state;
 }
 
+training::JobFile measured_job(training::JobFile job) {
+    // A share of warm-up has no meaning in minutes. These, more than kStepPatience, are the end of one whose window was
+    // killed.
+    for (const char* off : {"evaluation.patience=0", "evaluation.every=0", "snapshots.every=0", "probe.every=0",
+                            "sample.every=0", "schedule.warmup_steps=0", "training.minutes=4"})
+        training::set_key(job, off);
+    return job;
+}
+
 double measure_speed(const training::JobFile& job, const std::string& program, const fs::path& folder,
                      const std::atomic<bool>& given_up, const Cancellation& cancellation) {
-    training::JobFile aside = job;
-    // The minutes, more than kStepPatience, are the end of one whose window was killed.
-    for (const char* off :
-         {"evaluation.every=0", "snapshots.every=0", "probe.every=0", "sample.every=0", "training.minutes=4"})
-        training::set_key(aside, off);
+    const training::JobFile aside = measured_job(job);
     const Aside place{folder / ("measuring-" + std::to_string(::getpid()))};
     { const Aside old{place.path}; }
     make_folder(place.path);

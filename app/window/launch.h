@@ -59,6 +59,9 @@ struct LaunchState {
 /// begun: its journal can be followed. Reads files.
 LaunchState look_at(const Launch& launch);
 
+/// The job with nothing but steps, as measure_speed() trains it.
+training::JobFile measured_job(training::JobFile job);
+
 /// Trains the job aside for about a second, with nothing but steps: tokens a second. Waits; `given_up` ends it. Throws
 /// Error with what the process said, Stopped.
 double measure_speed(const training::JobFile& job, const std::string& program, const std::filesystem::path& folder,

@@ -2,7 +2,6 @@
 #include "app/window/run_window.h"
 
 #include <malloc.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -34,7 +33,6 @@
 namespace headscope::app {
 namespace {
 
-constexpr rlim_t kMostDescriptors = 16384;
 [[maybe_unused]] constexpr int kMostHeaps = 4, kLargeBytes = 1 << 20, kFreeBytes = 16 << 20;
 
 // An analysis and the window's tiles and figures take every processor; a click is answered before them.
@@ -73,14 +71,6 @@ void on_qt_message(QtMsgType type, const QMessageLogContext&, const QString& tex
     }
     if (type != QtDebugMsg && type != QtInfoMsg && qEnvironmentVariableIsSet("HEADSCOPE_VERBOSE"))
         std::fprintf(stderr, "qt: %s\n", text.toUtf8().constData());
-}
-
-/// An open analysis takes two descriptors, and the usual thousand is for programs that still use select().
-void allow_many_files() {
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = std::max(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, kMostDescriptors));
-    ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /// Pictures, maps and values come and go all day: large ones are the system's again when they go, and small ones of
@@ -191,7 +181,6 @@ int run_window(int argc, char** argv) {
         options.watch = true;
 #endif
         qInstallMessageHandler(on_qt_message);
-        allow_many_files();
         keep_memory_together();
         set_new_threads_nice(kWorkersGiveWay);
         QCoreApplication::setApplicationName(QStringLiteral("headscope"));

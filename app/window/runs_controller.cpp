@@ -4,6 +4,7 @@
 #include <QFile>
 #include <QFileInfo>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/window/analysis_controller.h"
 #include "app/window/files_controller.h"
@@ -43,6 +44,12 @@ RunsController::RunsController(Context& context, PagesController& pages, FilesCo
     connect(&service_, &RunService::found, this, [this](const QStringList& folders) {
         interrupted_ = folders;
         offer_interrupted();
+    });
+    connect(&context_, &Context::devices_listed, this, [this] {
+        widgets::JobDraft& draft = context_.desk.runs().draft();
+        widgets::JobChoices choices = draft.choices();
+        choices.devices = *context_.devices;
+        draft.set_choices(std::move(choices));
     });
     connect(context_.tree, &widgets::ProjectTree::run_chosen, this, [this](int id) {
         context_.desk.runs().choose(id);

@@ -197,17 +197,32 @@ void TasksController::ended(const QString& failure) {
 
 /// Shows the report as text. Its files open from the folder like any other.
 void TasksController::show_report(const QString& folder) {
-    const auto read = [folder](const QString& page) {
-        QFile file(QDir(folder).filePath(page));
-        return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
+    context_.ask_disk(folder, [this, folder, send = mailbox_.sender()] {
+        std::map<QString, QString> pages;
+        const QDir place(folder);
+        const QStringList names = place.entryList(QStringList{QStringLiteral("*.md")}, QDir::Files);
+        for (const QString& name : names) {
+            QFile file(place.filePath(name));
+            if (file.open(QIODevice::ReadOnly)) pages[name] = QString::fromUtf8(file.readAll());
+        }
+        send([this, folder, pages] { show_pages(folder, pages); });
+    });
+}
+
+void TasksController::show_pages(const QString& folder, const std::map<QString, QString>& pages) {
+    const QString first = QStringLiteral("report.md");
+    const auto read = [pages](const QString& page) {
+        const auto found = pages.find(page);
+        return found == pages.end() ? QString() : found->second;
     };
+    if (read(first).isEmpty())
+        return context_.problem(tr("[%1] expected the report of a replay, report.md; found none").arg(folder));
     auto* window = new widgets::GuideWindow(read, context_.window);
     window->setObjectName(QStringLiteral("report_window"));
     window->setWindowTitle(tr("Report: %1").arg(folder));
     window->setAttribute(Qt::WA_DeleteOnClose);
     window->show();
-    if (!window->show_topic(QStringLiteral("report.md"), {}))
-        context_.problem(tr("[%1] expected the report of a replay, report.md; found none").arg(folder));
+    window->show_topic(first, {});
 }
 
 }  // namespace headscope::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QObject>
+#include <map>
 
 #include "app/window/context.h"
 #include "app/window/pages/task_service.h"
@@ -42,6 +43,8 @@ private:
     void update();
     void ended(const QString& failure);
     void show_report(const QString& folder);
+    /// `pages`: of the report's folder, by name.
+    void show_pages(const QString& folder, const std::map<QString, QString>& pages);
 
     Context& context_;
     TaskService service_;

@@ -2,9 +2,11 @@
 #include "app/window/text_job.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "app/commands/loading.h"
 #include "app/window/files/model_place.h"
+#include "core/analysis/job.h"
 #include "core/analysis/job_request.h"
 #include "core/analysis/work_plan.h"
 #include "core/base/error.h"
@@ -69,6 +71,7 @@ analysis::AnalysisJob job_of(const OpenModel& model, const TextChoice& choice) {
     job.switch_off_how = choice.mean ? "mean" : "zero";
     job.interventions = choice.interventions.place.toStdString();
     job.beyond_positions = choice.beyond_positions;
+    job.labels = choice.labels.toStdString();
     job.device = choice.device.toStdString();
     job.threads = compute_threads();
     return job;
@@ -245,6 +248,27 @@ analysis::AnalysisRequest make_request(const OpenModel& model, const TextChoice&
         request.settings_json =
             analysis::with_interventions(request.settings_json, choice.interventions.toml.toStdString());
     return request;
+}
+
+void take_settings(const std::string& settings_json, TextChoice& choice) {
+    const nlohmann::json settings = nlohmann::json::parse(settings_json, nullptr, false);
+    const analysis::AnalysisJob job = analysis::job_of(settings);
+    if (!job.skip.empty())
+        throw Error(ErrorCode::unsupported, "--skip", "expected an analysis of all blocks",
+                    "found one without " + escaped(job.skip) + ": headscope analyze runs it again");
+    if (job.dtype != "float32")
+        throw Error(ErrorCode::unsupported, "--dtype", "expected an analysis computed in float32",
+                    "found " + job.dtype + ": headscope analyze runs it again");
+    choice.labels = QString::fromStdString(job.labels);
+    choice.beyond_positions = job.beyond_positions;
+    choice.segment = job.segment;
+    choice.memory = job.memory;
+    choice.switch_off = QString::fromStdString(job.switch_off);
+    choice.mean = job.switch_off_how == "mean";
+    choice.interventions = {};
+    if (const auto toml = settings.find("interventions"); toml != settings.end() && toml->is_string())
+        choice.interventions = {QString::fromStdString(toml->get<std::string>()),
+                                QString::fromStdString(job.interventions)};
 }
 
 ask::InterventionPlan read_interventions(const OpenModel& model, const TextChoice& choice) {

@@ -47,6 +47,10 @@ analysis::Input read_choice(const OpenModel& model, const widgets::TextChoice& c
 analysis::AnalysisRequest make_request(const OpenModel& model, const widgets::TextChoice& choice,
                                        analysis::Input& input, const Cancellation& cancellation);
 
+/// Sets the choices that an analysis stores in its settings, texts and what it records aside. Throws Error
+/// (unsupported) for one without some blocks or in bfloat16, which no choice has.
+void take_settings(const std::string& settings_json, widgets::TextChoice& choice);
+
 /// The choice's interventions, checked against the model; without values of other runs. Reads their vectors. Throws
 /// Error.
 ask::InterventionPlan read_interventions(const OpenModel& model, const widgets::TextChoice& choice);

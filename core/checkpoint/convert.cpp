@@ -128,6 +128,10 @@ void add_own_tokenizer(const Checkpoint& source, SaveRequest& request) {
 
 }  // namespace
 
+LoadAs written_as(const Checkpoint& source, LoadAs asked) {
+    return asked == LoadAs::stored && !source.packed_format().empty() ? LoadAs::float32 : asked;
+}
+
 void convert(const Checkpoint& source, const std::filesystem::path& destination, LoadAs as, Progress& progress,
              const Cancellation& cancellation, std::uint64_t shard_bytes) {
     convert(source, destination, as, {}, progress, cancellation, shard_bytes);
@@ -138,7 +142,7 @@ void convert(const Checkpoint& source, const std::filesystem::path& destination,
              std::uint64_t shard_bytes) {
     try {
         if (const Error* fault = source.has_config() ? source.quantization_fault() : nullptr) throw Error(*fault);
-        const LoadAs as = asked == LoadAs::stored && !source.packed_format().empty() ? LoadAs::float32 : asked;
+        const LoadAs as = written_as(source, asked);
         nlohmann::json config = changes.config ? *changes.config : source.config();
         if (const char* name = dtype_name(as); name != nullptr && source.has_config()) {
             set_dtype(config, name);

@@ -16,6 +16,9 @@ struct ConvertChanges {
     std::vector<OutputTensor> added;         ///< tensors that the source lacks
 };
 
+/// The type that convert() writes where `asked` is asked for: quantized tensors become float32, not stored ones.
+LoadAs written_as(const Checkpoint& source, LoadAs asked);
+
 /// convert() of save.h with changes.
 void convert(const Checkpoint& source, const std::filesystem::path& destination, LoadAs as,
              const ConvertChanges& changes, Progress& progress, const Cancellation& cancellation,

@@ -30,6 +30,7 @@ struct Recipe {
     RecipeInputs others = RecipeInputs::none;
     std::vector<std::string> options{};  ///< names of those that it reads (options/option_list.h)
     RecipeHeads heads = RecipeHeads::one;
+    bool latex = false;  ///< its figures have FigureData::latex
 
     bool is_of(RecipeInputs inputs) const { return others == inputs; }
 };

@@ -13,6 +13,7 @@
 #include "core/model/device.h"
 #include "core/model/fresh/flat_weights.h"
 #include "core/model/fresh/swap.h"
+#include "core/model/load/model_device.h"
 #include "core/model/load/native_config.h"
 #include "core/model/towers/stack.h"
 
@@ -216,6 +217,11 @@ void Trainable::save(const std::filesystem::path& destination, const std::vector
     request.tensors = output_tensors();
     request.side_files = side_files;
     checkpoint::save_checkpoint(request, progress, cancellation);
+}
+
+std::unique_ptr<Trainable> on_model_device(std::unique_ptr<Trainable> trainable) {
+    if (!model_device().is_cpu()) trainable->to(model_device());
+    return trainable;
 }
 
 }  // namespace headscope::model

@@ -108,4 +108,8 @@ private:
     std::unique_ptr<FlatWeights> weights_;
 };
 
+/// Moves it to model_device() (core/model/load/model_device.h), as Model::build() does. Call it before a Learner keeps
+/// its tensors.
+std::unique_ptr<Trainable> on_model_device(std::unique_ptr<Trainable> trainable);
+
 }  // namespace headscope::model

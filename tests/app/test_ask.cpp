@@ -202,7 +202,8 @@ TEST_CASE("A file of ask resumes with the texts that it was begun with alone", "
     check_success(ask("ablate", file, first));
     check_success(ask("ablate", file, again));
     write(source, "In the beginning God created the earth");
-    check_refusal(ask("ablate", file, again), "expected a file of the same command, texts and model");
+    check_refusal(ask("ablate", file, again),
+                  "expected a file of the same command, texts and model; found one with another texts_sha256, \"");
 }
 
 TEST_CASE("analyze, generate and ask take interventions from a file", "[app][ask]") {

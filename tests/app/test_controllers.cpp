@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The controllers of the window without the window: any widget is the parent of their dialogs.
+#include <QComboBox>
 #include <QElapsedTimer>
 #include <QSignalSpy>
 #include <QTest>
@@ -23,8 +24,11 @@
 #include "tests/core/store/synthetic_analysis.h"
 #include "tests/core/training/sample_run.h"
 #include "widgets/desk/ask_shelf.h"
+#include "widgets/desk/run_shelf.h"
+#include "widgets/device_box.h"
 #include "widgets/panels/ask/ask_dialog.h"
 #include "widgets/panels/ask/intervention_dialog.h"
+#include "widgets/panels/reproduce_dialog.h"
 #include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
@@ -142,6 +146,22 @@ TEST_CASE("The dialog of ask gets open checkpoints and the text panel's texts", 
     CHECK(dialog->problem().contains("the answer"));
 }
 
+TEST_CASE("The report of a replay is read off the window's thread", "[app][controllers]") {
+    const TemporaryFolder folder;
+    Controllers window;
+    window.trigger("reproduce");
+    auto* dialog = window.parent.findChild<widgets::ReproduceDialog*>();
+    REQUIRE(dialog);
+    Q_EMIT dialog->open_wanted(name(folder.path()));
+    CHECK(comes([&] { return window.problems.count() == 1; }));  // no report.md
+    test::write_file(folder / "report.md", "Claims that held: none");
+    Q_EMIT dialog->open_wanted(name(folder.path()));
+    const auto report = [&] { return window.parent.findChild<QWidget*>("report_window"); };
+    CHECK(report() == nullptr);
+    CHECK(comes([&] { return report() != nullptr; }));
+    CHECK(window.problems.count() == 1);
+}
+
 TEST_CASE("Heads that are switched off become rows of interventions", "[app][controllers][interventions]") {
     const TemporaryFolder folder;
     tests::write_synthetic_analysis(folder / "a.headscope.h5");
@@ -195,6 +215,37 @@ TEST_CASE("A checkpoint opens into the text panel and the page of analyses", "[a
     CHECK(window.context.text->choice().model == window.context.engine.models().front().id);
     CHECK(comes([&] { return window.enabled("run"); }));
     CHECK(window.files.recent().all().front().kind == "model");
+}
+
+TEST_CASE("The GPUs of the machine are offered for training and for evaluations", "[app][controllers]") {
+    using Cards = std::vector<widgets::DeviceCard>;
+    Controllers window;
+    REQUIRE(comes([&] { return window.context.devices.has_value(); }));  // those of this machine
+    const auto list = [&](const Cards& cards) {
+        window.context.devices = cards;
+        Q_EMIT window.context.devices_listed();
+    };
+    list(Cards(1, {QStringLiteral("cuda:0"), QStringLiteral("A card"), 8e9, QString()}));
+    CHECK(window.context.desk.runs().draft().choices().devices.size() == 1);
+    CHECK_FALSE(window.context.desk.runs().draft().choices().presets.empty());
+    window.trigger("evaluate_models");
+    const auto* box = window.parent.findChild<QComboBox*>(QStringLiteral("evaluate_device"));
+    REQUIRE(box);
+    CHECK(box->count() == 2);
+    list({});
+    CHECK(box->count() == 1);
+    CHECK(window.context.desk.runs().draft().choices().devices.empty());
+}
+
+TEST_CASE("A run waits for its checkpoint while another one fails to open", "[app][controllers]") {
+    const TemporaryFolder folder;
+    Controllers window;
+    window.analysis.run_snapshot(folder / "wanted", "wanted");
+    REQUIRE(window.analysis.waits_with_text());
+    window.analysis.model_failed(name(folder / "other"));
+    CHECK(window.analysis.waits_with_text());
+    window.analysis.model_failed(name(folder / "wanted"));
+    CHECK_FALSE(window.analysis.waits_with_text());
 }
 
 TEST_CASE("Pages switch by view, by action and by what is open", "[app][controllers]") {

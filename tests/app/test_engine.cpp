@@ -252,6 +252,41 @@ TEST_CASE("A run applies the interventions of its choice, and stores them", "[ap
     CHECK(previewed.first().first().value<widgets::TokenPreview>().failure.contains("intervention 1"));
 }
 
+TEST_CASE("An analysis that is run again keeps its segments and edits", "[app][engine]") {
+    widgets::TextChoice choice;
+    take_settings(R"({"segments": {"tokens": 64, "memory": 128}, "beyond_positions": true, "switch_off": "3.1",
+        "switch_off_how": "mean", "interventions": "[[intervention]]", "interventions_file": "/plans/a.toml",
+        "dtype": "float32", "labels": "/labels/a.json"})",
+                  choice);
+    CHECK(choice.labels.toStdString() == "/labels/a.json");
+    CHECK(choice.segment == 64);
+    CHECK(choice.memory == 128);
+    CHECK(choice.beyond_positions);
+    CHECK(choice.switch_off.toStdString() == "3.1");
+    CHECK(choice.mean);
+    CHECK(choice.interventions.toml.toStdString() == "[[intervention]]");
+    CHECK(choice.interventions.place.toStdString() == "/plans/a.toml");
+    take_settings("{}", choice);
+    CHECK((choice == widgets::TextChoice()));
+    // The window has no blocks to leave out: without this refusal it would run all of them.
+    CHECK_THROWS_AS(take_settings(R"({"skip": "0,2-3"})", choice), Error);
+    CHECK_THROWS_AS(take_settings(R"({"dtype": "bfloat16"})", choice), Error);
+}
+
+TEST_CASE("The labels of a choice are read into the request", "[app][engine]") {
+    Snapshots snapshots(1);
+    const auto model = snapshots.engine.opened(snapshots.ids[0]);
+    widgets::TextChoice choice = Snapshots::choice(snapshots.ids[0]);
+    const fs::path file = snapshots.folder / "labels.json";
+    test::write_file(file, "[[1, -100, 2]]");
+    choice.labels = QString::fromStdString(file.string());
+    analysis::Input input = read_choice(*model, choice, {}, {});
+    CHECK(make_request(*model, choice, input, {}).labels == std::vector<std::vector<std::int64_t>>{{1, -100, 2}});
+    choice.labels.clear();
+    input = read_choice(*model, choice, {}, {});
+    CHECK(make_request(*model, choice, input, {}).labels.empty());
+}
+
 TEST_CASE("A run that no memory holds is refused before a weight is read", "[app][engine][memory]") {
     Snapshots snapshots(0);
     // The sample with one layer, whose feed-forward is 4 million wide: 1.6 TB that are a hole in a file.

@@ -187,6 +187,20 @@ TEST_CASE("Two texts have the values of two single runs, and are never averaged"
     CHECK(named.at("results").back().at("text") == "twice");
 }
 
+TEST_CASE("Settings of evaluations have the residence of the weights", "[app][evaluate]") {
+    const TemporaryFolder folder;
+    write_file(folder / "a.txt", std::string(kText) + kText);
+    for (const char* weights : {"file", "stream", "float32"}) {
+        INFO(weights);
+        const Outcome outcome = run_headscope({"evaluate", sample().string(), "--task", "perplexity", "--length", "32",
+                                               "--data", (folder / "a.txt").string(), "--weights", weights, "--json"});
+        check_success(outcome);
+        const json settings = json::parse(outcome.out).at("settings");
+        CHECK(settings.at("weights") == weights);
+        CHECK(settings.at("weights_requested") == weights);
+    }
+}
+
 TEST_CASE("Options that a task does not read are refused by their names", "[app][evaluate][options]") {
     const TemporaryFolder folder;
     write_file(folder / "a.txt", kText);
@@ -657,6 +671,25 @@ TEST_CASE("cost counts variants of multi-head attention and hash embeddings", "[
     check_usage_error(run_headscope({"cost", "--variants", "--measure"}));
 }
 
+TEST_CASE("cost lists the lengths that a measured model has no positions for", "[app][cost]") {
+    const auto measured = [](const std::string& lengths) {
+        const Outcome outcome = run_headscope({"cost", sample().string(), "--measure", "--mixers", "mlp", "--lengths",
+                                               lengths, "--threads", "1", "--json"});
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        return outcome;
+    };
+    const Outcome cut = measured("8,1024");  // the sample has 1024 positions, and one more token is decoded
+    CHECK(cut.err.find("headscope: the whole model is not measured at 1024 tokens: ") != std::string::npos);
+    const json document = json::parse(cut.out);
+    CHECK(document.at("whole_model_left_out") == json::array({1024}));
+    REQUIRE(document.at("whole_model").size() == 1);
+    CHECK(document.at("whole_model").at(0).at("length") == 8);
+    const Outcome all = measured("8");
+    CHECK(all.err.find("not measured") == std::string::npos);
+    CHECK(json::parse(all.out).at("whole_model_left_out") == json::array());
+}
+
 TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[app][cost]") {
     const TemporaryFolder folder;
     const json document = json::parse(
@@ -677,11 +710,12 @@ TEST_CASE("cost prints the paper's numbers, and measured ones beside them", "[ap
     CHECK(csv.find("\nmlp,1,32,64,4,1,4,") != std::string::npos);
     CHECK(csv.find(",device,kernels\n") != std::string::npos);
     CHECK(csv.find(",cpu,") != std::string::npos);
-    const json here = json::parse(
-        run_headscope({"cost", "--preset", "nano-100k", "--lengths", "32", "--measure", "--mixers", "mlp", "--json"})
-            .out);
+    const json here = json::parse(run_headscope({"cost", "--preset", "nano-100k", "--lengths", "32", "--measure",
+                                                 "--mixers", "mlp", "--threads", "1", "--json"})
+                                      .out);
     CHECK(here.at("setting").at("device") == "cpu");
     CHECK_FALSE(here.at("setting").at("kernels").get<std::string>().empty());
+    CHECK(here.at("setting").at("threads") == 1);
     CHECK_FALSE(here.at("setting").contains("on_device"));
     CHECK(here.at("rows").at(0).at("measured").at("prefill_seconds").get<double>() > 0);
     CHECK_FALSE(document.at("setting").contains("device"));  // nothing was measured

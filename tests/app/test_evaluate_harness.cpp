@@ -338,6 +338,7 @@ TEST_CASE("evaluate scores stored answers without a model", "[app][evaluate][har
     for (const json& row : document.at("results"))
         if (row.at("metric") == "score") scores[row.at("subset").get<std::string>()] = row.at("value").get<double>();
     CHECK(scores == std::map<std::string, double>{{"", 0.5}, {"0-4k", 1}, {"8k+", 0}});
+    CHECK(document.at("settings").at("limit") == 0);
     std::vector<std::string> ruled = words;
     ruled.insert(ruled.end(), {"--task-option", "longbench.rules=thudm"});
     const json by_thudm = json::parse(run_headscope(ruled).out);

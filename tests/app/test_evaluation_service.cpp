@@ -76,6 +76,13 @@ TEST_CASE("Runs are asked together that can be asked the same", "[app][evaluatio
                                           "--length", "4,8,16,32,64"});
     CHECK(plans[1].words() == QStringList{"evaluate", "/runs/c", "--task", "mqar"});
     CHECK(evaluation_plans({}).empty());
+    // An encoder has no next token, and items of files are not held out.
+    const auto kinds =
+        evaluation_plans({run_of("a", text), run_of("m", text + "[objective]\nkind = \"masked\"\n"),
+                          run_of("f", "[data]\ntext = [\"a.jsonl\"]\n[objective]\nkind = \"classify\"\n")});
+    REQUIRE(kinds.size() == 2);
+    CHECK(kinds[0].names == QStringList{"a"});
+    CHECK(kinds[1].words() == QStringList{"evaluate", "/runs/m", "--task", "masked"});
 }
 
 TEST_CASE("A process's progress is the last line of it", "[app][evaluations]") {

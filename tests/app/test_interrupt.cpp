@@ -154,3 +154,12 @@ TEST_CASE("a killed job leaves the layers that were done whole, and no output", 
     }
     CHECK(caught);
 }
+
+TEST_CASE("A parent that ignores the end of its children hides no failure", "[app]") {
+    TemporaryFolder folder;
+    const auto damaged = write_file(folder / "x.headscope.h5", "no HDF5");
+    const auto before = std::signal(SIGCHLD, SIG_IGN);  // the program inherits it
+    Process process({"info", damaged.string()});
+    std::signal(SIGCHLD, before);
+    check_refusal(process.wait());
+}

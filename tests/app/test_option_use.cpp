@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "app/commands/console.h"
 #include "app/commands/context.h"
 #include "app/commands/option_use.h"
 #include "core/reproduce/plan.h"
@@ -271,4 +272,12 @@ TEST_CASE("A replay reads the settings of the list", "[app][options][reproduce]"
             CHECK(words_of(paper, settings) != words_of(paper, {}));
         }
     }
+}
+
+TEST_CASE("Progress of a long step is written again where there is no terminal", "[app]") {
+    using std::chrono::milliseconds;
+    CHECK_FALSE(app::is_line_due(false, milliseconds(400)));
+    CHECK(app::is_line_due(false, milliseconds(500)));
+    CHECK_FALSE(app::is_line_due(true, milliseconds(4900)));
+    CHECK(app::is_line_due(true, milliseconds(5000)));
 }

@@ -104,6 +104,10 @@ TEST_CASE("an output that is an input is refused, by whatever name", "[app][outp
     const auto analysis = folder / "x.headscope.h5";
     check_success(analyse_to(analysis, model.string()));
     const std::string whole = read_file(analysis);
+    // Before the file is read.
+    check_refusal(run_headscope({"export", write_file(folder / "none.h5", "no HDF5").string(), "--figure", "indicators",
+                                 "-o", (folder / "x.tex").string()}),
+                  "a LaTeX table: ");
     fs::create_symlink(analysis, folder / "x.csv");
     check_refusal(
         run_headscope({"export", analysis.string(), "--figure", "indicators", "-o", (folder / "x.csv").string()}));
@@ -180,7 +184,17 @@ TEST_CASE("convert averages a run's last snapshots, or checkpoints by name", "[a
     check_refusal(run_headscope({"convert", "--average", sample().string(), run, none}), "tensor \"");
     check_usage_error(run_headscope({"convert", sample().string(), sample().string(), none}));
     check_usage_error(run_headscope({"convert", sample().string(), none, "--last", "2"}));
+    check_usage_error(run_headscope({"convert", "--average", "--last", "2", mean, two, none}));
     CHECK_FALSE(fs::exists(none));
+}
+
+TEST_CASE("convert names the type that quantized tensors become", "[app][output][convert]") {
+    TemporaryFolder folder;
+    const fs::path model = fs::path(HEADSCOPE_SOURCE_DIR) / "tests/oracle/generate/data/packed/awq_4";
+    const Outcome outcome = run_headscope({"convert", model.string(), (folder / "plain").string()});
+    check_success(outcome);
+    CHECK(outcome.out.find("tensors, float32 (stored as ") != std::string::npos);
+    CHECK(outcome.out.find("as they were") == std::string::npos);
 }
 
 TEST_CASE("words are hashed without a model, or by a checkpoint that hashes words", "[app][output]") {

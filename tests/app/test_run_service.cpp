@@ -72,6 +72,15 @@ struct Service {
 
 }  // namespace
 
+TEST_CASE("The speed of a job with patience and a share of warm-up can be measured", "[app][runs]") {
+    const JobFile job =
+        read_job("[data]\ncorpus = \"kjv\"\n[evaluation]\npatience = 3\n[schedule]\nwarmup_share = 0.1\n", "job");
+    const JobFile measured = measured_job(job);
+    CHECK(measured.training.minutes.value_or(0) > 3);
+    CHECK_FALSE(measured.evaluation.evaluates());
+    CHECK_NOTHROW(read_job(job_text(measured), "measured"));  // as the process reads it
+}
+
 TEST_CASE("A long run is reported seldom, and a pause at once", "[app][runs]") {
     const TemporaryFolder folder;
     JournalWriter writer(folder / kJournalName);
@@ -183,6 +192,30 @@ TEST_CASE("Interrupted runs are found by the ends of their journals", "[app][run
     Cancellation stopped;
     stopped.request();
     CHECK_THROWS_AS(interrupted_runs(folder.path(), stopped), Stopped);
+}
+
+TEST_CASE("Of many runs the newest are looked at", "[app][runs]") {
+    const TemporaryFolder folder, first;
+    {
+        JournalWriter writer(first / kJournalName);
+        writer.append(test::sample_start());
+        writer.append(test::sample_step(9));
+    }
+    constexpr int kRuns = 600;
+    const auto day = fs::file_time_type::clock::now() - std::chrono::hours(24);
+    std::vector<std::string> newest, found;
+    for (int i = 0; i < kRuns; ++i) {
+        const std::string name = std::to_string(1000 + i);
+        const bool old = i % 6 == 0;
+        fs::create_directory(folder / name);
+        const fs::path journal = folder.path() / name / kJournalName;
+        fs::copy_file(first / kJournalName, journal);
+        fs::last_write_time(journal, day + std::chrono::seconds(old ? 0 : 1 + i));
+        if (!old) newest.push_back(name);
+    }
+    REQUIRE(newest.size() == 500);
+    for (const fs::path& path : interrupted_runs(folder.path(), Cancellation())) found.push_back(path.filename());
+    CHECK(found == newest);
 }
 
 TEST_CASE("What a killed window's measurements left is removed, and nothing else", "[app][runs]") {
@@ -304,6 +337,8 @@ TEST_CASE("A fork at the end of its run trains as long again", "[app][runs]") {
         {"steps = 800", "step-000800", 400, "steps = 1200"},
         {"tokens = 4096", "step-000032", 0, "tokens = 8192"},
         {"minutes = 3", "step-000400", 0, "minutes = 3"},
+        {"epochs = 3", "step-000050", 0, "epochs = 3"},
+        {"epochs = 3", "step-000100", 0, "epochs = 6"},
     }));
     Service made;
     const fs::path folder = made.folder / "run";

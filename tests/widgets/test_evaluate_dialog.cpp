@@ -108,6 +108,10 @@ TEST_CASE("A choice becomes the words of the command", "[evaluate_dialog]") {
     choice.baselines = true;
     CHECK(evaluate_words(offer(), choice) == QStringList{"evaluate", "/models/large", "--adapter", "/adapters/one",
                                                          "--task", "niah_single_1", "--sequences", "20"});
+    choice = chosen({"/runs/short"}, {"perplexity"});
+    choice.device = QStringLiteral("cuda:1");
+    CHECK(evaluate_words(offer(), choice) ==
+          QStringList{"evaluate", "/runs/short", "--task", "perplexity", "--device", "cuda:1"});
 }
 
 TEST_CASE("A choice is kept, whatever its file has become", "[evaluate_dialog]") {
@@ -116,6 +120,7 @@ TEST_CASE("A choice is kept, whatever its file has become", "[evaluate_dialog]")
     choice.shots = 3;
     choice.limit = 7;
     choice.baselines = true;
+    choice.device = QStringLiteral("cuda:1");
     CHECK(evaluate_choice_from(to_json(choice)) == choice);
     CHECK(evaluate_choice_from({}) == EvaluateChoice());
     CHECK(evaluate_choice_from({{"tasks", 3}, {"shots", -4}, {"limit", 1e300}, {"data", true}}) == EvaluateChoice());
@@ -184,6 +189,47 @@ TEST_CASE("The dialog offers what can be evaluated, and says why the rest cannot
         CHECK_FALSE(widget->accessibleName().isEmpty());
         CHECK_FALSE(widget->toolTip().isEmpty());
     }
+}
+
+TEST_CASE("The dialog offers the GPUs of the machine, and no device without any", "[evaluate_dialog]") {
+    ensure_application();
+    EvaluateDialog dialog;
+    dialog.set_offer(offer());
+    EvaluateChoice choice = chosen({"/runs/short"}, {"perplexity"});
+    choice.device = QStringLiteral("cuda:1");
+    dialog.set_choice(choice);
+    auto* box = child<QComboBox>(dialog, "evaluate_device");
+    CHECK(box->isHidden());
+    CHECK(dialog.choice().device == "cuda:1");  // of a session, before the GPUs are listed
+    const QString none = QStringLiteral("no libheadscope_gpu_cuda.so");
+    dialog.set_devices({{QStringLiteral("cuda:0"), QStringLiteral("A card"), -1, none},
+                        {QStringLiteral("cuda:1"), QStringLiteral("B card"), 70.3e9, {}}});
+    CHECK_FALSE(box->isHidden());
+    REQUIRE(box->count() == 3);
+    CHECK(box->currentText() == "cuda:1 B card, 70.3 GB free");
+    CHECK(box->itemData(1, Qt::ToolTipRole).toString() == "Found " + none);
+    CHECK(child<QLineEdit>(dialog, "evaluate_command")->text().contains(QStringLiteral("--device")));
+    dialog.set_offer({});
+    CHECK(dialog.choice().device == "cuda:1");
+    QSignalSpy changed(&dialog, &EvaluateDialog::changed);
+    box->setCurrentIndex(0);
+    CHECK(changed.count() == 1);
+    CHECK(dialog.choice().device == "cpu");
+    CHECK_FALSE(child<QLineEdit>(dialog, "evaluate_command")->text().contains(QStringLiteral("--device")));
+    dialog.set_choice(choice);
+    dialog.set_devices({});
+    CHECK(box->isHidden());
+    CHECK(dialog.choice().device == "cpu");
+}
+
+TEST_CASE("An equal offer leaves the lists where they are", "[evaluate_dialog]") {
+    ensure_application();
+    EvaluateDialog dialog;
+    dialog.set_offer(offer());
+    auto* tasks = child<QListWidget>(dialog, "evaluate_tasks");
+    tasks->setCurrentRow(2);
+    dialog.set_offer(offer());
+    CHECK(tasks->currentRow() == 2);
 }
 
 TEST_CASE("Texts and corpora are offered as data", "[evaluate_dialog]") {

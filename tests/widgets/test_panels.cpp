@@ -430,6 +430,23 @@ TEST_CASE("The panel shows a text's error", "[panels][text]") {
     CHECK_FALSE(child<QPushButton>(p.panel, "text_run")->isEnabled());
 }
 
+TEST_CASE("A text that the model refuses cannot be run, and Run has the reason", "[panels][text]") {
+    Panel p;
+    p.panel.set_models({card(1)});
+    TokenPreview refused = preview(5);
+    refused.failure = QStringLiteral("[memory] expected 40 GB; found 2 GB free");
+    p.panel.show_preview(refused);
+    auto* run = child<QPushButton>(p.panel, "text_run");
+    CHECK_FALSE(run->isEnabled());
+    CHECK(run->toolTip() == refused.failure);
+    p.panel.show_running(true);
+    p.panel.show_running(false);
+    CHECK_FALSE(run->isEnabled());
+    p.panel.show_preview(preview(5));
+    CHECK(run->isEnabled());
+    CHECK(run->toolTip() != refused.failure);
+}
+
 TEST_CASE("32 000 chips are laid out in slices", "[panels][chips]") {
     ensure_application();
     TokenChips chips;

@@ -6,6 +6,7 @@
 #include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
+#include <QFileDialog>
 #include <QFont>
 #include <QLabel>
 #include <QListWidget>
@@ -353,6 +354,17 @@ TEST_CASE("The export page has the evaluations that are open, for their recipes"
         CHECK(dialog.command().contains(QStringLiteral("/made/two.evaluation.h5")));
         CHECK(dialog.command().contains(QStringLiteral("--task mqar")));
     }
+    const auto offers_latex = [&](const char* name) {
+        FigureRequest request{name, {}, {}};
+        request.paths << QStringLiteral("/made/two.evaluation.h5");
+        dialog.show_wish(request);
+        child<QPushButton>(dialog, "export_save")->click();
+        auto* chooser = child<QFileDialog>(dialog, "export_file");
+        chooser->reject();
+        return chooser->nameFilters().join(QLatin1Char(' ')).contains(QStringLiteral("*.tex"));
+    };
+    CHECK(offers_latex("tasks"));
+    CHECK_FALSE(offers_latex("scaling"));
 }
 
 TEST_CASE("Evaluations have a heading of their own among what is open", "[evaluation]") {

@@ -224,6 +224,35 @@ TEST_CASE("Choices by name set their key; one of several ways to say what to tra
     CHECK(child<QComboBox>(*page.view, "job_data_corpus")->currentText().isEmpty());
 }
 
+TEST_CASE("The device is chosen among the GPUs of the machine", "[train][form]") {
+    Page page("train");
+    auto* device = child<QComboBox>(*page.view, "job_training_device");
+    CHECK_FALSE(device->isVisible());
+    JobChoices choices = page.draft().choices();
+    choices.devices = {{QStringLiteral("cuda:0"), QStringLiteral("A card"), 70.3e9, {}},
+                       {QStringLiteral("cuda:1"), QStringLiteral("B card"), -1, QStringLiteral("no kernels")}};
+    page.draft().set_choices(choices);
+    page.turn();
+    CHECK(device->isVisible());
+    CHECK(device->currentText() == "cpu");
+    REQUIRE(device->count() == 3);
+    CHECK(device->itemText(1) == "cuda:0 A card, 70.3 GB free");
+    CHECK(device->itemData(2, Qt::ToolTipRole).toString() == "Found no kernels");
+    device->setCurrentIndex(1);
+    Q_EMIT device->activated(1);
+    CHECK(page.draft().job().training.device == "cuda:0");
+    page.turn();
+    CHECK(device->currentText() == "cuda:0");
+    type(child<QLineEdit>(*page.view, "job_training_device_line"), QStringLiteral("cuda"));
+    CHECK(page.draft().job().training.device == "cuda");
+    // The machine's GPUs are gone, the job's choice is not.
+    choices.devices.clear();
+    page.draft().set_choices(choices);
+    page.turn();
+    CHECK(device->isVisible());
+    CHECK(device->currentText() == "cuda");
+}
+
 TEST_CASE("Names of files stay whole, with commas in them too", "[train][form]") {
     Page page("train");
     auto* files = child<QLineEdit>(*page.view, "job_data_text");

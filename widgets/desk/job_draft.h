@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/training/job/job.h"
+#include "widgets/device_box.h"
 
 namespace headscope::widgets {
 
@@ -43,6 +44,7 @@ struct JobChoices {
     std::vector<PresetChoice> presets;
     std::vector<JobChoice> mixers, corpora, generators;
     std::vector<LayoutChoice> layouts;
+    std::vector<DeviceCard> devices;
 };
 
 /// Estimated needs of a job. NaN and 0: not known.

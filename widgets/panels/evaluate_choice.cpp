@@ -99,6 +99,7 @@ QStringList evaluate_words(const EvaluateOffer& offer, const EvaluateChoice& cho
     if (items) option("--limit", number(choice.limit));
     if (first_of(tasks, EvaluateOffer::Data::made)) option("--sequences", number(choice.limit));
     if (items && choice.baselines) words << QStringLiteral("--baselines");
+    if (choice.device != EvaluateChoice().device) option("--device", choice.device);
     return words;
 }
 
@@ -108,7 +109,8 @@ QJsonObject to_json(const EvaluateChoice& choice) {
             {"lengths", choice.lengths},
             {"shots", choice.shots},
             {"limit", static_cast<double>(choice.limit)},
-            {"baselines", choice.baselines}};
+            {"baselines", choice.baselines},
+            {"device", choice.device}};
 }
 
 EvaluateChoice evaluate_choice_from(const QJsonObject& object) {
@@ -121,6 +123,7 @@ EvaluateChoice evaluate_choice_from(const QJsonObject& object) {
     if (const double limit = object["limit"].toDouble(); limit >= 1 && limit < 2e9)
         choice.limit = static_cast<qint64>(limit);
     choice.baselines = object["baselines"].toBool();
+    choice.device = object["device"].toString(choice.device);
     return choice;
 }
 

@@ -23,21 +23,25 @@ struct EvaluateOffer {
         QString name, about;
         Data data = Data::items;
         bool examples = false;  ///< --shots
+        bool operator==(const Task&) const = default;
     };
     struct Set {
         QString title, about;
         QStringList tasks;
+        bool operator==(const Set&) const = default;
     };
     /// For tasks on text: a file or corpus by `value`, or the text itself, which is written to a file when it is
     /// chosen.
     struct Text {
         QString title, value, content;
         QString refusal;  ///< why it is not available; empty: it is
+        bool operator==(const Text&) const = default;
     };
     std::vector<Model> models;
     std::vector<Task> tasks;
     std::vector<Set> sets;
     std::vector<Text> texts;
+    bool operator==(const EvaluateOffer&) const = default;
 };
 
 /// The user's choices among these.
@@ -49,6 +53,7 @@ struct EvaluateChoice {
     int shots = 0;
     qint64 limit = 0;  ///< items of each task; 0: all
     bool baselines = false;
+    QString device = QStringLiteral("cpu");  ///< as --device takes it
     bool operator==(const EvaluateChoice&) const = default;
 };
 

@@ -108,6 +108,12 @@ void EvaluateDialog::build() {
     named(limit_, "evaluate_limit", tr("Items"), tr("At most this many items of each task"));
     baselines_ = new QCheckBox(tr("Add rows for guessing and for the most frequent answer"), this);
     named(baselines_, "evaluate_baselines", tr("Baselines"), tr("Rows for chance and for the majority answer"));
+    device_label_ = new QLabel(tr("Device"), this);
+    device_ = new DeviceBox(this);
+    named(device_, "evaluate_device", tr("Device"), tr("Where the models are computed"));
+    device_label_->hide();
+    device_->hide();
+    connect(device_, &QComboBox::currentIndexChanged, this, touched);
     for (QLineEdit* edit : {data_, lengths_}) connect(edit, &QLineEdit::textChanged, this, touched);
     for (QSpinBox* box : {shots_, limit_}) connect(box, &QSpinBox::valueChanged, this, touched);
     connect(baselines_, &QCheckBox::toggled, this, touched);
@@ -117,6 +123,7 @@ void EvaluateDialog::build() {
     form->addRow(tr("Examples"), shots_);
     form->addRow(tr("Items"), limit_);
     form->addRow(tr("Baselines"), baselines_);
+    form->addRow(device_label_, device_);
     command_ = new QLineEdit(this);
     command_->setReadOnly(true);
     named(command_, "evaluate_command", tr("Command"), tr("The command that does the same"));
@@ -152,6 +159,7 @@ void EvaluateDialog::build() {
 }
 
 void EvaluateDialog::set_offer(const EvaluateOffer& offer) {
+    if (offer == offer_) return;  // lists keep their place: offers come with each change of the text panel
     const EvaluateChoice before = choice();
     offer_ = offer;
     filling_ = true;
@@ -206,6 +214,15 @@ void EvaluateDialog::set_data(const QString& paths) {
     data_->setText(paths);
 }
 
+void EvaluateDialog::set_devices(const std::vector<DeviceCard>& devices) {
+    filling_ = true;
+    device_->set_devices(devices);
+    filling_ = false;
+    device_label_->setHidden(devices.empty());
+    device_->setHidden(devices.empty());
+    update_state();
+}
+
 void EvaluateDialog::set_choice(const EvaluateChoice& choice) {
     filling_ = true;
     const auto tick = [](QListWidget* list, const QStringList& keys) {
@@ -224,6 +241,7 @@ void EvaluateDialog::set_choice(const EvaluateChoice& choice) {
     shots_->setValue(choice.shots);
     limit_->setValue(static_cast<int>(choice.limit));
     baselines_->setChecked(choice.baselines);
+    device_->choose(choice.device);
     filling_ = false;
     update_state();
 }
@@ -237,6 +255,7 @@ EvaluateChoice EvaluateDialog::choice() const {
     choice.shots = shots_->value();
     choice.limit = limit_->value();
     choice.baselines = baselines_->isChecked();
+    choice.device = device_->device();
     return choice;
 }
 

@@ -3,6 +3,7 @@
 
 #include <QDialog>
 
+#include "widgets/device_box.h"
 #include "widgets/panels/evaluate_choice.h"
 
 class QCheckBox;
@@ -29,6 +30,8 @@ public:
     EvaluateChoice choice() const;
     /// A file, folder or corpus for the tasks.
     void set_data(const QString& paths);
+    /// GPUs of the machine; without any there is no choice of a device.
+    void set_devices(const std::vector<DeviceCard>& devices);
     /// While an evaluation runs none can be started.
     void set_busy(bool busy);
 
@@ -49,7 +52,8 @@ private:
     QLineEdit *data_ = nullptr, *lengths_ = nullptr, *command_ = nullptr;
     QSpinBox *shots_ = nullptr, *limit_ = nullptr;
     QCheckBox* baselines_ = nullptr;
-    QLabel* problem_ = nullptr;
+    DeviceBox* device_ = nullptr;
+    QLabel *device_label_ = nullptr, *problem_ = nullptr;
     QPushButton* evaluate_ = nullptr;
     QToolButton* texts_ = nullptr;
     bool filling_ = false, busy_ = false;

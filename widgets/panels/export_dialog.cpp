@@ -361,16 +361,22 @@ void ExportDialog::show_picture() {
 }
 
 void ExportDialog::ask_output() {
+    const figures::Recipe* recipe = figures::find_recipe(request().recipe);
+    QStringList endings{QStringLiteral("pdf"), QStringLiteral("svg"), QStringLiteral("png"), QStringLiteral("csv")};
     FileQuestion question{tr("Export the figure"),
                           tr("PDF (*.pdf);;SVG with real text (*.svg);;PNG (*.png);;Numbers as CSV (*.csv)")};
+    if (recipe != nullptr && recipe->latex) {
+        question.filter += tr(";;Table for LaTeX (*.tex)");
+        endings << QStringLiteral("tex");
+    }
     question.mode = QFileDialog::AnyFile;
     question.suggestion = QString::fromStdString(request().recipe + ".pdf");
     question.name = QStringLiteral("export_file");
-    ask_for_files(this, question, [this](const QStringList& chosen, const QString& filter) {
+    ask_for_files(this, question, [this, endings](const QStringList& chosen, const QString& filter) {
         QString path = chosen.first();
         const QString ending = filter.section(QLatin1String("(*"), 1).section(QLatin1Char(')'), 0, 0);
         const QString has = path.section(QLatin1Char('.'), -1).toLower();
-        if (!QStringList{"pdf", "svg", "png", "csv"}.contains(has)) path += ending;
+        if (!endings.contains(has)) path += ending;
         problem_->setText(tr("Writing %1…").arg(path));
         maker_.write(request(), files(), path);
     });

@@ -49,6 +49,10 @@ ReproduceDialog::ReproduceDialog(const std::vector<Paper>& papers, double minute
     data_ = add_path("data", tr("Text"), tr("A file or folder in place of the King James Bible; empty: that"),
                      Wants::files);
     data_->setPlaceholderText(tr("King James Bible"));
+    data_sets_ = add_path("data_sets", tr("Data sets"),
+                          tr("A folder of data sets, TASK/SPLIT.jsonl, on which the models are evaluated after the "
+                             "planned minutes; empty: none, or that of the earlier session"),
+                          Wants::folder);
     folder_ = add_path("folder", tr("Folder"), tr("A new folder, or with Resume the one of an earlier session"),
                        Wants::new_folder);
     resume_ = named(new QCheckBox(tr("Resume the session in this folder"), this), "resume", tr("Resume"),
@@ -89,6 +93,8 @@ void ReproduceDialog::set_outlook(const QString& paper, double minutes, const QS
 QStringList ReproduceDialog::words() const {
     QStringList words{QStringLiteral("reproduce"), paper_->currentData().toString(), QStringLiteral("-o"),
                       output().isEmpty() ? QStringLiteral("FOLDER") : output()};
+    if (const QString sets = data_sets_->text().trimmed(); !sets.isEmpty())
+        words << QStringLiteral("--data-sets") << sets;
     if (resume_->isChecked()) return words << QStringLiteral("--resume");
     words << QStringLiteral("--minutes") << QString::number(minutes_->value(), 'g', 8);
     if (seeds_->value() > 0) words << QStringLiteral("--seeds") << QString::number(seeds_->value());

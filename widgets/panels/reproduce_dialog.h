@@ -42,7 +42,7 @@ private:
     QLabel *summary_, *warning_;
     QDoubleSpinBox* minutes_;
     QSpinBox *seeds_, *threads_;
-    QLineEdit *folder_, *data_;
+    QLineEdit *folder_, *data_, *data_sets_;
     QCheckBox* resume_;
 };
 

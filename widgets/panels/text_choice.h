@@ -53,6 +53,7 @@ struct TextChoice {
          branches = false;
     /// Given: these tokens are run as they are, whatever `sources` says (an analysis that is run again).
     std::shared_ptr<const std::vector<store::SequenceTokens>> tokens, target_tokens;
+    QString labels;                          ///< a file of labels of these tokens, for an encoder's head; empty: none
     QString device = QStringLiteral("cpu");  ///< as the command line's --device has it
     QString switch_off;                      ///< heads, as the command line's --switch-off has them: "3.1,4.2"
     bool mean = false;                       ///< their output becomes its mean, else zero
@@ -89,7 +90,7 @@ struct TokenPreview {
         std::int64_t tokens = 0;
     };
     std::vector<Sequence> sequences;
-    QString failure;                           ///< why there are none
+    QString failure;                           ///< why there are none, or why they cannot be analyzed
     QString first_token;                       ///< what was done about it
     double seconds = 0, memory = 0, file = 0;  ///< estimates; bytes
     double spilled = 0;                        ///< estimate of bytes on the disk while it runs

@@ -355,10 +355,6 @@ void TextPanel::set_choice(const TextChoice& choice) {
     touch();
 }
 
-void TextPanel::add_file(const QString& path) {
-    take_source({TextSource::Kind::file, path});
-}
-
 void TextPanel::show_preview(const TokenPreview& preview) {
     const int shown = std::max(0, shown_sequence_->currentIndex());
     preview_ = preview;
@@ -402,12 +398,14 @@ void TextPanel::update_length() {
 }
 
 void TextPanel::update_run() {
-    const bool ready = !running_ && model_->currentIndex() >= 0 && !preview_.sequences.empty();
+    const bool ready =
+        !running_ && model_->currentIndex() >= 0 && !preview_.sequences.empty() && preview_.failure.isEmpty();
     run_->setEnabled(ready);
     if (ready && std::exchange(focus_run_, false) && window()->focusWidget() == text_) run_->setFocus();
-    run_->setToolTip(model_->currentIndex() < 0   ? tr("Open a checkpoint first")
-                     : preview_.sequences.empty() ? tr("Type or choose a text first")
-                                                  : tr("Analyze the chosen texts (Ctrl+Enter)"));
+    run_->setToolTip(model_->currentIndex() < 0    ? tr("Open a checkpoint first")
+                     : !preview_.failure.isEmpty() ? preview_.failure
+                     : preview_.sequences.empty()  ? tr("Type or choose a text first")
+                                                   : tr("Analyze the chosen texts (Ctrl+Enter)"));
 }
 
 void TextPanel::show_progress(double share, const QString& what) {

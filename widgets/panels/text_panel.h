@@ -4,7 +4,7 @@
 #include <QTimer>
 #include <QWidget>
 
-#include "widgets/panels/device_box.h"
+#include "widgets/device_box.h"
 #include "widgets/panels/text_choice.h"
 #include "widgets/theme.h"
 
@@ -50,7 +50,7 @@ public:
     /// Edits that apply to every run from here on.
     void set_interventions(const InterventionText& interventions);
     /// Adds a file as a text; it becomes the chosen one.
-    void add_file(const QString& path);
+    void add_file(const QString& path) { take_source({TextSource::Kind::file, path}); }
     /// Adds a text; emits refused() where all texts would be too long to keep.
     void add_text(const QString& text);
     /// Characters of all texts that are typed, pasted or dropped: they are kept with the session. Files may be longer.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/training/job_field.h"
+#include "widgets/device_box.h"
 #include "widgets/file_dialog.h"
 
 #include <QComboBox>
@@ -119,7 +120,8 @@ JobField::JobField(const JobKey& key, JobDraft* draft, QWidget* parent)
 
     const bool named = full == QLatin1String("model.preset") || full == QLatin1String("model.mixer") ||
                        full == QLatin1String("model.layout") || full == QLatin1String("data.corpus") ||
-                       full == QLatin1String("data.generator") || full == QLatin1String("data.tokenizer");
+                       full == QLatin1String("data.generator") || full == QLatin1String("data.tokenizer") ||
+                       full == QLatin1String("training.device");
     if (key.kind == OptionKind::choice || key.kind == OptionKind::flag || named) {
         combo_ = new QComboBox(this);
         combo_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -141,6 +143,8 @@ JobField::JobField(const JobKey& key, JobDraft* draft, QWidget* parent)
         if (combo_->isEditable()) {
             combo_->lineEdit()->setObjectName(name + QStringLiteral("_line"));
             connect(combo_->lineEdit(), &QLineEdit::editingFinished, this, &JobField::apply);
+            // "cuda" is complete, although the titles of GPUs begin with it.
+            if (full == QLatin1String("training.device")) combo_->setCompleter(nullptr);
         }
     } else {
         line_ = new QLineEdit(this);
@@ -212,6 +216,10 @@ void JobField::set_choices(const JobChoices& choices) {
     if (full == "data.generator")
         for (const JobChoice& choice : choices.generators)
             add(choice.title, QStringLiteral("{ name = \"%1\" }").arg(choice.value), choice.hint);
+    if (full == "training.device") {
+        add(tr("Processor"), QStringLiteral("cpu"), {});
+        add_devices(*combo_, choices.devices);
+    }
     combo_->setEditText(now);
 }
 

@@ -38,6 +38,12 @@ const char* const kUsual[] = {"name",
                               "probe.every",
                               "sample.every"};
 
+/// The device is a usual key of a machine with a GPU.
+bool is_usual(const std::string& key, const JobChoices& choices) {
+    if (key == "training.device") return !choices.devices.empty();
+    return std::any_of(std::begin(kUsual), std::end(kUsual), [&](const char* name) { return key == name; });
+}
+
 QString title_of(const std::string& section) {
     if (section.empty()) return JobForm::tr("Run");
     QString title = QString::fromStdString(section);
@@ -80,7 +86,11 @@ JobForm::JobForm(JobDraft* draft, QWidget* parent)
     connect(draft_, &JobDraft::changed, this, &JobForm::follow);
     connect(draft_, &JobDraft::estimate_changed, this, &JobForm::follow);
     connect(draft_, &JobDraft::choices_changed, this, [this] {
-        for (const Row& row : rows_) row.field->set_choices(draft_->choices());
+        for (Row& row : rows_) {
+            row.field->set_choices(draft_->choices());
+            row.usual = is_usual(row.key->full_name(), draft_->choices());
+        }
+        filter();
     });
     follow();
     filter();
@@ -106,10 +116,8 @@ void JobForm::build() {
         column->addWidget(field);
         const QString full = QString::fromStdString(key.full_name());
         connect(field, &JobField::entered, this, [this, full] { Q_EMIT focused(full); });
-        const bool usual = std::any_of(std::begin(kUsual), std::end(kUsual),
-                                       [&](const char* name) { return full == QLatin1String(name); });
         sections_.back().rows.push_back(rows_.size());
-        rows_.push_back({&key, field, usual});
+        rows_.push_back({&key, field, is_usual(key.full_name(), draft_->choices())});
     }
     column->addStretch();
     scroll_->setWidget(page);

@@ -43,6 +43,20 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kSaveEvery = std::chrono::seconds(30);
 
+/// The first part of a file that this command has otherwise: "model", or a setting with its value; empty: none.
+std::string difference(const store::AskRecord& begun, const store::AskRecord& now) {
+    if (begun.model_sha256 != now.model_sha256) return "model";
+    if (begun.interventions != now.interventions) return "text of interventions";
+    if (begun.settings_json == now.settings_json) return {};
+    const auto before = nlohmann::json::parse(begun.settings_json, nullptr, false);
+    const auto after = nlohmann::json::parse(now.settings_json, nullptr, false);
+    if (before.is_object() && after.is_object())
+        for (const auto& [key, value] : before.items())
+            if (const auto found = after.find(key); found == after.end() || *found != value)
+                return escaped(key, 40) + ", " + escaped(value.dump(), 100);
+    return "list of settings";
+}
+
 /// The model, its texts and the file that is made.
 class Session {
 public:
@@ -217,10 +231,9 @@ private:
         std::error_code ignored;
         if (!options_.resume || !fs::exists(options_.output, ignored)) return;
         store::AskRecord begun = store::read_ask(options_.output);
-        if (begun.settings_json != record_.settings_json || begun.model_sha256 != record_.model_sha256 ||
-            begun.interventions != record_.interventions)
+        if (const std::string other = difference(begun, record_); !other.empty())
             throw Error(ErrorCode::usage, "--resume", "expected a file of the same command, texts and model",
-                        "found another one");
+                        "found one with another " + other);
         record_.tables = std::move(begun.tables);
         if (tool_.keeps_texts()) record_.sequences = std::move(begun.sequences);
         record_.created = begun.created;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 
@@ -189,6 +190,18 @@ void print_model(const Subject& subject, const std::vector<cost::MeasuredModel>&
         "\nThe whole model as it is, measured (FLOPs; peaks of tensors beyond weights and gradients):\n" +
         format_table({"length", "forward", "decode", "training step", "forward peak", "training peak", "cache"}, rows));
 }
+
+/// One line on standard error; none where the whole model was measured at all lengths.
+void report_left_out(const std::vector<std::int64_t>& lengths, std::int64_t positions) {
+    if (lengths.empty()) return;
+    std::string list;
+    for (const std::int64_t length : lengths) list += (list.empty() ? "" : ", ") + std::to_string(length);
+    std::fprintf(stderr,
+                 "headscope: the whole model is not measured at %s tokens: with the token that is decoded they exceed "
+                 "its %lld positions\n",
+                 list.c_str(), static_cast<long long>(positions));
+}
+
 void run(const Options& options, const Cancellation& cancellation) {
     if (int(!options.models.empty()) + int(!options.preset.empty()) + int(!options.config.empty()) > 1 ||
         (options.models.size() > 1 && !options.latency))
@@ -227,6 +240,7 @@ void run(const Options& options, const Cancellation& cancellation) {
     setting.bytes = options.bytes > 0 ? options.bytes : options.measure ? 4 : 2;
     cost::CostTable table = cost::paper_table(setting, lengths, options.mixers);
     std::vector<cost::MeasuredModel> whole;
+    std::vector<std::int64_t> left_out;  // the model has no positions for them
     if (options.measure) {
         ConsoleProgress progress;
         // Formulas know any family by its sizes; what is measured are stacks of ours.
@@ -245,7 +259,10 @@ void run(const Options& options, const Cancellation& cancellation) {
             trainable->to(model::model_device());
             for (const std::int64_t length : lengths) {
                 const std::int64_t most = subject.config.max_positions;
-                if (most > 0 && length + 1 > most) continue;  // one more token is decoded
+                if (most > 0 && length + 1 > most) {  // one more token is decoded
+                    left_out.push_back(length);
+                    continue;
+                }
                 cost::MeasureOptions one;
                 one.batch = options.batch_or(1);
                 one.length = length;
@@ -254,6 +271,7 @@ void run(const Options& options, const Cancellation& cancellation) {
             }
         }
         finish_progress_line();
+        report_left_out(left_out, subject.config.max_positions);
     }
     if (!options.output.empty()) {
         write_whole_file(options.output, cost::cost_csv(table), "table");
@@ -278,6 +296,7 @@ void run(const Options& options, const Cancellation& cancellation) {
     if (options.measure) {
         sizes["device"] = table.device;
         sizes["kernels"] = table.kernels;
+        sizes["threads"] = compute_threads();
         if (const std::string part = model::gpu_part(); !part.empty()) sizes["on_device"] = part;
     }
     print_json({{"model", subject.name},
@@ -285,7 +304,8 @@ void run(const Options& options, const Cancellation& cancellation) {
                 {"setting", sizes},
                 {"formulas", formulas},
                 {"rows", rows},
-                {"whole_model", models}});
+                {"whole_model", models},
+                {"whole_model_left_out", left_out}});
 }
 
 }  // namespace

@@ -212,7 +212,7 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
     request.speed.batch = options.batch;
     request.speed.seed = options.seed;
     request.speed.open = [checkpoint = prepared.checkpoint, &cancellation] {
-        return model::Trainable::open(*checkpoint, at::kFloat, {}, 0, nullptr, &cancellation);
+        return model::on_model_device(model::Trainable::open(*checkpoint, at::kFloat, {}, 0, nullptr, &cancellation));
     };
     if (wants_text(options.tasks)) {
         if (!options.data.empty()) {
@@ -236,6 +236,15 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
     return prepared;
 }
 
+/// The residence of the weights: a name, or one for each model where they differ.
+json residences_of(const std::vector<Prepared>& models) {
+    json names = json::array();
+    for (const Prepared& one : models) names.emplace_back(model::name(one.residence));
+    const json first = names.front();
+    const bool same = std::all_of(names.begin(), names.end(), [&](const json& name) { return name == first; });
+    return same ? first : names;
+}
+
 /// The settings that the results record.
 json settings_of(const Options& options, const std::vector<Prepared>& models, const Hay& hay, const DataSets& sets) {
     const Prepared& first = models.front();
@@ -252,6 +261,7 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
                      {"task_options", options.task_options},
                      {"skip", options.skip},
                      {"dtype", options.dtype},
+                     {"weights", residences_of(models)},
                      {"weights_requested", options.weights},
                      {"device", kernels::chosen_device()},
                      {"device_requested", options.device},

@@ -135,6 +135,7 @@ void evaluate_predictions(const EvaluationOptions& options, const Cancellation& 
         {"tasks", options.tasks},
         {"data", options.data},
         {"predictions", options.predictions},
+        {"limit", options.limit},
         {"task_options",
          options.task_options}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     store::EvaluatedModel& model = evaluation.models.emplace_back();

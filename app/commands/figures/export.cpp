@@ -14,6 +14,7 @@
 #include "app/commands/options.h"
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
+#include "core/base/text/text.h"
 #include "core/figures/make_figure.h"
 #include "core/figures/options/option_list.h"
 #ifdef HEADSCOPE_WITH_WINDOW
@@ -57,6 +58,17 @@ void draw(const figures::FigureData& figure, const ExportOptions& options, const
 #endif
 }
 
+/// Refuses a table for LaTeX of a recipe that has none.
+void check_latex(const std::string& name) {
+    const figures::Recipe* recipe = figures::find_recipe(name);
+    if (recipe == nullptr || recipe->latex) return;  // an unknown one is refused with the names of all
+    std::vector<std::string> names;
+    for (const figures::Recipe* one : figures::recipes())
+        if (one->latex) names.push_back(one->name);
+    throw Error(ErrorCode::usage, "-o", "expected a figure that has a LaTeX table: " + joined_text(names, ", "),
+                "found " + recipe->name);
+}
+
 void run_export(const ExportOptions& options, const Cancellation& cancellation) {
     const std::string ending = ending_of(options.output);
     if (ending != ".pdf" && ending != ".svg" && ending != ".png" && ending != ".csv" && ending != ".tex")
@@ -64,14 +76,12 @@ void run_export(const ExportOptions& options, const Cancellation& cancellation) 
                          (options.output.empty() ? std::string("none") : escaped(options.output)));
     const std::vector<fs::path> inputs(options.files.begin(), options.files.end());
     OutputFile::check_target(options.output, inputs);
+    if (ending == ".tex") check_latex(options.request.recipe);
     check_kernel_environment();
     continue_in_child(inputs, cancellation);
     const auto files = open_figure_inputs(inputs, options.request, cancellation);
     const auto figure = figures::make_figure(options.request.recipe, files, options.request.options);
     cancellation.check();
-    if (ending == ".tex" && !figure.latex)
-        throw Error(ErrorCode::usage, "-o", "expected a figure that has a LaTeX table: tasks, longbench, benchmark",
-                    "found " + options.request.recipe);
     if (ending == ".csv" || ending == ".tex")
         write_text(options.output, ending == ".csv" ? figures::figure_csv(figure) : figure.latex(), inputs);
     else

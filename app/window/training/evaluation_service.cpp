@@ -9,6 +9,7 @@
 
 #include "app/window/launch.h"
 #include "core/base/error.h"
+#include "core/data/objectives/list.h"
 #include "core/training/job/job.h"
 #include "widgets/desk/error_words.h"
 #include "widgets/desk/evaluation_shelf.h"
@@ -20,6 +21,15 @@ namespace {
 constexpr std::chrono::milliseconds kEvaluationEnd{1000};
 constexpr int kLookPause = 400;  ///< ms
 constexpr int kParts = 16;       ///< the shortest context is that part of the length of training
+constexpr const char* kTextTasks = "perplexity,next_token_accuracy";
+
+/// Tasks on the part that the job holds out; empty: it has none, for its items lie in files.
+std::string held_out_tasks(const training::JobFile& job) {
+    const data::ObjectiveKind& objective = data::kind_of(job.data.objective);
+    const bool made = job.data.generator.has_value();
+    if (objective.reads_stream()) return made ? job.data.generator->name : std::string(kTextTasks);
+    return made == objective.reads_items() && !objective.spans ? objective.name : "";
+}
 
 QString file_name_of(const QStringList& names) {
     const QString of =
@@ -40,9 +50,9 @@ QString free_name(const std::filesystem::path& folder, const QString& name) {
 
 QStringList EvaluationPlan::words() const {
     QStringList words{QStringLiteral("evaluate")};
-    words << folders << QStringLiteral("--task");
-    if (!generator.empty()) return words << QString::fromStdString(generator);
-    words << QStringLiteral("perplexity,next_token_accuracy") << QStringLiteral("--length");
+    words << folders << QStringLiteral("--task") << QString::fromStdString(tasks);
+    if (tasks != kTextTasks) return words;
+    words << QStringLiteral("--length");
     QStringList lengths;
     for (std::int64_t part = kParts; part > 1; part /= 2)
         if (const std::int64_t shorter = length / part; shorter > 1) lengths << QString::number(shorter);
@@ -55,10 +65,10 @@ std::deque<EvaluationPlan> evaluation_plans(const std::vector<EvaluatedRun>& run
     for (const EvaluatedRun& run : runs) {
         if (!run.record->started || run.record->snapshots.empty()) continue;
         const auto job = training::read_job(run.record->started->job, run.folder.toStdString() + ", job.toml");
-        const std::string generator = job.data.generator ? job.data.generator->name : "";
-        auto plan =
-            std::find_if(plans.begin(), plans.end(), [&](const auto& one) { return one.generator == generator; });
-        if (plan == plans.end()) plan = plans.insert(plans.end(), EvaluationPlan{{}, {}, generator, 0});
+        const std::string tasks = held_out_tasks(job);
+        if (tasks.empty()) continue;
+        auto plan = std::find_if(plans.begin(), plans.end(), [&](const auto& one) { return one.tasks == tasks; });
+        if (plan == plans.end()) plan = plans.insert(plans.end(), EvaluationPlan{{}, {}, tasks, 0});
         plan->folders << run.folder;
         plan->names << run.name;
         const auto length = job.data.sequence_length;
@@ -115,7 +125,7 @@ void EvaluationService::begin(MakeCalls make) {
             if (error)
                 throw Error(ErrorCode::io, (folder / "evaluations").string(), "expected to make this folder",
                             "found " + error.message());
-            if (calls->empty()) problem = tr("No open run has a snapshot to evaluate");
+            if (calls->empty()) problem = tr("No open run has a snapshot, and held-out data to evaluate it on");
         } catch (...) {
             problem = QString::fromUtf8(current_error("evaluate").what());
         }

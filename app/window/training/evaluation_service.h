@@ -29,11 +29,12 @@ struct EvaluatedRun {
 /// One `headscope evaluate`: runs that can be asked the same.
 struct EvaluationPlan {
     QStringList folders, names;
-    std::string generator;      ///< the task; empty: perplexity and accuracy on the text that was held out
+    std::string tasks;          ///< on what the runs hold out, by their objective
     std::int64_t length = 0;    ///< tokens of the shortest training sequence among them
     QStringList words() const;  ///< of the command line, without -o
 };
-/// Runs on text together, those on each generator together. Throws Error for a job that cannot be read.
+/// Runs of each objective, and of each generator, together; without those whose items lie in files. Throws Error for a
+/// job that cannot be read.
 std::deque<EvaluationPlan> evaluation_plans(const std::vector<EvaluatedRun>& runs);
 
 /// Evaluates the best snapshots of the open runs, or what was chosen in a dialog, one `headscope evaluate` after the

@@ -2,6 +2,7 @@
 #include "app/window/training/followed_run.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -17,7 +18,7 @@ namespace headscope::app {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kMostRuns = 500;           ///< folders that are looked at
+constexpr std::size_t kMostRuns = 500;           ///< newest runs that are looked at
 constexpr std::uint64_t kLastWords = 1U << 20U;  ///< bytes at a journal's end that hold the run's state
 // A copy of a run takes 64 bytes a step: long runs are published at these intervals.
 constexpr std::size_t kLong = 20'000, kVeryLong = 100'000;
@@ -50,6 +51,25 @@ bool is_interrupted(const fs::path& folder) {
         if (!state) return !all;
         return *state == training::RunState::running || *state == training::RunState::paused;
     }
+}
+
+/// The runs below `runs` that were written last, kMostRuns of them.
+std::vector<fs::path> newest_runs(const fs::path& runs, const Cancellation& cancellation) {
+    std::vector<std::pair<fs::file_time_type, fs::path>> all;
+    std::error_code error;
+    for (fs::directory_iterator at(runs, error), end; !error && at != end; at.increment(error)) {
+        if (cancellation.requested()) throw Stopped();
+        const training::RunFolder folder{at->path()};
+        std::error_code none, neither;
+        const auto written = fs::last_write_time(folder.journal(), none);
+        const auto built = none ? fs::last_write_time(folder.run_file(), neither) : written;
+        if (!none || !neither) all.emplace_back(built, folder.path);
+    }
+    std::sort(all.begin(), all.end(), std::greater<>());
+    all.resize(std::min(all.size(), kMostRuns));
+    std::vector<fs::path> newest;
+    for (auto& [when, folder] : all) newest.push_back(std::move(folder));
+    return newest;
 }
 
 }  // namespace
@@ -138,14 +158,11 @@ QStringList FollowedRun::waiting() {
 
 std::vector<fs::path> interrupted_runs(const fs::path& runs, const Cancellation& cancellation) {
     std::vector<fs::path> found;
-    std::error_code error;
-    std::size_t looked_at = 0;
-    for (fs::directory_iterator at(runs, error), end; !error && at != end && looked_at < kMostRuns;
-         at.increment(error), ++looked_at) {
+    for (const fs::path& folder : newest_runs(runs, cancellation)) {
         if (cancellation.requested()) throw Stopped();
         try {
-            if (!training::is_run_folder(at->path())) continue;
-            if (is_interrupted(at->path())) found.push_back(at->path());
+            if (!training::is_run_folder(folder)) continue;
+            if (is_interrupted(folder)) found.push_back(folder);
         } catch (const Error&) {  // not one that could be resumed
         }
     }

@@ -53,8 +53,8 @@ private:
     std::vector<Wish> wishes_;
 };
 
-/// Folders below `runs` whose process died before it was done. Looks at the ends of journals alone. Never throws but
-/// Stopped.
+/// Folders below `runs`, sorted, whose process died before it was done: of the 500 runs that were written last. Looks
+/// at the ends of journals alone. Never throws but Stopped.
 std::vector<std::filesystem::path> interrupted_runs(const std::filesystem::path& runs,
                                                     const Cancellation& cancellation);
 

@@ -26,12 +26,16 @@ QString message_of(const char* where) {
     return QString::fromUtf8(current_error(where).what());
 }
 
-/// Moves the end of a job that a fork at update `done` has reached: as many updates again as the run had.
-void extend(training::JobFile& job, std::int64_t begin, std::int64_t done) {
-    if (const std::int64_t end = training::planned_updates(job); end == 0 || done < end) return;
+/// Moves the end of a job that a fork at update `done` has reached: as many updates again as the run had. `planned`:
+/// the run's updates, which a job of epochs does not say.
+void extend(training::JobFile& job, std::int64_t begin, std::int64_t done, std::int64_t planned) {
+    const std::int64_t end = job.training.epochs ? planned : training::planned_updates(job);
+    if (end <= 0 || done < end) return;
     const std::int64_t more = std::max<std::int64_t>(done - begin, 1);
     if (job.training.steps) job.training.steps = done + more;
     if (job.training.tokens) job.training.tokens = (done + more) * job.step_tokens();
+    if (job.training.epochs)
+        job.training.epochs = *job.training.epochs * static_cast<double>(done + more) / static_cast<double>(done);
 }
 
 }  // namespace
@@ -258,7 +262,8 @@ void RunService::fork(int id, const QString& snapshot) {
     try {
         training::JobFile job = training::read_job(run->record->started->job, "job");
         job.name = run->name.toStdString() + ", from " + snapshot.toStdString();
-        extend(job, run->record->begin_step(), training::snapshot_step(snapshot.toStdString()));
+        extend(job, run->record->begin_step(), training::snapshot_step(snapshot.toStdString()),
+               run->record->planned_steps());
         // Writes the keys that differ from the first job only, so that the text stays readable.
         const std::string text = workspace::edited_job(widgets::JobDraft::first_text().toStdString(), job);
         shelf_->draft().set_text(QString::fromStdString(text));

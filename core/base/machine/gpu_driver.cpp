@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdlib>
+#include <string_view>
 
 namespace headscope {
 namespace {
@@ -65,6 +66,17 @@ std::string printable(const char* text) {
     std::replace_if(
         shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
     return shown;
+}
+
+/// The first "gfx90a" among the bytes of a device's properties; empty: none.
+std::string find_gfx(std::string_view properties) {
+    constexpr std::string_view prefix = "gfx", digits = "0123456789abcdef";
+    constexpr std::size_t shortest = 6;  // gfx906
+    for (auto at = properties.find(prefix); at != std::string_view::npos; at = properties.find(prefix, at + 1)) {
+        const auto end = std::min(properties.find_first_not_of(digits, at + prefix.size()), properties.size());
+        if (end - at >= shortest) return std::string(properties.substr(at, end - at));
+    }
+    return {};
 }
 
 class OpenDriver {
@@ -138,6 +150,7 @@ private:
 
     GpuDevice describe(int index, bool free_memory) const {
         GpuDevice device;
+        device.kind = kind_;
         int handle = 0;
         check(calls_.device, call<DeviceCall>(calls_.device)(&handle, index));
         std::array<char, 256> name{};
@@ -155,6 +168,7 @@ private:
         if (kind_ == GpuKind::hip) {
             constexpr const char* name = "hipDeviceComputeCapability";
             check(name, call<Status(int*, int*, int)>(name)(&device.major, &device.minor, handle));
+            device.gfx = gfx_of(handle);
             return;
         }
         constexpr const char* name = "cuDeviceGetAttribute";
@@ -162,6 +176,18 @@ private:
         const auto get = call<Status(int*, int, int)>(name);
         check(name, get(&device.major, major, handle));
         check(name, get(&device.minor, minor, handle));
+    }
+
+    /// hipDeviceProp_t is about 1.5 KB; the offset of its gcnArchName differs between versions of HIP.
+    std::string gfx_of(int handle) const {
+        constexpr std::size_t room = 1 << 14;
+        alignas(std::max_align_t) std::array<char, room> properties{};
+        for (const char* name : {"hipGetDevicePropertiesR0600", "hipGetDeviceProperties"}) {
+            const auto read = optional_call<Status(void*, int)>(name);
+            if (read != nullptr && read(properties.data(), handle) == 0)
+                return find_gfx({properties.data(), properties.size()});
+        }
+        return {};
     }
 
     /// -1 where the device gives no context: another process may hold it alone.
@@ -208,7 +234,8 @@ const char* gpu_vendor_name(GpuKind kind) {
 }
 
 std::string GpuDevice::architecture() const {
-    return "sm_" + std::to_string(major) + std::to_string(minor);
+    if (!gfx.empty()) return gfx;
+    return (kind == GpuKind::hip ? "gfx" : "sm_") + std::to_string(major) + std::to_string(minor);
 }
 
 GpuDriver find_gpus(GpuKind kind, bool free_memory) {

@@ -18,8 +18,10 @@ struct GpuDevice {
     int major = 0, minor = 0;  ///< compute capability
     double memory = 0;         ///< bytes
     double free_memory = -1;   ///< bytes; -1: not measured
+    GpuKind kind = GpuKind::cuda;
+    std::string gfx;  ///< AMD's name of the architecture, "gfx90a"; empty: not known
 
-    /// "sm_90"
+    /// "sm_90"; of AMD "gfx90a", or "gfx90" of version 9.0 where the driver has no name.
     std::string architecture() const;
 };
 

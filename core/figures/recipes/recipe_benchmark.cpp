@@ -107,6 +107,7 @@ extern const Recipe kBenchmark{
     .of_others = benchmark,
     .others = RecipeInputs::evaluations,
     .options = {"set", "baseline", "smallest", "significance", "length"},
+    .latex = true,
 };
 
 }  // namespace headscope::figures

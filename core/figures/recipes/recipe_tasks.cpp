@@ -214,6 +214,7 @@ extern const Recipe kLongBench{
     .of_others = longbench,
     .others = RecipeInputs::evaluations,
     .options = {"names", "task", "significance", "length"},
+    .latex = true,
 };
 
 extern const Recipe kTasks{
@@ -225,6 +226,7 @@ extern const Recipe kTasks{
     .of_others = tasks,
     .others = RecipeInputs::evaluations,
     .options = {"names", "task", "metric", "average", "significance", "length"},
+    .latex = true,
 };
 
 }  // namespace headscope::figures

@@ -61,9 +61,9 @@ void train_along(Processes& processes, const JobFile& job, Progress& progress) {
     processes.broadcast(&position, sizeof position);
 
     // The model first: what hashes words is among its tensors.
-    Learner learner(
-        on_chosen_device(model::Trainable::create(config, static_cast<std::uint64_t>(job.seed), weight_type(job))),
-        job);
+    Learner learner(model::on_model_device(
+                        model::Trainable::create(config, static_cast<std::uint64_t>(job.seed), weight_type(job))),
+                    job);
     if (layout_hash(learner.model()) != layout)
         throw Error(ErrorCode::internal, "model", "expected the layout of process 0", "found another");
     broadcast_state(processes, learner);

@@ -5,7 +5,7 @@
 #include "core/base/io/output_file.h"
 #include "core/base/process/os_error.h"
 #include "core/model/load/generation_settings.h"
-#include "core/model/load/model_device.h"
+#include "core/model/trainable.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
 #include "core/training/trainer/guide_text.h"
 #include "core/training/trainer/job_model.h"
@@ -62,19 +62,14 @@ void check_data(const Session& session, const std::string& hash, const fs::path&
                     "... instead of " + hash.substr(0, 12) + "...)");
 }
 
-std::unique_ptr<model::Trainable> on_chosen_device(std::unique_ptr<model::Trainable> model) {
-    if (!model::model_device().is_cpu()) model->to(model::model_device());
-    return model;
-}
-
 void begin_model(Session& session, Progress& progress, const Cancellation& cancellation) {
     OfData data = session.data->vocabulary();
     if (session.words)
         if (const auto* ngrams = session.words->tokenizer->word_hash()->ngrams()) data.ngrams = ngrams->size();
     if (data::kind_of(session.job.data.objective).translates)
         data.decoder_start = session.source->read(0, 1).target_ids.at(0);
-    session.learner =
-        std::make_unique<Learner>(on_chosen_device(make_model(session.job, data, progress, cancellation)), session.job);
+    session.learner = std::make_unique<Learner>(
+        model::on_model_device(make_model(session.job, data, progress, cancellation)), session.job);
     if (!session.job.model.from.empty())
         session.generation =
             model::generation_keys_of(*checkpoint::Checkpoint::open(session.job.base / session.job.model.from)).keys;
@@ -86,9 +81,9 @@ void open_snapshot(Session& session, const fs::path& folder, Progress& progress,
     const auto file = checkpoint::Checkpoint::open(folder);
     expect_free_memory(session.job, model::inspect(*file));
     session.learner =
-        std::make_unique<Learner>(on_chosen_device(model::Trainable::open(*file, weight_type(session.job), {},
-                                                                          static_cast<std::uint64_t>(session.job.seed),
-                                                                          &progress, &cancellation)),
+        std::make_unique<Learner>(model::on_model_device(model::Trainable::open(
+                                      *file, weight_type(session.job), {}, static_cast<std::uint64_t>(session.job.seed),
+                                      &progress, &cancellation)),
                                   session.job);
     mixers_without_weights(session.job, std::as_const(session.learner->model()).model().config());
     session.generation = model::generation_keys_of(*file).keys;

@@ -20,9 +20,6 @@ void open_data(Session& session, const std::filesystem::path& folder, Progress& 
 /// Refuses data of another hash than the run started with; `where` names its source.
 void check_data(const Session& session, const std::string& hash, const std::filesystem::path& where);
 
-/// The model, moved to model::model_device(): before a Learner keeps its tensors.
-std::unique_ptr<model::Trainable> on_chosen_device(std::unique_ptr<model::Trainable> model);
-
 /// learner: the model that the job begins with, its guide read from the data; state: that of step 0.
 void begin_model(Session& session, Progress& progress, const Cancellation& cancellation);
 void fresh_state(Session& session);

@@ -23,7 +23,7 @@ std::string problem(const std::string& name);
 /// Chooses one of backend_names(), and one of its devices; "" for the first of cuda and hip.
 void choose(const std::string& name, int device);
 
-/// "cuda:0 NVIDIA H100 80GB HBM3 sm_90"; "cpu" for an emulator and without a choice.
+/// "cuda:0 NVIDIA H100 80GB HBM3 sm_90", "hip:0 AMD Instinct MI210 gfx90a"; "cpu" for an emulator and without a choice.
 std::string device_name();
 
 /// The chosen backend, or "gpu" without one. Threads: any.

@@ -38,6 +38,16 @@ TEST_CASE("A driver lists its devices with name, memory and capability", "[base]
     CHECK(driver.devices[1].free_memory == -1);  // it gives no context
 }
 
+TEST_CASE("AMD's architectures have AMD's names", "[base][gpu]") {
+    const test::Environment library("HEADSCOPE_HIP_DRIVER", HEADSCOPE_FAKE_HIP_DRIVER);
+    const GpuDriver driver = find_gpus(GpuKind::hip);
+    CHECK(driver.problem.empty());
+    CHECK(driver.version == "6.3");
+    REQUIRE(driver.devices.size() == 2);
+    CHECK(driver.devices[0].architecture() == "gfx90a");
+    CHECK(driver.devices[1].architecture() == "gfx90");  // it has no properties: its version
+}
+
 TEST_CASE("A driver without devices, or that fails, is a problem in words", "[base][gpu]") {
     const std::string library = std::string("driver library ") + HEADSCOPE_FAKE_DRIVER;
     CHECK(fake_driver("0").problem == library + " (version 13.2), which reports no device");

@@ -139,6 +139,14 @@ TEST_CASE("Every mixer computes forward and backward on the emulated device what
     }
 }
 
+TEST_CASE("A model to be trained moves to the device of models", "[device]") {
+    const std::string config = stack_config("standard").dump();
+    const auto made = [&] { return model::on_model_device(model::Trainable::create(config, 1, at::kFloat)); };
+    CHECK(made()->device().is_cpu());
+    const OnEmulatedDevice chosen;
+    CHECK(made()->device() == emulated_device());
+}
+
 TEST_CASE("Models of several families compute the oracle's numbers on the emulated device", "[device][golden]") {
     for (const char* name : {"gpt2", "llama", "qwen2-windows", "bloom", "neox", "gemma2", "gpt-oss", "gptj", "bert",
                              "distilbert", "albert", "modernbert", "fnet-63"}) {

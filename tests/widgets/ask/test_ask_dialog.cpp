@@ -236,6 +236,8 @@ TEST_CASE("Options of single tools become words of the command", "[ask_dialog]")
     choice = asked("circuits");
     choice.texts.length = 5;
     CHECK(command(choice) == "ask|circuits|/models/small|-o|/out/a.ask.h5");
+    choice.texts.device = "cuda:1";
+    CHECK(command(choice) == "ask|circuits|/models/small|-o|/out/a.ask.h5|--device|cuda:1");
 }
 
 TEST_CASE("The dialog shows what the tool reads, and starts its command", "[ask_dialog]") {
@@ -252,6 +254,10 @@ TEST_CASE("The dialog shows what the tool reads, and starts its command", "[ask_
     CHECK(dialog.output().startsWith("/made/asks/small-lens-"));
     CHECK(dialog.output().endsWith(".ask.h5"));
     CHECK(start->isEnabled());
+    CHECK(child<QLabel>(dialog, "ask_dialog_texts")->text() == "the text of the text panel");
+    texts.chat = true;
+    dialog.set_texts(texts, {});
+    CHECK(child<QLabel>(dialog, "ask_dialog_texts")->text() == "the text of the text panel, without: chat template");
     CHECK(shown("ask_dialog_target"));
     CHECK_FALSE(shown("ask_dialog_metric"));
     CHECK_FALSE(shown("ask_dialog_clean"));

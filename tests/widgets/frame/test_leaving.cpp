@@ -176,6 +176,9 @@ TEST_CASE("A replay's dialog makes its command", "[frame][tasks]") {
     child<QCheckBox>(dialog, "reproduce_dialog_resume")->setChecked(true);
     CHECK(dialog.words() == QStringList{"reproduce", "lazy", "-o", "/replays/lazy", "--resume"});
     CHECK_FALSE(child<QDoubleSpinBox>(dialog, "reproduce_dialog_minutes")->isEnabled());
+    child<QLineEdit>(dialog, "reproduce_dialog_data_sets")->setText("/sets");
+    CHECK(dialog.words() ==
+          QStringList{"reproduce", "lazy", "-o", "/replays/lazy", "--data-sets", "/sets", "--resume"});
 }
 
 TEST_CASE("A replay's dialog warns of minutes that decide nothing", "[frame][tasks]") {

@@ -53,7 +53,7 @@ const std::vector<AskMetric>& ask_metrics();
 struct AskChoice {
     QString tool, model;  ///< model: a path
     QStringList models;   ///< paths, for a tool that reads several
-    TextChoice texts;     ///< sources, first token and length of the text panel
+    TextChoice texts;     ///< sources, first token, length and device of the text panel
     QString clean, corrupted;
     QString metric;  ///< empty: the tool's default
     QString answer, against, position;

@@ -47,6 +47,17 @@ void set_row_visible(QFormLayout* form, QWidget* control, bool visible) {
     }
 }
 
+/// Choices of the text panel that the command has not.
+QStringList unread_choices(const TextChoice& texts) {
+    QStringList names;
+    if (texts.chat) names << AskDialog::tr("chat template");
+    if (!texts.pair.isEmpty()) names << AskDialog::tr("second text of a pair");
+    if (texts.windows) names << AskDialog::tr("windows");
+    if (texts.repeat_token) names << AskDialog::tr("repeated first token");
+    if (!texts.interventions.toml.isEmpty()) names << AskDialog::tr("interventions");
+    return names;
+}
+
 }  // namespace
 
 AskDialog::AskDialog(QWidget* parent)
@@ -64,6 +75,7 @@ AskDialog::AskDialog(QWidget* parent)
     source_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     texts_shown_ = named(new QLabel(this), "texts", tr("Texts"), tr("The ticked texts of the text panel"));
     texts_shown_->setTextFormat(Qt::PlainText);
+    texts_shown_->setWordWrap(true);
     form()->addRow(tr("Tool"), tool_);
     form()->addRow(about_);
     form()->addRow(tr("Checkpoint"), source_);
@@ -233,9 +245,12 @@ void AskDialog::set_texts(const TextChoice& texts, const std::vector<TextExample
     examples_ = examples;
     const auto used = std::count_if(texts_.sources.begin(), texts_.sources.end(),
                                     [](const TextSource& one) { return one.used && !one.value.isEmpty(); });
-    texts_shown_->setText(used == 0   ? tr("none in the text panel")
-                          : used == 1 ? tr("the text of the text panel")
-                                      : tr("%1 texts of the text panel").arg(used));
+    QString shown = used == 0   ? tr("none in the text panel")
+                    : used == 1 ? tr("the text of the text panel")
+                                : tr("%1 texts of the text panel").arg(used);
+    if (const QStringList unread = unread_choices(texts_); used > 0 && !unread.isEmpty())
+        shown += tr(", without: %1").arg(unread.join(QStringLiteral(", ")));
+    texts_shown_->setText(shown);
     update_state();
 }
 

@@ -15,6 +15,9 @@ struct DeviceCard {
     QString problem;  ///< why this build cannot use it; empty if it can
 };
 
+/// Adds an item for each GPU, whose data is its choice; those with a problem are disabled and show it.
+void add_devices(QComboBox& box, const std::vector<DeviceCard>& devices);
+
 /// Chooses the processor or a GPU. A choice made before the GPUs are listed stays until then.
 class DeviceBox : public QComboBox {
 public:

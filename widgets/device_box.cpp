@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "widgets/panels/device_box.h"
+#include "widgets/device_box.h"
 
 #include <QCoreApplication>
 #include <QStandardItemModel>
@@ -19,6 +19,17 @@ QString device_label(const DeviceCard& card) {
 
 }  // namespace
 
+void add_devices(QComboBox& box, const std::vector<DeviceCard>& devices) {
+    const auto* items = qobject_cast<QStandardItemModel*>(box.model());
+    for (const DeviceCard& card : devices) {
+        box.addItem(device_label(card), card.choice);
+        const int row = box.count() - 1;
+        if (card.problem.isEmpty() || items == nullptr) continue;
+        items->item(row)->setEnabled(false);
+        box.setItemData(row, device_words("Found %1").arg(card.problem), Qt::ToolTipRole);
+    }
+}
+
 DeviceBox::DeviceBox(QWidget* parent) : QComboBox(parent) {
     addItem(device_words("Processor"), QStringLiteral("cpu"));
     connect(this, &QComboBox::activated, this, [this] { wanted_ = currentData().toString(); });
@@ -27,14 +38,7 @@ DeviceBox::DeviceBox(QWidget* parent) : QComboBox(parent) {
 void DeviceBox::set_devices(const std::vector<DeviceCard>& devices) {
     listed_ = true;
     while (count() > 1) removeItem(1);
-    const auto* items = qobject_cast<QStandardItemModel*>(model());
-    for (const DeviceCard& card : devices) {
-        addItem(device_label(card), card.choice);
-        const int row = count() - 1;
-        if (card.problem.isEmpty() || items == nullptr) continue;
-        items->item(row)->setEnabled(false);
-        setItemData(row, device_words("Found %1").arg(card.problem), Qt::ToolTipRole);
-    }
+    add_devices(*this, devices);
     choose(wanted_);
 }
 
