@@ -25,8 +25,9 @@ namespace headscope::ask {
 enum class KnockoutIn : std::uint8_t { all, encoder, decoder, cross };
 
 struct KnockoutOptions {
-    /// Of an encoder-decoder they count what the attention's queries and keys are: source tokens in the encoder, the
-    /// decoder's input in its self-attention, queries of the decoder's input and source keys in cross-attention.
+    /// Positions. In an encoder-decoder they count what the attention's queries and keys are: source tokens in the
+    /// encoder, the decoder's input in its self-attention, queries of the decoder's input and source keys in
+    /// cross-attention.
     std::vector<model::PositionRange> queries, keys;
     std::vector<analysis::HeadIndex> heads;  ///< empty: all heads of `attention`
     KnockoutIn attention = KnockoutIn::all;  ///< all: all layers with scores

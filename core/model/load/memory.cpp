@@ -100,7 +100,10 @@ double edited_matrix_bytes(const ModelConfig& config, double texts, double token
 }
 
 double gradient_bytes(const ModelConfig& config, double tokens) {
-    return static_cast<double>(config.layers) * pass_bytes(config, tokens, 4);
+    const auto of_stack = [tokens](const ModelConfig& stack) {
+        return static_cast<double>(stack.layers) * pass_bytes(stack, tokens, 4);
+    };
+    return of_stack(config) + (config.encoder ? of_stack(*config.encoder) : 0);
 }
 
 double reading_bytes(const Inspection& inspection, double rows, double cached, checkpoint::LoadAs precision,

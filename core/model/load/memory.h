@@ -32,7 +32,7 @@ double logit_bytes(const Inspection& inspection, double rows);
 
 /// Bytes of a layer's attention matrices where scores or weights are edited, in `texts` texts of `tokens` tokens.
 double edited_matrix_bytes(const ModelConfig& config, double texts, double tokens);
-/// Bytes that a forward pass of `tokens` tokens keeps for the backward pass.
+/// Bytes that a forward pass of `tokens` tokens, of an encoder-decoder on each side, keeps for the backward pass.
 double gradient_bytes(const ModelConfig& config, double tokens);
 
 /// Bytes of weights, a pass of `rows` tokens through a tower and the head, and keys and values of `cached` tokens.

@@ -65,7 +65,7 @@ public:
     double extra_bytes(const model::ModelConfig& config, std::int64_t tokens) const override {
         const std::vector<model::Point> points = points_of("--sites", sites_);
         const bool matrices = std::any_of(points.begin(), points.end(), model::is_matrix);
-        const auto length = static_cast<double>(tokens), layers = static_cast<double>(config.layers);
+        const auto length = static_cast<double>(tokens), layers = static_cast<double>(config.all_layers());
         const double sweep = matrices ? matrix_edit_bytes(config, tokens) : 0;
         if (approximation_.empty()) return sweep;
         const double kept = matrices ? layers * model::edited_matrix_bytes(config, 1, length) : 0;
