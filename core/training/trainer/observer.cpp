@@ -18,10 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 /// At most `most` tokens of each sequence, and of each target.
 model::Batch first_tokens(model::Batch batch, std::int64_t most) {
     const auto cut = [most](at::Tensor& tensor, std::vector<std::int64_t>& lengths) {
@@ -37,6 +33,10 @@ model::Batch first_tokens(model::Batch batch, std::int64_t most) {
 }
 
 }  // namespace
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 void Observer::warn(const std::string& text) {
     emit_(Log{LogLevel::warning, s_.state.step, text});

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 
 #include "core/training/trainer/trainer_session.h"
 
 namespace headscope::training {
+
+double seconds_since(std::chrono::steady_clock::time_point start);
 
 /// Observes a model while it learns and changes nothing: held-out loss, indicators, a text of its own. Each is an
 /// event. Threads: the compute thread.
