@@ -314,7 +314,8 @@ typedef struct {
     void (*copy)(void* to, const void* from, size_t bytes, int direction, void* stream, HsOutcome*);
     void (*wait)(void* stream, HsOutcome*);
     void (*configure)(int warp); /* threads of a warp of the emulator; null elsewhere */
-    int (*mma)(int normaliser);  /* 1: `attention` multiplies bfloat16 operands on the device's tensor cores */
+    /* 1: `attention` and `attention_backward` multiply bfloat16 operands, d loss / d O with them, on tensor cores */
+    int (*mma)(int normaliser);
     /* One entry for each row of kernels/operators.h, and row operators; null: the library has none. */
     void (*attention)(const HsAttention*, const HsCall*, HsOutcome*);
     void (*attention_backward)(const HsBackward*, const HsCall*, HsOutcome*);

@@ -2,9 +2,9 @@
 // Times attention on the backend that HEADSCOPE_KERNELS names: bench_gpu OPERATION TYPE LENGTH HEADS SIZE ROUNDS.
 //
 // OPERATION: forward (O and row constants), statistics (O and every indicator) or backward (gradients of q, k and v).
-// TYPE of q, k and v: float32 or bfloat16. Causal softmax, one text. Prints one line of JSON with medians in seconds:
-// "call" with operands in memory of the processor, copies included; "kernel" with operands in memory of the GPU,
-// launches and workspace included, null on the processor. bench.py reads it.
+// TYPE of q, k, v and d loss / d O: float32 or bfloat16. Causal softmax, one text. Prints one line of JSON with medians
+// in seconds: "call" with operands in memory of the processor, copies included; "kernel" with operands in memory of the
+// GPU, launches and workspace included, null on the processor. bench.py reads it.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -34,9 +34,9 @@ struct Shape {
     std::int64_t bytes() const { return numbers() * (type == ElementType::float32 ? 4 : 2); }
 };
 
-/// [1, heads, length, size] in [-1, 1) of either type.
-std::vector<char> random_numbers(const Shape& s, ElementType type, std::uint32_t seed) {
-    const bool single = type == ElementType::float32;
+/// [1, heads, length, size] in [-1, 1).
+std::vector<char> random_numbers(const Shape& s, std::uint32_t seed) {
+    const bool single = s.type == ElementType::float32;
     const std::size_t width = single ? 4 : 2;
     std::vector<char> bytes(static_cast<std::size_t>(s.numbers()) * width);
     for (std::size_t n = 0; n < bytes.size(); n += width) {
@@ -74,7 +74,7 @@ public:
         if (operation_ == "forward") return forward(x);
         if (operation_ == "backward")
             return attention_backward(input(x), view(x.output, ElementType::float32, x.device),
-                                      view(x.output_gradient, ElementType::float32, x.device), {x.shift, x.factor},
+                                      view(x.output_gradient, shape_.type, x.device), {x.shift, x.factor},
                                       {target(x.query_gradient), target(x.key_gradient), target(x.value_gradient)});
         Statistics statistics;
         const MutableView place = target(x.output);
@@ -129,7 +129,7 @@ double seconds_on_device(const Work& work, const Shape& s, const Operands& host,
     x.query = copied(host.query, s.bytes());
     x.key = copied(host.key, s.bytes());
     x.value = copied(host.value, s.bytes());
-    x.output_gradient = copied(host.output_gradient, 4 * s.numbers());
+    x.output_gradient = copied(host.output_gradient, s.bytes());
     x.output = results();
     x.query_gradient = results();
     x.key_gradient = results();
@@ -155,8 +155,8 @@ int run(int argc, char** argv) {
     const Shape s{type == "float32" ? ElementType::float32 : ElementType::bfloat16, number_of(argv[3]),
                   number_of(argv[4]), number_of(argv[5])};
     const int rounds = static_cast<int>(number_of(argv[6]));
-    const std::vector<char> query = random_numbers(s, s.type, 1), key = random_numbers(s, s.type, 2),
-                            value = random_numbers(s, s.type, 3), gradient = random_numbers(s, ElementType::float32, 4);
+    const std::vector<char> query = random_numbers(s, 1), key = random_numbers(s, 2), value = random_numbers(s, 3),
+                            gradient = random_numbers(s, 4);
     const auto count = static_cast<std::size_t>(s.numbers()), rows = static_cast<std::size_t>(s.heads * s.length);
     std::vector<float> output(count), query_gradient(count), key_gradient(count), value_gradient(count);
     std::vector<float> shift(rows), factor(rows);

@@ -77,6 +77,11 @@ inline bool ran_on(const std::string& backend) {
     return last_backend() == backend || last_backend().starts_with(backend + " ");
 }
 
+/// The backend multiplies bfloat16 attention on tensor cores.
+inline bool has_mma(const std::string& backend) {
+    return backend != "emulator64" && backend != "hip";
+}
+
 /// run() gives Fields on the forced backend, and notes that backend as the last one. `products`: warps of 32 multiply
 /// on tensor cores, so those of 64 round otherwise.
 template <class Run>

@@ -24,6 +24,7 @@ using headscope::kernels::testing::AttentionCase;
 using headscope::kernels::testing::check_equal;
 using headscope::kernels::testing::ForcedBackend;
 using headscope::kernels::testing::gpu_backends;
+using headscope::kernels::testing::has_mma;
 using headscope::kernels::testing::make_case;
 using headscope::kernels::testing::Result;
 using headscope::kernels::testing::run;
@@ -85,11 +86,6 @@ std::vector<std::uint16_t> some_numbers() {
     for (int n = 0; n < 2 * Multiply::kWords; ++n)
         numbers.push_back(half_of(static_cast<float>((n * 37 + n * n) % 101 - 50) * 0.043F));
     return numbers;
-}
-
-/// The backend multiplies bfloat16 on tensor cores.
-bool has_mma(const std::string& backend) {
-    return backend != "emulator64" && backend != "hip";
 }
 
 /// All statistics by tensor cores and without, equal bits in another order of threads, and the plain output.

@@ -65,7 +65,7 @@ private:
         const int t = c.thread();
         const auto ring = c.shared<typename Products::Word>(0);
         const bool with_output = kPass != Pass::sums && a.output.data != nullptr;
-        const int parts = slices.count() + (with_output ? Products::kValueParts : 0), end = rows.end_key();
+        const int parts = slices.count() + (with_output ? Products::kRowParts : 0), end = rows.end_key();
 
         int load_key = rows.any() ? rows.first_tile(head) : end, load_at = 0, slot = 0;
         const auto load_next = [&](int to) {
@@ -74,7 +74,8 @@ private:
             if (load_at < slices.count())
                 products.load(place, head, load_key, first, load_at);
             else
-                products.template load_values<kWidth>(place, head, load_key, args.column, load_at - slices.count());
+                products.template load_rows<kWidth>(place, key_tile(a, a.value, a.value_size, head, load_key),
+                                                    args.column, load_at - slices.count());
             if (++load_at == parts) {
                 load_at = 0;
                 load_key = rows.next_tile(load_key + kTile, head);
@@ -143,7 +144,7 @@ private:
                         drop_row(
                             a.rule, head, first + Grid::row(t, r), [&](int n) { return key + Grid::column(t, n); },
                             s[r]);
-                products.template add_values<kWidth>(advance, s, o);
+                products.template add_rows<kWidth, false>(advance, s, o);
             }
             key = rows.next_tile(key + kTile, head);
         }

@@ -14,8 +14,7 @@ public:
         normaliser_ = static_cast<Normaliser>(a_.normaliser);
         adjusted_ = rule.far_distance >= 0 || rule.relative != nullptr || rule.soft_cap > 0.0f || rule.block_size > 0 ||
                     rule.dropout_threshold != 0U || kernels::traits_of(normaliser_).diagonal;
-        mma_ = a_.query.type == HS_BFLOAT16 && a_.key.type == HS_BFLOAT16 && a_.value.type == HS_BFLOAT16 &&
-               attention_mma(a_.normaliser) != 0;
+        mma_ = takes_mma(a_);
         blocks_ = static_cast<long long>((a_.queries + kTile - 1) / kTile) * a_.heads;
     }
 
@@ -98,6 +97,11 @@ private:
 int attention_mma(int normaliser) {
     // Diagonal normalizers need products of squares, which are no bfloat16 numbers.
     return has_mma() && !kernels::traits_of(static_cast<Normaliser>(normaliser)).diagonal ? 1 : 0;
+}
+
+bool takes_mma(const HsAttention& a) {
+    return a.query.type == HS_BFLOAT16 && a.key.type == HS_BFLOAT16 && a.value.type == HS_BFLOAT16 &&
+           attention_mma(a.normaliser) != 0;
 }
 
 void attention_entry(const HsAttention* attention, const HsCall* call, HsOutcome* outcome) {

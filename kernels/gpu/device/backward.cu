@@ -12,16 +12,35 @@ std::int64_t tiles_of(int rows) {
     return (rows + kTile - 1) / kTile;
 }
 
-template <Of kOf>
+template <template <Of, int> class Kernel, Of kOf>
 void gradient(Launcher& launcher, const HsBackward& b, std::int64_t blocks, int size) {
     constexpr int kWide = 128;
     for (int column = 0; column < size; column += kWide) {
         const GradientArgs args{b, column};
         if (size - column > kWide / 2)
-            launcher.run<Gradient<kOf, kWide>>(blocks, args);
+            launcher.run<Kernel<kOf, kWide>>(blocks, args);
         else
-            launcher.run<Gradient<kOf, kWide / 2>>(blocks, args);
+            launcher.run<Kernel<kOf, kWide / 2>>(blocks, args);
     }
+}
+
+/// Row means that need a sweep, and the gradients of q, k and v. Kernel: Gradient or GradientMma.
+template <template <Of, int> class Kernel>
+void gradients(Launcher& launcher, const HsBackward& b) {
+    const HsAttention& a = b.a;
+    const std::int64_t query_blocks = tiles_of(a.queries) * a.heads, key_blocks = tiles_of(a.keys) * a.key_heads;
+    if (kernels::traits_of(static_cast<Normaliser>(a.normaliser)).two_runs())
+        launcher.run<Kernel<Of::rows, 64>>(query_blocks, GradientArgs{b, 0});
+    if (b.query.data != nullptr) gradient<Kernel, Of::query>(launcher, b, query_blocks, a.key_size);
+    if (b.key.data != nullptr) gradient<Kernel, Of::key>(launcher, b, key_blocks, a.key_size);
+    if (b.value.data != nullptr) gradient<Kernel, Of::value>(launcher, b, key_blocks, a.value_size);
+}
+
+void launch_gradients(Launcher& launcher, const HsBackward& b) {
+    if constexpr (kCompilesMma) {
+        if (b.gradient.type == HS_BFLOAT16 && takes_mma(b.a)) return gradients<GradientMma>(launcher, b);
+    }
+    gradients<Gradient>(launcher, b);
 }
 
 }  // namespace
@@ -31,17 +50,11 @@ void attention_backward_entry(const HsBackward* backward, const HsCall* call, Hs
     const HsBackward& b = *backward;
     const HsAttention& a = b.a;
     const GradientArgs args{b, 0};
-    const std::int64_t query_blocks = tiles_of(a.queries) * a.heads, key_blocks = tiles_of(a.keys) * a.key_heads;
-    const kernels::NormaliserTraits& traits = kernels::traits_of(static_cast<Normaliser>(a.normaliser));
-    if (traits.two_runs()) {
-        launcher.run<Gradient<Of::rows, 64>>(query_blocks, args);
-    } else if (traits.row_mean == kernels::RowMean::output) {
+    if (kernels::traits_of(static_cast<Normaliser>(a.normaliser)).row_mean == kernels::RowMean::output) {
         const std::int64_t rows = static_cast<std::int64_t>(a.heads) * a.queries;
         launcher.run<OutputMean>((rows + OutputMean::kRows - 1) / OutputMean::kRows, args);
     }
-    if (b.query.data != nullptr) gradient<Of::query>(launcher, b, query_blocks, a.key_size);
-    if (b.key.data != nullptr) gradient<Of::key>(launcher, b, key_blocks, a.key_size);
-    if (b.value.data != nullptr) gradient<Of::value>(launcher, b, key_blocks, a.value_size);
+    launch_gradients(launcher, b);
     if (b.sinks != nullptr) launcher.run<SinkGradient>(a.heads, args);
     if (b.offsets != nullptr) launcher.run<OffsetGradient>(a.heads, args);
     RuleGradientArgs of_rule{b, a.rule};

@@ -3,11 +3,11 @@
 
 // Gradients of attention. Each result has one owner, so no sum depends on an order of blocks: a block owns 64 queries
 // of a head, or 64 keys of a key head and walks the heads that read it. Scores and d loss / d A are computed again in
-// each launch; columns beyond 128 are launches of their own.
+// each launch; columns beyond 128 are launches of their own. Products as in the forward pass (products.h).
 
 #include "kernels/gpu/device/dropout.h"
+#include "kernels/gpu/device/products.h"
 #include "kernels/gpu/device/reduce.h"
-#include "kernels/gpu/device/scores.h"
 
 namespace headscope::gpu {
 
@@ -105,13 +105,18 @@ struct OffsetGradient {
 };
 
 /// Columns [column, column + kWidth) of a gradient; Of::rows: the row means of normalizers that need a sweep.
-template <Of kOf, int kWidth>
-struct Gradient {
+template <Of kOf, int kWidth, class Products>
+struct GradientBlock {
     using Args = GradientArgs;
-    static constexpr int kThreads = kTileThreads, kColumns = kWidth / 16, kSlabRows = 16, kSlabStride = kWidth + 4;
-    static constexpr int kWeights = 2 * kSlotFloats, kRanges = kWeights + kTile * kWeightStride;
+    using Grid = typename Products::Grid;
+    using Word = typename Products::Word;
+    static constexpr int kThreads = kTileThreads, kLanes = Grid::kLanes, kRows = Grid::kRows;
+    static constexpr int kColumns = kWidth / kLanes;  ///< of the result
+    static constexpr int kRanges = 2 * kSlotFloats + Products::kWeightWords;
     static constexpr int kShared = 4 * (kRanges + BlockRows::kInts);
     static constexpr bool kOfKeys = kOf == Of::key || kOf == Of::value;
+    using Tile = float[kRows][Grid::kColumns];
+    using Result = float[kRows][kColumns];
 
     static HS_DEVICE void run(const Args& args, const Context& c) {
         const HsAttention& a = args.b.a;
@@ -119,21 +124,23 @@ struct Gradient {
         const int own_heads = kOfKeys ? a.key_heads : a.heads, owner = c.block() % own_heads;
         const int own = (tiles - 1 - c.block() / own_heads) * kTile, group = a.heads / a.key_heads;
         const auto ranges = c.shared<int>(4 * kRanges);
-        float o[8][kColumns] = {};
+        Products products(c, a, false);
+        Result o = {};
         double low = 0.0, high = 0.0;
         if (kOfKeys) {
             for (int head = owner * group; head < (owner + 1) * group; ++head) {
                 for (int first = 0; first < a.rule.query_end; first += kTile) {
                     c.sync();
                     const BlockRows rows(c, a.rule, ranges, first);
-                    if (rows.sees(own, head)) tile(args, c, rows, head, own, o, low, high);
+                    if (rows.sees(own, head)) tile(args, c, products, rows, head, own, o, low, high);
                 }
             }
         } else {
             const BlockRows rows(c, a.rule, ranges, own);
             if (rows.any()) {
+                products.hold_queries(owner, own);
                 for (int key = rows.first_tile(owner); key < rows.end_key(); key = rows.next_tile(key + kTile, owner))
-                    tile(args, c, rows, owner, key, o, low, high);
+                    tile(args, c, products, rows, owner, key, o, low, high);
             }
         }
         if (kOf == Of::rows)
@@ -143,8 +150,8 @@ struct Gradient {
     }
 
     /// Scores of a row become weights (Of::value) or d loss / d s; Of::rows: sums of slope dA, slopes and dA.
-    static HS_DEVICE void differentiate(const Args& args, const Context& c, int head, int i, float (&s)[4],
-                                        const float (&u)[4], float& products, float& slopes, float& kept) {
+    static HS_DEVICE void differentiate(const Args& args, const Context& c, int head, int i, float (&s)[Grid::kColumns],
+                                        const float (&u)[Grid::kColumns], float& products, float& slopes, float& kept) {
         const HsAttention& a = args.b.a;
         const Normaliser normaliser = static_cast<Normaliser>(a.normaliser);
         const RowConstant constant = constant_of(a, head, i);
@@ -154,7 +161,7 @@ struct Gradient {
                                : args.b.mean[static_cast<long long>(head) * a.queries + i];
         products = slopes = kept = 0.0f;
 #pragma unroll
-        for (int n = 0; n < 4; ++n) {
+        for (int n = 0; n < Grid::kColumns; ++n) {
             const float t = s[n];
             s[n] = 0.0f;
             if (t == kMasked) continue;
@@ -174,57 +181,47 @@ struct Gradient {
     }
 
 private:
-    static HS_DEVICE void load(const Args& args, const Context& c, const Slices& slices, Shared<float> slot, int head,
-                               int first, int key, int part, int value_slices) {
+    /// Parts of a tile: products of queries and keys, of d loss / d O and values, then the rows that weights multiply.
+    static HS_DEVICE void load(const Args& args, const Products& products, Shared<Word> slot, int head, int first,
+                               int key, int part) {
         const HsAttention& a = args.b.a;
-        const int key_head = head / (a.heads / a.key_heads);
-        if (part < slices.near) return load_part(c, a, slices, slot, head, key, first, part);
-        const Rows gradient = rows_of(args.b.gradient, a.value_size, head);
-        if (part < slices.near + value_slices) {
-            load_slices(c, slot, rows_of(a.value, a.value_size, key_head), key, a.rule.key_begin, a.rule.key_end,
-                        gradient, first, a.rule.query_end, part - slices.near, a.value_size);
-            return;
-        }
-        const Rows from = kOf == Of::query ? rows_of(a.key, a.key_size, key_head)
-                          : kOf == Of::key ? rows_of(a.query, a.key_size, head)
-                                           : gradient;
-        const int begin = kOf == Of::query ? a.rule.key_begin : 0;
-        const int end = kOf == Of::query ? a.rule.key_end : a.rule.query_end;
-        const int row = (kOf == Of::query ? key : first) + (part - slices.near - value_slices) * kSlabRows;
-        for (int x = c.thread(); x < kSlabRows * (kWidth / 4); x += kThreads) {
-            const int y = x / (kWidth / 4), column = x % (kWidth / 4) * 4;
-            load_four(c, slot, y * kSlabStride + column, from, row + y, args.column + column, from.size,
-                      row + y >= begin && row + y < end);
-        }
+        const int near = products.slices.near, value_parts = kOf == Of::value ? 0 : products.gradient_parts();
+        if (part < near) return products.load(slot, head, key, first, part);
+        if (part < near + value_parts)
+            return products.load_gradients(slot, args.b.gradient, head, key, first, part - near);
+        const RowTile rows = kOf == Of::query ? key_tile(a, a.key, a.key_size, head, key)
+                             : kOf == Of::key
+                                 ? RowTile{a.query, head, a.key_size, first, 0, a.rule.query_end}
+                                 : RowTile{args.b.gradient, head, a.value_size, first, 0, a.rule.query_end};
+        products.template load_rows<kWidth>(slot, rows, args.column, part - near - value_parts);
     }
 
-    static HS_DEVICE void tile(const Args& args, const Context& c, const BlockRows& rows, int head, int key,
-                               float (&o)[8][kColumns], double& low, double& high) {
+    static HS_DEVICE void tile(const Args& args, const Context& c, const Products& products, const BlockRows& rows,
+                               int head, int key, Result& o, double& low, double& high) {
         const HsAttention& a = args.b.a;
-        const Slices slices(a, false);
-        const int tx = c.thread() % 16, ty = c.thread() / 16, first = rows.first();
-        const int value_slices = kOf == Of::value ? 0 : (a.value_size + kSlice - 1) / kSlice;
-        const int parts = slices.near + value_slices + (kOf == Of::rows ? 0 : kTile / kSlabRows);
-        const auto ring = c.shared<float>(0), weights = c.shared<float>(4 * kWeights);
+        const int t = c.thread(), first = rows.first();
+        const int parts = products.slices.near + (kOf == Of::value ? 0 : products.gradient_parts()) +
+                          (kOf == Of::rows ? 0 : Products::kRowParts);
+        const auto ring = c.shared<Word>(0);
         int step = 0;
         c.sync();
-        load(args, c, slices, ring, head, first, key, 0, value_slices);
+        load(args, products, ring, head, first, key, 0);
         const auto advance = [&]() {
             c.wait_copies();
             c.sync();
             const auto ready = ring + step % 2 * kSlotFloats;
-            if (++step < parts)
-                load(args, c, slices, ring + step % 2 * kSlotFloats, head, first, key, step, value_slices);
+            if (++step < parts) load(args, products, ring + step % 2 * kSlotFloats, head, first, key, step);
             return ready;
         };
-        float s[8][4] = {}, u[8][4] = {}, v[4][8];
-        for (int part = 0; part < slices.near; ++part) multiply_slice<false>(c, advance(), s);
-        for (int part = 0; part < value_slices; ++part) multiply_slice<false>(c, advance(), u);
-        finish_scores<true>(c, a, rows, Second::none, head, key, rows.is_full(key), s, u);
+        Tile s = {}, u = {};
+        float v[4][kRows];
+        products.template multiply<false>(advance, s, u);
+        if (kOf != Of::value) products.multiply_gradients(advance, u);
+        finish_scores<true, Grid>(c, a, rows, Second::none, head, key, rows.is_full(key), s, u);
 #pragma unroll
-        for (int r = 0; r < 8; ++r) {
-            const auto column = [&](int n) { return key + tx + 16 * n; };
-            const int i = first + ty + 8 * r;
+        for (int r = 0; r < kRows; ++r) {
+            const auto column = [&](int n) { return key + Grid::column(t, n); };
+            const int i = first + Grid::row(t, r);
             if (kOf != Of::value && a.rule.dropout_threshold != 0U) drop_row(a.rule, head, i, column, u[r]);
             differentiate(args, c, head, i, s[r], u[r], v[0][r], v[1][r], v[2][r]);
             if (kOf == Of::value && a.rule.dropout_threshold != 0U) drop_row(a.rule, head, i, column, s[r]);
@@ -232,30 +229,22 @@ private:
         if (kOf == Of::rows) {
             float x, y;
 #pragma unroll
-            for (int r = 0; r < 8; ++r) v[3][r] = 0.0f;
+            for (int r = 0; r < kRows; ++r) v[3][r] = 0.0f;
             sum_by_halves(c, v, x, y);
             low += static_cast<double>(x);
             high += static_cast<double>(y);
             return;
         }
-#pragma unroll
-        for (int r = 0; r < 8; ++r)
-#pragma unroll
-            for (int n = 0; n < 4; ++n) {
-                const int i = ty + 8 * r, j = tx + 16 * n;
-                weights[kOfKeys ? j * kWeightStride + i : i * kWeightStride + j] = s[r][n];
-            }
-        for (int part = 0; part < kTile / kSlabRows; ++part)
-            multiply_slab<kColumns, kSlabRows, kSlabStride>(c, weights, part * kSlabRows, advance(), o);
+        products.template add_rows<kWidth, kOfKeys>(advance, s, o);
     }
 
     static HS_DEVICE void write_rows(const Args& args, const Context& c, int head, int first, double low, double high) {
         const HsAttention& a = args.b.a;
-        const int tx = c.thread() % 16, i = first + c.thread() / 16 + 8 * (tx % 8);
+        const int lane = c.thread() % kLanes, i = first + Grid::row(c.thread(), lane % kRows);
         if (i >= a.queries) return;
         const long long at = static_cast<long long>(head) * a.queries + i;
         const Normaliser normaliser = static_cast<Normaliser>(a.normaliser);
-        if (tx >= 8) {
+        if (lane >= kLanes / 2) {
             if (args.b.kept != nullptr) args.b.kept[at] = low;
             return;
         }
@@ -270,25 +259,32 @@ private:
         args.b.mean[at] = static_cast<float>(mean);
     }
 
-    static HS_DEVICE void write(const Args& args, const Context& c, int owner, int own, const float (&o)[8][kColumns]) {
+    static HS_DEVICE void write(const Args& args, const Context& c, int owner, int own, const Result& o) {
         const HsAttention& a = args.b.a;
         const HsTarget& to = kOf == Of::query ? args.b.query : kOf == Of::key ? args.b.key : args.b.value;
         const int rows = kOfKeys ? a.keys : a.queries, size = kOf == Of::value ? a.value_size : a.key_size;
         const float factor = kOf == Of::value ? 1.0f : a.rule.query_factor * static_cast<float>(kLn2);
-        const int tx = c.thread() % 16, ty = c.thread() / 16;
+        const int t = c.thread();
 #pragma unroll
-        for (int r = 0; r < 8; ++r) {
-            const int row = own + ty + 8 * r;
+        for (int r = 0; r < kRows; ++r) {
+            const int row = own + Grid::row(t, r);
             if (row >= rows) continue;
             const long long at =
                 owner * static_cast<long long>(to.head_stride) + row * static_cast<long long>(to.row_stride);
 #pragma unroll
             for (int n = 0; n < kColumns; ++n) {
-                const int column = args.column + n / 4 * 64 + tx * 4 + n % 4;
+                const int column = args.column + Grid::output_column(t, n);
                 if (column < size) store_element(to.data, to.type, at + column, o[r][n] * factor);
             }
         }
     }
 };
+
+template <Of kOf, int kWidth>
+struct Gradient : GradientBlock<kOf, kWidth, FmaProducts> {};
+
+/// On tensor cores.
+template <Of kOf, int kWidth>
+struct GradientMma : GradientBlock<kOf, kWidth, MmaProducts> {};
 
 }  // namespace headscope::gpu

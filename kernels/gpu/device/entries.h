@@ -43,6 +43,8 @@ private:
 
 void attention_entry(const HsAttention* attention, const HsCall* call, HsOutcome* outcome);
 int attention_mma(int normaliser);
+/// Attention of these operands multiplies on tensor cores.
+bool takes_mma(const HsAttention& a);
 void attention_backward_entry(const HsBackward* backward, const HsCall* call, HsOutcome* outcome);
 void recurrent_forward_entry(const HsRecurrentForward* forward, const HsCall* call, HsOutcome* outcome);
 void recurrent_backward_entry(const HsRecurrentBackward* backward, const HsCall* call, HsOutcome* outcome);

@@ -178,10 +178,7 @@ void add_panel(Memory& memory, Normaliser normaliser, HsAttention& a) {
 }
 
 void run(const HsPlugin& library, const AttentionInput& input, const HsAttention& a, const char* where) {
-    if (a.query.type == HS_BFLOAT16) {
-        const bool halves = a.key.type == HS_BFLOAT16 && a.value.type == HS_BFLOAT16;
-        note_products(halves && library.mma(a.normaliser) != 0 ? "mma" : "fma");
-    }
+    note_products(library, a);
     const HsCall call = call_of(input.cancel);
     HsOutcome outcome{};
     library.attention(&a, &call, &outcome);

@@ -80,6 +80,7 @@ void attention_backward_gpu(const AttentionInput& input, const TensorView& outpu
         back.a.factor = rows_on_device(memory, rows.factor, device, b, count);
         back.output = gpu::upload(memory, output, b);
         back.gradient = gpu::upload(memory, output_gradient, b);
+        gpu::note_products(library, back.a, back.gradient.type == HS_BFLOAT16);
         gpu::Result query(memory, gradients.query, device, b, s.heads, s.queries, s.key_size);
         gpu::Result key(memory, gradients.key, device, b, s.key_heads, s.keys, s.key_size);
         gpu::Result value(memory, gradients.value, device, b, s.key_heads, s.keys, s.value_size);

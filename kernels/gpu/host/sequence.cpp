@@ -83,6 +83,12 @@ HsAttention upload(Memory& memory, const AttentionInput& input, const cpu::Seque
     return a;
 }
 
+void note_products(const HsPlugin& library, const HsAttention& a, bool others_are_halves) {
+    if (a.query.type != HS_BFLOAT16) return;
+    const bool halves = a.key.type == HS_BFLOAT16 && a.value.type == HS_BFLOAT16 && others_are_halves;
+    note_products(halves && library.mma(a.normaliser) != 0 ? "mma" : "fma");
+}
+
 Result::Result(Memory& memory, const MutableView& place, Device device, std::int64_t b, std::int64_t heads,
                std::int64_t length, std::int64_t size)
     : memory_(memory), place_(place), b_(b), heads_(heads), length_(length), size_(size) {

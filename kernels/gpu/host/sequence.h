@@ -27,6 +27,9 @@ HsRule upload(Memory& memory, const cpu::Sequence& sequence);
 /// q, k, v, sizes and rule; the rest of the fields is zero.
 HsAttention upload(Memory& memory, const AttentionInput& input, const cpu::Sequence& sequence, std::int64_t b);
 
+/// Notes the products of attention with bfloat16 queries. `others_are_halves`: operands but q, k, v are bfloat16.
+void note_products(const HsPlugin& library, const HsAttention& a, bool others_are_halves = true);
+
 /// A result of sequence b, [heads, length, size], which fetch() copies to its place.
 class Result {
 public:
