@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Constants of rows without an online sweep on tensor cores, the second pass there, and O and statistics of weights from
-// the constants.
+// Constants of rows without an online sweep on tensor cores, the second pass there, and O and statistics of weights
+// from the constants.
 #include "kernels/gpu/device/attend_launch.h"
 
 namespace headscope::gpu {
