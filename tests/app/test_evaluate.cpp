@@ -820,7 +820,7 @@ TEST_CASE("A reproduction ends within its minutes with a report, and goes on aft
     CHECK(std::filesystem::exists(folder / "replay" / "figures" / "context-perplexity.csv"));
 }
 
-TEST_CASE("A replay that is stopped ahead of its plan goes on with its own minutes and text", "[app][reproduce]") {
+TEST_CASE("A replay stopped before its plan resumes with its minutes and text", "[app][reproduce]") {
     const TemporaryFolder folder;
     write_two_words(folder / "text.txt", 20'000);
     const auto replay = folder / "replay";

@@ -56,7 +56,7 @@ TEST_CASE("A decoder's classes of texts are the same to evaluate and analyze, an
     REQUIRE(asked.size() == 40);
     const auto analysed = [&](const std::string& name, const std::vector<std::string>& texts) {
         const auto output = folder / (name + ".headscope.h5");
-        std::vector<std::string> words{"analyze", snapshot, "-o", output.string()};
+        std::vector<std::string> words{"analyze", snapshot, "--record", "logits", "-o", output.string()};
         words.insert(words.end(), texts.begin(), texts.end());
         check_success(run_headscope(words));
         return store::AnalysisFile::open(output);
@@ -79,7 +79,8 @@ TEST_CASE("A decoder's classes of texts are the same to evaluate and analyze, an
         run_headscope({"evaluate", snapshot, "--task", "speed", "--length", "16", "--batch", "2", "--json"});
     check_success(timed);
     std::size_t count = 0;
-    for (const json& row : json::parse(timed.out).at("results")) {
+    const json document = json::parse(timed.out);
+    for (const json& row : document.at("results")) {
         const std::string metric = row.at("metric");
         if (metric != "forward_ms" && metric != "step_ms") continue;
         CHECK(row.at("value").get<double>() > 0);

@@ -218,7 +218,7 @@ private:
         }
         if (one.value.defined()) check_shape(one.value, places, where);
         for (const auto& [key, value] : one.values) check_shape(value, {key}, where);
-        // Of all layers those without a direction stay as they are; a layer that is named has one.
+        // Without a list of layers those that have no direction stay as they are; a layer that is named has one.
         for (const model::PointKey& key : places) {
             if (one.values.empty() || one.layers.empty() || one.values.contains(key)) continue;
             refuse(where, "layers with a direction in the vector file", "layer " + std::to_string(key.layer));

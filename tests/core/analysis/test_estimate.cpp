@@ -168,6 +168,6 @@ TEST_CASE("Streaming is expected to read the file once, and hidden states beyond
     // Reading goes on while a slow machine computes.
     const auto slow = of(2, 1e6);
     CHECK(slow.seconds == Approx(slow.multiplications / 1e6 + layer / rate));
-    // What waits in memory is limited: tokens beyond that are ids and pieces alone.
+    // Memory of waiting states is limited: tokens beyond that are ids and pieces alone.
     CHECK(of(130, 1e6).work_bytes - of(64, 1e6).work_bytes == Approx(66.0 * 2048 * 150));
 }

@@ -226,7 +226,7 @@ TEST_CASE("A table has rows by mixer and length, and is written as CSV with empt
     NoProgress progress;
     const Cancellation cancellation;
     const std::string before = cost::cost_csv(table);
-    CHECK(before.find("mlp,1,16,64,4,1,2,65536,393216,24576,8192,0,,,,,,,,12288,,\n") != std::string::npos);
+    CHECK(before.find("mlp,1,16,64,4,1,2,65536,393216,24576,8192,0,,,,,,,,12288,,,,,,\n") != std::string::npos);
     cost::measure_table(table, configuration(), progress, cancellation);
     CHECK(table.rows[0].measured->prefill_flops == 393216);
     CHECK(table.rows[0].guide_flops == 0);

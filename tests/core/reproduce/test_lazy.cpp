@@ -127,7 +127,7 @@ TEST_CASE("Lazy Attention's plan fits its minutes and is read as it was written"
         CHECK((plan.planned_seconds < 60 * minutes || plan.steps == 40));
         // With one step more it would not be planned, but for the least.
         CHECK(plan.planned_seconds > 0.8 * 60 * minutes);
-        CHECK(plan.trials.size() == (minutes < 15 ? 12 : 19));
+        CHECK(plan.trials.size() == (minutes < 15 ? 12 : 24));
         const auto again = reproduce::plan_from_json(lazy(), reproduce::to_json(plan), "plan.json");
         CHECK(reproduce::to_json(again) == reproduce::to_json(plan));
         REQUIRE(plan.trial_seconds.size() == plan.trials.size());

@@ -234,9 +234,8 @@ QStringList ask_words(const AskChoice& choice, const std::vector<TextExample>& e
         else
             add(control.option, value);
     }
-    if (choice.texts.device != QLatin1String("cpu")) add("--device", choice.texts.device);
-    add("--interventions", choice.interventions);
     if (choice.texts.device != TextChoice().device) add("--device", choice.texts.device);
+    add("--interventions", choice.interventions);
     if (choice.resume) words << QStringLiteral("--resume");
     return words;
 }
