@@ -19,7 +19,7 @@ from ask_acceptance import (AGAINST, ANSWER, TOKENS, Hooked, ask, check, compare
                             make, metric, of_head, of_position, read, run_cases, self_check, zero)
 from oracle_hybrids import Float64
 from random_decoders import FAMILIES
-from random_hybrids import FAMILIES as HYBRIDS
+from random_hybrids import FAMILIES as HYBRIDS, PARTIAL
 
 BLOCKS = ("model.layers.{}", "self_attn.o_proj")
 PLAIN = (*BLOCKS, "mlp", "model.norm")
@@ -133,7 +133,8 @@ def self_check_hybrid(name, hooked, texts):
 def run_hybrids(texts):
     for name, names in HYBRID_CASES.items():
         kind, config_of, options = HYBRIDS[name]
-        config = config_of(**copy.deepcopy(options | {"initializer_range": 0.3}))
+        turned = {"rope_parameters": PARTIAL} if name == "qwen3_5" else {}  # an even number of dimensions
+        config = config_of(**copy.deepcopy(options | {"initializer_range": 0.3} | turned))
         model = make(kind, config)
         with tempfile.TemporaryDirectory() as place:
             folder = pathlib.Path(place)
