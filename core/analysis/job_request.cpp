@@ -10,7 +10,6 @@
 #include "core/checkpoint/weights_format.h"
 #include "core/model/load/model_device.h"
 #include "core/model/model.h"
-#include "kernels/backend.h"
 
 namespace headscope::analysis {
 namespace {
@@ -22,9 +21,7 @@ std::string text_of(const nlohmann::json& settings) {
 std::string settings_json(const AnalysisJob& job, const Input& input, const checkpoint::Checkpoint& file) {
     const checkpoint::Adapter* adapter = file.adapter();
     nlohmann::json settings = to_json(job);
-    settings["device"] = kernels::chosen_device();
-    settings["kernels"] = kernels::chosen_kernels(job.dtype);
-    if (const std::string part = model::gpu_part(); !part.empty()) settings["on_device"] = part;
+    model::store_device(settings, job.dtype);
     settings["weights_format"] = checkpoint::weights_format(file);
     settings["first_token"] = input.first_token.empty() ? "as given" : input.first_token;
     if (adapter != nullptr) {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/model/load/model_device.h"
-#include "kernels/backend.h"
 
 namespace headscope::ask {
 
@@ -23,9 +22,7 @@ void TextsHash::add(const store::SequenceTokens& text) {
 
 nlohmann::json ask_settings(const AskOptions& options, const std::string& texts_sha256) {
     nlohmann::json settings = analysis::to_json(options.job);
-    settings["device"] = kernels::chosen_device();
-    settings["kernels"] = kernels::chosen_kernels(options.job.dtype);
-    if (const std::string part = model::gpu_part(); !part.empty()) settings["on_device"] = part;
+    model::store_device(settings, options.job.dtype);
     settings["tool"] = options.tool;
     settings["interventions"] = options.interventions;
     settings["metric"] = options.metric;

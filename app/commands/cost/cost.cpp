@@ -294,10 +294,8 @@ void run(const Options& options, const Cancellation& cancellation) {
                   {"bytes", setting.bytes},   {"softmax_share", setting.softmax_share},
                   {"layers", setting.layers}, {"prefetch", setting.prefetch}};
     if (options.measure) {
-        sizes["device"] = table.device;
-        sizes["kernels"] = table.kernels;
+        model::store_device(sizes, "float32");
         sizes["threads"] = compute_threads();
-        if (const std::string part = model::gpu_part(); !part.empty()) sizes["on_device"] = part;
     }
     print_json({{"model", subject.name},
                 {"parameters", subject.parameters},

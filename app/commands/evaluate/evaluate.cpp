@@ -46,7 +46,6 @@
 #include "core/store/evaluation/evaluation_file.h"
 #include "core/store/evaluation/evaluation_texts.h"
 #include "core/training/trainer/job_model.h"
-#include "kernels/backend.h"
 
 namespace headscope::app {
 namespace evaluate_command {
@@ -263,12 +262,10 @@ json settings_of(const Options& options, const std::vector<Prepared>& models, co
                      {"dtype", options.dtype},
                      {"weights", residences_of(models)},
                      {"weights_requested", options.weights},
-                     {"device", kernels::chosen_device()},
                      {"device_requested", options.device},
-                     {"kernels", kernels::chosen_kernels(options.dtype)},
                      {"kernels_requested", options.kernels},
                      {"beyond_positions", options.beyond_positions}};
-    if (const std::string part = model::gpu_part(); !part.empty()) settings["on_device"] = part;
+    model::store_device(settings, options.dtype);
     if (options.average > 0) settings["average"] = options.average;
     if (!options.adapter.empty()) settings["adapter"] = options.adapter;
     for (const Prepared& one : models)

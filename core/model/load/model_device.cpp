@@ -8,6 +8,7 @@
 
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/machine/gpu_operators.h"
@@ -93,6 +94,12 @@ void leave_gpu_of_models() {
 std::string gpu_part() {
     if (kernels::chosen_device() == "cpu") return {};
     return model_device().is_cpu() ? "operators" : "model";
+}
+
+void store_device(nlohmann::json& settings, const std::string& dtype) {
+    settings["device"] = kernels::chosen_device();
+    settings["kernels"] = kernels::chosen_kernels(dtype);
+    if (const std::string part = gpu_part(); !part.empty()) settings["on_device"] = part;
 }
 
 double model_device_room() {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <c10/core/Device.h>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/base/machine/gpu_driver.h"
 
@@ -24,8 +25,11 @@ void move_models_to(const at::Device& device);
 void leave_gpu_of_models();
 
 /// "model" if models are moved to the chosen GPU, "operators" if it runs single operators on copies of their operands,
-/// empty without a GPU. For files' settings, as "on_device".
+/// empty without a GPU.
 std::string gpu_part();
+/// Sets the device's keys of a file's settings: "device", "kernels" for numbers of type `dtype`, and gpu_part() as
+/// "on_device" unless it is empty.
+void store_device(nlohmann::json& settings, const std::string& dtype);
 
 /// Bytes free on model_device() by its driver; 0 for the processor and where the driver does not say.
 double model_device_room();
