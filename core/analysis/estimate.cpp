@@ -74,11 +74,6 @@ double implicit_bytes(const store::AnalysisHeader& header, double sequences, dou
     return most;
 }
 
-bool edits_matrices(const AnalysisRequest& request) {
-    return std::any_of(request.interventions.begin(), request.interventions.end(),
-                       [](const model::Intervention& one) { return model::is_matrix(one.point); });
-}
-
 double batch_bytes(const model::Inspection& inspection, const AnalysisRequest& request,
                    const store::AnalysisHeader& header, const WorkBatch& batch, double bytes) {
     const model::ModelConfig& config = inspection.config;
@@ -89,7 +84,7 @@ double batch_bytes(const model::Inspection& inspection, const AnalysisRequest& r
     if (config.encoder) total += model::pass_bytes(*config.encoder, count * length, bytes);
     total += model::logit_bytes(inspection, predicted);
     const double longer = std::max(length, predicted);
-    if (edits_matrices(request)) total += model::edited_matrix_bytes(config, count, longer);
+    if (model::edits_matrices(request.interventions)) total += model::edited_matrix_bytes(config, count, longer);
     return total + statistics_bytes(header, count, longer) + recording_bytes(header, longer) +
            implicit_bytes(header, count, longer);
 }

@@ -208,10 +208,8 @@ private:
     double extra_bytes() const {
         std::int64_t longest = tool_.longest_text();
         for (const std::int64_t length : lengths_) longest = std::max(longest, length);
-        const bool matrices = std::any_of(plan_.list.begin(), plan_.list.end(),
-                                          [](const model::Intervention& one) { return model::is_matrix(one.point); });
         return tool_.extra_bytes(inspection_.config, longest) +
-               (matrices ? matrix_edit_bytes(inspection_.config, longest) : 0);
+               (model::edits_matrices(plan_.list) ? matrix_edit_bytes(inspection_.config, longest) : 0);
     }
 
     model::Model& load_other(const std::string& path) {

@@ -322,6 +322,10 @@ std::vector<PointKey> places_of(const Intervention& one, const ModelConfig& conf
     return found;
 }
 
+bool edits_matrices(std::span<const Intervention> list) {
+    return std::any_of(list.begin(), list.end(), [](const Intervention& one) { return is_matrix(one.point); });
+}
+
 void check_positions(std::span<const Intervention> list, std::span<const std::int64_t> lengths) {
     if (lengths.empty()) return;
     const std::string longest = std::to_string(*std::max_element(lengths.begin(), lengths.end()));

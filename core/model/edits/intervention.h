@@ -66,6 +66,9 @@ std::vector<PointKey> places_of(const Intervention& intervention, const ModelCon
 /// Throws usage for positions, queries or keys that none of the texts has. `lengths`: tokens of each; empty: no check.
 void check_positions(std::span<const Intervention> list, std::span<const std::int64_t> lengths);
 
+/// Scores or weights of attention are edited: their matrices are made.
+bool edits_matrices(std::span<const Intervention> list);
+
 /// All places of a point in the model, in the order of layers and sites.
 std::vector<PointKey> places_of(Point point, const ModelConfig& config, const std::vector<Site>& sites);
 
