@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/io/input_file.h"
+#include "core/base/io/uncached_reads.h"
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/torch_types.h"
 #include "core/model/device.h"
+#include "core/model/load/memory.h"
 #include "core/model/load/model_device.h"
 
 namespace headscope::model {
@@ -25,6 +28,12 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
     return product;
 }
 
+double bytes_of_files(const checkpoint::Checkpoint& file) {
+    double bytes = 0;
+    for (const InputFile& one : file.open_files()) bytes += static_cast<double>(one.size());
+    return bytes;
+}
+
 }  // namespace
 
 LayerWeights::LayerWeights(TensorPlan& plan, std::shared_ptr<const checkpoint::Checkpoint> file,
@@ -34,6 +43,7 @@ LayerWeights::LayerWeights(TensorPlan& plan, std::shared_ptr<const checkpoint::C
       file_(std::move(file)),
       precision_(precision),
       residence_(residence),
+      uncached_(residence == Residence::stream && streams_uncached(bytes_of_files(*file_))),
       buffer_(file_, precision),
       ahead_([this](std::int64_t layer, const Cancellation& stop) { return read(layer, stop); }) {
     const Cancellation never;
@@ -120,7 +130,7 @@ void LayerWeights::lay_out() {
                 continue;
             }
             std::unique_ptr<LayerExperts>& experts = experts_[want.layer];
-            if (!experts) experts = std::make_unique<LayerExperts>(file_, buffer_, not_finite_);
+            if (!experts) experts = std::make_unique<LayerExperts>(file_, buffer_, uncached_, not_finite_);
             experts->add(want, begin->second);
         }
     }
@@ -163,6 +173,7 @@ void LayerWeights::set_products(std::int64_t layer, const Parts& parts) {
 }
 
 LayerWeights::Parts LayerWeights::read(std::int64_t layer, const Cancellation& cancellation) const {
+    const UncachedReads scope(uncached_);
     Parts parts;
     for (const Place& place : layers_.at(layer)) {
         const Want& want = wants_[place.want];
@@ -229,6 +240,7 @@ bool LayerWeights::has_slots(std::int64_t layer, bool few) const {
 /// A piece of CopySlots is half a layer: 2 * layer, and 1 for tensors after the mixers. The compute thread changes
 /// counted_ and unpacked_ only while this does not run.
 std::int64_t LayerWeights::convert(std::int64_t piece, const at::Tensor& host, const Cancellation& cancellation) {
+    const UncachedReads scope(uncached_);
     const std::int64_t layer = piece / 2;
     const bool after_mixer = piece % 2 == 1;
     const bool counts = !counted_.contains({layer, after_mixer}), unpacks = !unpacked_.contains({layer, after_mixer});

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,7 +6,6 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
-#include <vector>
 
 #include "core/base/io/input_file.h"
 #include "core/base/io/sha256.h"
@@ -16,43 +13,13 @@
 #include "core/base/json/json.h"
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/text/text.h"
+#include "tests/core/base/cached_pages.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 
 using namespace headscope;
 using namespace headscope::test;
 namespace fs = std::filesystem;
-
-namespace {
-
-/// Pages of a file, which is not empty, that the system has in memory.
-std::size_t cached_pages(const fs::path& path) {
-    const auto size = static_cast<std::size_t>(fs::file_size(path));
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    std::vector<unsigned char> in_memory((size + page - 1) / page);
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    REQUIRE(descriptor >= 0);
-    void* const begin = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
-    ::close(descriptor);
-    REQUIRE(begin != MAP_FAILED);
-    const int result = ::mincore(begin, size, in_memory.data());
-    ::munmap(begin, size);
-    REQUIRE(result == 0);
-    const auto cached = [](unsigned char state) { return (state & 1U) != 0; };
-    return static_cast<std::size_t>(std::count_if(in_memory.begin(), in_memory.end(), cached));
-}
-
-/// Writes the file to the disk and takes it out of the system's cache. False where the file system keeps it in memory.
-bool drop_from_cache(const fs::path& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    REQUIRE(descriptor >= 0);
-    ::fsync(descriptor);
-    ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
-    ::close(descriptor);
-    return cached_pages(path) == 0;
-}
-
-}  // namespace
 
 TEST_CASE("An input file reads exact ranges", "[base][input]") {
     const TemporaryFolder folder;
@@ -153,7 +120,7 @@ TEST_CASE("Uncached reads give the same bytes and keep no pages of the file", "[
             file.read(done, found.data() + done, std::min(piece, found.size() - done));
         return found == bytes;
     };
-    const bool drops = drop_from_cache(path);
+    const bool drops = drop_from_cache(path, bytes.size());
     if (!drops) WARN("the file system of temporary files keeps their pages");
     constexpr std::size_t some = 100, most = 1000;  // pages; the file has 2198 of 4096 bytes
     CHECK_FALSE(reads_uncached());
@@ -163,13 +130,13 @@ TEST_CASE("Uncached reads give the same bytes and keep no pages of the file", "[
          {std::size_t{8191}, std::size_t{100'003}, std::size_t{4'000'001}, std::size_t{20'000'000}}) {
         CAPTURE(piece);
         CHECK(is_read_in(piece));
-        if (drops) CHECK(cached_pages(path) < some);
+        if (drops) CHECK(cached_pages(path, bytes.size()) < some);
     }
     {
         const UncachedReads inner(false);
         CHECK_FALSE(reads_uncached());
         CHECK(is_read_in(1'000'000));
-        if (drops) CHECK(cached_pages(path) > most);
+        if (drops) CHECK(cached_pages(path, bytes.size()) > most);
     }
     CHECK(reads_uncached());
     std::thread([] { CHECK_FALSE(reads_uncached()); }).join();
