@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/base/io/input_file.h"
@@ -174,11 +175,18 @@ void LayerWeights::set_products(std::int64_t layer, const Parts& parts) {
 
 LayerWeights::Parts LayerWeights::read(std::int64_t layer, const Cancellation& cancellation) const {
     const UncachedReads scope(uncached_);
-    Parts parts;
-    for (const Place& place : layers_.at(layer)) {
-        const Want& want = wants_[place.want];
-        parts.push_back(std::make_shared<StoredTensor>(*file_, want.tensor, cancellation));
-    }
+    const std::vector<Place>& places = layers_.at(layer);
+    const auto begin_of = [&](std::size_t i) {
+        const checkpoint::TensorInfo& info = file_->tensor(wants_[places[i].want].tensor);
+        return std::pair(info.file, info.begin);
+    };
+    // In the order of the files, in which the system reads ahead.
+    std::vector<std::size_t> order(places.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return begin_of(a) < begin_of(b); });
+    Parts parts(places.size());
+    for (const std::size_t i : order)
+        parts[i] = std::make_shared<const StoredTensor>(*file_, wants_[places[i].want].tensor, cancellation);
     return parts;
 }
 
