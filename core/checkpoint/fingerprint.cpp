@@ -3,10 +3,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <functional>
 
 #include "core/base/io/output_file.h"
 #include "core/base/io/sha256.h"
+#include "core/base/io/uncached_reads.h"
+#include "core/base/machine/processors.h"
+#include "core/base/process/in_threads.h"
+#include "core/base/process/machine.h"
 
 namespace headscope::checkpoint {
 namespace {
@@ -15,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t worth_caching = 1U << 20U;  // less is hashed faster than it is looked up
 constexpr auto settled = std::chrono::seconds(3);   // coarser than any file system's clock
+constexpr int most_hashing_threads = 4;             // hash as fast as disks read
 
 /// One small text file for each weight file: its stamp, its path, its hash, a line each.
 std::string entry_text(const InputFile& file, const fs::path& real, const std::string& hash) {
@@ -81,15 +88,33 @@ std::string cached_sha256(const InputFile& file, const Cancellation& cancellatio
 }
 
 std::string fingerprint(const std::vector<InputFile>& files, const std::vector<const InputFile*>& more,
-                        const Cancellation& cancellation) {
+                        const Cancellation& cancellation, int threads) {
     std::vector<const InputFile*> order;
     for (const InputFile& file : files) order.push_back(&file);
     std::sort(order.begin(), order.end(), [](const InputFile* a, const InputFile* b) {
         return a->path().filename().native() < b->path().filename().native();
     });
     order.insert(order.end(), more.begin(), more.end());
+    double bytes = 0;
+    for (const InputFile* file : order) bytes += static_cast<double>(file->size());
+    const double memory = headscope::machine_memory();
+    const bool uncached = memory > 0 && bytes > memory;
+    std::vector<std::string> hashes(order.size());
+    std::vector<std::function<void()>> work;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        work.emplace_back([&, i] {
+            const UncachedReads scope(uncached);
+            hashes[i] = cached_sha256(*order[i], cancellation);
+        });
+    }
+    if (threads == 0) threads = std::clamp(usable_processors() / 2, 1, most_hashing_threads);
+    if (threads > 1 && work.size() > 1) {
+        in_threads(std::min<std::int64_t>(threads, std::ssize(work)), work);
+    } else {
+        for (const auto& one : work) one();
+    }
     std::string lines;
-    for (const InputFile* file : order) lines += cached_sha256(*file, cancellation) + "\n";
+    for (const std::string& hash : hashes) lines += hash + "\n";
     return sha256_hex(lines);
 }
 

@@ -12,9 +12,10 @@
 namespace headscope::checkpoint {
 
 /// SHA-256 (hex) over one line per file, in order of file name: the file's SHA-256 in hex and a line feed. `more` come
-/// behind these as they are.
+/// behind these as they are. `threads` hash files at once; 0: as many as leave half of the processors to others, at
+/// most 4.
 std::string fingerprint(const std::vector<InputFile>& files, const std::vector<const InputFile*>& more,
-                        const Cancellation& cancellation);
+                        const Cancellation& cancellation, int threads = 0);
 
 /// A file's SHA-256, from the cache if the file there was the same: by real path, size, modification and change time.
 /// A cache that cannot be read or written is done without.

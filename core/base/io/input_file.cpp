@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/io/uncached_reads.h"
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/process/os_error.h"
 #include "core/base/text/text.h"
@@ -25,6 +26,19 @@ std::int64_t nanoseconds(const timespec& time) {
 /// "an analysis file", "a text file".
 std::string with_article(const std::string& kind) {
     return (kind.find_first_of("aeiou") == 0 ? "an " : "a ") + kind;
+}
+
+/// Gives the pages of bytes [begin, end), which have been read, back to the system. The page in which they end stays
+/// unless the file ends there: the next read begins in it. The system may hold pages in blocks and drops whole ones
+/// only, so a block that began before the range goes with it.
+void drop_pages(int descriptor, std::uint64_t begin, std::uint64_t end, std::uint64_t file_end) {
+    constexpr std::uint64_t largest_block = std::uint64_t{2} << 20U;
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t first = (begin - std::min(begin, largest_block)) / page * page;
+    const std::uint64_t last = end < file_end ? end / page * page : end;
+    if (last <= first) return;
+    // A hint: file systems that cannot follow it keep the pages.
+    ::posix_fadvise(descriptor, static_cast<off_t>(first), static_cast<off_t>(last - first), POSIX_FADV_DONTNEED);
 }
 
 }  // namespace
@@ -79,6 +93,7 @@ void InputFile::read(std::uint64_t offset, void* to, std::size_t size) const {
                     "found only " + std::to_string(size_) + " bytes in the file");
     }
     auto* out = static_cast<char*>(to);
+    const bool drops = reads_uncached();
     while (size > 0) {
         check_cancellation();
         const ssize_t got = ::pread(descriptor_, out, std::min(size, largest_read), static_cast<off_t>(offset));
@@ -89,6 +104,7 @@ void InputFile::read(std::uint64_t offset, void* to, std::size_t size) const {
                         "expected " + std::to_string(size_) + " bytes, as many as when it was opened",
                         "found its end at byte " + std::to_string(offset) + ": it was cut meanwhile");
         }
+        if (drops) drop_pages(descriptor_, offset, offset + static_cast<std::uint64_t>(got), size_);
         out += got;
         offset += static_cast<std::uint64_t>(got);
         size -= static_cast<std::size_t>(got);

@@ -28,7 +28,8 @@ public:
     /// say.
     std::uint64_t stored() const noexcept { return stored_; }
 
-    /// Reads exactly `size` bytes from byte `offset`; an Error if the file ends before.
+    /// Reads exactly `size` bytes from byte `offset`; an Error if the file ends before. Within UncachedReads, the
+    /// system keeps none of their pages.
     void read(std::uint64_t offset, void* to, std::size_t size) const;
 
     /// The whole file, which must not hold more than `limit` bytes (Error limit); the size is checked before memory is

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/io/uncached_reads.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/packed/packed_source.h"
@@ -19,10 +20,11 @@ bool LayerExperts::takes(const checkpoint::Checkpoint& file, const TensorPlan::W
     return first && (first->packed || checkpoint::torch_type(first->type));
 }
 
-LayerExperts::LayerExperts(std::shared_ptr<const checkpoint::Checkpoint> file, LayerBuffer& buffer,
+LayerExperts::LayerExperts(std::shared_ptr<const checkpoint::Checkpoint> file, LayerBuffer& buffer, bool uncached,
                            std::vector<NotFinite>& not_finite)
     : file_(std::move(file)),
       buffer_(buffer),
+      uncached_(uncached),
       not_finite_(not_finite),
       ahead_([this](std::int64_t expert, const Cancellation& stop) { return read(expert, stop); }) {}
 
@@ -35,6 +37,7 @@ void LayerExperts::add(const TensorPlan::Want& want, std::int64_t begin) {
 }
 
 LayerExperts::Stored LayerExperts::read(std::int64_t expert, const Cancellation& cancellation) const {
+    const UncachedReads scope(uncached_);
     Stored stored;
     const auto places = places_.find(expert);
     if (places == places_.end()) return stored;

@@ -23,8 +23,8 @@ public:
     /// True for a tensor whose experts can be read one by one.
     static bool takes(const checkpoint::Checkpoint& file, const TensorPlan::Want& want);
 
-    /// `buffer` and `not_finite`, which receives what is found, must outlive this.
-    LayerExperts(std::shared_ptr<const checkpoint::Checkpoint> file, LayerBuffer& buffer,
+    /// `buffer` and `not_finite`, which receives what is found, must outlive this. `uncached`: as UncachedReads.
+    LayerExperts(std::shared_ptr<const checkpoint::Checkpoint> file, LayerBuffer& buffer, bool uncached,
                  std::vector<NotFinite>& not_finite);
 
     /// A tensor that takes() accepts, in the buffer from byte `begin` on. It must outlive this.
@@ -51,6 +51,7 @@ private:
 
     std::shared_ptr<const checkpoint::Checkpoint> file_;
     LayerBuffer& buffer_;
+    bool uncached_;
     std::vector<NotFinite>& not_finite_;
     std::map<std::int64_t, std::vector<Place>> places_;  ///< by expert
     std::vector<Place> shown_;                           ///< one of each tensor of the model

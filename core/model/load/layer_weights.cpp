@@ -4,11 +4,15 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "core/base/io/input_file.h"
+#include "core/base/io/uncached_reads.h"
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/torch_types.h"
 #include "core/model/device.h"
+#include "core/model/load/memory.h"
 #include "core/model/load/model_device.h"
 
 namespace headscope::model {
@@ -25,6 +29,12 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
     return product;
 }
 
+double bytes_of_files(const checkpoint::Checkpoint& file) {
+    double bytes = 0;
+    for (const InputFile& one : file.open_files()) bytes += static_cast<double>(one.size());
+    return bytes;
+}
+
 }  // namespace
 
 LayerWeights::LayerWeights(TensorPlan& plan, std::shared_ptr<const checkpoint::Checkpoint> file,
@@ -34,6 +44,7 @@ LayerWeights::LayerWeights(TensorPlan& plan, std::shared_ptr<const checkpoint::C
       file_(std::move(file)),
       precision_(precision),
       residence_(residence),
+      uncached_(residence == Residence::stream && streams_uncached(bytes_of_files(*file_))),
       buffer_(file_, precision),
       ahead_([this](std::int64_t layer, const Cancellation& stop) { return read(layer, stop); }) {
     const Cancellation never;
@@ -120,7 +131,7 @@ void LayerWeights::lay_out() {
                 continue;
             }
             std::unique_ptr<LayerExperts>& experts = experts_[want.layer];
-            if (!experts) experts = std::make_unique<LayerExperts>(file_, buffer_, not_finite_);
+            if (!experts) experts = std::make_unique<LayerExperts>(file_, buffer_, uncached_, not_finite_);
             experts->add(want, begin->second);
         }
     }
@@ -163,11 +174,19 @@ void LayerWeights::set_products(std::int64_t layer, const Parts& parts) {
 }
 
 LayerWeights::Parts LayerWeights::read(std::int64_t layer, const Cancellation& cancellation) const {
-    Parts parts;
-    for (const Place& place : layers_.at(layer)) {
-        const Want& want = wants_[place.want];
-        parts.push_back(std::make_shared<StoredTensor>(*file_, want.tensor, cancellation));
-    }
+    const UncachedReads scope(uncached_);
+    const std::vector<Place>& places = layers_.at(layer);
+    const auto begin_of = [&](std::size_t i) {
+        const checkpoint::TensorInfo& info = file_->tensor(wants_[places[i].want].tensor);
+        return std::pair(info.file, info.begin);
+    };
+    // In the order of the files, in which the system reads ahead.
+    std::vector<std::size_t> order(places.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return begin_of(a) < begin_of(b); });
+    Parts parts(places.size());
+    for (const std::size_t i : order)
+        parts[i] = std::make_shared<const StoredTensor>(*file_, wants_[places[i].want].tensor, cancellation);
     return parts;
 }
 
@@ -229,6 +248,7 @@ bool LayerWeights::has_slots(std::int64_t layer, bool few) const {
 /// A piece of CopySlots is half a layer: 2 * layer, and 1 for tensors after the mixers. The compute thread changes
 /// counted_ and unpacked_ only while this does not run.
 std::int64_t LayerWeights::convert(std::int64_t piece, const at::Tensor& host, const Cancellation& cancellation) {
+    const UncachedReads scope(uncached_);
     const std::int64_t layer = piece / 2;
     const bool after_mixer = piece % 2 == 1;
     const bool counts = !counted_.contains({layer, after_mixer}), unpacks = !unpacked_.contains({layer, after_mixer});

@@ -91,6 +91,7 @@ private:
     std::shared_ptr<const checkpoint::Checkpoint> file_;
     checkpoint::LoadAs precision_;
     Residence residence_;
+    bool uncached_;  ///< the system keeps no pages of what is streamed
     at::Device device_ = at::kCPU;
     std::set<std::size_t> deferred_;  ///< wants that are not loaded at once
     std::map<std::int64_t, std::vector<Place>> layers_;

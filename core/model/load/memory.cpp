@@ -128,6 +128,10 @@ std::int64_t fitting_batch_tokens(std::int64_t most, std::optional<Residence> re
     return tokens;
 }
 
+bool streams_uncached(double bytes, double room) {
+    return room > 0 && 2 * bytes > room;
+}
+
 Residence choose_residence(const std::function<double(Residence)>& bytes, const WeightChoice& choice,
                            double device_room) {
     const double room = own_memory_room();

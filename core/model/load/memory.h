@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/machine/memory_room.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/load/model_device.h"
 #include "core/model/model.h"
@@ -43,6 +44,10 @@ double reading_bytes(const Inspection& inspection, double rows, double cached, c
 /// residence, or in any where the choice is open. A `room` of 0 is not known.
 std::int64_t fitting_batch_tokens(std::int64_t most, std::optional<Residence> residence, double room,
                                   const std::function<double(std::int64_t tokens, Residence)>& bytes);
+
+/// True for weight files of `bytes` in all whose pages are not kept when they are streamed (UncachedReads): more than
+/// half of the `room` that is free (0: not known).
+bool streams_uncached(double bytes, double room = memory_room());
 
 /// A user's choice about weights.
 struct WeightChoice {

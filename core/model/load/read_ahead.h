@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -23,9 +24,14 @@ public:
     ReadAhead(const ReadAhead&) = delete;
     ReadAhead& operator=(const ReadAhead&) = delete;
 
-    /// The result that start() asked for, or one that is read now.
+    /// The result that start() asked for, or one that is read now. A stop ends the wait for the former (Stopped), which
+    /// is read on for a later call.
     Result take(std::int64_t number, const Cancellation* cancellation) {
-        if (reading_.valid() && ahead_ == number) return reading_.get();
+        if (reading_.valid() && ahead_ == number) {
+            constexpr std::chrono::milliseconds between_looks(50);
+            while (cancellation && reading_.wait_for(between_looks) != std::future_status::ready) cancellation->check();
+            return reading_.get();
+        }
         drop();
         const Cancellation never;
         return read_(number, cancellation ? *cancellation : never);

@@ -2,15 +2,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/base/io/input_file.h"
 #include "core/base/io/sha256.h"
+#include "core/base/io/uncached_reads.h"
 #include "core/base/json/json.h"
 #include "core/base/process/cancellation_scope.h"
 #include "core/base/text/text.h"
+#include "tests/core/base/cached_pages.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 
@@ -103,6 +106,51 @@ TEST_CASE("Reading stops where its thread's scope was asked to, and only there",
         std::thread([&] { REQUIRE_FALSE(cancellation_requested()); }).join();
     }
     REQUIRE(parse_json(json, "x").size() == 10001);
+}
+
+TEST_CASE("Uncached reads give the same bytes and keep no pages of the file", "[base][input]") {
+    const TemporaryFolder folder;
+    std::string bytes(9'000'017, '\0');  // the last page is not full
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>((i * 31 >> 3U) & 0xFFU);
+    const fs::path path = write_file(folder / "a", bytes);
+    const InputFile file(path);
+    const auto is_read_in = [&](std::size_t piece) {
+        std::string found(bytes.size(), '?');
+        for (std::size_t done = 0; done < found.size(); done += piece)
+            file.read(done, found.data() + done, std::min(piece, found.size() - done));
+        return found == bytes;
+    };
+    const bool drops = drop_from_cache(path, bytes.size());
+    if (!drops) WARN("the file system of temporary files keeps their pages");
+    constexpr std::size_t some = 100, most = 1000;  // pages; the file has 2198 of 4096 bytes
+    CHECK_FALSE(reads_uncached());
+    const UncachedReads scope(true);
+    CHECK(reads_uncached());
+    for (const std::size_t piece :
+         {std::size_t{8191}, std::size_t{100'003}, std::size_t{4'000'001}, std::size_t{20'000'000}}) {
+        CAPTURE(piece);
+        CHECK(is_read_in(piece));
+        if (drops) CHECK(cached_pages(path, bytes.size()) < some);
+    }
+    {
+        const UncachedReads inner(false);
+        CHECK_FALSE(reads_uncached());
+        CHECK(is_read_in(1'000'000));
+        if (drops) CHECK(cached_pages(path, bytes.size()) > most);
+    }
+    CHECK(reads_uncached());
+    std::thread([] { CHECK_FALSE(reads_uncached()); }).join();
+
+    std::string part(5, '?');
+    file.read(bytes.size() - 5, part.data(), 5);
+    CHECK(part == bytes.substr(bytes.size() - 5));
+    file.read(bytes.size(), part.data(), 0);
+    CHECK_THROWS_MATCHES(file.read(bytes.size() - 4, part.data(), 5), Error, IsError(ErrorCode::format, "found only"));
+    const InputFile small(write_file(folder / "b", "0123456789"));
+    small.read(3, part.data(), 5);
+    CHECK(part == "34567");
+    const InputFile empty(write_file(folder / "c", ""));
+    empty.read(0, part.data(), 0);
 }
 
 TEST_CASE("SHA-256 agrees with the standard's examples, in pieces and of files", "[base][sha256]") {

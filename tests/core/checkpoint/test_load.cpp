@@ -10,6 +10,7 @@
 #include "core/base/io/sha256.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/data_type.h"
+#include "core/checkpoint/fingerprint.h"
 #include "core/checkpoint/not_finite.h"
 #include "core/checkpoint/torch_types.h"
 #include "tests/core/base/environment.h"
@@ -239,6 +240,31 @@ TEST_CASE("The fingerprint hashes the files' hashes and is remembered", "[checkp
         cancellation.request();
         REQUIRE_THROWS_AS(Checkpoint::open(folder.path())->fingerprint(cancellation), Stopped);
     }
+}
+
+TEST_CASE("Files are hashed in several threads, in order of their names", "[checkpoint][fingerprint]") {
+    const TemporaryFolder folder;
+    const Environment cache("XDG_CACHE_HOME", (folder / "cache").string());
+    std::vector<InputFile> files;
+    std::string lines;
+    const std::vector<std::pair<std::string, std::size_t>> sizes{
+        {"a", 9'000'001}, {"b", 5}, {"c", 1'100'000}, {"d", 0}, {"e", 2'000'003}};
+    for (const auto& [name, size] : sizes)
+        lines += sha256_hex(read_file(write_file(folder / name, std::string(size, name.front())))) + "\n";
+    for (const char* name : {"e", "c", "a", "d", "b"}) files.emplace_back(folder / name);
+    const InputFile adapter(write_file(folder / "0", "x"));
+    const std::string expected = sha256_hex(lines), longer = sha256_hex(lines + sha256_hex("x") + "\n");
+    for (const int threads : {0, 1, 2, 9}) {
+        CAPTURE(threads);
+        CHECK(fingerprint(files, {}, Cancellation(), threads) == expected);
+        CHECK(fingerprint(files, {&adapter}, Cancellation(), threads) == longer);
+    }
+    Cancellation stopped;
+    stopped.request();
+    for (const int threads : {1, 3}) CHECK_THROWS_AS(fingerprint(files, {}, stopped, threads), Stopped);
+    fs::resize_file(folder / "c", 10);
+    for (const int threads : {1, 3})
+        CHECK_THROWS_MATCHES(fingerprint(files, {}, Cancellation(), threads), Error, IsError(ErrorCode::mismatch));
 }
 
 TEST_CASE("Numbers that are NaN or infinite are counted on loading, in the type that they get", "[checkpoint][load]") {

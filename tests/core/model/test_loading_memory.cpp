@@ -7,10 +7,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/base/machine/memory_room.h"
 #include "core/model/load/memory.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
 #include "tests/core/base/bytes_read.h"
+#include "tests/core/base/cached_pages.h"
 #include "tests/core/checkpoint/adapter_files.h"
 #include "tests/core/checkpoint/hostile.h"
 #include "tests/core/model/tiny_checkpoint.h"
@@ -121,6 +123,55 @@ TEST_CASE("A checkpoint of 8B shape is opened and inspected without its weights"
     CHECK(inspection.parameters * 2 == hollow.bytes);
     CHECK(inspection.sizes.stored == static_cast<double>(hollow.bytes));
     CHECK(test::bytes_read() - before < 200'000);
+}
+
+TEST_CASE("Streamed files larger than half of the free memory leave the system's cache", "[model][residence][memory]") {
+    CHECK(model::streams_uncached(51, 100));
+    CHECK_FALSE(model::streams_uncached(50, 100));
+    CHECK_FALSE(model::streams_uncached(1e15, 0));  // not known
+
+    constexpr std::int64_t kHidden = 256, kInner = 2048, kLayers = 4;
+    nlohmann::json config = test::golden_checkpoint("llama").config;
+    config.update({{"hidden_size", kHidden},
+                   {"intermediate_size", kInner},
+                   {"num_hidden_layers", kLayers},
+                   {"num_attention_heads", 4},
+                   {"num_key_value_heads", 4},
+                   {"head_dim", 64},
+                   {"attention_bias", false},
+                   {"mlp_bias", false}});
+    const std::int64_t words = config.at("vocab_size");
+    const auto pages_left = [&](std::int64_t unused) {
+        HollowCheckpoint hollow;
+        hollow.add("model.embed_tokens", {words, kHidden});
+        hollow.add("model.norm", {kHidden});
+        hollow.add("lm_head", {words, kHidden});
+        for (std::int64_t layer = 0; layer < kLayers; ++layer) {
+            const std::string stem = "model.layers." + std::to_string(layer) + ".";
+            for (const char* name : {"input", "post_attention"}) hollow.add(stem + name + "_layernorm", {kHidden});
+            for (const char* name : {"q", "k", "v", "o"})
+                hollow.add(stem + "self_attn." + name + "_proj", {kHidden, kHidden});
+            for (const char* name : {"gate", "up"}) hollow.add(stem + "mlp." + name + "_proj", {kInner, kHidden});
+            hollow.add(stem + "mlp.down_proj", {kHidden, kInner});
+        }
+        const auto used = static_cast<std::size_t>(hollow.bytes);
+        if (unused > 0) hollow.add("unused", {unused});
+        const test::TemporaryFolder folder;
+        hollow.write(folder.path(), config);
+        const auto file = checkpoint::Checkpoint::open(folder.path());
+        const auto model = model::Model::build(*file, LoadAs::float32, nullptr, nullptr, Residence::stream);
+        model->forward(test::golden_batch("llama"));
+        const std::size_t left = test::cached_pages(folder / "model.safetensors", used);
+        if (!test::drop_from_cache(folder / "model.safetensors", used)) return std::size_t{0};
+        return left;
+    };
+    // 14 MB of layers. A hole that no layer needs makes the file twice as large as the free memory.
+    const std::size_t all = pages_left(0);
+    if (all < 2000) {
+        WARN("the file system of temporary files keeps no pages, or all");
+        return;
+    }
+    CHECK(pages_left(static_cast<std::int64_t>(memory_room())) < all / 4);
 }
 
 TEST_CASE("Matrices that LoRA changes stay in memory as the file has them", "[model][residence][memory][adapter]") {

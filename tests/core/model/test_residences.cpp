@@ -3,7 +3,10 @@
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -215,6 +218,22 @@ TEST_CASE("Layers are read in turn where no second thread can be started", "[mod
         ahead.start(3);
         return ahead.take(3, nullptr) == 6 && ahead.take(4, nullptr) == 8;
     }));
+}
+
+TEST_CASE("A stop ends the wait for what is read ahead, and the read goes on", "[model][residence]") {
+    std::atomic<bool> released = false;
+    Cancellation cancellation;
+    model::ReadAhead<std::int64_t> ahead([&released](std::int64_t number, const Cancellation&) {
+        // A wait that does not end fails the test after five seconds.
+        for (int i = 0; i < 500 && !released; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        return 2 * number;
+    });
+    ahead.start(3);
+    cancellation.request();
+    CHECK_THROWS_AS(ahead.take(3, &cancellation), Stopped);
+    released = true;
+    CHECK(ahead.take(3, nullptr) == 6);
+    CHECK(ahead.take(4, &cancellation) == 8);
 }
 
 TEST_CASE("A feed-forward takes the memory of its layer's mixers", "[model][residence]") {
