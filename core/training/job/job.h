@@ -130,6 +130,8 @@ struct JobFile {
     /// Sequences of a step, and tokens that they are.
     std::int64_t sequences() const { return training.batch * training.accumulate; }
     std::int64_t step_tokens() const { return sequences() * data.sequence_length; }
+    /// An evaluation that finds a better metric is followed by a snapshot, between those of snapshots.every.
+    bool keeps_best() const { return snapshots.every > 0 && (evaluation.metric != "loss" || evaluation.patience > 0); }
 };
 
 using data::LossWords;
