@@ -65,6 +65,11 @@ Verdict ClaimParts::verdict() const {
     return Verdict::partly;
 }
 
+Verdict ClaimParts::whole_verdict() const {
+    if (count(Verdict::failed) > 0) return Verdict::failed;
+    return count(Verdict::too_near) > 0 ? Verdict::too_near : verdict();
+}
+
 void append_found(std::string& found, const std::string& text) {
     found += (found.empty() ? "" : "; ") + text;
 }

@@ -104,6 +104,14 @@ TEST_CASE("The nearest to Standard is one mixer or another, not one in part", "[
     CHECK(verdict_of(claims, "Of the uniform variants") == Verdict::failed);
 }
 
+TEST_CASE("A claim that is one or nothing is open where a part is and none failed", "[reproduce]") {
+    Measured measured = as_the_paper(3);  // Approximate: about 48
+    measured.values[{"rnd_emb_qk uniform", "perplexity@1"}].values = {45, 48, 51};
+    CHECK(verdict_of(reproduce::judge(a_plan(), measured), "Of the uniform variants") == Verdict::too_near);
+    measured.values[{"fixed_seq_qk uniform", "perplexity@1"}].values = {30, 30, 30};
+    CHECK(verdict_of(reproduce::judge(a_plan(), measured), "Of the uniform variants") == Verdict::failed);
+}
+
 TEST_CASE("Where Standard learned no more than MLP nothing is decided but the number of parameters", "[reproduce]") {
     Measured measured = as_the_paper(1);
     measured.set("standard", "perplexity@1", 980);
