@@ -60,6 +60,8 @@ public:
     /// is no number. An error that is not known leaves the part open if `noise`, and counts as none else.
     void add(const Relation& relation, ClaimPart part, bool noise);
     Verdict verdict() const;  ///< too_near: all are open
+    /// The same for a claim that is never held in part: failed where a part is, else open where one is.
+    Verdict whole_verdict() const;
     const std::vector<ClaimPart>& parts() const { return parts_; }
     /// How many times as many seeds decide every open part if the differences stay as they are: standard errors fall
     /// with the square root of the seeds. Infinite for equal numbers, NaN where an error is not known; 1 without open

@@ -203,8 +203,7 @@ std::vector<Claim> judge(const Plan& plan, Measured measured) {
         Claim claim{row.at("title").string(), row.at("paper").string(), row.at("criterion").string(), "",
                     Verdict::not_measured};
         const ClaimParts parts = parts_of(plan, measured, row.at("holds"), row.boolean_or("noise", false));
-        claim.verdict = parts.verdict();
-        if (row.boolean_or("whole", false) && claim.verdict == Verdict::partly) claim.verdict = Verdict::failed;
+        claim.verdict = row.boolean_or("whole", false) ? parts.whole_verdict() : parts.verdict();
         claim.parts = parts.parts();
         claim.found = found_text(plan, measured, row.at("found"));
         const bool open = (!enough && !row.boolean_or("untrained", false)) ||

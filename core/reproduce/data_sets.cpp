@@ -18,10 +18,27 @@ namespace {
 
 constexpr std::int64_t kUsualClasses = 2;
 
-/// FOLDER/SET/TASK or FOLDER/TASK, whichever has lines to train on and to evaluate; empty: neither.
-fs::path lines_of(const fs::path& folder, const std::string& set, const std::string& task) {
-    for (const fs::path& place : {folder / set / task, folder / task})
-        if (fs::exists(place / "train.jsonl") && fs::exists(place / "validation.jsonl")) return place;
+/// Items to train on and to evaluate on; empty: none.
+struct TaskFiles {
+    fs::path train, held_out;
+    bool complete() const { return !train.empty() && !held_out.empty(); }
+};
+
+/// A split under the names that exports of the hub's data sets have; empty: none.
+fs::path split_of(const fs::path& place, const std::string& name) {
+    for (const char* ending :
+         {".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".json.gz", ".parquet", "-00000-of-00001.parquet"})
+        if (fs::path path = place / (name + ending); fs::exists(path)) return path;
+    return {};
+}
+
+/// In FOLDER/SET/TASK or FOLDER/TASK, whichever has both. MNLI's split to evaluate on has a name of its own.
+TaskFiles files_of(const fs::path& folder, const std::string& set, const std::string& task) {
+    for (const fs::path& place : {folder / set / task, folder / task}) {
+        TaskFiles found{split_of(place, "train"), split_of(place, "validation")};
+        if (found.held_out.empty()) found.held_out = split_of(place, "validation_matched");
+        if (found.complete()) return found;
+    }
     return {};
 }
 
@@ -115,18 +132,18 @@ void Runner::do_data_sets() {
     }
 }
 
-/// Tunes a trial for a task as the stage `tuned` is, on the task's lines, and evaluates the result.
+/// Tunes a trial for a task as the stage `tuned` is, on the task's items, and evaluates the result.
 void Runner::tune(const Trial& trial, const JsonView& view, const std::string& task, const fs::path& folder,
                   const fs::path& output) {
-    const fs::path lines = lines_of(folder, view.at("name").string(), task);
-    if (lines.empty())
+    const TaskFiles files = files_of(folder, view.at("name").string(), task);
+    if (!files.complete())
         throw Error(ErrorCode::usage, shown(folder), "expected train.jsonl and validation.jsonl in a folder " + task,
                     "found none");
     const Stage& stage = paper_.stage(view.at("tuned").string());
     training::JobFile job = job_of(plan_, trial, stage);
     job.name = trial.label() + " " + task;
-    job.data.text = {(lines / "train.jsonl").string()};
-    job.data.validation_files = {(lines / "validation.jsonl").string()};
+    job.data.text = {files.train.string()};
+    job.data.validation_files = {files.held_out.string()};
     job.data.corpus.clear();
     job.data.generator.reset();
     job.data.objective.classes =
@@ -135,9 +152,9 @@ void Runner::tune(const Trial& trial, const JsonView& view, const std::string& t
     const std::string name = trial.name + "-" + task;
     const fs::path run = options_.folder / "runs" / name;
     train(job, name, run);
-    compute({"evaluate", last_snapshot(run).string(), "--task", "classify", "--data",
-             task + "=" + (lines / "validation.jsonl").string()},
-            {}, trial, output);
+    compute(
+        {"evaluate", last_snapshot(run).string(), "--task", "classify", "--data", task + "=" + files.held_out.string()},
+        {}, trial, output);
 }
 
 }  // namespace headscope::reproduce

@@ -87,7 +87,7 @@ Sizes sizes_of(const training::JobFile& job) {
 /// beside them and the three parts of the feed-forward; the residual stream; a chunk of logits.
 double activation_bytes(const training::JobFile& job, const model::ModelConfig& config) {
     const double number = job.training.precision == "bfloat16" ? 2 : 4;
-    const double tokens = static_cast<double>(job.training.batch * job.data.sequence_length);
+    const double tokens = static_cast<double>(job.training.pass_sequences() * job.data.sequence_length);
     const auto d = static_cast<double>(config.hidden), ff = static_cast<double>(config.feed_forward);
     const auto layers = static_cast<double>(config.all_layers());
     return number * tokens * (layers * (9 * d + 3 * ff) + 4 * d) + 64e6;

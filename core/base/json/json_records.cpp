@@ -67,6 +67,8 @@ public:
         }
     }
 
+    void whole(std::string_view text) { record(text, 1); }
+
     void array(std::string_view text) {
         Rest rest{text};
         rest.skip_blank();
@@ -105,6 +107,12 @@ private:
     bool found_ = false;
 };
 
+/// True if the first line is no value, so that the text is one object over several lines.
+bool is_spread_out(std::string_view text) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    return text.starts_with('{') && line.size() < text.size() && !nlohmann::json::accept(line.begin(), line.end());
+}
+
 }  // namespace
 
 std::string read_json_records(const std::filesystem::path& path, const std::string& kind,
@@ -119,9 +127,11 @@ std::string read_json_records(const std::filesystem::path& path, const std::stri
     }
     const std::string_view text = std::string_view(bytes).substr(bytes.starts_with(mark) ? mark.size() : 0);
     Reader reader(shown(path), take);
-    if (name.extension() == ".json" &&
-        text.substr(std::min(text.find_first_not_of(blank), text.size())).starts_with('['))
+    const std::string_view begin = text.substr(std::min(text.find_first_not_of(blank), text.size()));
+    if (name.extension() == ".json" && begin.starts_with('['))
         reader.array(text);
+    else if (name.extension() == ".json" && is_spread_out(begin))
+        reader.whole(text);
     else
         reader.lines(text);
     if (!reader.found()) throw Error(ErrorCode::usage, shown(path), "expected " + kind, "found none in it");

@@ -10,9 +10,9 @@
 namespace headscope {
 
 /// The objects of a file in order: one a line (lines end at \n only, blank ones are passed over), or, where the name
-/// ends in .json and the file begins with [, the entries of that array; unpacked where the name ends in .gz behind
-/// that. Each is given to `take` with "FILE:LINE" as its place, until it says false. `kind` names the file in errors:
-/// "items of piqa".
+/// ends in .json and the file begins with [, the entries of that array, or there one object over several lines;
+/// unpacked where the name ends in .gz behind that. Each is given to `take` with "FILE:LINE" as its place, until it
+/// says false. `kind` names the file in errors: "items of piqa".
 ///
 /// Gives the SHA-256 of the file as it lies there. Memory: the file, unpacked, and one object. Error: io; limit beyond
 /// 2 GiB; usage where there is no object; format with FILE:LINE. Can be stopped by a CancellationScope.

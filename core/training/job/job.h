@@ -37,8 +37,8 @@ struct TrainingSettings {
     std::optional<std::int64_t> steps = 1000, tokens;
     std::optional<double> minutes;
     std::optional<double> epochs;       ///< passes over the training data
-    std::int64_t batch = 16;            ///< sequences of one pass, of all processes together
-    std::int64_t accumulate = 1;        ///< passes of a step
+    std::int64_t batch = 16;            ///< sequences of one part of a step, of all processes together
+    std::int64_t accumulate = 1;        ///< parts of a step, passes but by_sequence()
     std::string precision = "float32";  ///< or bfloat16, with float32 master weights
     double clip = 1.0;                  ///< of the gradient's norm; 0: none
     double dropout = 0.0;
@@ -46,6 +46,11 @@ struct TrainingSettings {
     double z_loss = 0.0;
     std::int64_t threads = 0;    ///< 0: all
     std::string device = "cpu";  ///< as --device
+
+    /// Each sequence is a pass of its own, so that sums of gradients do not depend on batch and accumulate.
+    bool by_sequence() const { return attention_dropout > 0; }
+    std::int64_t pass_sequences() const { return by_sequence() ? 1 : batch; }
+    bool several_passes() const { return accumulate > 1 || by_sequence(); }
 };
 
 struct OptimizerSettings {
@@ -125,6 +130,8 @@ struct JobFile {
     /// Sequences of a step, and tokens that they are.
     std::int64_t sequences() const { return training.batch * training.accumulate; }
     std::int64_t step_tokens() const { return sequences() * data.sequence_length; }
+    /// An evaluation that finds a better metric is followed by a snapshot, between those of snapshots.every.
+    bool keeps_best() const { return snapshots.every > 0 && (evaluation.metric != "loss" || evaluation.patience > 0); }
 };
 
 using data::LossWords;

@@ -343,14 +343,15 @@ std::unique_ptr<model::Trainable> make_model(const JobFile& job, const OfData& d
 }
 
 double state_bytes(const JobFile& job, double parameters) {
-    const bool half = job.training.precision == "bfloat16", sums = half && job.training.accumulate > 1;
+    const bool half = job.training.precision == "bfloat16", sums = half && job.training.several_passes();
     return parameters * (half ? 2 + 2 + 4 + 8 + (sums ? 4 : 0) : 4 + 4 + 8);
 }
 
 double least_pass_bytes(const JobFile& job, const model::ModelConfig& config) {
     // Ids and targets of a pass; four tensors as wide as the residual stream that each layer keeps for its backward
     // pass.
-    const double tokens = static_cast<double>(job.training.batch) * static_cast<double>(job.data.sequence_length);
+    const double tokens =
+        static_cast<double>(job.training.pass_sequences()) * static_cast<double>(job.data.sequence_length);
     const double number = job.training.precision == "bfloat16" ? 2 : 4;
     return tokens * (2 * sizeof(std::int64_t) +
                      4 * number * static_cast<double>(config.layers) * static_cast<double>(config.hidden));

@@ -46,6 +46,25 @@ at::Tensor sum_of(const std::vector<model::NamedLoss>& losses) {
     return sum;
 }
 
+/// Sequence `n` of a batch without its padding, so that the batch's others change no bit of what is computed of it.
+model::Batch sequence_of(const model::Batch& batch, std::int64_t n) {
+    const auto row = [n](const at::Tensor& all, const std::vector<std::int64_t>& lengths) -> at::Tensor {
+        if (!all.defined()) return all;
+        const at::Tensor one = all.narrow(0, n, 1);
+        return lengths.empty() ? one : one.narrow(1, 0, lengths[static_cast<std::size_t>(n)]).contiguous();
+    };
+    const std::vector<std::int64_t> whole;
+    const bool of_tokens = batch.labels.defined() && batch.labels.sizes() == batch.predicted().sizes();
+    model::Batch one;
+    one.ids = row(batch.ids, batch.lengths);
+    one.token_types = row(batch.token_types, batch.lengths);
+    one.target = row(batch.target, batch.target_lengths);
+    one.features = row(batch.features, batch.lengths);
+    one.labels = row(batch.labels, of_tokens ? batch.predicted_lengths() : whole);
+    one.values = row(batch.values, whole);
+    return one;
+}
+
 void read_into(at::Tensor& to, const checkpoint::Checkpoint& file, const std::string& name) {
     const at::Tensor stored = file.load(name, checkpoint::LoadAs::float32);
     if (stored.numel() != to.numel())
@@ -104,7 +123,7 @@ Learner::Learner(std::unique_ptr<model::Trainable> model, const JobFile& job)
     second_ = at::zeros_like(first_);
     if (weights.scalar_type() != at::kBFloat16) return;
     master_ = updated.to(at::kFloat);
-    if (job_.training.accumulate > 1) sums_ = at::zeros({weights.numel()}, weights.options().dtype(at::kFloat));
+    if (job_.training.several_passes()) sums_ = at::zeros({weights.numel()}, weights.options().dtype(at::kFloat));
 }
 
 model::Batch Learner::read(const data::DataBatch& batch) const {
@@ -121,35 +140,49 @@ void Learner::join(Processes& processes) {
     exchange_ = std::make_unique<GradientExchange>(*model_, processes, std::move(chosen.sums));
 }
 
-Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t step) {
+void Learner::pass(const model::Batch& batch, const model::TrainingForward& training, double scale, PassPlace place,
+                   Loss& loss) {
     at::Tensor own = model_->gradients();
+    if (place.first || sums_.defined()) own.zero_();
+    model::HeadLossOptions options;
+    options.z_loss = job_.training.z_loss;
+    const auto losses = objective_->losses(*model_, batch, options, &training);
+    if (exchange_ && !sums_.defined() && place.last) exchange_->arm();
+    sum_of(losses).mul(scale).backward();
+    if (sums_.defined()) place.first ? sums_.copy_(own) : sums_.add_(own);
+    loss.add(losses);
+}
+
+Loss Learner::gradients(const std::vector<data::DataBatch>& parts, std::int64_t step) {
     const std::int64_t rank = exchange_ ? exchange_->processes().rank() : 0;
     double counted = 0;
     for (const auto& part : parts) counted += static_cast<double>(part.counted);
     if (exchange_) exchange_->processes().sum(&counted, 1);
     const double scale = counted > 0 ? 1.0 / counted : 0;
     const std::int64_t processes = exchange_ ? exchange_->processes().size() : 1;
-    std::int64_t before = 0;  // sequences of earlier passes
+    const auto seed = static_cast<std::uint64_t>(job_.seed), number = static_cast<std::uint64_t>(step);
+    model::TrainingForward training;
+    training.dropout = job_.training.dropout;
+    training.attention_dropout = job_.training.attention_dropout;
+    training.attention_seed = mixed(seed, number, kAttentionStream);
+    std::int64_t before = 0;  // sequences of earlier parts
     Loss loss;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        const data::DataBatch& part = parts[i];
-        if (i == 0 || sums_.defined()) own.zero_();
-        model::TrainingForward training;
-        training.dropout = job_.training.dropout;
-        training.dropout_seed = mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step), i);
-        training.first_sequence = rank * part.sequences;
-        training.attention_dropout = job_.training.attention_dropout;
-        training.attention_seed =
-            mixed(static_cast<std::uint64_t>(job_.seed), static_cast<std::uint64_t>(step), kAttentionStream);
-        training.step_sequence = before + training.first_sequence;
-        before += processes * part.sequences;
-        model::HeadLossOptions options;
-        options.z_loss = job_.training.z_loss;
-        const auto losses = objective_->losses(*model_, read(part), options, &training);
-        if (exchange_ && !sums_.defined() && i + 1 == parts.size()) exchange_->arm();
-        sum_of(losses).mul(scale).backward();
-        if (sums_.defined()) i == 0 ? sums_.copy_(own) : sums_.add_(own);
-        loss.add(losses);
+        const std::int64_t sequences = parts[i].sequences;
+        const model::Batch batch = read(parts[i]);
+        const bool first = i == 0, last = i + 1 == parts.size();
+        training.step_sequence = before + rank * sequences;
+        before += processes * sequences;
+        if (!job_.training.by_sequence()) {
+            training.dropout_seed = mixed(seed, number, i);
+            training.first_sequence = rank * sequences;
+            pass(batch, training, scale, {first, last}, loss);
+            continue;
+        }
+        for (std::int64_t n = 0; n < sequences; ++n, ++training.step_sequence) {
+            training.dropout_seed = mixed(seed, number, static_cast<std::uint64_t>(training.step_sequence));
+            pass(sequence_of(batch, n), training, scale, {first && n == 0, last && n + 1 == sequences}, loss);
+        }
     }
     if (!exchange_) return loss;
     if (sums_.defined())

@@ -55,8 +55,9 @@ public:
     const std::string& exchange_text() const { return exchange_text_; }
 
     /// Sets summed_gradients() to those of the mean loss over all targets of `parts`, each of which is one pass, and of
-    /// the other processes' parts. What dropout drops is decided by the job's seed, `step` and the part's number.
-    /// Returns the loss of all.
+    /// the other processes' parts. What dropout drops is decided by the job's seed, `step` and the part's number. With
+    /// attention dropout each sequence is a pass, and its number in the step decides: how parts divide a step then
+    /// changes no bit. Returns the loss of all.
     Loss gradients(const std::vector<data::DataBatch>& parts, std::int64_t step);
     /// [n], what update() goes by: the model's gradients, or, where a step of a bfloat16 job has several passes, their
     /// sums in float32, as the passes' own parts are lost beside a large bfloat16 sum.
@@ -79,6 +80,14 @@ public:
     std::vector<at::Tensor> state_tensors() const;
 
 private:
+    /// Among the passes of a step, of this process.
+    struct PassPlace {
+        bool first = true, last = true;
+    };
+    /// Adds a batch's gradients, times `scale`, and its loss.
+    void pass(const model::Batch& batch, const model::TrainingForward& training, double scale, PassPlace place,
+              Loss& loss);
+
     std::unique_ptr<model::Trainable> model_;
     std::unique_ptr<model::Objective> objective_;
     std::unique_ptr<GradientExchange> exchange_;  ///< null: alone

@@ -217,7 +217,7 @@ private:
         }
         if (due(step, s_.job.probe.every)) observer_.probe();
         if (due(step, s_.job.sample.every)) observer_.sample();
-        if (due(step, s_.job.snapshots.every)) snapshot();
+        if (due(step, s_.job.snapshots.every) || (s_.job.keeps_best() && better_than_best())) snapshot();
         if (request_.stop_after && request_.stop_after(step)) stop();
     }
 
@@ -357,6 +357,8 @@ private:
 
     void change_state(RunState to) { emit(StateChanged{to, state().step, ""}); }
 
+    bool better_than_best() const { return std::isfinite(s_.state.score) && s_.state.score < s_.state.best_validation; }
+
     /// Its name, for messages. A full disk ends no training: the older snapshots exist.
     std::string snapshot() {
         if (s_.job.evaluation.evaluates()) observer_.validate();
@@ -364,8 +366,7 @@ private:
             throw Error(ErrorCode::limit, "snapshot of step " + std::to_string(state().step), "expected finite weights",
                         "found others; nothing was written");
         // One that is there already says what was best when it was written, and the link says the same.
-        const bool best = !s_.snapshots->holds(state().step) && std::isfinite(state().score) &&
-                          state().score < state().best_validation;
+        const bool best = !s_.snapshots->holds(state().step) && better_than_best();
         const TrainingState before = state();
         if (best) {
             state().best_validation = state().score;

@@ -78,7 +78,11 @@ TEST_CASE("Records are the objects of an array, with the line where each begins"
     CHECK_THROWS_MATCHES(records(file(" \n")), Error, test::IsError(ErrorCode::usage, "expected records"));
     // As to_json of datasets and pandas write it: lines, whatever the name says.
     CHECK(records(file("{\"n\":1}\n{\"n\":2}\n")) == Lines{"1 1", "2 2"});
-    CHECK_THROWS_MATCHES(records(file("{\n\"n\":1}")), Error, test::IsError(ErrorCode::format, "a.json:1"));
+    // As json.dump with an indent writes one object.
+    CHECK(records(file("\n{\n    \"n\": {\n        \"a\": 1\n    }\n}\n")) == Lines{"1 {\"a\":1}"});
+    CHECK_THROWS_MATCHES(records(file("{\n\"n\":1")), Error, test::IsError(ErrorCode::format, "a.json:1"));
+    CHECK_THROWS_MATCHES(records(file("{\n\"n\":1}\n{\"n\":2}\n")), Error,
+                         test::IsError(ErrorCode::format, "a.json:1"));
     CHECK_THROWS_MATCHES(records(file("plain text")), Error, test::IsError(ErrorCode::format, "a.json:1"));
     CHECK_THROWS_MATCHES(records(file("[{\"n\":1},\n2]")), Error,
                          test::IsError(ErrorCode::format, "a.json:2] expected an object"));

@@ -276,6 +276,10 @@ TEST_CASE("Stored answers are matched by id", "[evaluation][squad]") {
     CHECK_FALSE(lines.at(0).no_answer);
     CHECK(lines.at(1).no_answer == 2.5);
     CHECK(read(R"({"b": "two", "a": "one"})").at(1).text == "two");
+    // As BERT's and transformers' scripts write predictions.json.
+    test::write_file(folder / "predictions.json", json({{"b", "two"}, {"a", "one"}}).dump(4) + "\n");
+    std::string sha256;
+    CHECK(evaluation::read_stored_answers(folder / "predictions.json", items, sha256).at(1).text == "two");
     const auto refused = [&](const std::string& content, const std::string& part) {
         CHECK_THROWS_MATCHES(read(content), Error, IsError(ErrorCode::usage, part));
     };

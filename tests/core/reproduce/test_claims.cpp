@@ -104,6 +104,14 @@ TEST_CASE("The nearest to Standard is one mixer or another, not one in part", "[
     CHECK(verdict_of(claims, "Of the uniform variants") == Verdict::failed);
 }
 
+TEST_CASE("A claim that is one or nothing is open where a part is and none failed", "[reproduce]") {
+    Measured measured = as_the_paper(3);  // Approximate: about 48
+    measured.values[{"rnd_emb_qk uniform", "perplexity@1"}].values = {45, 48, 51};
+    CHECK(verdict_of(reproduce::judge(a_plan(), measured), "Of the uniform variants") == Verdict::too_near);
+    measured.values[{"fixed_seq_qk uniform", "perplexity@1"}].values = {30, 30, 30};
+    CHECK(verdict_of(reproduce::judge(a_plan(), measured), "Of the uniform variants") == Verdict::failed);
+}
+
 TEST_CASE("Where Standard learned no more than MLP nothing is decided but the number of parameters", "[reproduce]") {
     Measured measured = as_the_paper(1);
     measured.set("standard", "perplexity@1", 980);
@@ -165,7 +173,8 @@ TEST_CASE("The report has verdicts, tables next to the paper's, and missing part
     const std::string text = reproduce::report_markdown(input);
     for (const char* part :
          {"| hybrid | Non-approximate | 39.44", "**held**", "no error bars", "mlp-hybrid-seed2",
-          "figures/loss-uniform.pdf", "| MLP | 256 | 1 M | 1.2 M |", "Only the layouts above were trained",
+          "in 3 of 10 comparisons of two seeds", "figures/loss-uniform.pdf", "| MLP | 256 | 1 M | 1.2 M |",
+          "Only the layouts above were trained",
           "1 run at a time, on 1 thread each, every training started by mpirun -n 2, not 4 as there are processors "
           "for: "
           "one held up to 250 MB"}) {

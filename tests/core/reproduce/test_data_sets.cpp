@@ -108,3 +108,24 @@ TEST_CASE("A replay has tables of the data sets in a folder, and names those tha
     CHECK(again.tasks.empty());
     CHECK(test::report_of(replay).find("| A | 25.0 |") != std::string::npos);
 }
+
+TEST_CASE("Models are tuned on files of the hub's names, and evaluated on MNLI's split", "[reproduce]") {
+    const test::TemporaryFolder folder;
+    const reproduce::Paper paper = reproduce::read_paper("tiny", test::kTinyPaper);
+    const fs::path sets = folder / "sets", replay = folder / "replay", place = sets / "rte";
+    fs::create_directories(place);
+    std::ofstream(place / "train-00000-of-00001.parquet") << "PAR1";
+    std::ofstream(place / "validation_matched.jsonl.gz") << "packed";
+    test::write_tiny_replay(replay, paper, 2);
+    reproduce::ReplayOptions options;
+    options.folder = replay;
+    options.resume = true;
+    options.data_sets = sets;
+    NoProgress progress;
+    FakeProgram program(sets);
+    reproduce::Runner(paper, options, program.host(), progress).run();
+    CHECK(program.tasks == std::vector<std::string>{"rte", "rte"});
+    const auto job = training::read_job_file(replay / "jobs" / "a-rte.toml");
+    CHECK(job.data.text == std::vector<std::string>{(place / "train-00000-of-00001.parquet").string()});
+    CHECK(job.data.validation_files == std::vector<std::string>{(place / "validation_matched.jsonl.gz").string()});
+}

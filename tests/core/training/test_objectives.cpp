@@ -377,6 +377,11 @@ TEST_CASE("The best snapshot follows the job's metric", "[training][objective][r
     REQUIRE(peak < lowest);
     CHECK(best_of(folder / "accuracy") == peak);
     CHECK(fs::exists(snapshot_of(folder / "accuracy", peak)));
+    run(fresh(job({"evaluation.metric=accuracy", "snapshots.every=30"}), folder / "between"));  // not at the peak
+    CHECK(best_of(folder / "between") == peak);
+    CHECK(weights_of(folder / "between", peak) == weights_of(folder / "accuracy", peak));
+    run(fresh(job({"evaluation.metric=accuracy", "snapshots.every=0"}), folder / "end"));
+    CHECK(best_of(folder / "end") == 40);  // the only one
     run(fresh(job({"evaluation.batches=10"}), folder / "loss"));
     CHECK(best_of(folder / "loss") > peak);
 
