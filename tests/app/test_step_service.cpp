@@ -318,3 +318,20 @@ TEST_CASE("Candidates by a steer file's vectors are those of a pass with the vec
     CHECK(sample.failures.size() == 2);
     CHECK(sample.tokens() == whole);
 }
+
+TEST_CASE("An edit of a position beyond the prompt and the planned steps is refused by name", "[app][stepper]") {
+    SteppedSample sample;
+    sample.choice.interventions.toml =
+        QStringLiteral("[[intervention]]\npoint = \"hidden\"\nlayer = 1\nwhat = \"zero\"\npositions = \"40\"\n");
+    sample.begin({QStringLiteral("In the beginning"), 5, 0, 0, false, 4});
+    REQUIRE(sample.failures.size() == 1);
+    const QString message = sample.failures.first().first().toString();
+    INFO(message.toStdString());
+    CHECK(message.contains(QLatin1String("intervention 1")));
+    CHECK(message.contains(QLatin1String("positions of a text")));
+    CHECK(message.contains(QLatin1String("40")));
+    CHECK(sample.service.generation() == nullptr);
+    sample.begin({QStringLiteral("In the beginning"), 5, 0, 0, false, 60});
+    CHECK(sample.failures.size() == 1);
+    CHECK(sample.service.generation() != nullptr);
+}

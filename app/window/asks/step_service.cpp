@@ -111,6 +111,10 @@ void StepService::Stepping::read(const Cancellation& cancellation) {
     checked.tokens = 1;
     checked.temperature = options.temperature;
     model::check_prompt(model->inspection, std::vector<std::int64_t>(ids.begin(), ids.end()), checked);
+    // The last new token is not read.
+    const std::int64_t room = model::room_for_tokens(model->inspection.config, std::ssize(ids), false);
+    const std::int64_t positions[] = {std::ssize(ids) + std::min<std::int64_t>(options.steps, room) - 1};
+    model::check_positions(edits_of_choice.list, positions);
     command = command_of(choice, request.settings_json);
     list = request.interventions;
     plan = std::move(edits_of_choice);

@@ -61,6 +61,7 @@ struct StepOptions {
     double temperature = 0;  ///< 0: greedy
     int seed = 0;
     bool maps = true;  ///< keeps rows of attention
+    int steps = 20;    ///< planned: edits of positions beyond them are refused
 };
 
 /// Vectors of a file of `ask steer` that are added to the outputs of layers.

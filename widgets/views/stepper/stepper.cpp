@@ -95,7 +95,8 @@ void StepperView::refresh() {
 void StepperView::begin() {
     if (!source_) return;
     failure_->set({});
-    source_->begin({prompt_->text(), top_->value(), temperature_->value(), seed_->value(), maps_->isChecked()});
+    source_->begin(
+        {prompt_->text(), top_->value(), temperature_->value(), seed_->value(), maps_->isChecked(), count_->value()});
 }
 
 std::shared_ptr<const ShownSteering> StepperView::steering() const {
