@@ -56,7 +56,10 @@ QString model_problem(const AskToolForm& form, const AskChoice& choice, const st
                    : QString();
     const auto source =
         std::find_if(sources.begin(), sources.end(), [&](const AskSource& one) { return one.path == choice.model; });
-    return source == sources.end() ? ask_text("Open a checkpoint first") : source->problem;
+    if (source == sources.end()) return ask_text("Open a checkpoint first");
+    if (source->problem.isEmpty() && source->encoder_decoder && !reads_option(form, "--target-text"))
+        return ask_text("%1 is an encoder-decoder, which the tool does not read").arg(source->name);
+    return source->problem;
 }
 
 std::vector<TextSource> used_sources(const AskChoice& choice) {
