@@ -356,4 +356,8 @@ TEST_CASE("Fields of the decoder's text are shown and read for encoder-decoders 
     CHECK(dialog.words().contains("--target-text"));
     dialog.choose_tool("circuits");
     CHECK(dialog.problem().contains("t5 is an encoder-decoder"));
+    dialog.choose_tool("ablate");
+    CHECK(dialog.problem() == "");
+    child<QLineEdit>(dialog, "ask_dialog_target_text")->clear();
+    CHECK(dialog.problem().contains("the decoder's text"));
 }
