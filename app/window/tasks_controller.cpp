@@ -75,12 +75,13 @@ void TasksController::offer_asked() {
     const widgets::TextChoice texts = context_.text->choice();
     for (const auto& card : context_.engine.models()) {
         const ModelPlace place = ModelPlace::of(card.path);
-        widgets::AskSource source{place.adapter.isEmpty() ? place.path : card.path, card.name, {}};
+        widgets::AskSource source{
+            place.adapter.isEmpty() ? place.path : card.path, card.name, {}, card.encoder_decoder};
         if (card.tensors_only)
             source.problem = card.note;
         else if (!place.adapter.isEmpty())
             source.problem = tr("%1 has an adapter: merge it with Convert a checkpoint first").arg(card.name);
-        else if (card.encoder_decoder || !card.causal || !card.head)
+        else if (!card.head || (!card.causal && !card.encoder_decoder))
             source.problem = tr("%1 is no decoder with a head for the vocabulary").arg(card.name);
         else if (!card.tokenizer)
             source.problem = tr("%1 has no tokenizer for the texts").arg(card.name);

@@ -28,11 +28,12 @@ struct Recipe {
     FigureData (*of_analyses)(std::span<const std::shared_ptr<store::AnalysisFile>>, const FigureOptions&) = nullptr;
     FigureData (*of_others)(const FigureInputs&, const FigureOptions&) = nullptr;
     RecipeInputs others = RecipeInputs::none;
-    std::vector<std::string> options{};  ///< names of those that it reads (options/option_list.h)
+    RecipeInputs or_others = RecipeInputs::none;  ///< another kind, not with the first
+    std::vector<std::string> options{};           ///< names of those that it reads (options/option_list.h)
     RecipeHeads heads = RecipeHeads::one;
     bool latex = false;  ///< its figures have FigureData::latex
 
-    bool is_of(RecipeInputs inputs) const { return others == inputs; }
+    bool is_of(RecipeInputs inputs) const { return others == inputs || or_others == inputs; }
 };
 
 /// In the order of `list figures`.

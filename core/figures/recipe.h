@@ -20,6 +20,7 @@ using Files = std::span<const std::shared_ptr<store::AnalysisFile>>;
 
 // Called from the file of another recipe.
 FigureData run_loss(const FigureInputs& inputs, const FigureOptions& options);
+FigureData series_timeline(const FigureInputs& inputs, const FigureOptions& options);
 FigureData variant_costs(const FigureInputs& inputs, const FigureOptions& options);
 
 /// Options of the second file of a difference: options.other_sequence, other_layer and other_head in place of sequence,

@@ -162,7 +162,7 @@ TEST_CASE("ask generate and ask series write files that resume, and export draws
     const store::AskRecord steps = store::read_ask(folder / "steps.ask.h5");
     CHECK(steps.table("/series/step").values == std::vector<double>{3, 20});
     CHECK(steps.table("/series/loss").values == losses);
-    for (const auto& [file, figure] : {std::pair("generate", "generation"), std::pair("series", "series")}) {
+    for (const auto& [file, figure] : {std::pair("generate", "generation"), std::pair("series", "timeline")}) {
         INFO(figure);
         const auto output = folder / (std::string(figure) + ".csv");
         check_success(run_headscope({"export", (folder / (std::string(file) + ".ask.h5")).string(), "--figure", figure,

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window's generation, step by step with the sample: its file is that of `headscope ask generate`.
+#include <ATen/ops/tensor.h>
+
 #include <QElapsedTimer>
 #include <QSignalSpy>
 #include <QTest>
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -12,9 +16,12 @@
 #include "app/window/text_job.h"
 #include "core/ask/generation.h"
 #include "core/ask/settings.h"
+#include "core/model/edits/editor.h"
+#include "core/model/model.h"
 #include "core/store/ask/ask_file.h"
 #include "tests/catch_with_torch.h"
 #include "tests/core/base/temporary_folder.h"
+#include "tests/core/figures/sample_asks.h"
 #include "widgets/plots/figure/offscreen.h"
 
 using namespace headscope;
@@ -57,6 +64,59 @@ struct SteppedSample {
     StepService service{&engine, [this] { return choice; }};
     QSignalSpy failures{&service, &widgets::StepSource::failed};
 };
+
+/// A steer file with a vector for each layer.
+store::AskRecord vectors_for(const model::ModelConfig& config) {
+    store::AskRecord record;
+    record.tool = "steer";
+    record.add_dimension("/layer", config.all_layers(), "layer");
+    record.add_dimension("/channel", config.hidden, "channel");
+    test::fill_ask_table(record, "/steer/vector", {"/layer", "/channel"});
+    return record;
+}
+
+/// Adds factor times its vector to the output of a layer; -1: of each.
+class VectorEditor final : public model::Editor {
+public:
+    VectorEditor(const store::AskRecord& file, std::int64_t layer, double factor)
+        : file_(&file), layer_(layer), factor_(factor) {}
+    bool edits(const model::PointKey& key) const override {
+        return key.point == model::Point::hidden && (layer_ < 0 || key.layer == layer_);
+    }
+    at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
+        const std::int64_t size = value.size(2);
+        std::vector<float> row;
+        for (std::int64_t i = 0; i < size; ++i) {
+            const auto cell = static_cast<std::size_t>(place.key.layer * size + i);
+            row.push_back(static_cast<float>(factor_ * file_->table("/steer/vector").values[cell]));
+        }
+        return value.add(at::tensor(row));
+    }
+
+private:
+    const store::AskRecord* file_;
+    std::int64_t layer_;
+    double factor_;
+};
+
+/// Probabilities of the token after a text, by a pass without a cache.
+std::vector<double> next_by_pass(model::Model& model, const std::vector<std::int64_t>& text, model::Editor* editor) {
+    model::Batch batch;
+    batch.ids = at::tensor(text, at::kLong).unsqueeze(0);
+    model::ForwardOptions options;
+    options.editor = editor;
+    const at::Tensor hidden = model.forward(batch, options).select(0, 0);
+    const at::Tensor row = model.logits(hidden.narrow(0, hidden.size(0) - 1, 1)).contiguous();
+    const float* logits = row.const_data_ptr<float>();
+    std::vector<double> found;
+    double sum = 0;
+    for (std::int64_t i = 0; i < row.numel(); ++i) {
+        found.push_back(std::exp(static_cast<double>(logits[i])));
+        sum += found.back();
+    }
+    for (double& one : found) one /= sum;
+    return found;
+}
 
 }  // namespace
 
@@ -207,4 +267,71 @@ TEST_CASE("Refused prompts and tokens leave the text as it was", "[app][stepper]
     sample.finish();
     CHECK(sample.tokens().size() >= before.size());
     CHECK(sample.failures.size() <= 5);
+}
+
+TEST_CASE("Candidates by a steer file's vectors are those of a pass with the vectors added", "[app][stepper]") {
+    SteppedSample sample;
+    sample.begin({QStringLiteral("The king"), 3, 0, 0, true});
+    sample.service.step(2);
+    sample.finish();
+    const auto open = sample.engine.opened(sample.choice.model);
+    REQUIRE(open->weights);
+    const auto file = std::make_shared<const store::AskRecord>(vectors_for(open->inspection.config));
+    const std::vector<std::int64_t> whole = sample.tokens();
+    std::vector<std::int64_t> text;
+    for (const auto& word : sample.service.generation()->prompt) text.push_back(word.id);
+    text.push_back(whole.front());
+    for (const int layer : {1, -1}) {
+        INFO(layer);
+        const widgets::StepVector by{file, layer, 2};
+        sample.service.steer(1, by);
+        sample.finish();
+        const auto shown = sample.service.steering();
+        REQUIRE(shown);
+        CHECK(shown->step == sample.service.generation()->steps[1]);
+        CHECK(shown->by == by);
+        VectorEditor editor(*file, layer, 2);
+        const std::vector<double> without = next_by_pass(*open->weights, text, nullptr);
+        const std::vector<double> with = next_by_pass(*open->weights, text, &editor);
+        REQUIRE(shown->words.size() >= 3);
+        std::vector<std::int64_t> ids;
+        double change = 0;
+        for (const widgets::SteeredWord& one : shown->words) {
+            const auto id = static_cast<std::size_t>(one.word.id);
+            CHECK(one.without == Approx(without.at(id)).margin(1e-4));
+            CHECK(one.with == Approx(with.at(id)).margin(1e-4));
+            change = std::max(change, std::abs(one.with - one.without));
+            ids.push_back(one.word.id);
+        }
+        CHECK(change > 1e-3);
+        const auto likeliest = std::max_element(with.begin(), with.end()) - with.begin();
+        CHECK(std::count(ids.begin(), ids.end(), likeliest) == 1);
+    }
+    CHECK(sample.failures.isEmpty());
+    // Eight channels.
+    sample.service.steer(1, {std::make_shared<const store::AskRecord>(test::sample_ask("steer")), 0, 1});
+    sample.finish();
+    REQUIRE(sample.failures.size() == 1);
+    CHECK(sample.failures.first().first().toString().contains(QLatin1String("steer file")));
+    sample.service.steer(7, {file, 0, 1});
+    sample.finish();
+    CHECK(sample.failures.size() == 2);
+    CHECK(sample.tokens() == whole);
+}
+
+TEST_CASE("An edit of a position beyond the prompt and the planned steps is refused by name", "[app][stepper]") {
+    SteppedSample sample;
+    sample.choice.interventions.toml =
+        QStringLiteral("[[intervention]]\npoint = \"hidden\"\nlayer = 1\nwhat = \"zero\"\npositions = \"40\"\n");
+    sample.begin({QStringLiteral("In the beginning"), 5, 0, 0, false, 4});
+    REQUIRE(sample.failures.size() == 1);
+    const QString message = sample.failures.first().first().toString();
+    INFO(message.toStdString());
+    CHECK(message.contains(QLatin1String("intervention 1")));
+    CHECK(message.contains(QLatin1String("positions of a text")));
+    CHECK(message.contains(QLatin1String("40")));
+    CHECK(sample.service.generation() == nullptr);
+    sample.begin({QStringLiteral("In the beginning"), 5, 0, 0, false, 60});
+    CHECK(sample.failures.size() == 1);
+    CHECK(sample.service.generation() != nullptr);
 }

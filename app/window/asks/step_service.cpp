@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/commands/loading.h"
+#include "app/window/asks/step_steering.h"
 #include "app/window/engine.h"
 #include "app/window/text_job.h"
 #include "core/ask/generation.h"
@@ -25,6 +26,7 @@ namespace {
 
 /// Caches that a session holds at most, in caches of the text: buffers double when full, or states are kept.
 constexpr double kCaches = 4;
+constexpr double kCachesAgain = 2;  // of a session that reads the text once more
 
 const widgets::ModelCard* card_of(const Engine& engine, int id) {
     for (const widgets::ModelCard& card : engine.models())
@@ -71,9 +73,11 @@ struct StepService::Stepping {
     std::function<QString(std::int32_t)> spell;  ///< empty without a tokenizer
 
     void read(const Cancellation& cancellation);
-    double bytes(model::Residence residence, int tokens) const;
+    double bytes(model::Residence residence, int tokens, bool again) const;
     void bind(const Cancellation& cancellation);
     std::shared_ptr<const widgets::ShownGeneration> show();
+    std::shared_ptr<const widgets::ShownSteering> steer(int step, const widgets::StepVector& by,
+                                                        const Cancellation& cancellation);
     std::shared_ptr<const store::AskRecord> save(const QString& path, const Cancellation& cancellation) const;
 
     store::SequenceTokens prompt;
@@ -90,6 +94,8 @@ private:
 
     std::vector<widgets::StepWord> prompt_words_;
     std::vector<std::shared_ptr<const widgets::ShownStep>> shown_;
+    std::vector<std::int64_t> plain_text_;  ///< the text that `plain_` follows
+    NextToken plain_;                       ///< without vectors
 };
 
 /// The tokens of the first text, and the edits.
@@ -105,13 +111,17 @@ void StepService::Stepping::read(const Cancellation& cancellation) {
     checked.tokens = 1;
     checked.temperature = options.temperature;
     model::check_prompt(model->inspection, std::vector<std::int64_t>(ids.begin(), ids.end()), checked);
+    // The last new token is not read.
+    const std::int64_t room = model::room_for_tokens(model->inspection.config, std::ssize(ids), false);
+    const std::int64_t positions[] = {std::ssize(ids) + std::min<std::int64_t>(options.steps, room) - 1};
+    model::check_positions(edits_of_choice.list, positions);
     command = command_of(choice, request.settings_json);
     list = request.interventions;
     plan = std::move(edits_of_choice);
     prompt = std::move(request.sequences.front());
 }
 
-double StepService::Stepping::bytes(model::Residence residence, int tokens) const {
+double StepService::Stepping::bytes(model::Residence residence, int tokens, bool again) const {
     const auto made = static_cast<double>(tokens) + (session ? static_cast<double>(session->steps().size()) : 0.0);
     double all = static_cast<double>(prompt.ids.size()) + made;
     if (const std::int64_t most = model->inspection.config.max_positions; most > 0)
@@ -120,7 +130,8 @@ double StepService::Stepping::bytes(model::Residence residence, int tokens) cons
     for (const Site& site : model->inspection.sites) heads += site.heads;
     // Rows are held by the session and by the window.
     const double rows = options.maps ? 2 * sizeof(float) * std::min(made, all) * all * static_cast<double>(heads) : 0;
-    return rows + model::reading_bytes(model->inspection, static_cast<double>(prompt.ids.size()), kCaches * all,
+    const double read = again ? all : static_cast<double>(prompt.ids.size());
+    return rows + model::reading_bytes(model->inspection, read, (kCaches + (again ? kCachesAgain : 0)) * all,
                                        checkpoint::LoadAs::float32, residence);
 }
 
@@ -199,6 +210,37 @@ std::shared_ptr<const widgets::ShownGeneration> StepService::Stepping::show() {
     now->ended = session->ended();
     now->full = session->room() < 1;
     return now;
+}
+
+std::shared_ptr<const widgets::ShownSteering> StepService::Stepping::steer(int step, const widgets::StepVector& by,
+                                                                           const Cancellation& cancellation) {
+    const auto& steps = session->steps();
+    if (step < 0 || step >= std::ssize(steps) || steps.size() != shown_.size())
+        throw Error(ErrorCode::usage, "steering", "expected a step below " + std::to_string(steps.size()),
+                    "found " + std::to_string(step));
+    const auto at = static_cast<std::size_t>(step);
+    model::Model& weights = *model->weights;
+    std::vector<std::int64_t> text(prompt.ids.begin(), prompt.ids.end());
+    for (std::size_t t = 0; t < at; ++t) text.push_back(steps[t].token);
+    model::Interventions vectors({steering_edit(*by.file, by.layer, by.factor, weights.config())}, weights.config(),
+                                 weights.sites());
+    model::EditorChain both({edits.get(), &vectors});
+    if (text != plain_text_) {
+        plain_ = read_next_token(weights, edits.get(), text, cancellation);
+        plain_text_ = text;
+    }
+    const NextToken steered = read_next_token(weights, &both, text, cancellation);
+    std::vector<std::int64_t> ids = steps[at].top_id;
+    for (std::size_t k = 0; k < std::min(steps[at].top_id.size(), steered.ids.size()); ++k)
+        if (std::find(ids.begin(), ids.end(), steered.ids[k]) == ids.end()) ids.push_back(steered.ids[k]);
+    auto made = std::make_shared<widgets::ShownSteering>();
+    made->step = shown_[at];
+    made->by = by;
+    for (const std::int64_t id : ids) {
+        const auto entry = static_cast<std::size_t>(id);
+        made->words.push_back({word(id), plain_.probabilities.at(entry), steered.probabilities.at(entry)});
+    }
+    return made;
 }
 
 /// The file of `headscope ask generate` with --replace for the tokens that were given, which --resume takes.
@@ -301,6 +343,18 @@ void StepService::replace(int step, const QString& token) {
          });
 }
 
+void StepService::steer(int step, const widgets::StepVector& by) {
+    if (!by.file) return;
+    const auto work = [this, step, by, send = mailbox_.sender()](Stepping& stepping, const auto&,
+                                                                 const Cancellation& cancellation) {
+        send([this, made = stepping.steer(step, by, cancellation)] {
+            steering_ = made;
+            Q_EMIT changed();
+        });
+    };
+    post(1, tr("Steering…"), work, true);
+}
+
 void StepService::save(const QString& path) {
     post(0, tr("Saving…"),
          [this, path, send = mailbox_.sender()](Stepping& stepping, const auto&, const Cancellation& cancellation) {
@@ -313,7 +367,7 @@ void StepService::stop() {
     Q_EMIT changed();
 }
 
-void StepService::post(int tokens, const QString& words, Work work) {
+void StepService::post(int tokens, const QString& words, Work work, bool again) {
     if (!stepping_) return;
     const std::shared_ptr<Stepping> stepping = stepping_;
     const auto send = mailbox_.sender();
@@ -323,7 +377,9 @@ void StepService::post(int tokens, const QString& words, Work work) {
     ModelWork piece;
     piece.device = stepping->choice.device.toStdString();
     piece.prepare = [stepping](const Cancellation& cancellation) { stepping->read(cancellation); };
-    piece.bytes = [stepping, tokens](model::Residence residence) { return stepping->bytes(residence, tokens); };
+    piece.bytes = [stepping, tokens, again](model::Residence residence) {
+        return stepping->bytes(residence, tokens, again);
+    };
     piece.run = [this, stepping, work = std::move(work), send](const Cancellation& cancellation) {
         const auto publish = [&] {
             send([this, stepping, now = stepping->show()] {
@@ -363,6 +419,7 @@ void StepService::ended(const std::shared_ptr<Stepping>& of, const QString& fail
 
 void StepService::drop() {
     generation_.reset();
+    steering_.reset();
     if (stepping_) engine_->let_go(std::move(stepping_));
     stepping_.reset();
 }

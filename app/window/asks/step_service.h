@@ -27,6 +27,7 @@ public:
 
     QString model() const override;
     std::shared_ptr<const widgets::ShownGeneration> generation() const override { return generation_; }
+    std::shared_ptr<const widgets::ShownSteering> steering() const override { return steering_; }
     bool busy() const override { return pending_ > 0; }
     QString words() const override { return busy() ? words_ : QString(); }
 
@@ -34,6 +35,7 @@ public:
     void step(int count) override;
     void keep(int count) override;
     void replace(int step, const QString& token) override;
+    void steer(int step, const widgets::StepVector& by) override;
     void stop() override;
     void save(const QString& path) override;
     /// The text panel's choice may be another.
@@ -45,8 +47,8 @@ Q_SIGNALS:
 private:
     struct Stepping;
     using Work = std::function<void(Stepping& stepping, const std::function<void()>& publish, const Cancellation&)>;
-    /// `tokens`: that the work may add.
-    void post(int tokens, const QString& words, Work work);
+    /// `tokens`: that the work may add; `again`: it reads the text once more.
+    void post(int tokens, const QString& words, Work work, bool again = false);
     void ended(const std::shared_ptr<Stepping>& of, const QString& failure);
     void drop();
     void drop_closed();
@@ -55,6 +57,7 @@ private:
     std::function<widgets::TextChoice()> choice_;
     std::shared_ptr<Stepping> stepping_;  ///< its parts are the compute thread's
     std::shared_ptr<const widgets::ShownGeneration> generation_;
+    std::shared_ptr<const widgets::ShownSteering> steering_;
     int pending_ = 0;  ///< pieces of work that have not ended
     QString words_;
     QString model_;  ///< model() at its last change

@@ -257,6 +257,7 @@ private:
 };
 
 FigureData timeline(const FigureInputs& inputs, const FigureOptions& options) {
+    if (!inputs.asks.empty()) return series_timeline(inputs, options);
     return Maker(inputs.runs, options).make();
 }
 
@@ -265,11 +266,12 @@ FigureData timeline(const FigureInputs& inputs, const FigureOptions& options) {
 extern const Recipe kTimeline{
     .name = "timeline",
     .description =
-        "indicators of each layer while a model learned; --step: "
-        "radar and thumbnails of the layers at that step",
-    .needs = "runs with a probe",
+        "indicators of each layer while a model learned; of runs with "
+        "--step: radar and thumbnails of the layers at that step",
+    .needs = "runs with a probe; or ask series",
     .of_others = timeline,
     .others = RecipeInputs::runs,
+    .or_others = RecipeInputs::asks,
     .options = {"layer", "head", "names", "indicator", "step", "against"},
 };
 

@@ -81,7 +81,6 @@ TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[fi
                                          "ablation-heads",
                                          "attention",
                                          "attribution",
-                                         "series",
                                          "generation",
                                          "benchmark",
                                          "bias",

@@ -68,6 +68,7 @@ public:
 
     QString model() const override { return name; }
     std::shared_ptr<const widgets::ShownGeneration> generation() const override { return shown; }
+    std::shared_ptr<const widgets::ShownSteering> steering() const override { return steered; }
     bool busy() const override { return slow; }
     QString words() const override { return slow ? QStringLiteral("Generating…") : QString(); }
 
@@ -104,6 +105,18 @@ public:
         now->steps.push_back(made_step(now->steps.size(), token.toLongLong(), 3 + step, true));
         take(now);
     }
+    /// Halves each candidate; one more token takes the rest.
+    void steer(int step, const widgets::StepVector& by) override {
+        requests << QStringLiteral("steer %1 %2 %3").arg(step).arg(by.layer).arg(by.factor);
+        auto now = std::make_shared<widgets::ShownSteering>();
+        now->step = shown->steps.at(static_cast<std::size_t>(step));
+        now->by = by;
+        for (std::size_t k = 0; k < now->step->top.size(); ++k)
+            now->words.push_back({now->step->top[k], now->step->top_probability[k], now->step->top_probability[k] / 2});
+        now->words.push_back({made_word(0), 0, 0.5});
+        steered = now;
+        take(std::make_shared<const widgets::ShownGeneration>(*shown));
+    }
     void stop() override {
         requests << QStringLiteral("stop");
         slow = false;
@@ -130,6 +143,7 @@ public:
     QStringList requests;
     widgets::StepOptions given;
     std::shared_ptr<const widgets::ShownGeneration> shown;
+    std::shared_ptr<const widgets::ShownSteering> steered;
 };
 
 }  // namespace headscope::tests

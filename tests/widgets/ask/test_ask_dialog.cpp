@@ -326,3 +326,38 @@ TEST_CASE("A series takes checkpoints from disk, a path a line", "[ask_dialog]")
     REQUIRE(start->isEnabled());
     CHECK(dialog.words().mid(0, 4) == QStringList{"ask", "series", "/runs/a/step-10", "/runs/a/step-20/"});
 }
+
+TEST_CASE("Fields of the decoder's text are shown and read for encoder-decoders alone", "[ask_dialog]") {
+    ensure_application();
+    AskDialog dialog;
+    TextChoice texts;
+    texts.sources = {{TextSource::Kind::text, QStringLiteral("The king")}};
+    dialog.set_texts(texts, {});
+    dialog.set_folder("/made/asks");
+    dialog.show();
+    const char* const fields[] = {"ask_dialog_target_text", "ask_dialog_target_tokens",
+                                  "ask_dialog_corrupted_target_tokens"};
+    const auto shown = [&](const char* name) { return child<QWidget>(dialog, name)->isVisibleTo(&dialog); };
+    dialog.choose_tool("patch");
+    for (const char* field : fields) CHECK_FALSE(shown(field));  // no checkpoint
+    dialog.set_sources({{"/models/t5", "t5", "", true}, {"/models/small", "small", ""}}, "/models/t5");
+    for (const char* field : fields) CHECK(shown(field));
+    dialog.choose_tool("lens");
+    CHECK(shown("ask_dialog_target_text"));
+    CHECK_FALSE(shown("ask_dialog_corrupted_target_tokens"));
+    child<QLineEdit>(dialog, "ask_dialog_target_text")->setText("Der König");
+    CHECK(dialog.problem() == "");
+    CHECK(dialog.words().contains("--target-text"));
+    child<QComboBox>(dialog, "ask_dialog_source")->setCurrentIndex(1);
+    for (const char* field : fields) CHECK_FALSE(shown(field));
+    CHECK(dialog.problem() == "");
+    CHECK_FALSE(dialog.words().contains("--target-text"));
+    child<QComboBox>(dialog, "ask_dialog_source")->setCurrentIndex(0);
+    CHECK(dialog.words().contains("--target-text"));
+    dialog.choose_tool("circuits");
+    CHECK(dialog.problem().contains("t5 is an encoder-decoder"));
+    dialog.choose_tool("ablate");
+    CHECK(dialog.problem() == "");
+    child<QLineEdit>(dialog, "ask_dialog_target_text")->clear();
+    CHECK(dialog.problem().contains("the decoder's text"));
+}

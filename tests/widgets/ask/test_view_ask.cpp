@@ -41,7 +41,7 @@ constexpr ViewOfTool kAskViews[] = {{"lens", "lens", "lens"},
                                     {"value_norms", "value-norms", "sinks"},
                                     {"corpus_scatter", "corpus-scatter", "corpus"},
                                     {"corpus_head", "corpus-head", "corpus"},
-                                    {"series", "series", "series"},
+                                    {"series", "timeline", "series"},
                                     {"cache_error", "cache-error", "cache"},
                                     {"knockout", "knockout", "knockout"},
                                     {"steering", "steering", "steer"},
@@ -159,6 +159,19 @@ TEST_CASE("A choice of the recipe is a box whose first state is the default", "[
     CHECK(page.view->figure()->options == figures::FigureOptions{});
 }
 
+TEST_CASE("The timeline of a series refuses options of runs by name", "[ask_view]") {
+    const AskFile file = made("series");
+    CHECK(csv_of("timeline", file, {}).size() > 20);
+    figures::FigureOptions step, head, against;
+    step.step = 3;
+    head.head = 0;
+    against.against = figures::Against::tokens;
+    CHECK_THROWS_WITH(csv_of("timeline", file, step), Catch::Contains("--step"));
+    CHECK_THROWS_WITH(csv_of("timeline", file, head), Catch::Contains("--head"));
+    CHECK_THROWS_WITH(csv_of("timeline", file, against), Catch::Contains("--against"));
+    CHECK_THROWS_WITH(csv_of("timeline", made("steer"), {}), Catch::Contains("ask series"));
+}
+
 TEST_CASE("Boxes of a file's measures, heads and indicators hold what the file has", "[ask_view]") {
     AskPageShown scatter("corpus_scatter", {made("corpus")});
     scatter.choose("ask_x", "Sink");
@@ -178,6 +191,8 @@ TEST_CASE("Boxes of a file's measures, heads and indicators hold what the file h
     CHECK(series.picture().figure()->panels.size() == 3);  // the loss and two indicators
     series.choose("ask_indicator", "Sink");
     CHECK(series.picture().figure()->panels.size() == 2);
+    for (const char* of_runs : {"ask_head", "ask_step", "ask_against"})
+        CHECK(series.view->findChild<QWidget*>(QLatin1String(of_runs)) == nullptr);
 }
 
 TEST_CASE("A click selects the head in an open analysis of the same model alone", "[ask_view]") {

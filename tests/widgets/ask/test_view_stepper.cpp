@@ -7,14 +7,17 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPushButton>
+#include <QSlider>
 #include <QSpinBox>
 #include <QTableWidget>
 #include <QTest>
 #include <catch2/catch.hpp>
 
+#include "tests/core/figures/sample_asks.h"
 #include "tests/widgets/ask/made_steps.h"
 #include "tests/widgets/child.h"
 #include "tests/widgets/desk_fixture.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/plots/figure/figure_view.h"
 #include "widgets/plots/figure/offscreen.h"
 #include "widgets/text/banner.h"
@@ -54,6 +57,13 @@ struct StepperShown {
     QListWidget& tokens() { return *child<QListWidget>(*view, "step_tokens"); }
     QTableWidget& candidates() { return *child<QTableWidget>(*view, "step_candidates"); }
     FigureView& heads() { return *child<FigureView>(*view, "step_heads"); }
+    void open_vectors() {
+        desk.asks().take(QStringLiteral("/made/steer.ask.h5"),
+                         std::make_shared<const store::AskRecord>(test::sample_ask("steer")));
+        settle();
+    }
+    QSlider& slider() { return *child<QSlider>(*view, "step_steer_slider"); }
+    QDoubleSpinBox& factor() { return *child<QDoubleSpinBox>(*view, "step_steer_factor"); }
     int shade(int token) { return tokens().item(token)->background().color().alpha(); }
 
     bool application = (ensure_application(), true);
@@ -180,6 +190,84 @@ TEST_CASE("Tokens are shaded by their probability, or by the row of the chosen h
     CHECK(shown.shade(4) == 0);  // the row ends before the token that it led to
     CHECK(step_weights(*shown.source.shown, 1, 5, 0).empty());
     CHECK(step_weights(*shown.source.shown, 1, 0, 3).empty());
+}
+
+TEST_CASE("With a steer file a slider shows the chosen token's candidates with and without the vector", "[stepper]") {
+    StepperShown shown(3);
+    CHECK_FALSE(shown.slider().isVisible());
+    CHECK(shown.candidates().isColumnHidden(3));
+    shown.open_vectors();
+    CHECK(shown.slider().isVisible());
+    CHECK(child<QComboBox>(*shown.view, "step_steer_layer")->count() == 5);  // every layer, and four
+    CHECK(shown.source.requests.isEmpty());
+
+    QTest::keyClick(&shown.slider(), Qt::Key_Right);  // a fortieth of the file's largest factor, 2
+    shown.settle();
+    CHECK(shown.factor().value() == Approx(0.05));
+    CHECK(shown.source.requests == QStringList{QStringLiteral("steer 2 -1 0.05")});
+    CHECK_FALSE(shown.candidates().isColumnHidden(3));
+    REQUIRE(shown.candidates().rowCount() == 4);
+    CHECK(shown.candidates().item(0, 2)->text() == QStringLiteral("70.0 %"));
+    CHECK(shown.candidates().item(0, 3)->text() == QStringLiteral("35.0 %"));
+    CHECK(shown.candidates().item(3, 0)->text() == QStringLiteral("In"));
+    CHECK(shown.candidates().item(3, 2)->text() == QStringLiteral("0.0 %"));
+    CHECK(shown.candidates().item(3, 3)->text() == QStringLiteral("50.0 %"));
+    CHECK(child<QLabel>(*shown.view, "step_words")->text().contains(QLatin1String("every layer steered by 0.05")));
+
+    child<QComboBox>(*shown.view, "step_steer_layer")->setCurrentIndex(2);
+    shown.settle();
+    CHECK(shown.source.requests.back() == QStringLiteral("steer 2 1 0.05"));
+    shown.factor().setValue(-9);  // beyond the slider
+    shown.settle();
+    CHECK(shown.slider().value() == shown.slider().minimum());
+    CHECK(shown.source.requests.back() == QStringLiteral("steer 2 1 -9"));
+
+    shown.factor().setValue(0);
+    shown.settle();
+    CHECK(shown.source.requests.size() == 3);
+    CHECK(shown.candidates().isColumnHidden(3));
+    CHECK(shown.candidates().rowCount() == 3);
+}
+
+TEST_CASE("A dragged slider steers at its release, another token is steered at once, and a busy source later",
+          "[stepper]") {
+    StepperShown shown(3);
+    shown.open_vectors();
+    shown.slider().setSliderDown(true);
+    for (const int value : {5, 10, 20}) shown.slider().setValue(value);
+    shown.settle();
+    CHECK(shown.factor().value() == 1);
+    CHECK(shown.source.requests.isEmpty());
+    shown.slider().setSliderDown(false);
+    shown.settle();
+    CHECK(shown.source.requests == QStringList{QStringLiteral("steer 2 -1 1")});
+
+    shown.tokens().setCurrentRow(3);  // step 0
+    shown.settle();
+    CHECK(shown.source.requests.back() == QStringLiteral("steer 0 -1 1"));
+    CHECK(shown.tokens().currentRow() == 3);
+    CHECK_FALSE(shown.candidates().isColumnHidden(3));
+    shown.tokens().setCurrentRow(1);  // of the prompt
+    shown.settle();
+    CHECK(shown.source.requests.size() == 2);
+
+    shown.tokens().setCurrentRow(4);
+    shown.settle();
+    REQUIRE(shown.source.requests.size() == 3);
+    shown.source.slow = true;
+    shown.slider().setValue(40);
+    shown.settle();
+    CHECK(shown.source.requests.size() == 3);
+    CHECK(shown.candidates().isColumnHidden(3));  // the last numbers are of another factor
+    shown.source.slow = false;
+    Q_EMIT shown.source.changed();
+    shown.settle();
+    CHECK(shown.source.requests.back() == QStringLiteral("steer 1 -1 2"));
+
+    shown.desk.asks().remove(shown.desk.asks().all().front().id);
+    shown.settle();
+    CHECK_FALSE(shown.slider().isVisible());
+    CHECK(shown.candidates().isColumnHidden(3));
 }
 
 TEST_CASE("Without a model there is a notice; refused work shows why, and a text that ended offers no step",

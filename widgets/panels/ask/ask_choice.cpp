@@ -56,7 +56,15 @@ QString model_problem(const AskToolForm& form, const AskChoice& choice, const st
                    : QString();
     const auto source =
         std::find_if(sources.begin(), sources.end(), [&](const AskSource& one) { return one.path == choice.model; });
-    return source == sources.end() ? ask_text("Open a checkpoint first") : source->problem;
+    if (source == sources.end()) return ask_text("Open a checkpoint first");
+    if (source->problem.isEmpty() && source->encoder_decoder && !reads_option(form, "--target-text"))
+        return ask_text("%1 is an encoder-decoder, which the tool does not read").arg(source->name);
+    const AskMetric* metric = metric_of(form, choice);
+    const bool loss = metric && QLatin1String(metric->name) == QLatin1String("loss");
+    if (source->problem.isEmpty() && source->encoder_decoder && loss && !has_option(choice, "--target-text") &&
+        !has_option(choice, "--target-tokens"))
+        return ask_text("The loss is that of the decoder's text: type it, or choose its token ids");
+    return source->problem;
 }
 
 std::vector<TextSource> used_sources(const AskChoice& choice) {

@@ -15,7 +15,8 @@ namespace headscope::widgets {
 /// An open checkpoint.
 struct AskSource {
     QString path, name;
-    QString problem;  ///< why it cannot be asked; empty: it can
+    QString problem;               ///< why it cannot be asked; empty: it can
+    bool encoder_decoder = false;  ///< its decoder reads a text of its own
     bool operator==(const AskSource&) const = default;
 };
 
@@ -23,6 +24,7 @@ struct AskSource {
 struct AskControl {
     const char* option;  ///< "--how"
     const char* label;
+    bool of_decoder = false;  ///< the text of an encoder-decoder's decoder
 };
 /// In the order of the dialog.
 const std::vector<AskControl>& ask_controls();

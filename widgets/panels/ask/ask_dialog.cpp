@@ -216,8 +216,14 @@ void AskDialog::show_rows() {
     show(answer_, answer);
     show(against_, answer && (!form->metric || metric.against));
     show(position_, form->answer && (!form->metric || QLatin1String(metric.name) != QLatin1String("loss")));
-    for (const auto& [option, control] : options_)
-        show(control, ask::reads_option(form->tool, ask::tool_option(option.toStdString())));
+    for (const AskControl& one : ask_controls())
+        show(options_.at(QLatin1String(one.option)),
+             ask::reads_option(form->tool, ask::tool_option(one.option)) && (!one.of_decoder || encoder_decoder()));
+}
+
+bool AskDialog::encoder_decoder() const {
+    const int at = source_->currentIndex();
+    return at >= 0 && at < std::ssize(sources_) && sources_[static_cast<std::size_t>(at)].encoder_decoder;
 }
 
 void AskDialog::set_sources(const std::vector<AskSource>& sources, const QString& chosen) {
@@ -236,6 +242,7 @@ void AskDialog::set_sources(const std::vector<AskSource>& sources, const QString
         }
         source_->setCurrentIndex(now);
     }
+    show_rows();
     suggest_output();
     update_state();
 }
@@ -294,7 +301,10 @@ AskChoice AskDialog::choice() const {
     choice.interventions = interventions_->text().trimmed();
     choice.resume = resume_->isChecked();
     choice.output = output();
-    for (const auto& [option, control] : options_) {
+    for (const AskControl& one : ask_controls()) {
+        const QString option = QLatin1String(one.option);
+        if (one.of_decoder && !encoder_decoder()) continue;
+        const QWidget* control = options_.at(option);
         QString value;
         if (const auto* box = qobject_cast<const QComboBox*>(control)) value = box->currentData().toString();
         if (const auto* check = qobject_cast<const QCheckBox*>(control)) value = check->isChecked() ? "on" : "";

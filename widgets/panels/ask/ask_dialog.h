@@ -43,6 +43,7 @@ private:
     void show_rows();
     QLineEdit* add_line(const char* name, const QString& label, const QString& tip);
     QStringList models() const;
+    bool encoder_decoder() const;  ///< of the chosen checkpoint
 
     std::vector<AskSource> sources_;
     TextChoice texts_;

@@ -67,7 +67,9 @@ const AskPage kValueNormsPage{"sinks", "value-norms", nullptr, "all", true};
 const AskPage kCorpusScatterPage{"corpus", "corpus-scatter", corpus_measures, "usual"};
 const AskPage kCorpusHeadPage{"corpus", "corpus-head", layers_and_heads, "0"};
 const AskPage kCacheErrorPage{"cache", "cache-error"};
-const AskPage kSeriesPage{"series", "series", series_values};
+const AskPage kSeriesPage{
+    "series", "timeline", series_values,
+    "all",    false,      [](const std::string& option) { return option == "indicator" || option == "layer"; }};
 const AskPage kKnockoutPage{"knockout", "knockout"};
 const AskPage kSteeringPage{"steer", "steering"};
 const AskPage kHeadKindsPage{"kinds", "head-kinds"};

@@ -86,8 +86,10 @@ AskView::AskView(Desk* desk, const AskPage& page, QWidget* parent)
     pointed_->setObjectName(QStringLiteral("pointed"));
     pointed_->setTextFormat(Qt::PlainText);
     pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-    for (const figures::FigureOption& option : figures::figure_options())
-        if (!option.of_page && option.name != "names" && figures::has_option(page_.recipe, option)) add_option(option);
+    for (const figures::FigureOption& option : figures::figure_options()) {
+        const bool read = figures::has_option(page_.recipe, option) && (!page_.reads || page_.reads(option.name));
+        if (!option.of_page && option.name != "names" && read) add_option(option);
+    }
     if (workspace::has_asked_columns(page_.tool)) add_overview_button();
     connect(files_, &QComboBox::activated, this, [this] { this->desk().asks().choose(files_->currentData().toInt()); });
     connect(maker_, &AskMaker::made, this, &AskView::draw);

@@ -29,6 +29,8 @@ struct AskPage {
     std::vector<std::string> (*values)(const store::AskRecord& record, const std::string& option) = nullptr;
     const char* standard = "all";  ///< label of a box without a value; a number where that is the default
     bool one_text = false;         ///< without a choice the recipe draws the first text, not the mean of all
+    /// False for an option that the recipe reads of other inputs alone; null: it reads all of ask files.
+    bool (*reads)(const std::string& option) = nullptr;
 };
 
 /// A recipe's figure of an ask file. A click on a cell selects its head in an open analysis of the same model.

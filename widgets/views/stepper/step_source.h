@@ -13,6 +13,10 @@
 
 #include "core/base/site.h"
 
+namespace headscope::store {
+struct AskRecord;
+}
+
 namespace headscope::widgets {
 
 struct StepWord {
@@ -57,6 +61,27 @@ struct StepOptions {
     double temperature = 0;  ///< 0: greedy
     int seed = 0;
     bool maps = true;  ///< keeps rows of attention
+    int steps = 20;    ///< planned: edits of positions beyond them are refused
+};
+
+/// Vectors of a file of `ask steer` that are added to the outputs of layers.
+struct StepVector {
+    std::shared_ptr<const store::AskRecord> file;
+    int layer = -1;  ///< -1: every layer that has a vector
+    double factor = 0;
+    bool operator==(const StepVector&) const = default;
+};
+
+struct SteeredWord {
+    StepWord word;
+    double without = 0, with = 0;  ///< probabilities
+};
+
+/// Candidates of a step without and with vectors.
+struct ShownSteering {
+    std::shared_ptr<const ShownStep> step;
+    StepVector by;
+    std::vector<SteeredWord> words;  ///< ShownStep::top, then other likeliest tokens with the vectors
 };
 
 /// Window's thread; nothing waits, answers are signals. Requests come one after the other.
@@ -69,6 +94,8 @@ public:
     virtual QString model() const = 0;
     /// Null: nothing has begun.
     virtual std::shared_ptr<const ShownGeneration> generation() const = 0;
+    /// Result of the last steer(), or null.
+    virtual std::shared_ptr<const ShownSteering> steering() const = 0;
     virtual bool busy() const = 0;
     virtual QString words() const = 0;  ///< of the work that goes on
 
@@ -79,6 +106,8 @@ public:
     virtual void keep(int count) = 0;
     /// `token`: an id, or text of one token in quotes.
     virtual void replace(int step, const QString& token) = 0;
+    /// Computes the candidates of a step once more, with vectors added; the generation stays as it is.
+    virtual void steer(int step, const StepVector& by) = 0;
     virtual void stop() = 0;
     /// As `headscope ask generate` writes it; opens the file among the ask files.
     virtual void save(const QString& path) = 0;

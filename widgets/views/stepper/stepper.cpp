@@ -18,10 +18,12 @@
 
 #include "core/base/site_name.h"
 #include "core/figures/subject.h"
+#include "widgets/desk/ask_shelf.h"
 #include "widgets/desk/presence.h"
 #include "widgets/file_dialog.h"
 #include "widgets/plots/figure/figure_view.h"
 #include "widgets/text/banner.h"
+#include "widgets/views/stepper/steer_bar.h"
 #include "widgets/views/stepper/step_figure.h"
 
 namespace headscope::widgets {
@@ -30,6 +32,7 @@ namespace {
 constexpr int kNarrowStepper = 760;    // pixels
 constexpr int kStrongestShade = 150;   // of 255: words stay readable on it
 constexpr int kTokenNumberDigits = 1;  // after the point, of percent
+constexpr int kSteeredColumn = 3;      // of the candidates
 
 /// Text typed for a token, as the source takes it: an id or words in quotes as they are, other words quoted.
 QString as_token(const QString& typed) {
@@ -50,6 +53,7 @@ StepperView::StepperView(Desk* desk, QWidget* parent) : View(desk, parent) {
     build();
     connect_controls();
     connect(desk, &Desk::stepper_changed, this, &StepperView::join);
+    connect(&desk->asks(), &AskShelf::changed, this, &StepperView::refresh_later);
     join();
 }
 
@@ -81,15 +85,37 @@ void StepperView::refresh() {
                               "generated here one by one."));
     }
     picture_->set_theme(desk().theme());
+    steer_->set_file(desk().asks().chosen("steer"));
     show_chosen();
     enable_controls();
     show_content();
+    steer();
 }
 
 void StepperView::begin() {
     if (!source_) return;
     failure_->set({});
-    source_->begin({prompt_->text(), top_->value(), temperature_->value(), seed_->value(), maps_->isChecked()});
+    source_->begin(
+        {prompt_->text(), top_->value(), temperature_->value(), seed_->value(), maps_->isChecked(), count_->value()});
+}
+
+std::shared_ptr<const ShownSteering> StepperView::steering() const {
+    const int step = chosen_step();
+    const auto found = source_ ? source_->steering() : nullptr;
+    if (step < 0 || !found || found->step != filled_->steps[static_cast<std::size_t>(step)]) return nullptr;
+    return found->by.factor != 0 && found->by == steer_->vector() ? found : nullptr;
+}
+
+/// Requests the chosen token's candidates with the vector, once for each choice and while nothing else is computed.
+void StepperView::steer() {
+    const int step = chosen_step();
+    const StepVector by = steer_->vector();
+    if (!source_ || source_->busy() || step < 0 || !by.file || by.factor == 0) return;
+    const auto& of = filled_->steps[static_cast<std::size_t>(step)];
+    if (steered_.lock() == of && steered_by_ == by) return;
+    steered_ = of;
+    steered_by_ = by;
+    source_->steer(step, by);
 }
 
 /// Items of tokens that stay are kept; after a step the new token is chosen.
@@ -105,9 +131,10 @@ void StepperView::fill_tokens() {
         while (kept < now->steps.size() && kept < filled_->steps.size() && now->steps[kept] == filled_->steps[kept])
             ++kept;
     const int stays = same_text ? static_cast<int>(now->prompt.size() + kept) : 0;
+    const bool same_steps = same_text && kept == now->steps.size() && kept == filled_->steps.size();
     while (tokens_->count() > stays) delete tokens_->takeItem(tokens_->count() - 1);
     filled_ = now;
-    if (!now) return;
+    if (!now || same_steps) return;
     if (!same_text) {
         for (std::size_t i = 0; i < now->prompt.size(); ++i) {
             auto* item = new QListWidgetItem(now->prompt[i].text, tokens_);
@@ -167,17 +194,24 @@ void StepperView::show_candidates() {
     const QSignalBlocker quiet(candidates_);
     if (chosen < 0) return candidates_->setRowCount(0);
     const ShownStep& step = *filled_->steps[static_cast<std::size_t>(chosen)];
-    candidates_->setRowCount(static_cast<int>(step.top.size()));
-    for (std::size_t k = 0; k < step.top.size(); ++k) {
-        const int row = static_cast<int>(k);
-        auto* token = new QTableWidgetItem(step.top[k].text);
+    const auto steered = steering();
+    std::vector<SteeredWord> words;
+    if (steered) words = steered->words;
+    for (std::size_t k = 0; !steered && k < step.top.size(); ++k)
+        words.push_back({step.top[k], step.top_probability[k]});
+    candidates_->setColumnHidden(kSteeredColumn, !steered);
+    candidates_->setRowCount(static_cast<int>(words.size()));
+    for (int row = 0; row < static_cast<int>(words.size()); ++row) {
+        const SteeredWord& one = words[static_cast<std::size_t>(row)];
+        auto* token = new QTableWidgetItem(one.word.text);
         QFont font = candidates_->font();
-        font.setBold(step.top[k].id == step.token.id);
+        font.setBold(one.word.id == step.token.id);
         token->setFont(font);
-        token->setData(Qt::UserRole, static_cast<qlonglong>(step.top[k].id));
+        token->setData(Qt::UserRole, static_cast<qlonglong>(one.word.id));
         candidates_->setItem(row, 0, token);
-        const QString cells[] = {QString::number(step.top[k].id), percent(step.top_probability[k])};
-        for (int column = 1; column <= 2; ++column) {
+        const QString cells[] = {QString::number(one.word.id), percent(one.without),
+                                 steered ? percent(one.with) : QString()};
+        for (int column = 1; column <= kSteeredColumn; ++column) {
             auto* item = new QTableWidgetItem(cells[column - 1]);
             item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
             candidates_->setItem(row, column, item);
@@ -235,6 +269,10 @@ void StepperView::show_words() {
         if (row_->isChecked() && step >= 0 &&
             step_weights(*filled_, static_cast<std::size_t>(step), site_->currentIndex(), head_->value()).empty())
             text += tr("; this head has no row");
+        if (const auto steered = steering())
+            text += steered->by.layer < 0
+                        ? tr("; every layer steered by %1").arg(steered->by.factor)
+                        : tr("; layer %1 steered by %2").arg(steered->by.layer).arg(steered->by.factor);
     }
     words_->setText(text);
     words_->setToolTip(text);

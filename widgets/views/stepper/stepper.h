@@ -26,6 +26,7 @@ namespace headscope::widgets {
 
 class Banner;
 class FigureView;
+class SteerBar;
 
 /// A continuation token by token: step, go back, take another token, and look at the heads' rows of each.
 class StepperView : public View {
@@ -55,9 +56,12 @@ private:
     void ask_where_to_save();
     void head_clicked(const figures::Subject& subject);
     void set_head(std::int64_t site, std::int64_t head);
+    void steer();
 
     std::shared_ptr<const ShownGeneration> shown() const;
     int chosen_step() const;  ///< of the chosen token; -1: one of the prompt, or none
+    /// Candidates of the chosen token by the bar's vector; null until they are computed.
+    std::shared_ptr<const ShownSteering> steering() const;
     void fill_tokens();
     void fill_sites();
     void show_chosen();
@@ -77,6 +81,7 @@ private:
     QListWidget* tokens_ = nullptr;
     QTableWidget* candidates_ = nullptr;
     QComboBox *measure_ = nullptr, *site_ = nullptr;
+    SteerBar* steer_ = nullptr;
     FigureView* picture_ = nullptr;
     QLabel* words_ = nullptr;
 
@@ -84,6 +89,8 @@ private:
     std::shared_ptr<const ShownGeneration> filled_;  ///< in the list of tokens
     std::weak_ptr<const ShownStep> drawn_;           ///< in the heat map
     int drawn_measure_ = -1;
+    std::weak_ptr<const ShownStep> steered_;  ///< of the last request
+    StepVector steered_by_;                   ///< likewise
 };
 
 }  // namespace headscope::widgets

@@ -19,6 +19,7 @@
 #include "widgets/text/banner.h"
 #include "widgets/text/flow_layout.h"
 #include "widgets/text/line_label.h"
+#include "widgets/views/stepper/steer_bar.h"
 #include "widgets/views/stepper/stepper.h"
 
 namespace headscope::widgets {
@@ -51,6 +52,8 @@ void StepperView::build() {
     column->setSpacing(6);
     column->addWidget(build_settings());
     column->addWidget(build_steps());
+    steer_ = new SteerBar(content());
+    column->addWidget(steer_);
     failure_ = new Banner(content());
     failure_->setObjectName(QStringLiteral("failure"));
     column->addWidget(failure_);
@@ -128,9 +131,10 @@ QWidget* StepperView::build_details(QWidget* parent) {
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(6);
     candidates_ =
-        described(new QTableWidget(0, 3, side), QStringLiteral("step_candidates"), tr("Likeliest tokens of the step"),
+        described(new QTableWidget(0, 4, side), QStringLiteral("step_candidates"), tr("Likeliest tokens of the step"),
                   tr("Enter or double-click takes this token; later ones are dropped"));
-    candidates_->setHorizontalHeaderLabels({tr("Token"), tr("Id"), tr("Probability")});
+    candidates_->setHorizontalHeaderLabels({tr("Token"), tr("Id"), tr("Probability"), tr("Steered")});
+    candidates_->setColumnHidden(3, true);
     candidates_->setSelectionBehavior(QAbstractItemView::SelectRows);
     candidates_->setSelectionMode(QAbstractItemView::SingleSelection);
     candidates_->setFrameShape(QFrame::NoFrame);
@@ -174,6 +178,12 @@ void StepperView::connect_controls() {
     connect(tokens_, &QListWidget::currentRowChanged, this, [this] {
         show_chosen();
         enable_controls();
+        steer();
+    });
+    connect(steer_, &SteerBar::changed, this, [this] {
+        failure_->set({});
+        show_chosen();
+        steer();
     });
     const auto look = [this] {
         show_chosen();

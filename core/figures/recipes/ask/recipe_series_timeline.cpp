@@ -59,8 +59,22 @@ Curve series_curve(const std::vector<double>& x, const std::vector<double>& y, s
     return curve;
 }
 
-FigureData series(const FigureInputs& inputs, const FigureOptions& options) {
-    const store::AskRecord& record = ask_record(inputs, "series", "series");
+/// Throws usage for options of runs alone.
+void check_series_options(const FigureOptions& options) {
+    const auto refuse = [](bool given, const char* option) {
+        if (given) throw Error(ErrorCode::usage, option, "expected runs", "found a file of ask series");
+    };
+    refuse(options.head || !options.heads.empty(), "--head");
+    refuse(!options.names.empty(), "--names");
+    refuse(options.step.has_value(), "--step");
+    refuse(options.against != Against::step, "--against");
+}
+
+}  // namespace
+
+FigureData series_timeline(const FigureInputs& inputs, const FigureOptions& options) {
+    const store::AskRecord& record = ask_record(inputs, "timeline", "series");
+    check_series_options(options);
     const auto sites = std::ssize(record.sites);
     if (options.layer && (*options.layer < 0 || *options.layer >= std::ssize(record.mixers)))
         throw Error(ErrorCode::usage, "--layer", "expected 0 to " + std::to_string(std::ssize(record.mixers) - 1),
@@ -131,16 +145,5 @@ FigureData series(const FigureInputs& inputs, const FigureOptions& options) {
     figure.table = [table = ask_table(record, loss)] { return table; };
     return figure;
 }
-
-}  // namespace
-
-extern const Recipe kSeries{
-    .name = "series",
-    .description = "loss and indicators of checkpoints of one model against their steps",
-    .needs = "ask series",
-    .of_others = series,
-    .others = RecipeInputs::asks,
-    .options = {"indicator", "layer"},
-};
 
 }  // namespace headscope::figures
