@@ -28,8 +28,8 @@ struct ScoreOptions {
     /// Read at its position in every sequence that has it, as a model was trained that way; the id is known.
     std::optional<data::FixedToken> fixed_token;
     std::int64_t batch_tokens = 4096;  ///< of one forward pass, at least one sequence
-    /// Where weights stream: tokens of the passes that run each layer together, at least one pass, and the place of
-    /// their hidden states meanwhile. Without a folder all of these are in memory, and a group is full with them.
+    /// Tokens of the passes that run each layer together where weights stream, at least one pass, and the place of
+    /// their hidden states meanwhile. Without a folder all of these wait in memory, up to that limit.
     std::int64_t group_tokens = 1 << 18;
     model::WaitingPlace waiting{256e6, {}};
     const Cancellation* cancellation = nullptr;
